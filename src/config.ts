@@ -1,0 +1,122 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { parseSettingsKeys } from './core/settings-key.ts';
+
+/** One variable: its schema, and an example for the error message. */
+const variables = {
+  DATABASE_URL: [z.url({ protocol: /^postgres(ql)?$/ }), 'postgres://expediter@db.internal:5432/expediter'],
+  HOST: [z.string().min(1).default('0.0.0.0'), '0.0.0.0'],
+  PORT: [integer(0, 65_535).default(8080), '8080'],
+  LOG_LEVEL: [z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'), 'info'],
+
+  ORDER_API_URL: [httpUrl(), 'https://orders.example.com/graphql'],
+  ORDER_API_TOKEN: [z.string().min(1).optional(), 'the bearer token of the ordering platform'],
+  ORDER_QUERY_FILE: [z.string().min(1).optional(), '/etc/expediter/order.graphql'],
+
+  GOOGLE_CLOUD_PROJECT: [z.string().min(1), 'my-project'],
+  STATUS_TOPIC: [z.string().min(1).default('order-status'), 'order-status'],
+  PUBSUB_EMULATOR_HOST: [z.string().min(1).optional(), '127.0.0.1:8085'],
+
+  PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), 'oidc'],
+  PUSH_AUDIENCE: [z.string().min(1).optional(), 'https://expediter.example.com/pubsub/push'],
+  PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'push@my-project.iam.gserviceaccount.com'],
+  PUSH_ISSUER: [z.string().min(1).default('https://accounts.google.com'), 'https://accounts.google.com'],
+  PUSH_JWKS_URL: [
+    httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'),
+    'https://www.googleapis.com/oauth2/v3/certs',
+  ],
+
+  SETTINGS_KEY: [
+    z.string().transform((text, context) => {
+      try {
+        return parseSettingsKeys(text);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: (error as Error).message });
+        return z.NEVER;
+      }
+    }),
+    '2026-01:<32 random bytes in base64>, made with: openssl rand -base64 32',
+  ],
+  PUBLIC_URL: [httpUrl().optional(), 'https://expediter.example.com'],
+  PROVIDER_MODULES: [
+    z
+      .string()
+      .default('')
+      .transform((names) => names.split(',').flatMap((name) => name.trim() || [])),
+    '@my-club/expediter-provider-acme',
+  ],
+
+  WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), '1048576'],
+  BODY_BUDGET: [integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20), '67108864'],
+  PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), '1800'],
+  PARK_TTL_S: [integer(1, 604_800).default(3600), '3600'],
+  ORDER_END_S: [integer(1, 2_592_000).default(86_400), '86400'],
+  POOL_SIZE: [integer(3, 1000).default(10), '10'],
+  DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), '2000'],
+} as const satisfies Record<string, readonly [z.ZodType, string]>;
+
+const shape = Object.fromEntries(Object.entries(variables).map(([name, [schema]]) => [name, schema])) as {
+  [Name in keyof typeof variables]: (typeof variables)[Name][0];
+};
+
+const Environment = z.object(shape).superRefine((environment, context) => {
+  const refuse = (path: string, message: string): void => context.addIssue({ code: 'custom', path: [path], message });
+  if (environment.PUSH_AUTH === 'off' && !isLoopback(environment.HOST)) {
+    refuse('PUSH_AUTH', `"off" is for a loopback HOST only: anybody could push to ${environment.HOST}`);
+  }
+  if (environment.PUSH_AUTH === 'oidc') {
+    for (const name of ['PUSH_AUDIENCE', 'PUSH_SERVICE_ACCOUNT'] as const) {
+      if (environment[name] === undefined) refuse(name, 'is required while PUSH_AUTH is "oidc"');
+    }
+  }
+});
+
+export type Config = z.infer<typeof Environment>;
+export const CONFIG_NAMES = Object.keys(variables) as readonly (keyof Config)[];
+
+/** All that is wrong with the environment, one line per variable. */
+export class WrongEnvironment extends Error {
+  override readonly name = 'WrongEnvironment';
+}
+
+/**
+ * Reads the environment once, at start. An empty variable counts as unset, as compose files and charts write it.
+ * @throws WrongEnvironment that names every wrong variable, what is wrong with it and an example, never its value
+ */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  return parse(Environment, env);
+}
+
+/** What `expediter migrate` and the other commands need: a part of the environment. */
+export function readConfigOf<Name extends keyof Config>(env: NodeJS.ProcessEnv, ...names: Name[]): Pick<Config, Name> {
+  const part = z.object(Object.fromEntries(names.map((name) => [name, shape[name]])));
+  return parse(part as unknown as z.ZodType<Pick<Config, Name>>, env);
+}
+
+function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv): Shape {
+  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const result = schema.safeParse(present);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map((issue) => {
+    const name = String(issue.path[0]) as keyof typeof variables;
+    const problem = name in present ? issue.message : 'is required';
+    return `  ${name}: ${problem}. Example: ${variables[name][1]}`;
+  });
+  throw new WrongEnvironment(`The environment is not right:\n${[...new Set(problems)].join('\n')}`);
+}
+
+function integer(min: number, max: number): z.ZodCoercedNumber {
+  return z.coerce
+    .number({ error: `is not a whole number from ${min} to ${max}` })
+    .int({ error: `is not a whole number from ${min} to ${max}` })
+    .min(min, { error: `is less than ${min}` })
+    .max(max, { error: `is more than ${max}` });
+}
+
+function httpUrl(): z.ZodURL {
+  return z.url({ protocol: /^https?$/, error: 'is not an http or https URL' });
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}

@@ -1,0 +1,78 @@
+import type { Pool } from 'pg';
+
+export type PlacementState = 'waiting' | 'held' | 'in_doubt' | 'sent' | 'failed';
+
+/** A placement that this process works on for as long as its lease holds. */
+export type Claim = {
+  serviceOrderId: string;
+  leaseId: string;
+  /** Unknown until the order was fetched for the first time. */
+  locationId: string | null;
+  state: PlacementState;
+  /** Tries in vain since the last success. */
+  failures: number;
+  /** Seconds since the first signal. */
+  age: number;
+  /** The deadline has passed. */
+  late: boolean;
+  /** Seconds since the last request to the POS ended. */
+  sinceRequest: number | null;
+  /** A call to the POS began and its process died before it ended. */
+  callDied: boolean;
+};
+
+/** Longer than any call to a platform or a POS may take, and the longest a dead process holds an order up. */
+export const LEASE_S = 30;
+
+/**
+ * Claims due placements, the oldest first, and of each location no more than its share: a POS that hangs keeps its own
+ * orders waiting and nobody else's. Those not fetched yet, whose location nobody knows, count as one more location
+ * with no share: fetching is quick.
+ * @param busy the location of each placement that this process is sending now
+ */
+export async function claimPlacements(
+  pool: Pool,
+  about: { limit: number; share: number; busy: readonly string[] },
+): Promise<Claim[]> {
+  const { rows } = await pool.query<Claim>({
+    name: 'claim-placements',
+    text: `
+      WITH RECURSIVE lane(name) AS (
+        (SELECT coalesce(location_id, '') FROM placements WHERE finished_at IS NULL
+         ORDER BY coalesce(location_id, '') LIMIT 1)
+        UNION ALL
+        SELECT (SELECT coalesce(location_id, '') FROM placements
+                WHERE finished_at IS NULL AND coalesce(location_id, '') > lane.name
+                ORDER BY coalesce(location_id, '') LIMIT 1)
+        FROM lane WHERE lane.name IS NOT NULL
+      ), due AS (
+        SELECT oldest.service_order_id
+        FROM lane
+        CROSS JOIN LATERAL (
+          SELECT service_order_id, next_attempt_at
+          FROM placements
+          WHERE finished_at IS NULL AND coalesce(location_id, '') = lane.name AND next_attempt_at <= now()
+            AND (lease_until IS NULL OR lease_until < now())
+          ORDER BY next_attempt_at
+          LIMIT CASE WHEN lane.name = '' THEN $1::int
+                     ELSE greatest(0, $2::int - cardinality(array_positions($3::text[], lane.name))) END
+          FOR UPDATE SKIP LOCKED
+        ) AS oldest
+        ORDER BY oldest.next_attempt_at
+        LIMIT $1::int
+      )
+      UPDATE placements p
+      SET lease_id = gen_random_uuid(), lease_until = now() + make_interval(secs => ${LEASE_S})
+      FROM due
+      WHERE p.service_order_id = due.service_order_id
+      RETURNING p.service_order_id AS "serviceOrderId", p.lease_id AS "leaseId", p.location_id AS "locationId",
+                p.state, p.failures, extract(epoch FROM now() - p.signalled_at)::float8 AS age,
+                now() > p.deadline_at AS late,
+                extract(epoch FROM now() - p.request_ended_at)::float8 AS "sinceRequest",
+                EXISTS (SELECT FROM placement_attempts a
+                        WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL
+                          AND a.call = 'createOrder') AS "callDied"`,
+    values: [about.limit, about.share, about.busy],
+  });
+  return rows;
+}

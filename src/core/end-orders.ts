@@ -1,0 +1,24 @@
+import type { Pool } from 'pg';
+
+const BATCH = 1_000;
+
+/**
+ * Ends orders that nobody has heard of for `orderEndS` seconds since their last event, or since the time the member
+ * wanted them. Nothing is published: the member saw what there was to see.
+ * @returns how many ended
+ */
+export async function endOrders(pool: Pool, orderEndS: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `UPDATE orders SET ended_at = now()
+     WHERE service_order_id IN (
+       SELECT o.service_order_id FROM orders o
+       WHERE o.ended_at IS NULL
+         AND greatest(o.updated_at, o.requested_at) < now() - make_interval(secs => $1::int)
+         AND NOT EXISTS (SELECT FROM status_events e
+                         WHERE e.service_order_id = o.service_order_id
+                           AND e.recorded_at >= now() - make_interval(secs => $1::int))
+       LIMIT ${BATCH} FOR UPDATE OF o SKIP LOCKED)`,
+    [orderEndS],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,55 @@
+/** What a provider throws, in the core's words. What each one leads to stands in `place-order.ts` and the webhook door. */
+
+/** What an attempt learnt from the POS's answer, for the attempt's row; never a secret. */
+type Answer = { httpStatus?: number | undefined };
+
+/** The POS or the platform may take the same request later. */
+export class TryAgain extends Error {
+  override readonly name = 'TryAgain';
+  /** May the POS have taken the order all the same? True puts the placement in doubt. */
+  readonly sent: boolean;
+  /** Milliseconds the other side asked us to wait. */
+  readonly retryAfterMs: number | undefined;
+  readonly httpStatus: number | undefined;
+
+  constructor(message: string, about: { sent: boolean; retryAfterMs?: number | undefined } & Answer) {
+    super(message);
+    this.sent = about.sent;
+    this.retryAfterMs = about.retryAfterMs;
+    this.httpStatus = about.httpStatus;
+  }
+}
+
+/** Nothing will work until one of us mends settings, credentials or the location. */
+export class OursToFix extends Error {
+  override readonly name = 'OursToFix';
+  readonly httpStatus: number | undefined;
+
+  constructor(message: string, about: Answer = {}) {
+    super(message);
+    this.httpStatus = about.httpStatus;
+  }
+}
+
+/** The order will never be taken. `reason` is shown to the member; the message is for the operator. */
+export class GiveUp extends Error {
+  override readonly name = 'GiveUp';
+  readonly reason: string;
+  readonly httpStatus: number | undefined;
+
+  constructor(message: string, about: { reason: string } & Answer) {
+    super(message);
+    this.reason = about.reason;
+    this.httpStatus = about.httpStatus;
+  }
+}
+
+/** The webhook cannot be read: the delivery is dropped and kept. */
+export class Poison extends Error {
+  override readonly name = 'Poison';
+}
+
+/** The webhook's signature is missing or wrong: the delivery is dropped and kept. */
+export class NotAuthentic extends Error {
+  override readonly name = 'NotAuthentic';
+}

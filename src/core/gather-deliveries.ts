@@ -1,0 +1,199 @@
+import pg, { type Pool } from 'pg';
+import { applyDeliveries, type Applied, type Delivery, type DeliveryOutcome } from './apply-deliveries.ts';
+import { ensureDeliveryPartitions } from './delivery-partitions.ts';
+
+/** The delivery could not be committed in time, or there is no room for it: the sender may repeat it later. */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable';
+}
+
+export type GatherDeliveries = {
+  /** Resolves once what the delivery changed is committed. @throws Unavailable */
+  accept(delivery: Delivery, deadline: number): Promise<DeliveryOutcome>;
+  /** Resolves when everything accepted so far has been decided. */
+  drain(): Promise<void>;
+};
+
+type Waiting = {
+  delivery: Delivery;
+  resolve(outcome: DeliveryOutcome): void;
+  reject(error: Error): void;
+  /** The sender has been told 500 already. */
+  abandoned: boolean;
+};
+
+const MAX_QUEUED = 4096;
+/** One location's flood leaves the queue to the others. */
+const MAX_QUEUED_PER_LOCATION = MAX_QUEUED / 4;
+const MAX_BATCH = 256;
+const MAX_BATCH_EVENTS = 1024;
+
+/**
+ * Gathers concurrent deliveries into one statement and one commit. A flusher takes whatever is queued as soon as it is
+ * free, without a timer: at low load a delivery goes alone, at high load the batch grows by itself.
+ */
+export function gatherDeliveries(deps: {
+  /** Connections of the flushers alone; each flusher holds one at a time. */
+  pool: Pool;
+  flushers: number;
+  parkTtlS: number;
+  /** Called after each commit that did something for others: the relay, the re-drive, the log. */
+  onApplied: (applied: Applied, deliveries: readonly Delivery[]) => void;
+}): GatherDeliveries {
+  const queue: Waiting[] = [];
+  const queuedOf = new Map<string, number>();
+  let flushing = 0;
+  let undecided = 0;
+  let onIdle: (() => void)[] = [];
+
+  const leaveQueue = ({ delivery: { locationId } }: Waiting): void => {
+    const left = (queuedOf.get(locationId) ?? 1) - 1;
+    if (left === 0) queuedOf.delete(locationId);
+    else queuedOf.set(locationId, left);
+  };
+
+  const take = (): Waiting[] => {
+    let events = 0;
+    let count = 0;
+    for (const { delivery } of queue) {
+      events += delivery.events.length;
+      if (count === MAX_BATCH || (count > 0 && events > MAX_BATCH_EVENTS)) break;
+      count += 1;
+    }
+    const taken = queue.splice(0, count);
+    for (const waiting of taken) leaveQueue(waiting);
+    return taken.filter((waiting) => !waiting.abandoned);
+  };
+
+  const flush = async (batch: readonly Waiting[], repeated = false): Promise<void> => {
+    if (batch.length === 0) return;
+    const deliveries = batch.map((waiting) => waiting.delivery);
+    let applied: Applied;
+    try {
+      applied = await applyOnce(deps.pool, deliveries, deps.parkTtlS);
+    } catch (error) {
+      if (!repeated && (await isMended(error, deps.pool))) return flush(batch, true);
+      if (!isAboutTheData(error)) {
+        for (const waiting of batch) waiting.reject(new Unavailable('could not be committed', { cause: error }));
+        return undefined;
+      }
+      // One row that Postgres refuses must not cost its neighbours: halve until it stands alone.
+      if (batch.length > 1) {
+        const middle = batch.length >> 1;
+        await flush(batch.slice(0, middle));
+        return flush(batch.slice(middle));
+      }
+      const [only] = batch;
+      if (only === undefined || only.delivery.dropped !== undefined) {
+        only?.reject(new Unavailable('cannot be stored', { cause: error }));
+        return undefined;
+      }
+      const dropped = `Postgres refused what it says (${(error as { code: string }).code})`;
+      return flush([{ ...only, delivery: { ...only.delivery, events: [], dropped } }]);
+    }
+    for (const [index, waiting] of batch.entries()) waiting.resolve(applied.deliveries[index] ?? 'ignored');
+    deps.onApplied(applied, deliveries);
+    return undefined;
+  };
+
+  const run = async (): Promise<void> => {
+    while (queue.length > 0) {
+      // Let requests that are ready in this turn of the loop join; costs nothing when there are none.
+      await new Promise(setImmediate);
+      await flush(take());
+    }
+  };
+
+  const start = (): void => {
+    if (flushing >= deps.flushers) return;
+    flushing += 1;
+    void run().finally(() => {
+      flushing -= 1;
+      if (queue.length > 0) start();
+    });
+  };
+
+  const settle = (): void => {
+    undecided -= 1;
+    if (undecided > 0) return;
+    for (const resolve of onIdle) resolve();
+    onIdle = [];
+  };
+
+  return {
+    accept(delivery, deadline) {
+      const queued = queuedOf.get(delivery.locationId) ?? 0;
+      if (queue.length >= MAX_QUEUED || queued >= MAX_QUEUED_PER_LOCATION) {
+        return Promise.reject(new Unavailable('the queue is full'));
+      }
+      queuedOf.set(delivery.locationId, queued + 1);
+      undecided += 1;
+      const decided = new Promise<DeliveryOutcome>((resolve, reject) => {
+        const waiting: Waiting = { delivery, resolve, reject, abandoned: false };
+        const timer = setTimeout(
+          () => {
+            waiting.abandoned = true;
+            reject(new Unavailable('was not committed in time'));
+          },
+          Math.max(0, deadline - Date.now()),
+        );
+        waiting.resolve = (outcome) => {
+          clearTimeout(timer);
+          resolve(outcome);
+        };
+        waiting.reject = (error) => {
+          clearTimeout(timer);
+          reject(error);
+        };
+        queue.push(waiting);
+        start();
+      });
+      return decided.finally(settle);
+    },
+    drain() {
+      if (undecided === 0) return Promise.resolve();
+      return new Promise((resolve) => {
+        onIdle.push(resolve);
+      });
+    },
+  };
+}
+
+async function applyOnce(pool: Pool, deliveries: readonly Delivery[], parkTtlS: number): Promise<Applied> {
+  const client = await pool.connect();
+  let broken: Error | boolean = true;
+  const onError = (error: Error): void => {
+    broken = error;
+  };
+  client.on('error', onError);
+  try {
+    const applied = await applyDeliveries(client, deliveries, [], parkTtlS);
+    broken = false;
+    return applied;
+  } catch (error) {
+    // After an error that Postgres itself sent, the connection is sound; after any other, nobody knows.
+    if (error instanceof pg.DatabaseError) broken = false;
+    throw error;
+  } finally {
+    client.off('error', onError);
+    client.release(broken);
+  }
+}
+
+/** No partition for the day, or two batches in each other's way: once more is enough. */
+async function isMended(error: unknown, pool: Pool): Promise<boolean> {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  if (error.code === '40P01' || error.code === '40001') return true;
+  if (error.code !== '23514') return false;
+  try {
+    await ensureDeliveryPartitions(pool);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Classes 21, 22 and 23, and a value over some limit of Postgres: the same statement will never pass. */
+function isAboutTheData(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(21|22|23|54)/.test(error.code ?? '');
+}

@@ -1,0 +1,133 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { Id, describeIssues } from './order.ts';
+import type { Provider, Registry } from './provider.ts';
+import { seal, unseal, type SettingsKeys } from './settings-key.ts';
+
+export type Location = {
+  locationId: string;
+  integration: string;
+  provider: Provider;
+  /** As the provider's own schema gives them. */
+  settings: unknown;
+  paused: boolean;
+};
+
+export type LocationRow = { locationId: string; integration: string; pausedAt: Date | null; updatedAt: Date };
+
+/** The location cannot be used as it is; the message says why and what would be right, without any value. */
+export class WrongLocation extends Error {
+  override readonly name = 'WrongLocation';
+}
+
+export type OpenSettings = (integration: string, sealedSettings: string) => Promise<{ provider: Provider; settings: unknown }>;
+
+/**
+ * Decrypts and parses settings, once per text: the same ones are asked for on every webhook and every attempt.
+ */
+export function settingsOpener(registry: Registry, keys: SettingsKeys): OpenSettings {
+  const opened = new Map<string, { provider: Provider; settings: unknown }>();
+  return async (integration, sealedSettings) => {
+    const key = `${integration} ${sealedSettings}`;
+    const known = opened.get(key);
+    if (known !== undefined) return known;
+    const settings = await unseal(keys, sealedSettings).catch((error: Error) => {
+      throw new WrongLocation(`settings cannot be decrypted: ${error.message}`);
+    });
+    const fresh = parseSettings(registry, integration, settings);
+    // Replaced settings leave their old text behind: start over now and then rather than keep them for ever.
+    if (opened.size >= 10_000) opened.clear();
+    opened.set(key, fresh);
+    return fresh;
+  };
+}
+
+function parseSettings(
+  registry: Registry,
+  integration: string,
+  settings: unknown,
+): { provider: Provider; settings: unknown } {
+  const provider = registry.get(integration);
+  if (provider === undefined) {
+    throw new WrongLocation(`no integration is called "${integration}"; there are ${[...registry.keys()].join(', ')}`);
+  }
+  const parsed = provider.settings.safeParse(settings);
+  if (!parsed.success) throw new WrongLocation(`settings: ${describeIssues(parsed.error)}`);
+  return { provider, settings: parsed.data };
+}
+
+/**
+ * Configures a location, or configures it anew; placements held for it are tried at once.
+ * @throws WrongLocation when the settings are not what the integration needs
+ */
+export async function putLocation(
+  pool: Pool,
+  registry: Registry,
+  keys: SettingsKeys,
+  location: { locationId: string; integration: string; settings: unknown },
+): Promise<void> {
+  const locationId = Id.safeParse(location.locationId);
+  if (!locationId.success) throw new WrongLocation(`location: ${z.prettifyError(locationId.error)}`);
+  parseSettings(registry, location.integration, location.settings);
+  await pool.query(
+    `WITH put AS (
+       INSERT INTO locations (location_id, integration, settings) VALUES ($1, $2, $3)
+       ON CONFLICT (location_id) DO UPDATE
+         SET integration = excluded.integration, settings = excluded.settings, updated_at = now()
+     )
+     UPDATE placements SET next_attempt_at = now()
+     WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
+    [locationId.data, location.integration, await seal(keys, location.settings)],
+  );
+}
+
+/** @throws WrongLocation when its settings cannot be used */
+export async function findLocation(pool: Pool, open: OpenSettings, locationId: string): Promise<Location | undefined> {
+  const { rows } = await pool.query<{ integration: string; settings: string; paused: boolean }>({
+    name: 'find-location',
+    text: 'SELECT integration, settings, paused_at IS NOT NULL AS paused FROM locations WHERE location_id = $1',
+    values: [locationId],
+  });
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  const { provider, settings } = await open(row.integration, row.settings);
+  return { locationId, integration: row.integration, provider, settings, paused: row.paused };
+}
+
+export async function listLocations(pool: Pool): Promise<LocationRow[]> {
+  const { rows } = await pool.query<LocationRow>(
+    `SELECT location_id AS "locationId", integration, paused_at AS "pausedAt", updated_at AS "updatedAt"
+     FROM locations ORDER BY location_id`,
+  );
+  return rows;
+}
+
+/** Orders for a paused location wait; nothing is lost. @returns whether there is such a location */
+export async function pauseLocation(pool: Pool, locationId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'UPDATE locations SET paused_at = coalesce(paused_at, now()) WHERE location_id = $1',
+    [locationId],
+  );
+  return rowCount === 1;
+}
+
+/** Lets the orders of a location go on, and gives them the paused time back. @returns whether there is such a location */
+export async function resumeLocation(pool: Pool, locationId: string): Promise<boolean> {
+  const { rows } = await pool.query(
+    `WITH was AS (
+       SELECT location_id, paused_at FROM locations WHERE location_id = $1 FOR UPDATE
+     ), resumed AS (
+       UPDATE locations l SET paused_at = NULL FROM was WHERE l.location_id = was.location_id
+     ), due AS (
+       UPDATE placements p
+       SET next_attempt_at = now(),
+           deadline_at = p.deadline_at + (now() - greatest(was.paused_at, p.signalled_at))
+       FROM was
+       WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL
+         AND p.next_attempt_at <> 'infinity'
+     )
+     SELECT FROM was`,
+    [locationId],
+  );
+  return rows.length === 1;
+}

@@ -1,0 +1,119 @@
+/**
+ * The shapes every journey speaks: the order in our own words, what a POS answers, what it reports.
+ * Money is integer minor units of an ISO 4217 currency; times are RFC 3339 with offset.
+ */
+import { z } from 'zod';
+import { STATUSES } from './lifecycle.ts';
+
+/** Postgres text holds neither NUL nor a lone surrogate, both of which a JSON string may carry. */
+export function isStorable(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** An id is compared and stored as it is, so what Postgres cannot hold is refused, not mended. */
+export const Id = z
+  .string()
+  .min(1)
+  .max(255)
+  .refine(isStorable, { error: 'holds a NUL or a lone surrogate, which no id can' });
+
+/** Words for people: a cut emoji or a stray NUL costs a character, not the order. */
+const Text = z.string().transform((text) => text.replaceAll('\0', '').toWellFormed());
+
+/** Postgres knows no year 0. */
+const Time = z.iso.datetime({ offset: true }).refine((time) => !time.startsWith('0000'), { error: 'has no year' });
+
+const MinorUnits = z.int();
+const Quantity = z.int().min(1);
+
+export const Member = z.object({
+  id: Id,
+  name: Text,
+  email: Text.optional(),
+  phone: z
+    .string()
+    .regex(/^\+[1-9]\d{1,14}$/, { error: 'is not an E.164 number such as +4930123456' })
+    .optional(),
+});
+
+const Destination = z.object({
+  line1: Text,
+  line2: Text.optional(),
+  city: Text.optional(),
+  postalCode: Text.optional(),
+  region: Text.optional(),
+  country: Text.optional(),
+  latitude: z.number().min(-90).max(90).optional(),
+  longitude: z.number().min(-180).max(180).optional(),
+  instructions: Text.optional(),
+});
+
+export const Fulfillment = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('pickup'), destination: Destination.optional(), requestedAt: Time.optional() }),
+  z.object({ type: z.literal('delivery'), destination: Destination, requestedAt: Time.optional() }),
+]);
+
+const Modifier = z.object({
+  serviceModifierId: Id,
+  name: Text,
+  quantity: Quantity,
+  unitPrice: MinorUnits.optional(),
+});
+
+const LineItem = z.object({
+  serviceItemId: Id,
+  name: Text,
+  quantity: Quantity,
+  unitPrice: MinorUnits.optional(),
+  notes: Text.optional(),
+  ageRestricted: z.boolean().default(false),
+  modifiers: z.array(Modifier).default([]),
+});
+
+const Money = z.object({
+  subtotal: MinorUnits.nonnegative(),
+  tax: MinorUnits.nonnegative(),
+  tip: MinorUnits.nonnegative(),
+  fee: MinorUnits.nonnegative(),
+  total: MinorUnits.nonnegative(),
+  currency: z.string().regex(/^[A-Z]{3}$/, { error: 'is not an ISO 4217 code such as EUR' }),
+});
+
+export const CanonicalOrder = z.object({
+  serviceOrderId: Id,
+  locationId: Id,
+  member: Member,
+  fulfillment: Fulfillment,
+  items: z.array(LineItem).min(1),
+  money: Money,
+  notes: Text.optional(),
+  placedAt: Time,
+});
+export type CanonicalOrder = z.infer<typeof CanonicalOrder>;
+
+/** What a provider returns once the ticket is at the POS; some POS tell their own id only later, in a webhook. */
+export const OrderRef = z.object({ providerOrderId: Id.optional() });
+export type OrderRef = z.infer<typeof OrderRef>;
+
+/** The longest reason kept: it is shown to a member, not read as a log. */
+const REASON_MAX = 500;
+
+/** What a POS told us about one order. It names the order by our id, by the POS's, or by both. */
+export const StatusEvent = z
+  .object({
+    status: z.enum(STATUSES),
+    serviceOrderId: Id.optional(),
+    providerOrderId: Id.optional(),
+    reason: Text.transform((text) => text.slice(0, REASON_MAX).toWellFormed()).optional(),
+    occurredAt: Time.optional(),
+    nativeStatus: Text.transform((text) => text.slice(0, 255).toWellFormed()),
+  })
+  .refine((event) => event.serviceOrderId !== undefined || event.providerOrderId !== undefined, {
+    error: 'names no order: serviceOrderId or providerOrderId is required',
+  });
+export type StatusEvent = z.infer<typeof StatusEvent>;
+
+/** Says which fields are wrong and why, without their values: those may be a member's own. */
+export function describeIssues(error: z.ZodError): string {
+  return error.issues.map((issue) => `${issue.path.join('.') || 'value'}: ${issue.message}`).join('; ');
+}

@@ -1,0 +1,148 @@
+import type { Pool } from 'pg';
+import { workLoop, type WorkLoop } from './work-loop.ts';
+import { memberStateAt, statusAt, type FulfillmentType, type MemberState, type Status } from './lifecycle.ts';
+
+/** What the member's client is told. `sequence` counts an order's messages from 1 without gaps: a reader drops repeats. */
+export type LiveMessage = {
+  serviceOrderId: string;
+  locationId: string;
+  sequence: number;
+  /** Null for `placed` and `sent`, which no POS reports. */
+  status: Status | null;
+  memberState: MemberState;
+  fulfillment: FulfillmentType;
+  providerOrderId?: string;
+  reason?: string;
+  occurredAt?: string;
+  appliedAt: string;
+};
+
+/** Resolves when the topic has the message. Messages of one order are given one after the other. */
+export type Publish = (message: LiveMessage) => Promise<void>;
+
+type OutboxRow = {
+  serviceOrderId: string;
+  sequence: number;
+  locationId: string;
+  fulfillment: FulfillmentType;
+  rank: number;
+  providerOrderId: string | null;
+  reason: string | null;
+  occurredAt: string | null;
+  appliedAt: string;
+  attempts: number;
+};
+
+/** Messages under way at a time; Pub/Sub takes each in its own request, as a request has one ordering key. */
+const UNDER_WAY = 200;
+const LEASE_S = 10;
+const POLL_MS = 1_000;
+const BACKOFF_FIRST_MS = 100;
+const BACKOFF_MAX_MS = 5_000;
+
+/**
+ * Publishes the outbox, an order's messages strictly one after the other: only its lowest unpublished row is ever
+ * claimed, from whichever process, so an order whose message fails waits and no later one can overtake.
+ * A row goes after its message is out: a crash between the two repeats the message.
+ */
+export function publishLive(deps: {
+  pool: Pool;
+  publish: Publish;
+  log: { error(about: object, message: string): void };
+}): WorkLoop {
+  const published: OutboxRow[] = [];
+  let forgetting: Promise<void> | undefined;
+
+  /** One DELETE for all that was published while the one before it ran. */
+  const forget = (row: OutboxRow): Promise<void> => {
+    published.push(row);
+    forgetting ??= (async () => {
+      await new Promise(setImmediate);
+      forgetting = undefined;
+      await forgetPublished(deps.pool, published.splice(0));
+    })();
+    return forgetting;
+  };
+
+  const relay = async (row: OutboxRow): Promise<void> => {
+    const about = { serviceOrderId: row.serviceOrderId, sequence: row.sequence };
+    try {
+      await deps.publish(toMessage(row));
+    } catch (error) {
+      deps.log.error({ ...about, err: error }, 'live message not published; will be again');
+      return putBack(deps.pool, row);
+    }
+    return forget(row);
+  };
+
+  return workLoop({
+    capacity: UNDER_WAY,
+    pollMs: POLL_MS,
+    claim: (limit) => claimLowest(deps.pool, limit),
+    work: (row) =>
+      relay(row).catch((error: unknown) => {
+        deps.log.error({ serviceOrderId: row.serviceOrderId, err: error }, 'outbox row left to its lease');
+      }),
+    onClaimError: (error) => deps.log.error({ err: error }, 'the outbox could not be read'),
+  });
+}
+
+async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
+  const { rows } = await pool.query<OutboxRow>({
+    name: 'claim-outbox',
+    text: `
+      WITH lowest AS (
+        SELECT o.service_order_id, o.sequence
+        FROM outbox o
+        WHERE (o.lease_until IS NULL OR o.lease_until < now())
+          AND NOT EXISTS (SELECT FROM outbox e
+                          WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence)
+        ORDER BY o.applied_at
+        LIMIT $1
+        FOR UPDATE SKIP LOCKED
+      )
+      UPDATE outbox o
+      SET lease_until = now() + make_interval(secs => ${LEASE_S}), attempts = o.attempts + 1
+      FROM lowest l
+      WHERE o.service_order_id = l.service_order_id AND o.sequence = l.sequence
+      RETURNING o.service_order_id AS "serviceOrderId", o.sequence, o.location_id AS "locationId", o.fulfillment,
+                o.rank, o.provider_order_id AS "providerOrderId", o.reason,
+                to_json(o.occurred_at) #>> '{}' AS "occurredAt", to_json(o.applied_at) #>> '{}' AS "appliedAt",
+                o.attempts`,
+    values: [limit],
+  });
+  return rows;
+}
+
+async function forgetPublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {
+  await pool.query({
+    name: 'forget-published',
+    text: `DELETE FROM outbox o USING unnest($1::text[], $2::int[]) AS p(service_order_id, sequence)
+           WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence`,
+    values: [rows.map((row) => row.serviceOrderId), rows.map((row) => row.sequence)],
+  });
+}
+
+async function putBack(pool: Pool, row: OutboxRow): Promise<void> {
+  const ceiling = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(row.attempts, 20));
+  await pool.query(
+    `UPDATE outbox SET lease_until = now() + make_interval(secs => $3)
+     WHERE service_order_id = $1 AND sequence = $2`,
+    [row.serviceOrderId, row.sequence, (ceiling * (0.5 + Math.random() / 2)) / 1000],
+  );
+}
+
+function toMessage(row: OutboxRow): LiveMessage {
+  return {
+    serviceOrderId: row.serviceOrderId,
+    locationId: row.locationId,
+    sequence: row.sequence,
+    status: statusAt(row.rank),
+    memberState: memberStateAt(row.rank, row.fulfillment),
+    fulfillment: row.fulfillment,
+    ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
+    ...(row.reason !== null && { reason: row.reason }),
+    ...(row.occurredAt !== null && { occurredAt: row.occurredAt }),
+    appliedAt: row.appliedAt,
+  };
+}

@@ -1,0 +1,95 @@
+import type { Pool } from 'pg';
+import { applyDeliveries, type ArrivedEvent, type PosId } from './apply-deliveries.ts';
+import { inTransaction } from './in-transaction.ts';
+import { statusAt } from './lifecycle.ts';
+
+type ParkedRow = {
+  event_id: string;
+  location_id: string;
+  integration: string;
+  provider_order_id: string;
+  delivery_day: string;
+  delivery_id: string;
+  rank: number;
+  native_status: string;
+  reason: string | null;
+  occurred_at: string | null;
+};
+
+const BATCH = 256;
+
+/** Which parked events to look at: those of POS ids that just became ours, or whatever has been left behind. */
+export type Parked = { posIds: readonly PosId[] } | { parkedWithinS: number };
+
+/**
+ * Applies events that waited for their POS id to become ours. Whoever learns such an id calls this right after its
+ * commit; the sweep calls it for events that were parked at the very moment the id was learnt, or whose re-drive died.
+ * @returns how many events went on to their orders
+ */
+export async function redriveParked(pool: Pool, parked: Parked, parkTtlS: number): Promise<number> {
+  if ('posIds' in parked && parked.posIds.length === 0) return 0;
+  let total = 0;
+  for (;;) {
+    const redriven = await redriveBatch(pool, parked, parkTtlS);
+    total += redriven;
+    if (redriven < BATCH) return total;
+  }
+}
+
+async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promise<number> {
+  return inTransaction(pool, async (client) => {
+    const [condition, values] =
+      'posIds' in parked
+        ? [
+            `(e.location_id, e.integration, e.provider_order_id) IN
+               (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`,
+            [
+              parked.posIds.map((id) => id.locationId),
+              parked.posIds.map((id) => id.integration),
+              parked.posIds.map((id) => id.providerOrderId),
+            ],
+          ]
+        : ['e.parked_at > now() - make_interval(secs => $1::int)', [parked.parkedWithinS]];
+    const { rows } = await client.query<ParkedRow>(
+      `SELECT e.event_id, e.location_id, e.integration, e.provider_order_id, e.delivery_day::text, e.delivery_id,
+              e.rank, e.native_status, e.reason, to_json(e.occurred_at) #>> '{}' AS occurred_at
+       FROM parked_events e JOIN provider_orders p USING (location_id, integration, provider_order_id)
+       WHERE ${condition}
+       ORDER BY e.event_id LIMIT ${BATCH} FOR UPDATE OF e SKIP LOCKED`,
+      values,
+    );
+    if (rows.length === 0) return 0;
+    const { events: outcomes } = await applyDeliveries(client, [], rows.map(toArrived), parkTtlS);
+    await client.query(
+      `WITH gone AS (DELETE FROM parked_events WHERE event_id = ANY ($1::bigint[]))
+       UPDATE deliveries d SET outcome = r.outcome
+       FROM unnest($2::date[], $3::text[], $4::uuid[], $5::text[]) AS r(day, location_id, id, outcome)
+       WHERE d.day = r.day AND d.location_id = r.location_id AND d.id = r.id AND d.outcome IN ('parked', 'unmatched')`,
+      [
+        rows.map((row) => row.event_id),
+        rows.map((row) => row.delivery_day),
+        rows.map((row) => row.location_id),
+        rows.map((row) => row.delivery_id),
+        outcomes,
+      ],
+    );
+    return rows.length;
+  });
+}
+
+function toArrived(row: ParkedRow): ArrivedEvent {
+  const status = statusAt(row.rank);
+  if (status === null) throw new Error(`parked event ${row.event_id} has rank ${row.rank}, which no POS reports`);
+  return {
+    deliveryId: row.delivery_id,
+    locationId: row.location_id,
+    integration: row.integration,
+    event: {
+      status,
+      providerOrderId: row.provider_order_id,
+      nativeStatus: row.native_status,
+      ...(row.reason !== null && { reason: row.reason }),
+      ...(row.occurred_at !== null && { occurredAt: row.occurred_at }),
+    },
+  };
+}

@@ -1,0 +1,66 @@
+export type WorkLoop = {
+  /** There is something to do now. */
+  wake(): void;
+  /** Claims no more, and resolves when what is under way is done. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Claims work from the database and does it, `capacity` pieces at a time, until it is stopped. It looks again whenever
+ * it is woken or a piece is done, and every `pollMs` for what other processes left behind.
+ */
+export function workLoop<Piece>(about: {
+  capacity: number;
+  pollMs: number;
+  claim: (limit: number) => Promise<Piece[]>;
+  /** Deals with its own errors. */
+  work: (piece: Piece) => Promise<void>;
+  onClaimError: (error: unknown) => void;
+}): WorkLoop {
+  const underWay = new Set<Promise<void>>();
+  let stopping = false;
+  let woken = Promise.withResolvers<void>();
+  const wake = (): void => woken.resolve();
+
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      // Before the look, so that a wake-up during it is not missed.
+      woken = Promise.withResolvers<void>();
+      let pieces: Piece[] = [];
+      try {
+        const limit = about.capacity - underWay.size;
+        if (limit > 0) pieces = await about.claim(limit);
+      } catch (error) {
+        about.onClaimError(error);
+      }
+      for (const piece of pieces) {
+        const working: Promise<void> = about.work(piece).finally(() => {
+          underWay.delete(working);
+          wake();
+        });
+        underWay.add(working);
+      }
+      if (pieces.length === 0 || underWay.size >= about.capacity) await wokenWithin(woken.promise, about.pollMs);
+    }
+    await Promise.all(underWay);
+  };
+
+  const running = run();
+  return {
+    wake,
+    stop() {
+      stopping = true;
+      wake();
+      return running;
+    },
+  };
+}
+
+async function wokenWithin(woken: Promise<void>, milliseconds: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const elapsed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([woken, elapsed]);
+  clearTimeout(timer);
+}

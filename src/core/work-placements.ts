@@ -1,0 +1,41 @@
+import { claimPlacements, type Claim } from './claim-placements.ts';
+import { placeOrder, type Placing } from './place-order.ts';
+import { workLoop, type WorkLoop } from './work-loop.ts';
+
+const WORKERS = 64;
+/** Of one location: what a POS that hangs can hold of this process. */
+const SHARE = 4;
+/** For what other processes left, what was due later, and what the command line changed. */
+const POLL_MS = 1_000;
+
+/** Claims and places orders, each location within its share of the workers. */
+export function workPlacements(deps: Omit<Placing, 'enter'>): WorkLoop {
+  const sending: string[] = [];
+
+  const place = async (claim: Claim): Promise<void> => {
+    let entered: string | undefined;
+    const enter = (locationId: string): boolean => {
+      if (entered === locationId) return true;
+      if (sending.filter((each) => each === locationId).length >= SHARE) return false;
+      entered = locationId;
+      sending.push(locationId);
+      return true;
+    };
+    if (claim.locationId !== null) enter(claim.locationId);
+    try {
+      await placeOrder({ ...deps, enter }, claim);
+    } catch (error) {
+      deps.log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'placement interrupted; its lease runs out');
+    } finally {
+      if (entered !== undefined) sending.splice(sending.indexOf(entered), 1);
+    }
+  };
+
+  return workLoop({
+    capacity: WORKERS,
+    pollMs: POLL_MS,
+    claim: (limit) => claimPlacements(deps.pool, { limit, share: SHARE, busy: sending }),
+    work: place,
+    onClaimError: (error) => deps.log.error({ err: error }, 'placements could not be claimed'),
+  });
+}

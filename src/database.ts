@@ -1,0 +1,33 @@
+import pg, { type Pool } from 'pg';
+
+/** Of them are the flushers', which keep one connection each. */
+export const FLUSHERS = 2;
+
+/**
+ * Two pools of at most `poolSize` connections in all. Settings travel with the connection, so that a role's or a
+ * database's own cannot weaken the promise that an answered webhook is on disk.
+ */
+export function openDatabase(url: string, poolSize: number, onError: (error: Error) => void): { pool: Pool; flushPool: Pool } {
+  const open = (max: number, statementMs: number, settings: string): Pool => {
+    const pool = new pg.Pool({
+      connectionString: url,
+      max,
+      connectionTimeoutMillis: 1_000,
+      // The server's own time-out cannot fire while the server hangs.
+      query_timeout: statementMs + 1_000,
+      keepAlive: true,
+      application_name: 'expediter',
+      options:
+        `-c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${statementMs / 2} ` +
+        `-c idle_in_transaction_session_timeout=10000 ${settings}`,
+    });
+    // An idle connection that dies says so here; without a listener that would end the process.
+    pool.on('error', onError);
+    return pool;
+  };
+  return {
+    pool: open(poolSize - FLUSHERS, 8_000, ''),
+    // One-element arrays would be planned again at every call.
+    flushPool: open(FLUSHERS, 4_000, '-c plan_cache_mode=force_generic_plan'),
+  };
+}

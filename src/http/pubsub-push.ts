@@ -1,0 +1,58 @@
+import type { FastifyInstance } from 'fastify';
+import { BadPushToken } from './push-token.ts';
+import type { VerifyPushToken } from './push-token.ts';
+import { takeRawBodies } from './raw-bodies.ts';
+import { readBody } from './read-body.ts';
+import { signalOrderId } from './signal-order-id.ts';
+
+/** Above what Pub/Sub can send: 10 MB of message, a third more as base64. */
+const PUSH_BODY_LIMIT = 16 * 2 ** 20;
+
+export type PushDeps = {
+  /** Undefined while `PUSH_AUTH` is `off`. */
+  verifyPushToken: VerifyPushToken | undefined;
+  /** Resolves once the signal is committed. */
+  recordSignal: (serviceOrderId: string) => Promise<'recorded' | 'known'>;
+};
+
+/**
+ * The forward door. Its whole work is to make a signal durable.
+ *
+ * - `204` recorded; known already; or poison, which no redelivery would mend: logged and acknowledged
+ * - `401` bad OIDC token, answered before the body is read; the connection is closed
+ * - `503` not recorded, or the token could not be judged; Pub/Sub comes again
+ *
+ * Call it, or hand it to `register`: the route lives in a scope of its own, where Content-Type decides nothing.
+ */
+export function pubsubPush(app: FastifyInstance, deps: PushDeps): void {
+  void app.register(async (scope) => {
+    takeRawBodies(scope);
+    scope.addHook('onRequest', async (request) => {
+      await deps.verifyPushToken?.(request.headers.authorization);
+    });
+
+    scope.setErrorHandler(async (error, request, reply) => {
+      if (error instanceof BadPushToken) {
+        request.log.warn({ why: error.message }, 'push refused');
+        return reply.code(401).header('connection', 'close').send();
+      }
+      request.log.error({ err: error }, 'push not recorded');
+      return reply.code(503).header('retry-after', '1').send();
+    });
+
+    scope.post('/pubsub/push', async (request, reply) => {
+      const { body, truncated } = await readBody(request.raw, PUSH_BODY_LIMIT);
+      if (truncated) {
+        request.log.warn({ why: `over ${PUSH_BODY_LIMIT} bytes` }, 'poison signal acknowledged');
+        return reply.code(204).header('connection', 'close').send();
+      }
+      const signal = signalOrderId(body, request.headers);
+      if ('poison' in signal) {
+        request.log.warn({ messageId: signal.messageId, why: signal.poison }, 'poison signal acknowledged');
+      } else {
+        await deps.recordSignal(signal.orderId);
+      }
+      return reply.code(204).send();
+    });
+  });
+}

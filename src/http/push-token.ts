@@ -1,0 +1,76 @@
+import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
+import type { CryptoKey, JWTPayload, RemoteJWKSet } from 'jose';
+
+/** The token is missing, forged, expired or made for somebody else. */
+export class BadPushToken extends Error {
+  override readonly name = 'BadPushToken';
+}
+
+/** The issuer's keys cannot be had, so the token is neither good nor bad: let the sender come again. */
+export class CannotJudge extends Error {
+  override readonly name = 'CannotJudge';
+}
+
+export type PushTokenSettings = {
+  jwksUrl: string;
+  issuer: string;
+  /** What the subscription's push configuration names as audience, letter by letter. */
+  audience: string;
+  /** The e-mail address of the service account the subscription pushes as. */
+  serviceAccount: string;
+};
+
+/** Takes a request's `Authorization`. Resolves when the push is Google's for us, else throws. */
+export type VerifyPushToken = (authorization: string | undefined) => Promise<void>;
+
+const GOOGLE = 'https://accounts.google.com';
+/** Well within the 10 s that Pub/Sub waits for an acknowledgement at the least. */
+const JWKS_TIMEOUT_MS = 3000;
+
+/**
+ * Checks the OIDC token of a push (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions): RS256 against
+ * the issuer's keys, issuer, audience, service account, verified e-mail, expiry.
+ * Keys are cached for ten minutes, and fetched anew for an unknown `kid` at most every 30 s.
+ * The verifier throws BadPushToken or CannotJudge, neither with anything of the token.
+ */
+export function createPushTokenVerifier(settings: PushTokenSettings): VerifyPushToken {
+  const keys = createRemoteJWKSet(new URL(settings.jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS });
+  // Google has issued tokens under both names: https://developers.google.com/identity/openid-connect/openid-connect#an-id-tokens-payload
+  const issuer = settings.issuer === GOOGLE ? [GOOGLE, 'accounts.google.com'] : settings.issuer;
+
+  return async (authorization) => {
+    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+    if (token === undefined) throw new BadPushToken('no bearer token');
+    const claims = await verify(token, keys, issuer);
+    // jose takes a list that holds our audience among others; a token for several is not for us alone.
+    if (claims.aud !== settings.audience) throw new BadPushToken('aud is not this endpoint');
+    if (claims['email'] !== settings.serviceAccount) throw new BadPushToken('email is not the service account');
+    if (claims['email_verified'] !== true) throw new BadPushToken('email_verified is not true');
+  };
+}
+
+async function verify(token: string, keys: RemoteJWKSet, issuer: string | string[]): Promise<JWTPayload> {
+  const keyOf = async (...args: Parameters<RemoteJWKSet>): Promise<CryptoKey> => {
+    try {
+      return await keys(...args);
+    } catch (error) {
+      // Only these two are about the token; all else is about fetching or reading the keys.
+      if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error;
+      throw new CannotJudge(`the issuer's keys cannot be had: ${describe(error)}`);
+    }
+  };
+  try {
+    const { payload } = await jwtVerify(token, keyOf, { algorithms: ['RS256'], issuer, requiredClaims: ['exp'] });
+    return payload;
+  } catch (error) {
+    if (error instanceof CannotJudge) throw error;
+    throw new BadPushToken(describe(error));
+  }
+}
+
+/** jose's messages name claims and headers, never their values. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  const cause = error.cause as { code?: unknown } | undefined;
+  return typeof cause?.code === 'string' ? `${error.message} (${cause.code})` : error.message;
+}

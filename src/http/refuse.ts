@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** A sender that still writes sees the answer within this time, or not at all. */
+const LINGER_MS = 1_000;
+
+/**
+ * Answers 401 before the body is read, and closes the connection. Closing at once would reset it under a sender that
+ * still writes, which would then never see the answer: so a bounded rest is read and thrown away first.
+ * @param limit bytes of the rest
+ */
+export async function refuse(request: FastifyRequest, reply: FastifyReply, limit: number): Promise<void> {
+  const body = JSON.stringify({ error: 'unauthorized' });
+  reply.hijack();
+  reply.raw.writeHead(401, {
+    connection: 'close',
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+  });
+  reply.raw.write(body);
+  await Promise.race([discard(request.raw, limit), sleep(LINGER_MS, undefined, { ref: false })]);
+  reply.raw.end();
+}
+
+async function discard(stream: FastifyRequest['raw'], limit: number): Promise<void> {
+  let size = 0;
+  const stopped = new AbortController();
+  stream.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > limit) stopped.abort();
+  });
+  stream.on('error', () => stopped.abort());
+  await Promise.race([
+    once(stream, 'end', { signal: stopped.signal }),
+    once(stream, 'close', { signal: stopped.signal }),
+  ]).catch(() => {});
+  stream.pause();
+}

@@ -1,0 +1,152 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Delivery, DeliveryOutcome } from '../core/apply-deliveries.ts';
+import { seal, type SettingsKeys } from '../core/settings-key.ts';
+import { translateDelivery } from '../core/translate-delivery.ts';
+import type { JudgeToken, TokenScope } from '../core/webhook-tokens.ts';
+import { bodyBudget } from './body-budget.ts';
+import { takeRawBodies } from './raw-bodies.ts';
+import { readBody } from './read-body.ts';
+import { refuse } from './refuse.ts';
+
+export type WebhookDeps = {
+  judgeToken: JudgeToken;
+  /** Resolves once the delivery is committed; `deadline` is in milliseconds since the epoch. */
+  accept: (delivery: Delivery, deadline: number) => Promise<DeliveryOutcome>;
+  keys: SettingsKeys;
+  /** The outside base URL, without a slash at its end: some vendors sign the URL they call. */
+  publicUrl: string;
+  bodyLimit: number;
+  bodyBudget: number;
+};
+
+/** A sender hears from us within 1.5 s, whatever Postgres does. */
+const ANSWER_MS = 1_400;
+
+/**
+ * The return door. First the token, then the bytes, then the provider verifies and translates, then one commit.
+ *
+ * - `200` what it changed is durable: `{"outcome", "deliveryId"}`, with outcome applied, parked, duplicate, stale,
+ *   unmatched, ignored or dropped
+ * - `401` the token opens nothing here; the same answer for every reason, before the body is read
+ * - `500` not committed, or the token could not be judged: the same request may succeed later (`Retry-After`)
+ *
+ * Nothing else, ever: vendors read other answers in their own ways.
+ */
+export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
+  const budget = bodyBudget(deps.bodyBudget);
+  const scopes = new WeakMap<FastifyRequest, TokenScope>();
+
+  const authenticate = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { integration, locationId } = request.params as { integration: string; locationId: string };
+    const { token } = request.query as { token?: unknown };
+    // Given twice it is an array, and opens nothing.
+    const scope =
+      typeof token === 'string' && token !== '' ? await within(ANSWER_MS, deps.judgeToken(token)) : undefined;
+    if (scope?.integration !== integration || scope.locationId !== locationId) {
+      request.log.warn({ outcome: 'unauthorized' }, 'webhook refused');
+      return refuse(request, reply, deps.bodyLimit);
+    }
+    scopes.set(request, scope);
+    return undefined;
+  };
+
+  const receive = async (request: FastifyRequest): Promise<{ outcome: DeliveryOutcome; deliveryId: string }> => {
+    const scope = scopes.get(request);
+    if (scope === undefined) throw new Error('a webhook reached its handler without a token');
+    const room = budget.open(scope.locationId);
+    try {
+      const { body, truncated } = await readBody(request.raw, deps.bodyLimit, { onBytes: room.take });
+      const deadline = Date.now() + ANSWER_MS;
+      const delivery = await toDelivery(request, scope, body, truncated, deps);
+      const outcome = await deps.accept(delivery, deadline);
+      const about = { locationId: scope.locationId, integration: scope.integration, deliveryId: delivery.id, outcome };
+      if (outcome === 'dropped') request.log.warn({ ...about, why: delivery.dropped }, 'webhook dropped');
+      else request.log.info(about, 'webhook');
+      return { outcome, deliveryId: delivery.id };
+    } finally {
+      room.release();
+    }
+  };
+
+  void app.register(async (scope) => {
+    takeRawBodies(scope);
+    scope.setErrorHandler(async (error, request, reply) => {
+      request.log.error({ err: error }, 'webhook not committed');
+      return reply.code(500).headers({ 'retry-after': '1', connection: 'close' }).send({ error: 'send it again later' });
+    });
+    scope.post('/webhook/:integration/:locationId', { onRequest: authenticate }, async (request, reply) => {
+      const answer = await receive(request);
+      if (!request.raw.complete) reply.header('connection', 'close');
+      return answer;
+    });
+  });
+}
+
+async function toDelivery(
+  request: FastifyRequest,
+  scope: TokenScope,
+  body: Buffer,
+  truncated: boolean,
+  deps: WebhookDeps,
+): Promise<Delivery> {
+  const receivedAt = new Date();
+  const all = flatten(request.raw.rawHeaders);
+  const { authorization, cookie, ...headers } = all;
+  const target = request.raw.url ?? '';
+  const { events, dropped } = truncated
+    ? { events: [], dropped: `over ${deps.bodyLimit} bytes; the beginning is kept` }
+    : translateDelivery(scope.provider, scope.settings, {
+        headers: all,
+        body,
+        url: deps.publicUrl + target,
+        receivedAt,
+        verified: false,
+      });
+  return {
+    id: randomUUIDv7(),
+    locationId: scope.locationId,
+    integration: scope.integration,
+    receivedAt,
+    headers: withoutToken(headers, request),
+    // A dropped one is verified again when it is replayed, and needs what the others need not keep.
+    sealed:
+      dropped === undefined
+        ? undefined
+        : await seal(deps.keys, { authorization, cookie, query: target.slice(target.indexOf('?') + 1) }),
+    body,
+    truncated,
+    events,
+    dropped,
+  };
+}
+
+/** Every header as it came, in lower case; one sent twice is joined as RFC 9110 section 5.3 says. */
+function flatten(rawHeaders: readonly string[]): Record<string, string> {
+  const headers = new Map<string, string>();
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]?.toLowerCase() ?? '';
+    const value = rawHeaders[i + 1] ?? '';
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? value : `${before}, ${value}`);
+  }
+  return Object.fromEntries(headers);
+}
+
+/** Some proxies repeat the URL in a header. */
+function withoutToken(headers: Record<string, string>, request: FastifyRequest): Record<string, string> {
+  const { token } = request.query as { token: string };
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.replaceAll(token, '[token]')]));
+}
+
+async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${milliseconds} ms`)), milliseconds);
+  });
+  try {
+    return await Promise.race([work, expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import { pino } from 'pino';
+import { WrongEnvironment, readConfig } from './config.ts';
+import { WrongSchema } from './migrate.ts';
+import { loadProviders } from './providers/index.ts';
+import { start } from './start.ts';
+
+/** What stops a start and is for the operator to mend is told in words, without a stack. */
+function refuseToStart(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}
+
+try {
+  const config = readConfig(process.env);
+  const log = pino({
+    level: config.LOG_LEVEL,
+    // A request's URL holds its token, so a request is logged by its method alone.
+    serializers: { req: (request: { method?: string }) => ({ method: request.method }) },
+  });
+  const registry = await loadProviders(config.PROVIDER_MODULES);
+  const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+  const running = await start(config, registry, log);
+  const failed = running.ready.then(
+    () => new Promise<never>(() => {}),
+    (error: unknown) => Promise.reject(error),
+  );
+  await Promise.race([stop, failed]);
+  await running.drain();
+  process.exit(0);
+} catch (error) {
+  if (error instanceof WrongEnvironment || error instanceof WrongSchema) refuseToStart(error.message);
+  refuseToStart(`Expediter cannot start: ${(error as Error).message}`);
+}

@@ -1,0 +1,140 @@
+import { OursToFix, TryAgain } from '../core/errors.ts';
+
+/** More than any POS needs to name an order; a bigger answer is not read. */
+const ANSWER_LIMIT = 2 ** 20;
+/** A POS that asks for longer is asked again all the same: food that late is no use. */
+const RETRY_AFTER_MAX_MS = 3_600_000;
+
+/** One request to a POS. `body` is sent as it is; its `content-type` is the caller's to name in `headers`. */
+export type PosRequest = {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  url: string;
+  headers?: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+};
+
+/** What the POS decided: a 2xx, or a 4xx whose meaning only the provider knows. */
+export type PosAnswer = {
+  status: number;
+  headers: Headers;
+  /**
+   * The body as JSON; undefined where it is empty, not JSON, over 1 MiB or broke off. The status holds all the same:
+   * a 2xx means that the POS did what it was asked, whatever became of the words.
+   */
+  json: unknown;
+};
+
+/**
+ * Calls a POS, and tells every fault apart by one question: may it have taken the order?
+ * No error carries a query, credentials, a body or member data.
+ * @throws TryAgain `sent: false` where nothing was sent, or on 429, 500, 501 and 503: the POS says it did not take it
+ * @throws TryAgain `sent: true` where the answer got lost: time-outs, resets, 408, gateways' own 502, 504 and the like
+ * @throws OursToFix on 401 and 403, on a redirect (followed, it would turn a POST into a GET or carry credentials
+ *   elsewhere), and where settings make no valid request
+ */
+export async function callPos(call: PosRequest): Promise<PosAnswer> {
+  const name = `${call.method} ${withoutSecrets(call.url)}`;
+  if (call.signal.aborted) throw new TryAgain(`${name}: the attempt's time was up before the call`, { sent: false });
+
+  const request = buildRequest(call, name);
+  let response: Response;
+  try {
+    response = await fetch(request);
+  } catch (error) {
+    throw faultOf(error, call.signal, name);
+  }
+
+  const refusal = refusalOf(response, name);
+  if (refusal !== undefined) {
+    // Unread, the answer would hold its connection.
+    await response.body?.cancel().catch(() => {});
+    throw refusal;
+  }
+  return { status: response.status, headers: response.headers, json: await readJson(response) };
+}
+
+/** `Request` judges URL and header values, and says them in its error: neither may reach a log. */
+function buildRequest(call: PosRequest, name: string): Request {
+  const { url, method, headers = {}, body, signal } = call;
+  try {
+    return new Request(url, { method, headers, signal, redirect: 'manual', ...(body === undefined ? {} : { body }) });
+  } catch {
+    throw new OursToFix(`${name}: the URL or a header made from the settings is not valid`);
+  }
+}
+
+function withoutSecrets(url: string): string {
+  if (!URL.canParse(url)) return '(not a URL)';
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}
+
+function faultOf(error: unknown, signal: AbortSignal, name: string): Error {
+  const cause = causeOf(error);
+  // Browsers' list of blocked ports, which fetch keeps to: https://fetch.spec.whatwg.org/#port-blocking
+  if (cause.message === 'bad port') return new OursToFix(`${name}: fetch refuses to use this port`);
+  if (neverConnected(cause)) return new TryAgain(`${name}: ${cause.code}: no connection`, { sent: false });
+  if (signal.aborted) return new TryAgain(`${name}: no answer in time`, { sent: true });
+  return new TryAgain(`${name}: ${cause.code ?? 'the connection broke'}: no answer`, { sent: true });
+}
+
+type Cause = { code?: string; syscall?: string; message?: string };
+
+/** fetch hides the reason as `cause`; with several addresses that is one error for all of them. */
+function causeOf(error: unknown): Cause {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (!(cause instanceof Error)) return {};
+  const last: unknown = cause instanceof AggregateError ? cause.errors.at(-1) : cause;
+  return last instanceof Error ? last : cause;
+}
+
+/** OpenSSL's verdicts on a certificate, and what Node says when nothing at the other end speaks TLS with us. */
+const TLS_HANDSHAKE =
+  /^(CERT_|CRL_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|UNABLE_TO_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_EXCEEDED$|HOSTNAME_MISMATCH$|ERR_TLS_CERT_ALTNAME_|ERR_TLS_HANDSHAKE_TIMEOUT$|ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS_AVAILABLE|.*ALERT_HANDSHAKE_FAILURE|.*ALERT_PROTOCOL_VERSION|.*UNRECOGNIZED_NAME)$)/;
+
+/**
+ * True only where it is certain that not one byte of the request left. A reset, even one within the handshake, is not:
+ * its code does not say when it came.
+ */
+function neverConnected(cause: Cause): boolean {
+  return (
+    cause.syscall === 'connect' ||
+    cause.syscall === 'getaddrinfo' ||
+    cause.code === 'UND_ERR_CONNECT_TIMEOUT' ||
+    TLS_HANDSHAKE.test(cause.code ?? '')
+  );
+}
+
+function refusalOf(response: Response, name: string): Error | undefined {
+  const { status: httpStatus } = response;
+  const message = `${name}: the POS answered ${httpStatus}`;
+  if (httpStatus >= 300 && httpStatus < 400) return new OursToFix(`${message}: the URL is wrong`, { httpStatus });
+  if (httpStatus === 401 || httpStatus === 403) return new OursToFix(message, { httpStatus });
+  if (httpStatus !== 408 && httpStatus !== 429 && httpStatus < 500) return undefined;
+  const refused = [429, 500, 501, 503].includes(httpStatus);
+  const retryAfterMs = parseRetryAfter(response.headers.get('retry-after'));
+  return new TryAgain(message, { sent: !refused, retryAfterMs, httpStatus });
+}
+
+/** RFC 9110, section 10.2.3: seconds, or an HTTP date. */
+function parseRetryAfter(value: string | null): number | undefined {
+  if (value === null) return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), RETRY_AFTER_MAX_MS);
+}
+
+async function readJson(response: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length;
+      if (size > ANSWER_LIMIT) return undefined; // leaving the loop cancels the rest
+      chunks.push(chunk);
+    }
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    return undefined;
+  }
+}

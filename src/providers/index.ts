@@ -1,0 +1,54 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Provider, Registry } from '../core/provider.ts';
+import { standard } from './standard/index.ts';
+
+/** Every provider of our own: a new POS is one folder and one line here. */
+const providers: readonly Provider[] = [standard];
+
+export const registry: Registry = new Map(providers.map((provider) => [provider.integration, provider]));
+
+/**
+ * Our own providers and those of `PROVIDER_MODULES`, each a module whose default export is a `Provider`.
+ * @param moduleNames packages, or paths from the working directory that begin with `.` or `/`
+ * @throws Error that names the module and what is wrong with it
+ */
+export async function loadProviders(moduleNames: readonly string[]): Promise<Registry> {
+  const loaded = new Map(registry);
+  for (const name of moduleNames) {
+    const provider = await loadProvider(name);
+    if (loaded.has(provider.integration)) {
+      throw new Error(`PROVIDER_MODULES: ${name}: there is a provider "${provider.integration}" already`);
+    }
+    loaded.set(provider.integration, provider);
+  }
+  return loaded;
+}
+
+async function loadProvider(name: string): Promise<Provider> {
+  const specifier = /^[./]/.test(name) ? pathToFileURL(resolve(name)).href : name;
+  let module: { default?: unknown };
+  try {
+    module = (await import(specifier)) as { default?: unknown };
+  } catch (error) {
+    throw new Error(`PROVIDER_MODULES: ${name} cannot be loaded: ${(error as Error).message}`, { cause: error });
+  }
+  const problem = problemWith(module.default);
+  if (problem !== undefined) throw new Error(`PROVIDER_MODULES: ${name}: its default export ${problem}`);
+  return module.default as Provider;
+}
+
+/** A module may bring its own copy of zod, so a schema is known by what it can do. */
+function problemWith(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return 'is not a provider object';
+  const { integration, settings, deduplicates, createOrder, findOrder, translateWebhook } = value as Partial<Provider>;
+  if (typeof integration !== 'string' || !/^[a-z0-9][a-z0-9-]{0,62}$/.test(integration)) {
+    return 'has no "integration" of lower-case letters, digits and hyphens, such as "acme-pos"';
+  }
+  if (typeof settings?.safeParse !== 'function') return 'has no "settings", a zod schema';
+  if (typeof deduplicates !== 'boolean') return 'has no "deduplicates", true or false';
+  if (typeof createOrder !== 'function') return 'has no function "createOrder"';
+  if (typeof translateWebhook !== 'function') return 'has no function "translateWebhook"';
+  if (findOrder !== undefined && typeof findOrder !== 'function') return 'has a "findOrder" that is no function';
+  return undefined;
+}

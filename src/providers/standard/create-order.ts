@@ -1,0 +1,51 @@
+import { GiveUp } from '../../core/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
+import type { PosContext } from '../../core/provider.ts';
+import { callPos } from '../call-pos.ts';
+import { OrderRefused, OrderTaken, secretsOf } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+import { sign } from './sign.ts';
+
+/** A member reads it: a sentence, not a page. */
+const REASON_MAX = 200;
+
+/**
+ * Posts the order to `ordersUrl` as JSON, in our own words. `webhook-id` and `Idempotency-Key` are the order's id
+ * however often it is sent, which is what the POS deduplicates on.
+ *
+ * - 2xx `{"providerOrderId"}`: taken; without a usable id as well, since the POS may name it in a webhook
+ * - 409: it has this order already, which is as good
+ * - other 4xx, `{"reason"?}`: it will never take it
+ */
+export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+  const { settings, signal } = context;
+  const body = JSON.stringify(order);
+  const id = headerSafe(order.serviceOrderId);
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const secrets = secretsOf(settings);
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json',
+    'idempotency-key': id,
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    ...(secrets.length > 0 && { 'webhook-signature': sign(secrets, id, timestamp, body) }),
+  };
+
+  const answer = await callPos({ method: 'POST', url: settings.ordersUrl, headers, body, signal });
+  if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};
+  throw new GiveUp(`the POS refused the order with ${answer.status}`, {
+    reason: reasonIn(answer.json) ?? 'The restaurant could not take this order.',
+    httpStatus: answer.status,
+  });
+}
+
+/** Headers carry visible ASCII; any other id travels percent-encoded, and so does `%`, lest two ids become one. */
+function headerSafe(id: string): string {
+  return /^[!-$&-~]+$/.test(id) ? id : encodeURIComponent(id);
+}
+
+function reasonIn(json: unknown): string | undefined {
+  const reason = OrderRefused.safeParse(json).data?.reason.replaceAll('\0', '').trim();
+  return reason ? reason.slice(0, REASON_MAX).toWellFormed() : undefined;
+}

@@ -1,0 +1,13 @@
+import type { Provider } from '../../core/provider.ts';
+import { createOrder } from './create-order.ts';
+import { Settings } from './payloads.ts';
+import { translateWebhook } from './translate-webhook.ts';
+
+/** For a POS, or a bridge to one, that speaks our own words: order out as JSON, `order.status` webhooks back. */
+export const standard: Provider<Settings> = {
+  integration: 'standard',
+  settings: Settings,
+  deduplicates: true,
+  createOrder,
+  translateWebhook,
+};

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { Id } from '../../core/order.ts';
+import { isSecret } from './sign.ts';
+
+const Secret = z
+  .string()
+  .refine(isSecret, { error: 'is not a Standard Webhooks secret: whsec_ and the base64 of 24 to 64 bytes' });
+
+function hasCredentials(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && url.username + url.password !== '';
+}
+
+/** One location's. Without a secret nothing is signed either way, and the webhook's token alone says who sent it. */
+export const Settings = z
+  .strictObject({
+    /** Where orders are posted. */
+    ordersUrl: z
+      .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
+      .refine((url) => !hasCredentials(url), { error: 'holds a user name or password, which fetch refuses to send' }),
+    /** Signs orders, and is asked of webhooks. */
+    secret: Secret.optional(),
+    /** Honoured beside `secret` while the POS changes over. */
+    previousSecret: Secret.optional(),
+  })
+  .refine(({ secret, previousSecret }) => secret !== undefined || previousSecret === undefined, {
+    path: ['previousSecret'],
+    error: 'stands alone: a secret is required beside it',
+  });
+export type Settings = z.infer<typeof Settings>;
+
+/** The secrets in force, today's first. */
+export function secretsOf({ secret, previousSecret }: Settings): string[] {
+  return [secret, previousSecret].filter((each) => each !== undefined);
+}
+
+const Time = z.iso.datetime({
+  offset: true,
+  error: (issue) =>
+    issue.code === 'invalid_format'
+      ? 'is a string, but no RFC 3339 time with offset such as 2026-01-31T18:30:00Z'
+      : undefined,
+});
+
+/** What the POS answers an order with. */
+export const OrderTaken = z.object({ providerOrderId: Id });
+export const OrderRefused = z.object({ reason: z.string() });
+
+/** Many a till writes null or an empty string for what it does not have. */
+function absentable<Shape extends z.ZodType>(shape: Shape) {
+  return z.preprocess((value) => (value === null || value === '' ? undefined : value), shape.optional());
+}
+
+export const AnyEvent = z.object({ eventType: z.string() });
+
+export const OrderStatusEvent = z.object({
+  order: z.object({
+    /** Our id, as `serviceOrderId` in the order posted. */
+    thirdPartyReference: absentable(Id),
+    /** The POS's own id. */
+    id: absentable(Id),
+    status: z.string(),
+    reason: absentable(z.string()),
+    occurredAt: absentable(Time),
+  }),
+});

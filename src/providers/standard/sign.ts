@@ -1,0 +1,61 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { NotAuthentic } from '../../core/errors.ts';
+import type { Webhook } from '../../core/provider.ts';
+
+// Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+
+const PREFIX = 'whsec_';
+/** Seconds a timestamp may be off, as in the scheme's own libraries. */
+const TOLERANCE_S = 300;
+
+/** Is it a key of 24 to 64 bytes in base64, with or without `whsec_` before it? */
+export function isSecret(secret: string): boolean {
+  const key = keyOf(secret);
+  return key.length >= 24 && key.length <= 64 && key.toString('base64') === withoutPrefix(secret);
+}
+
+/** @returns `webhook-signature` for these bytes: one signature per secret, so that either side may rotate first */
+export function sign(secrets: readonly string[], id: string, timestamp: string, body: string | Buffer): string {
+  return secrets.map((secret) => `v1,${digest(secret, id, timestamp, body)}`).join(' ');
+}
+
+/**
+ * Holds a webhook against the secrets, any of which may have signed it.
+ * @throws NotAuthentic that says which part is missing or wrong
+ */
+export function verify(secrets: readonly string[], { headers, body, receivedAt }: Webhook): void {
+  const id = required(headers, 'webhook-id');
+  const timestamp = required(headers, 'webhook-timestamp');
+  const signatures = required(headers, 'webhook-signature').split(' ');
+
+  if (!/^\d{1,12}$/.test(timestamp)) throw new NotAuthentic('webhook-timestamp is not a count of seconds');
+  const skew = Math.floor(receivedAt.getTime() / 1000) - Number(timestamp);
+  if (Math.abs(skew) > TOLERANCE_S) {
+    throw new NotAuthentic(`webhook-timestamp is over ${TOLERANCE_S} s ${skew > 0 ? 'old' : 'ahead'}`);
+  }
+
+  const expected = secrets.map((secret) => Buffer.from(`v1,${digest(secret, id, timestamp, body)}`));
+  const matches = signatures.some((signature) => {
+    const given = Buffer.from(signature);
+    return expected.some((right) => right.length === given.length && timingSafeEqual(right, given));
+  });
+  if (!matches) throw new NotAuthentic('no signature in webhook-signature is ours');
+}
+
+function required(headers: Webhook['headers'], name: string): string {
+  const value = headers[name];
+  if (value === undefined || value === '') throw new NotAuthentic(`the header ${name} is missing`);
+  return value;
+}
+
+function digest(secret: string, id: string, timestamp: string, body: string | Buffer): string {
+  return createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64');
+}
+
+function keyOf(secret: string): Buffer {
+  return Buffer.from(withoutPrefix(secret), 'base64');
+}
+
+function withoutPrefix(secret: string): string {
+  return secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
+}

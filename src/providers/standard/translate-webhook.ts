@@ -1,0 +1,59 @@
+import { Poison } from '../../core/errors.ts';
+import { STATUSES } from '../../core/lifecycle.ts';
+import { StatusEvent, describeIssues } from '../../core/order.ts';
+import type { Webhook } from '../../core/provider.ts';
+import { AnyEvent, OrderStatusEvent, secretsOf } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+import { verify } from './sign.ts';
+
+/**
+ * Reads `{"eventType": "order.status", "order": {"thirdPartyReference", "id", "status", "reason", "occurredAt"}}`.
+ * Our statuses in any case: RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, CANCELLED, FAILED. At least one of
+ * `thirdPartyReference` (our id) and `id` (the POS's); `occurredAt` as RFC 3339 with offset.
+ * Other event types and other statuses are not for us.
+ * @throws NotAuthentic, Poison
+ */
+export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
+  const secrets = secretsOf(settings);
+  if (secrets.length > 0 && !webhook.verified) verify(secrets, webhook);
+
+  const json = parse(webhook.body);
+  const kind = AnyEvent.safeParse(json);
+  if (!kind.success) throw new Poison(describeIssues(kind.error));
+  if (kind.data.eventType !== 'order.status') return [];
+
+  const result = OrderStatusEvent.safeParse(json);
+  if (!result.success) throw new Poison(describeIssues(result.error));
+  const { order } = result.data;
+  const status = STATUSES.find((status) => status === order.status.toLowerCase());
+  if (status === undefined) return [];
+
+  const event = StatusEvent.safeParse({
+    status,
+    serviceOrderId: order.thirdPartyReference,
+    providerOrderId: order.id,
+    reason: order.reason,
+    occurredAt: order.occurredAt,
+    nativeStatus: order.status,
+  });
+  if (event.success) return [event.data];
+  if (order.thirdPartyReference === undefined && order.id === undefined) {
+    throw new Poison('order.thirdPartyReference and order.id are both missing: a string in either is required');
+  }
+  throw new Poison(describeIssues(event.error));
+}
+
+function parse(body: Buffer): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw new Poison('the body is not UTF-8: JSON in UTF-8 is required');
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    // V8's own message quotes the body.
+    throw new Poison('the body is not JSON: an object with eventType and order is required');
+  }
+}

@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Pool } from 'pg';
+import { buildApp } from './app.ts';
+import type { Config } from './config.ts';
+import type { Applied, Delivery, PosId } from './core/apply-deliveries.ts';
+import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
+import { endOrders } from './core/end-orders.ts';
+import { gatherDeliveries } from './core/gather-deliveries.ts';
+import { settingsOpener } from './core/locations.ts';
+import { LOCK_END_ORDERS, LOCK_SWEEP_PARKED } from './core/locks.ts';
+import { every, onceAmongAll } from './core/periodic.ts';
+import type { Registry } from './core/provider.ts';
+import { publishLive } from './core/publish-live.ts';
+import { recordSignal } from './core/record-signal.ts';
+import { redriveParked } from './core/redrive-parked.ts';
+import { orderRefetcher, readOrderQuery } from './core/refetch-order.ts';
+import { tokenJudge } from './core/webhook-tokens.ts';
+import type { WorkLoop } from './core/work-loop.ts';
+import { workPlacements } from './core/work-placements.ts';
+import { FLUSHERS, openDatabase } from './database.ts';
+import type { Readiness } from './http/health.ts';
+import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
+import { WrongSchema, checkSchema } from './migrate.ts';
+import { openStatusTopic } from './status-topic.ts';
+
+const DATABASE_RETRY_MS = 1_000;
+const SWEEP_PARKED_MS = 2_000;
+const MINUTE_MS = 60_000;
+/** As long as unmatched events are kept. */
+const UNMATCHED_KEPT_S = 2 * 86_400;
+/** After this, calls under way are left behind: what they did is in doubt, and another process will find out. */
+const FINISH_MS = 4_000;
+
+export type Running = {
+  app: FastifyInstance;
+  /** Resolves when everything works, throws WrongSchema when it never will. */
+  ready: Promise<void>;
+  /** Stops taking, finishes what is under way, closes. */
+  drain(): Promise<void>;
+};
+
+/** Ties the doors, the workers and the connections together, and listens. */
+export async function start(config: Config, registry: Registry, log: FastifyBaseLogger): Promise<Running> {
+  const query = await readOrderQuery(config.ORDER_QUERY_FILE);
+  const open = settingsOpener(registry, config.SETTINGS_KEY);
+  const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {
+    log.warn({ err: error }, 'lost an idle connection to Postgres');
+  });
+  const readiness: Readiness = { ready: false, database: 'unknown' };
+  const stopping = new AbortController();
+  const loops: { relay?: WorkLoop; placements?: WorkLoop } = {};
+
+  const redrive = (posIds: readonly PosId[]): void => {
+    redriveParked(pool, { posIds }, config.PARK_TTL_S).then(
+      (count) => count > 0 && loops.relay?.wake(),
+      (error: unknown) => log.warn({ err: error }, 'parked events left to the sweep'),
+    );
+  };
+  const gather = gatherDeliveries({
+    pool: flushPool,
+    flushers: FLUSHERS,
+    parkTtlS: config.PARK_TTL_S,
+    onApplied(applied, deliveries) {
+      logConflicts(log, applied, deliveries);
+      loops.relay?.wake();
+      redrive(applied.newPosIds);
+    },
+  });
+
+  const app = buildApp({
+    log,
+    readiness: () => readiness,
+    push: {
+      verifyPushToken: pushTokenVerifier(config),
+      async recordSignal(serviceOrderId) {
+        const recorded = await recordSignal(pool, serviceOrderId, config.PLACEMENT_DEADLINE_S);
+        loops.placements?.wake();
+        return recorded;
+      },
+    },
+    webhook: {
+      judgeToken: tokenJudge(pool, open),
+      accept: gather.accept,
+      keys: config.SETTINGS_KEY,
+      publicUrl: (config.PUBLIC_URL ?? '').replace(/\/$/, ''),
+      bodyLimit: config.WEBHOOK_BODY_LIMIT,
+      bodyBudget: config.BODY_BUDGET,
+    },
+  });
+  await app.listen({ host: config.HOST, port: config.PORT });
+
+  const begin = async (): Promise<() => Promise<void>> => {
+    await databaseReady(pool, log, stopping.signal);
+    const topic = await openStatusTopic({ project: config.GOOGLE_CLOUD_PROJECT, topic: config.STATUS_TOPIC });
+    const relay = publishLive({ pool, publish: topic.publish, log });
+    const placements = workPlacements({
+      pool,
+      refetch: orderRefetcher({ url: config.ORDER_API_URL, token: config.ORDER_API_TOKEN, query }),
+      open,
+      deadlineS: config.PLACEMENT_DEADLINE_S,
+      log,
+      onLive: relay.wake,
+      onPosIds: redrive,
+    });
+    Object.assign(loops, { relay, placements });
+    const sweepParked = async (parkedWithinS: number): Promise<void> => {
+      const sweep = (): Promise<number> => redriveParked(pool, { parkedWithinS }, config.PARK_TTL_S);
+      if (((await onceAmongAll(pool, LOCK_SWEEP_PARKED, sweep)) ?? 0) > 0) relay.wake();
+    };
+    const lookAtDatabase = async (): Promise<void> => {
+      readiness.database = await pool.query('SELECT 1').then(
+        () => 'up' as const,
+        () => 'down' as const,
+      );
+    };
+    const timers = [
+      every(SWEEP_PARKED_MS, () => sweepParked(config.PARK_TTL_S), log, 'sweep of parked events'),
+      every(MINUTE_MS, () => sweepParked(UNMATCHED_KEPT_S), log, 'sweep of unmatched events'),
+      every(MINUTE_MS, () => onceAmongAll(pool, LOCK_END_ORDERS, () => endOrders(pool, config.ORDER_END_S)), log, 'end of orders'),
+      every(60 * MINUTE_MS, () => ensureDeliveryPartitions(pool), log, 'making of partitions'),
+      every(SWEEP_PARKED_MS, lookAtDatabase, log, 'look at Postgres'),
+    ];
+    await lookAtDatabase();
+    readiness.ready = !stopping.signal.aborted;
+    log.info({ integrations: [...registry.keys()] }, 'ready');
+    return async () => {
+      await Promise.all(timers.map((timer) => timer.stop()));
+      await placements.stop();
+      await relay.stop();
+      await topic.close();
+    };
+  };
+  const begun = begin();
+
+  return {
+    app,
+    ready: begun.then(() => {}),
+    async drain() {
+      log.info('draining');
+      readiness.ready = false;
+      stopping.abort();
+      const placing = loops.placements?.stop();
+      // The load balancer must see us gone before connections are refused.
+      await sleep(config.DRAIN_DELAY_MS);
+      const finished = (async () => {
+        await app.close();
+        await gather.drain();
+        await placing;
+        await begun.then(
+          (end) => end(),
+          () => {},
+        );
+        await Promise.all([pool.end(), flushPool.end()]);
+      })();
+      const inTime = await Promise.race([finished.then(() => true), sleep(FINISH_MS, false, { ref: false })]);
+      if (!inTime) log.warn('calls under way are left behind; another process goes on with them');
+      app.server.closeAllConnections();
+      log.info('stopped');
+    },
+  };
+}
+
+/** Waits for Postgres, as long as it takes; the wrong schema is worth no waiting. */
+async function databaseReady(pool: Pool, log: FastifyBaseLogger, stopping: AbortSignal): Promise<void> {
+  while (!stopping.aborted) {
+    try {
+      await checkSchema(pool);
+      await ensureDeliveryPartitions(pool);
+      return;
+    } catch (error) {
+      if (error instanceof WrongSchema) throw error;
+      log.error({ err: error }, 'Postgres cannot be reached; will try again');
+      await sleep(DATABASE_RETRY_MS, undefined, { signal: stopping }).catch(() => {});
+    }
+  }
+  throw new Error('stopped before Postgres could be reached');
+}
+
+function pushTokenVerifier(config: Config): VerifyPushToken | undefined {
+  if (config.PUSH_AUTH === 'off') return undefined;
+  return createPushTokenVerifier({
+    jwksUrl: config.PUSH_JWKS_URL,
+    issuer: config.PUSH_ISSUER,
+    audience: config.PUSH_AUDIENCE ?? '',
+    serviceAccount: config.PUSH_SERVICE_ACCOUNT ?? '',
+  });
+}
+
+function logConflicts(log: FastifyBaseLogger, applied: Applied, deliveries: readonly Delivery[]): void {
+  if (applied.conflicts.length === 0) return;
+  const withEvents = deliveries.flatMap((delivery) => delivery.events.map((event) => ({ delivery, event })));
+  for (const nth of applied.conflicts) {
+    const about = withEvents[nth];
+    log.error(
+      { deliveryId: about?.delivery.id, locationId: about?.delivery.locationId, status: about?.event.status },
+      'conflict: a person should look',
+    );
+  }
+}

@@ -1,0 +1,408 @@
+import { createServer, request as httpRequest } from 'node:http';
+import type { OutgoingHttpHeaders, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import Fastify from 'fastify';
+import { SignJWT, UnsecuredJWT, exportJWK, exportSPKI, generateKeyPair } from 'jose';
+import type { CryptoKey } from 'jose';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { pubsubPush } from '../../src/http/pubsub-push.ts';
+import { createPushTokenVerifier } from '../../src/http/push-token.ts';
+
+const AUDIENCE = 'https://expediter.example.com/pubsub/push';
+const ACCOUNT = 'push@my-project.iam.gserviceaccount.com';
+const ISSUER = 'https://accounts.google.com';
+const claims = { email: ACCOUNT, email_verified: true };
+
+type Answer = { status: number; headers: Record<string, unknown>; body: string };
+type Logged = { level: number; why?: string; messageId?: string };
+
+let recorded: string[];
+let logged: Logged[];
+let failing: boolean;
+const closing: (() => unknown)[] = [];
+
+beforeEach(() => {
+  recorded = [];
+  logged = [];
+  failing = false;
+});
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+describe('a push', () => {
+  let port: number;
+  beforeEach(async () => {
+    port = await serve();
+  });
+
+  it.each([
+    ['attributes.orderId', wrapped({ orderId: 'no' }, { orderId: 'o-1' })],
+    ['attributes.orderId, without data', { message: { attributes: { orderId: 'o-1' }, messageId: '1' } }],
+    ['attributes.orderId, with data that is no JSON', { message: { attributes: { orderId: 'o-1' }, data: 'e30=x' } }],
+    ['data.orderId', wrapped({ orderId: 'o-1', order: { id: 'no' }, id: 'no' })],
+    ['data.order.id', wrapped({ order: { id: 'o-1' }, id: 'no' })],
+    ['data.id', wrapped({ id: 'o-1' })],
+    [
+      'the next where one is empty',
+      wrapped({ orderId: 7, order: { id: 'x'.repeat(256) }, id: 'o-1' }, { orderId: '' }),
+    ],
+    ['the next where one cannot be stored', wrapped({ orderId: 'a\0', order: { id: '\ud800' }, id: 'o-1' })],
+    ['the body itself, unwrapped', { order: { id: 'o-1' } }],
+    ['an unwrapped body that is a message in its own right', { id: 'o-1', message: 'hello' }],
+  ])('is recorded by %s', async (_name, envelope) => {
+    expect(await push(port, envelope)).toMatchObject({ status: 204, body: '' });
+    expect(recorded).toEqual(['o-1']);
+  });
+
+  it('is recorded by the longest id', async () => {
+    await push(port, wrapped({ id: 'x'.repeat(255) }));
+    expect(recorded).toEqual(['x'.repeat(255)]);
+  });
+
+  it('is recorded by the attributes an unwrapped one writes as headers, before its body', async () => {
+    const headers = { orderId: 'o-1', 'x-goog-pubsub-message-id': '17' };
+    expect(await push(port, { id: 'no' }, headers)).toMatchObject({ status: 204 });
+    expect(await push(port, '', headers)).toMatchObject({ status: 204 });
+    expect(recorded).toEqual(['o-1', 'o-1']);
+  });
+
+  it('is unwrapped where the metadata says so, whatever its body looks like', async () => {
+    const headers = { 'x-goog-pubsub-message-id': '17' };
+    await push(port, { id: 'o-1', message: { attributes: { orderId: 'no' } } }, headers);
+    expect(recorded).toEqual(['o-1']);
+  });
+
+  it('takes no id from the headers of a wrapped one', async () => {
+    await push(port, wrapped({ id: 'o-1' }), { orderId: 'no' });
+    expect(recorded).toEqual(['o-1']);
+  });
+
+  it('is acknowledged when it is known already', async () => {
+    expect(await push(port, wrapped({ id: 'known' }))).toMatchObject({ status: 204 });
+  });
+
+  it.each([
+    ['an empty body', '', undefined],
+    ['no JSON', '{"secret', undefined],
+    ['bytes that are not UTF-8', Buffer.from('{"id":"secret\xff"}', 'latin1'), undefined],
+    ['null', 'null', undefined],
+    ['a list', ['secret'], undefined],
+    ['an envelope with nothing in it', { message: {}, subscription: 's' }, undefined],
+    ['data that is no base64 of JSON', { message: { data: 'secret', messageId: 'm-1' } }, 'm-1'],
+    ['data that is no string', { message: { data: { id: 'secret' }, messageId: 'm-1' } }, 'm-1'],
+    ['no id in it', wrapped({ secret: 'secret' }), 'm-1'],
+    ['an id of its prototype', '{"__proto__":{"id":"secret"}}', undefined],
+    ['attributes that are none', { message: { attributes: 'secret', messageId: 7 } }, undefined],
+    ['100,000 lists', '['.repeat(100_000) + ']'.repeat(100_000), undefined],
+  ])('is acknowledged and logged when it is poison: %s', async (_name, body, messageId) => {
+    expect(await push(port, body)).toMatchObject({ status: 204, body: '' });
+    expect(recorded).toEqual([]);
+    const warnings = logged.filter(({ level }) => level === 40);
+    expect(warnings).toEqual([expect.objectContaining({ why: expect.any(String) })]);
+    expect(warnings[0]?.messageId).toBe(messageId);
+    expect(JSON.stringify(logged)).not.toContain('secret');
+  });
+
+  it.each([
+    'application/json',
+    'text/plain',
+    'multipart/form-data',
+    'not a type',
+    ';;;',
+    '',
+    'application/json; charset',
+  ])('may call itself anything: %j', async (type) => {
+    expect(await push(port, wrapped({ id: 'o-1' }), { 'content-type': type })).toMatchObject({ status: 204 });
+    expect(recorded).toEqual(['o-1']);
+  });
+
+  it('may call itself nothing, and come in chunks', async () => {
+    const headers = { 'content-type': undefined, 'transfer-encoding': 'chunked' };
+    expect(await push(port, wrapped({ id: 'o-1' }), headers)).toMatchObject({ status: 204 });
+    expect(recorded).toEqual(['o-1']);
+  });
+
+  it('is recorded up to 16 MiB', async () => {
+    const padding = 16 * 2 ** 20 - JSON.stringify({ id: 'o-1', padding: '' }).length;
+    await push(port, { id: 'o-1', padding: 'x'.repeat(padding) });
+    expect(recorded).toEqual(['o-1']);
+  });
+
+  it('is poison over 16 MiB, with or without a length', async () => {
+    const body = JSON.stringify({ id: 'o-1', padding: 'x'.repeat(16 * 2 ** 20) });
+    expect(await push(port, body)).toMatchObject({ status: 204, headers: { connection: 'close' } });
+    expect(await push(port, body, { 'transfer-encoding': 'chunked' })).toMatchObject({ status: 204 });
+    expect(recorded).toEqual([]);
+  });
+
+  it('has no end to send: reading stops at twice the limit', async () => {
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => {
+        socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
+        const chunk = `100000\r\n${'x'.repeat(2 ** 20)}\r\n`;
+        const flood = (): void => {
+          while (!socket.destroyed && socket.write(chunk));
+        };
+        socket.on('drain', flood);
+        flood();
+      });
+      socket.on('data', (bytes) => resolve(bytes.toString())).on('error', reject);
+      closing.push(() => socket.destroy());
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 204 /);
+  });
+
+  it('that breaks off is not recorded, and the door stays open', async () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"id":"o-1"}');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    socket.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(recorded).toEqual([]);
+    expect(await push(port, { id: 'o-2' })).toMatchObject({ status: 204 });
+  });
+
+  it('is asked for again when it could not be recorded', async () => {
+    failing = true;
+    expect(await push(port, wrapped({ id: 'o-1' }))).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '1' },
+      body: '',
+    });
+  });
+});
+
+describe('the token of a push', () => {
+  let key: CryptoKey;
+  let publicKey: CryptoKey;
+  let otherKey: CryptoKey;
+  let port: number;
+  let jwks: { url: string; status: number; hits: number; hang: boolean };
+
+  beforeAll(async () => {
+    ({ privateKey: key, publicKey } = await generateKeyPair('RS256', { extractable: true }));
+    ({ privateKey: otherKey } = await generateKeyPair('RS256'));
+  });
+  beforeEach(async () => {
+    jwks = await serveKeys();
+    port = await serve({ jwksUrl: jwks.url, issuer: ISSUER, audience: AUDIENCE, serviceAccount: ACCOUNT });
+  });
+
+  it('is taken when everything in it is right', async () => {
+    expect(await pushWith(await token())).toMatchObject({ status: 204 });
+    expect(recorded).toEqual(['o-1']);
+  });
+
+  it('may name Google without its scheme', async () => {
+    expect(await pushWith(await token({ iss: 'accounts.google.com' }))).toMatchObject({ status: 204 });
+  });
+
+  it('fetches the keys once', async () => {
+    await Promise.all([pushWith(await token()), pushWith(await token()), pushWith(await token())]);
+    await pushWith(await token());
+    expect(jwks.hits).toBe(1);
+  });
+
+  it.each([
+    ['another issuer', { iss: 'https://accounts.example.com' }],
+    ['no issuer', { iss: undefined }],
+    ['another audience', { aud: 'https://other.example.com/pubsub/push' }],
+    ['an audience that ours begins', { aud: `${AUDIENCE}/` }],
+    ['several audiences', { aud: [AUDIENCE, 'https://other.example.com'] }],
+    ['a list of our audience', { aud: [AUDIENCE] }],
+    ['no audience', { aud: undefined }],
+    ['another account', { email: 'push@evil.iam.gserviceaccount.com' }],
+    ['no account', { email: undefined }],
+    ['an unverified account', { email_verified: false }],
+    ['an account verified in words', { email_verified: 'true' }],
+    ['an account of unknown standing', { email_verified: undefined }],
+    ['its time over', { exp: Math.floor(Date.now() / 1000) - 1 }],
+    ['no end', { exp: undefined }],
+    ['its time to come', { nbf: Math.floor(Date.now() / 1000) + 600 }],
+  ])('is refused with %s', async (_name, wrong) => {
+    await refused(await token(wrong));
+  });
+
+  it('is refused when another key signed it', async () => {
+    await refused(await token({}, { signer: otherKey }));
+  });
+
+  it('is refused with an unknown kid', async () => {
+    await refused(await token({}, { kid: 'k-9' }));
+  });
+
+  it('is refused with its signature or its claims changed', async () => {
+    const [header, , signature] = (await token()).split('.');
+    const [, payload] = (await token({ email: 'x@y.z' })).split('.');
+    await refused(`${header}.${payload}.${signature}`);
+    await refused((await token()).slice(0, -8));
+  });
+
+  it('is refused with alg none', async () => {
+    await refused(new UnsecuredJWT({ ...claims, iss: ISSUER, aud: AUDIENCE }).setExpirationTime('1h').encode());
+  });
+
+  it('is refused with the public key as an HMAC secret', async () => {
+    const secret = new TextEncoder().encode(await exportSPKI(publicKey));
+    await refused(await token({}, { alg: 'HS256', signer: secret }));
+  });
+
+  it('is refused with another algorithm of the same key', async () => {
+    const { privateKey, publicKey } = await generateKeyPair('PS256', { extractable: true });
+    const { alg: _left, ...jwk } = await exportJWK(publicKey);
+    const keys = await serveKeys([{ ...jwk, kid: 'k-1' }]);
+    port = await serve({ jwksUrl: keys.url, issuer: ISSUER, audience: AUDIENCE, serviceAccount: ACCOUNT });
+    await refused(await token({}, { alg: 'PS256', signer: privateKey }));
+  });
+
+  it.each([undefined, '', 'Bearer', 'Bearer  ', 'Basic dXNlcjp3b3Jk', 'Bearer a b', 'Bearer a.b.c', 'Bearer x'])(
+    'is refused when there is none: %j',
+    async (authorization) => {
+      const answer = await push(port, wrapped({ id: 'o-1' }), { authorization });
+      expect(answer).toMatchObject({ status: 401, body: '' });
+      expect(recorded).toEqual([]);
+    },
+  );
+
+  it('is refused before the body is read', async () => {
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n');
+      let text = '';
+      socket.on('data', (bytes) => (text += bytes.toString()));
+      socket.on('close', () => resolve(text)).on('error', reject);
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 401 /);
+    expect(answer).toMatch(/connection: close/i);
+  });
+
+  it('is refused with a body of any size, and reading stops', async () => {
+    const body = { id: 'o-1', padding: 'x'.repeat(8 * 2 ** 20) };
+    expect(await push(port, body, { authorization: 'Bearer a.b.c' })).toMatchObject({ status: 401 });
+  });
+
+  it('cannot be judged while the keys cannot be had, and can be once they are', async () => {
+    jwks.status = 500;
+    expect(await pushWith(await token())).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    jwks.status = 200;
+    expect(await pushWith(await token())).toMatchObject({ status: 204 });
+  });
+
+  it('cannot be judged while nobody listens where the keys are', async () => {
+    port = await serve({
+      jwksUrl: 'http://127.0.0.1:1/certs',
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      serviceAccount: ACCOUNT,
+    });
+    expect(await pushWith(await token())).toMatchObject({ status: 503 });
+  });
+
+  it('cannot be judged while the issuer hangs', { timeout: 10_000 }, async () => {
+    jwks.hang = true;
+    expect(await pushWith(await token())).toMatchObject({ status: 503 });
+  });
+
+  it('never reaches a log', async () => {
+    const bad = await token({ exp: 1 });
+    await refused(bad);
+    for (const part of bad.split('.')) expect(JSON.stringify(logged)).not.toContain(part);
+  });
+
+  async function refused(bad: string): Promise<void> {
+    expect(await pushWith(bad)).toMatchObject({ status: 401, headers: { connection: 'close' }, body: '' });
+    expect(recorded).toEqual([]);
+  }
+
+  function pushWith(token: string): Promise<Answer> {
+    return push(port, wrapped({ id: 'o-1' }), { authorization: `Bearer ${token}` });
+  }
+
+  function token(
+    changes: Record<string, unknown> = {},
+    { alg = 'RS256', kid = 'k-1', signer = key }: { alg?: string; kid?: string; signer?: CryptoKey | Uint8Array } = {},
+  ): Promise<string> {
+    const exp = Math.floor(Date.now() / 1000) + 3600;
+    return new SignJWT({ ...claims, iss: ISSUER, aud: AUDIENCE, exp, ...changes })
+      .setProtectedHeader({ alg, kid })
+      .sign(signer);
+  }
+
+  async function serveKeys(keys?: object[]): Promise<typeof jwks> {
+    const published = keys ?? [{ ...(await exportJWK(publicKey)), kid: 'k-1', alg: 'RS256', use: 'sig' }];
+    const state = { url: '', status: 200, hits: 0, hang: false };
+    const server = createServer((_request, response) => {
+      state.hits++;
+      if (state.hang) return;
+      response.writeHead(state.status).end(JSON.stringify({ keys: published }));
+    });
+    state.url = `http://127.0.0.1:${await listen(server)}/certs`;
+    return state;
+  }
+});
+
+function wrapped(data: object, attributes?: object): object {
+  return {
+    message: {
+      data: Buffer.from(JSON.stringify(data)).toString('base64'),
+      messageId: 'm-1',
+      publishTime: '2026-01-31T18:30:00Z',
+      ...(attributes && { attributes }),
+    },
+    subscription: 'projects/my-project/subscriptions/orders',
+  };
+}
+
+async function serve(settings?: Parameters<typeof createPushTokenVerifier>[0]): Promise<number> {
+  const app = Fastify({
+    logger: { level: 'warn', stream: { write: (line: string) => logged.push(JSON.parse(line) as Logged) } },
+  });
+  pubsubPush(app, {
+    verifyPushToken: settings && createPushTokenVerifier(settings),
+    recordSignal: async (id) => {
+      if (failing) throw new Error('the database is away');
+      recorded.push(id);
+      return id === 'known' ? 'known' : 'recorded';
+    },
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  closing.push(() => {
+    app.server.closeAllConnections();
+    return app.close();
+  });
+  return (app.server.address() as AddressInfo).port;
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** node:http rather than fetch, which would mend the content types. */
+function push(port: number, body: unknown, headers: OutgoingHttpHeaders = {}): Promise<Answer> {
+  const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? Buffer.from(body) : JSON.stringify(body);
+  const length = headers['transfer-encoding'] === undefined ? { 'content-length': Buffer.byteLength(bytes) } : {};
+  const sent = { 'content-type': 'application/json', ...length, ...headers };
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({
+      port,
+      host: '127.0.0.1',
+      path: '/pubsub/push',
+      method: 'POST',
+      agent: false,
+      headers: Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== undefined)),
+    });
+    request.on('error', reject).on('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => (text += part));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }));
+    });
+    request.end(bytes);
+  });
+}

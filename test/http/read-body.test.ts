@@ -1,0 +1,51 @@
+import { PassThrough, Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { readBody } from '../../src/http/read-body.ts';
+
+describe('readBody', () => {
+  it.each([
+    ['nothing', [], '', false],
+    ['chunks up to the limit', ['12345', '67890'], '1234567890', false],
+    ['one byte more, of which it keeps the first', ['12345', '678901'], '1234', true],
+    ['one chunk far over it', ['123456789012345'], '1234', true],
+    ['much more, reading to the end', ['12345', '678901', '23', '45'], '1234', true],
+  ])('reads %s', async (_name, chunks, text, truncated) => {
+    const stream = Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
+    const { body, truncated: cut } = await readBody(stream, 10, 4);
+    expect({ text: body.toString(), cut }).toEqual({ text, cut: truncated });
+  });
+
+  it('never keeps more than the limit', async () => {
+    const { body } = await readBody(Readable.from([Buffer.alloc(20)]), 10);
+    expect(body).toHaveLength(10);
+  });
+
+  it('stops reading at twice the limit', async () => {
+    let given = 0;
+    const endless = new Readable({
+      highWaterMark: 1,
+      read() {
+        given += 5;
+        this.push(Buffer.alloc(5));
+      },
+    });
+    expect(await readBody(endless, 10, 4)).toMatchObject({ truncated: true });
+    expect(given).toBeLessThan(40);
+    endless.destroy();
+  });
+
+  it('rejects when the sender leaves, however it shows', async () => {
+    const left = new PassThrough();
+    const reading = readBody(left, 10);
+    left.write('123');
+    left.destroy();
+    await expect(reading).rejects.toThrow('the sender left before the body ended');
+
+    const broken = new PassThrough();
+    const failing = readBody(broken, 10);
+    broken.destroy(new Error('reset'));
+    await expect(failing).rejects.toThrow('reset');
+
+    await expect(readBody(left, 10)).rejects.toThrow('the sender left');
+  });
+});

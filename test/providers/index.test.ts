@@ -1,0 +1,62 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadProviders, registry } from '../../src/providers/index.ts';
+
+const acme = `{ integration: 'acme', settings: { safeParse() {} }, deduplicates: true, createOrder() {}, translateWebhook() {} }`;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'providers-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function moduleOf(name: string, text: string): Promise<string> {
+  const path = join(folder, `${name}.mjs`);
+  await writeFile(path, text);
+  return path;
+}
+
+describe('the registry', () => {
+  it('finds every provider by its own name, and nothing by a name all objects have', () => {
+    for (const [name, provider] of registry) expect(provider.integration).toBe(name);
+    expect(registry.has('standard')).toBe(true);
+    expect(registry.get('constructor')).toBeUndefined();
+  });
+
+  it('takes in extra modules and leaves our own alone', async () => {
+    const loaded = await loadProviders([await moduleOf('acme', `export default ${acme}`)]);
+    expect(loaded.get('acme')).toHaveProperty('deduplicates', true);
+    expect([...loaded.keys()]).toEqual([...registry.keys(), 'acme']);
+    expect(registry.has('acme')).toBe(false);
+  });
+
+  it.each([
+    ['no default', 'export const x = 1', 'is not a provider object'],
+    ['a name no URL fits', `export default { ...${acme}, integration: 'Acme POS' }`, 'has no "integration"'],
+    ['no settings', `export default { ...${acme}, settings: {} }`, 'has no "settings"'],
+    ['no word on repeats', `export default { ...${acme}, deduplicates: undefined }`, 'has no "deduplicates"'],
+    ['no createOrder', `export default { ...${acme}, createOrder: 1 }`, 'has no function "createOrder"'],
+    ['no translateWebhook', `export default { ...${acme}, translateWebhook: 1 }`, 'has no function "translateWebhook"'],
+    ['a wrong findOrder', `export default { ...${acme}, findOrder: 1 }`, '"findOrder"'],
+    [
+      'a name taken',
+      `export default { ...${acme}, integration: 'standard' }`,
+      'there is a provider "standard" already',
+    ],
+    ['no JavaScript', 'not {', 'cannot be loaded'],
+  ])('refuses a module with %s', async (name, text, message) => {
+    const path = await moduleOf(name.replaceAll(' ', '-'), text);
+    const error = await loadProviders([path]).catch((error: unknown) => error as Error);
+    expect(error).toBeInstanceOf(Error);
+    expect((error as Error).message).toContain(`PROVIDER_MODULES: ${path}`);
+    expect((error as Error).message).toContain(message);
+  });
+
+  it('refuses a module that is not there', async () => {
+    await expect(loadProviders(['@nobody/no-provider'])).rejects.toThrow(
+      'PROVIDER_MODULES: @nobody/no-provider cannot be loaded',
+    );
+  });
+});

@@ -1,0 +1,459 @@
+import { createServer } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook as Scheme } from 'standardwebhooks';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
+import { CanonicalOrder } from '../../src/core/order.ts';
+import type { StatusEvent } from '../../src/core/order.ts';
+import type { Webhook } from '../../src/core/provider.ts';
+import { standard } from '../../src/providers/standard/index.ts';
+import { providerContract } from './contract.ts';
+
+const SECRET = `whsec_${Buffer.alloc(32, 'today').toString('base64')}`;
+const PREVIOUS = `whsec_${Buffer.alloc(32, 'yesterday').toString('base64')}`;
+const STRANGER = `whsec_${Buffer.alloc(32, 'stranger').toString('base64')}`;
+const NOW = new Date('2026-01-31T18:30:00Z');
+const unsigned = { ordersUrl: 'http://127.0.0.1:1/orders' };
+const signed = { ...unsigned, secret: SECRET };
+
+type Order = Record<string, unknown>;
+
+function statusOf(order: Order): string {
+  return JSON.stringify({
+    eventType: 'order.status',
+    order: { thirdPartyReference: 'o-1', status: 'READY', ...order },
+  });
+}
+
+function webhookOf(body: string | Uint8Array, headers: Record<string, string> = {}): Webhook {
+  return { headers, body: Buffer.from(body), url: '', receivedAt: NOW, verified: false };
+}
+
+/** As the scheme's own library signs. */
+function signedBy(secret: string, body: string, at = NOW): Webhook {
+  return webhookOf(body, {
+    'webhook-id': 'm-1',
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': new Scheme(secret).sign('m-1', at, body),
+  });
+}
+
+function laterBy(seconds: number): Date {
+  return new Date(NOW.getTime() + seconds * 1000);
+}
+
+providerContract(standard, {
+  settings: signed,
+  junkSettings: {
+    'no URL': { secret: SECRET },
+    'not a URL': { ordersUrl: 'orders' },
+    'another scheme': { ordersUrl: 'ftp://pos.example/orders' },
+    'credentials in the URL': { ordersUrl: 'https://user:word@pos.example/orders' },
+    'a short secret': { ...unsigned, secret: `whsec_${Buffer.alloc(23).toString('base64')}` },
+    'a long secret': { ...unsigned, secret: `whsec_${Buffer.alloc(65).toString('base64')}` },
+    'a secret that is not base64': { ...unsigned, secret: 'whsec_correct horse battery staple, and some more of it' },
+    'a previous secret alone': { ...unsigned, previousSecret: PREVIOUS },
+  },
+  webhooks: [
+    { name: 'a status', webhook: signedBy(SECRET, statusOf({ id: 'pos-1' })), events: 1 },
+    { name: 'another event type', webhook: signedBy(SECRET, '{"eventType":"menu.updated"}'), events: 0 },
+  ],
+  forge: (webhook) => ({
+    ...webhook,
+    headers: { ...webhook.headers, 'webhook-signature': new Scheme(STRANGER).sign('m-1', NOW, webhook.body) },
+  }),
+});
+
+describe('settings', () => {
+  it('take a secret without its prefix, as the libraries do', () => {
+    expect(standard.settings.safeParse({ ...unsigned, secret: SECRET.slice('whsec_'.length) }).success).toBe(true);
+  });
+});
+
+describe('translateWebhook', () => {
+  it.each([
+    ['RECEIVED', 'received'],
+    ['in_progress', 'in_progress'],
+    ['Ready', 'ready'],
+    ['EN_ROUTE', 'en_route'],
+    ['COMPLETED', 'completed'],
+    ['CANCELLED', 'cancelled'],
+    ['FAILED', 'failed'],
+  ])('reads %s as %s', (native, status) => {
+    expect(translate(webhookOf(statusOf({ status: native })))).toEqual([
+      { status, serviceOrderId: 'o-1', nativeStatus: native },
+    ]);
+  });
+
+  it('reads every field', () => {
+    const order = { id: 'pos-1', status: 'CANCELLED', reason: 'Out of dough', occurredAt: '2026-01-31T19:30:00+01:00' };
+    expect(translate(webhookOf(statusOf(order)))).toEqual([
+      {
+        status: 'cancelled',
+        serviceOrderId: 'o-1',
+        providerOrderId: 'pos-1',
+        reason: 'Out of dough',
+        occurredAt: '2026-01-31T19:30:00+01:00',
+        nativeStatus: 'CANCELLED',
+      },
+    ]);
+  });
+
+  it('takes an order that only the POS has named, null and empty standing for absent', () => {
+    const order = { thirdPartyReference: null, id: 'pos-1', reason: '', occurredAt: null };
+    expect(translate(webhookOf(statusOf(order)))).toEqual([
+      { status: 'ready', providerOrderId: 'pos-1', nativeStatus: 'READY' },
+    ]);
+  });
+
+  it.each([
+    ['an unknown status', statusOf({ status: 'SHREDDED' })],
+    ['a status that every object has', statusOf({ status: 'constructor' })],
+    ['another event type, whatever is in it', '{"eventType":"order.paid","order":7}'],
+  ])('finds nothing in %s', (_name, body) => {
+    expect(translate(webhookOf(body))).toEqual([]);
+  });
+
+  it.each([
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 'not UTF-8'],
+    ['no JSON', '{"secret', 'not JSON'],
+    ['an empty body', '', 'not JSON'],
+    ['a list', '["secret"]', 'expected object, received array'],
+    ['no event type', '{}', 'eventType: Invalid input: expected string, received undefined'],
+    ['no order', '{"eventType":"order.status"}', 'order: Invalid input: expected object, received undefined'],
+    [
+      'a number as id',
+      statusOf({ thirdPartyReference: 7 }),
+      'order.thirdPartyReference: Invalid input: expected string',
+    ],
+    ['an id too long', statusOf({ id: 'secret'.repeat(50) }), 'order.id: Too big'],
+    ['an id no database holds', statusOf({ id: 'secret\0' }), 'order.id: holds a NUL'],
+    ['no id at all', statusOf({ thirdPartyReference: null }), 'a string in either is required'],
+    ['no status', statusOf({ status: undefined }), 'order.status: Invalid input: expected string, received undefined'],
+    ['a time that is none', statusOf({ occurredAt: 'secret' }), 'order.occurredAt: is a string, but no RFC 3339'],
+    ['a time without offset', statusOf({ occurredAt: '2026-01-31T18:30:00' }), 'order.occurredAt: is a string, but no'],
+    ['a reason that is no text', statusOf({ reason: ['secret'] }), 'order.reason: Invalid input: expected string'],
+  ])('drops %s, naming what is wrong and no value', (_name, body, message) => {
+    const error = errorOf(() => translate(webhookOf(body)));
+    expect(error).toBeInstanceOf(Poison);
+    expect(error.message).toContain(message);
+    expect(error.message).not.toContain('secret');
+  });
+
+  describe('with a secret', () => {
+    const body = statusOf({});
+
+    it('takes what the scheme’s own library signed', () => {
+      expect(translate(signedBy(SECRET, body), signed)).toHaveLength(1);
+    });
+
+    it('takes non-ASCII bodies, since it signs bytes', () => {
+      expect(translate(signedBy(SECRET, statusOf({ reason: 'Teig ist aus – 🍕' })), signed)).toHaveLength(1);
+    });
+
+    it('takes one right signature among several', () => {
+      const webhook = signedBy(SECRET, body);
+      const ours = webhook.headers['webhook-signature'];
+      const others = `v1a,${'x'.repeat(88)} ${new Scheme(STRANGER).sign('m-1', NOW, body)} v1`;
+      webhook.headers['webhook-signature'] = `${others} ${ours}`;
+      expect(translate(webhook, signed)).toHaveLength(1);
+    });
+
+    it('takes the previous secret while it is kept, and not after', () => {
+      const webhook = signedBy(PREVIOUS, body);
+      expect(translate(webhook, { ...signed, previousSecret: PREVIOUS })).toHaveLength(1);
+      expect(() => translate(webhook, signed)).toThrow(NotAuthentic);
+    });
+
+    it.each([-300, 300])('takes a timestamp %i s from when it came', (seconds) => {
+      expect(translate(signedBy(SECRET, body, laterBy(seconds)), signed)).toHaveLength(1);
+    });
+
+    it.each([
+      [-301, 'old'],
+      [301, 'ahead'],
+    ])('drops a timestamp %i s from when it came', (seconds, word) => {
+      const webhook = signedBy(SECRET, body, laterBy(seconds));
+      expect(() => translate(webhook, signed)).toThrow(new NotAuthentic(`webhook-timestamp is over 300 s ${word}`));
+    });
+
+    it('drops a body, id or timestamp that was not the one signed', () => {
+      const webhook = signedBy(SECRET, body);
+      const { headers } = webhook;
+      const later = String(NOW.getTime() / 1000 + 1);
+      for (const tampered of [
+        { ...webhook, body: Buffer.from(statusOf({ status: 'CANCELLED' })) },
+        { ...webhook, headers: { ...headers, 'webhook-id': 'm-2' } },
+        { ...webhook, headers: { ...headers, 'webhook-timestamp': later } },
+        { ...webhook, headers: { ...headers, 'webhook-timestamp': `${headers['webhook-timestamp']}.0` } },
+        { ...webhook, headers: { ...headers, 'webhook-signature': `${headers['webhook-signature']}A` } },
+        { ...webhook, headers: { ...headers, 'webhook-signature': `v2${headers['webhook-signature']?.slice(2)}` } },
+      ]) {
+        expect(() => translate(tampered, signed)).toThrow(NotAuthentic);
+      }
+    });
+
+    it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('drops a webhook without %s', (name) => {
+      const webhook = signedBy(SECRET, body);
+      const { [name]: _left, ...headers } = webhook.headers;
+      expect(() => translate({ ...webhook, headers }, signed)).toThrow(
+        new NotAuthentic(`the header ${name} is missing`),
+      );
+    });
+  });
+});
+
+describe('createOrder', () => {
+  const order = CanonicalOrder.parse({
+    serviceOrderId: 'o-1',
+    locationId: 'club-1',
+    member: { id: 'm-1', name: 'Zoë Secret', phone: '+4930123456' },
+    fulfillment: { type: 'pickup' },
+    items: [{ serviceItemId: 'i-1', name: 'Pizza', quantity: 1 }],
+    money: { subtotal: 1000, tax: 70, tip: 0, fee: 0, total: 1070, currency: 'EUR' },
+    placedAt: '2026-01-31T18:30:00Z',
+  });
+  const servers: Server[] = [];
+
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    for (const server of servers.splice(0)) {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  it('posts the order, signed so that the scheme’s own library verifies it', async () => {
+    const { url, requests } = await posThat((_request, response) => {
+      response.writeHead(201).end('{"providerOrderId":"pos-1"}');
+    });
+    const answer = await create(url, { secret: SECRET, previousSecret: PREVIOUS });
+    expect(answer).toEqual({ providerOrderId: 'pos-1' });
+
+    const { method, path, headers, body } = first(requests);
+    expect({ method, path, id: headers['webhook-id'], key: headers['idempotency-key'] }).toEqual({
+      method: 'POST',
+      path: '/orders?key=hidden',
+      id: 'o-1',
+      key: 'o-1',
+    });
+    expect(headers['content-type']).toBe('application/json');
+    for (const secret of [SECRET, PREVIOUS]) {
+      expect(new Scheme(secret).verify(body, headers as Record<string, string>)).toEqual(order);
+    }
+    expect(() => new Scheme(STRANGER).verify(body, headers as Record<string, string>)).toThrow('No matching signature');
+  });
+
+  it('signs nothing without a secret', async () => {
+    const { url, requests } = await posThat((_request, response) => response.writeHead(201).end('{}'));
+    await create(url);
+    const { headers } = first(requests);
+    expect(headers).not.toHaveProperty('webhook-signature');
+    expect(headers).toHaveProperty('idempotency-key', 'o-1');
+  });
+
+  it.each([
+    ['注文 1\n', '%E6%B3%A8%E6%96%87%201%0A'],
+    ['50%20', '50%2520'],
+    ['o/1:a', 'o/1:a'],
+  ])('sends any id in its headers: %j', async (serviceOrderId, header) => {
+    const { url, requests } = await posThat((_request, response) => response.writeHead(201).end('{}'));
+    await standard.createOrder({ ...order, serviceOrderId }, contextOf(url, { secret: SECRET }));
+    const { headers, body } = first(requests);
+    expect(headers['idempotency-key']).toBe(header);
+    expect(new Scheme(SECRET).verify(body, headers as Record<string, string>)).toMatchObject({ serviceOrderId });
+  });
+
+  it.each([
+    [200, '{"providerOrderId":"pos-1","more":1}', { providerOrderId: 'pos-1' }],
+    [409, '{"providerOrderId":"pos-1"}', { providerOrderId: 'pos-1' }],
+    [409, 'duplicate', {}],
+    [204, '', {}],
+    [200, '<html>', {}],
+    [200, '{"providerOrderId":7}', {}],
+    [200, `{"providerOrderId":"${'x'.repeat(256)}"}`, {}],
+    [200, `{"providerOrderId":"pos-1","more":"${'x'.repeat(2 ** 20)}"}`, {}],
+  ])('takes %i %.40s as taken', async (status, body, ref) => {
+    const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));
+    expect(await create(url)).toEqual(ref);
+  });
+
+  it('takes a 2xx whose body breaks off as taken', async () => {
+    const { url } = await posThat((_request, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{"providerOrderId":');
+      setTimeout(() => response.destroy(), 20);
+    });
+    expect(await create(url)).toEqual({});
+  });
+
+  it.each([
+    [400, '{"reason":"  The kitchen is closed. "}', 'The kitchen is closed.'],
+    [422, `{"reason":"${'x'.repeat(300)}"}`, 'x'.repeat(200)],
+    [422, '{"reason":""}', 'The restaurant could not take this order.'],
+    [422, '{"reason":{"code":5}}', 'The restaurant could not take this order.'],
+    [404, 'not found', 'The restaurant could not take this order.'],
+  ])('gives up on %i %.40s', async (status, body, reason) => {
+    const { url } = await posThat((_request, response) => response.writeHead(status).end(body));
+    const error = await failureOf(url);
+    expect(error).toBeInstanceOf(GiveUp);
+    expect(error).toMatchObject({ reason, httpStatus: status });
+  });
+
+  it.each([401, 403, 301, 302, 303, 307, 308])('leaves %i to us', async (status) => {
+    const { url, requests } = await posThat((_request, response) => {
+      response.writeHead(status, { location: '/elsewhere' }).end();
+    });
+    const error = await failureOf(url);
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toMatchObject({ httpStatus: status });
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each([
+    [429, false],
+    [500, false],
+    [501, false],
+    [503, false],
+    [408, true],
+    [502, true],
+    [504, true],
+    [520, true],
+    [599, true],
+  ])('tries again after %i, perhaps taken: %s', async (status, sent) => {
+    const { url } = await posThat((_request, response) => response.writeHead(status).end('Zoë Secret'));
+    const error = await failureOf(url);
+    expect(error).toBeInstanceOf(TryAgain);
+    expect(error).toMatchObject({ sent, httpStatus: status, retryAfterMs: undefined });
+  });
+
+  it.each([
+    ['7', 7000, 7000],
+    ['0', 0, 0],
+    ['86400', 3_600_000, 3_600_000],
+    [new Date(Date.now() + 60_000).toUTCString(), 50_000, 60_000],
+    [new Date(Date.now() - 60_000).toUTCString(), 0, 0],
+    ['soon', undefined, undefined],
+  ])('waits as Retry-After %s says', async (value, least, most) => {
+    const { url } = await posThat((_request, response) => response.writeHead(429, { 'retry-after': value }).end());
+    const { retryAfterMs } = (await failureOf(url)) as TryAgain;
+    if (least === undefined) expect(retryAfterMs).toBeUndefined();
+    else expect(retryAfterMs).toBeGreaterThanOrEqual(least);
+    if (most !== undefined) expect(retryAfterMs).toBeLessThanOrEqual(most);
+  });
+
+  it('has sent nothing where nobody listens', async () => {
+    const { url } = await posThat(() => {});
+    servers.splice(0).forEach((server) => server.close());
+    expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: false });
+  });
+
+  it('has sent nothing where no such host is', async () => {
+    expect(await failureOf('http://pos.invalid/orders?key=hidden')).toMatchObject({ name: 'TryAgain', sent: false });
+  });
+
+  it('has sent nothing where nobody speaks TLS', async () => {
+    const { url, requests } = await posThat(() => {});
+    expect(await failureOf(url.replace('http:', 'https:'))).toMatchObject({ name: 'TryAgain', sent: false });
+    expect(requests).toHaveLength(0);
+  });
+
+  it.each([
+    [{ code: 'UND_ERR_CONNECT_TIMEOUT' }, false],
+    [{ code: 'EAI_AGAIN', syscall: 'getaddrinfo' }, false],
+    [{ code: 'EHOSTUNREACH', syscall: 'connect' }, false],
+    [{ code: 'CERT_HAS_EXPIRED' }, false],
+    [{ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }, false],
+    [{ code: 'ERR_TLS_CERT_ALTNAME_INVALID' }, false],
+    [{ code: 'ETIMEDOUT', syscall: 'read' }, true],
+    [{ code: 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC' }, true],
+    [{ code: 'UND_ERR_HEADERS_TIMEOUT' }, true],
+    [{}, true],
+  ])('knows from %j whether anything was sent: %s', async (cause, sent) => {
+    vi.stubGlobal('fetch', () =>
+      Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('secret'), cause) })),
+    );
+    expect(await failureOf('http://pos.example/orders?key=hidden')).toMatchObject({ name: 'TryAgain', sent });
+  });
+
+  it('may have sent it where the connection breaks', async () => {
+    const { url } = await posThat((request) => request.socket.resetAndDestroy());
+    expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: true });
+  });
+
+  it('may have sent it where the POS hangs until the attempt’s time is up', async () => {
+    const abort = new AbortController();
+    const { url } = await posThat(() => abort.abort());
+    expect(await failureOf(url, abort.signal)).toMatchObject({ name: 'TryAgain', sent: true });
+  });
+
+  it('sends nothing once the attempt’s time is up', async () => {
+    const { url, requests } = await posThat(() => {});
+    expect(await failureOf(url, AbortSignal.abort())).toMatchObject({ name: 'TryAgain', sent: false });
+    expect(requests).toHaveLength(0);
+  });
+
+  it.each(['http://user:word@pos.example/orders?key=hidden', 'orders', 'http://127.0.0.1:6000/orders?key=hidden'])(
+    'leaves a URL nothing can be sent to to us: %s',
+    async (url) => {
+      expect(await failureOf(url)).toMatchObject({ name: 'OursToFix' });
+    },
+  );
+
+  function contextOf(ordersUrl: string, settings = {}, signal = AbortSignal.timeout(5000)) {
+    return { settings: { ordersUrl, ...settings }, signal };
+  }
+
+  function create(url: string, settings = {}) {
+    return standard.createOrder(order, contextOf(url, settings));
+  }
+
+  /** What it threw, which may tell the method and the URL and nothing more. */
+  async function failureOf(url: string, signal?: AbortSignal): Promise<Error> {
+    const error = await standard.createOrder(order, contextOf(url, {}, signal)).then(
+      () => expect.unreachable('was taken'),
+      (error: unknown) => error as Error,
+    );
+    expect(error.message).not.toMatch(/hidden|word|secret|Zoë/i);
+    if (!(error instanceof GiveUp)) expect(error.message).toMatch(/^POST (http|\(not a URL\))/);
+    return error;
+  }
+
+  type Posted = { method: string; path: string; headers: IncomingHttpHeaders; body: string };
+
+  async function posThat(answers: RequestListener): Promise<{ url: string; requests: Posted[] }> {
+    const requests: Posted[] = [];
+    const server = createServer((request, response) => {
+      const { method = '', url: path = '', headers } = request;
+      let body = '';
+      request.setEncoding('utf8').on('data', (text: string) => (body += text));
+      request.on('end', () => {
+        requests.push({ method, path, headers, body });
+        answers(request, response);
+      });
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/orders?key=hidden`, requests };
+  }
+});
+
+function translate(
+  webhook: Webhook,
+  settings: Parameters<typeof standard.translateWebhook>[1] = unsigned,
+): readonly StatusEvent[] {
+  return standard.translateWebhook(webhook, settings);
+}
+
+function first<Item>([item]: readonly Item[]): Item {
+  return item ?? expect.unreachable('there is none');
+}
+
+function errorOf(throws: () => unknown): Error {
+  try {
+    throws();
+  } catch (error) {
+    return error as Error;
+  }
+  return expect.unreachable('nothing was thrown');
+}

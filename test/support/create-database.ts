@@ -1,0 +1,15 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { databaseUrl } from './template-database.ts';
+
+/** A migrated database of its own for whoever asks, copied from the run's template in some 20 ms. @returns its URL */
+export async function createDatabase(): Promise<string> {
+  const server = inject('postgresUrl');
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  const client = new pg.Client(server);
+  await client.connect();
+  await client.query(`CREATE DATABASE ${name} TEMPLATE expediter_template STRATEGY FILE_COPY`);
+  await client.end();
+  return databaseUrl(server, name);
+}

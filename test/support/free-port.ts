@@ -1,0 +1,15 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+
+/**
+ * A TCP port of 127.0.0.1 that was free a moment ago, for programs that cannot be told "any port".
+ * Another process may take it first, so whoever uses it has to be ready to ask again.
+ */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

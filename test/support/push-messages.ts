@@ -1,0 +1,86 @@
+import type { Lease, Message, MessageQueue } from './queue-messages.ts';
+import type { PushTokens } from './sign-push-tokens.ts';
+
+/** As in the subscription's push configuration. */
+export type PushConfig = {
+  pushEndpoint: string;
+  oidcToken?: { serviceAccountEmail: string; audience: string } | null;
+};
+
+export type PushSubscription = {
+  /** In full: `projects/…/subscriptions/…`. */
+  name: string;
+  ackDeadlineMs: number;
+  /** Google tells the attempt only where dead lettering counts it. */
+  tellsAttempt: boolean;
+};
+
+/** The answers that acknowledge. Everything else, no answer included, is a nack. */
+const ACKNOWLEDGED = new Set([102, 200, 201, 202, 204]);
+const PUSHES_AT_ONCE = 100;
+
+/** Delivers a queue's messages over HTTP as Google does. Returns what ends it, which cuts pushes under way. */
+export function pushMessages(
+  queue: MessageQueue,
+  subscription: PushSubscription,
+  config: PushConfig,
+  tokens: PushTokens,
+): () => void {
+  const ended = new AbortController();
+
+  async function push(lease: Lease): Promise<void> {
+    const acknowledged = await post(lease).catch(() => false);
+    if (ended.signal.aborted) return;
+    if (acknowledged) queue.ack([lease.ackId]);
+    else queue.nack([lease.ackId]);
+  }
+
+  async function post({ message, attempt }: Lease): Promise<boolean> {
+    const response = await fetch(config.pushEndpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(await authorization(config, tokens)) },
+      body: JSON.stringify({
+        message: wrap(message),
+        subscription: subscription.name,
+        ...(subscription.tellsAttempt ? { deliveryAttempt: attempt } : {}),
+      }),
+      redirect: 'manual',
+      signal: AbortSignal.any([ended.signal, AbortSignal.timeout(subscription.ackDeadlineMs)]),
+    });
+    await response.arrayBuffer(); // or the connection is not used again
+    return ACKNOWLEDGED.has(response.status);
+  }
+
+  const detach = queue.attach({
+    maxOutstanding: PUSHES_AT_ONCE,
+    // The request's own time-out decides; the queue must not redeliver before it.
+    ackDeadlineMs: subscription.ackDeadlineMs + 1000,
+    receive(leases) {
+      for (const lease of leases) void push(lease);
+    },
+  });
+  return () => {
+    detach();
+    ended.abort();
+  };
+}
+
+async function authorization({ pushEndpoint, oidcToken }: PushConfig, tokens: PushTokens) {
+  if (oidcToken === undefined || oidcToken === null) return {};
+  const audience = oidcToken.audience === '' ? pushEndpoint : oidcToken.audience;
+  return { authorization: `Bearer ${await tokens.tokenFor(oidcToken.serviceAccountEmail, audience)}` };
+}
+
+/** Google sends two of the names in both spellings, and leaves out what is empty. */
+function wrap({ messageId, publishTime, data, attributes, orderingKey }: Message) {
+  const time = publishTime.toISOString();
+  return {
+    ...(Object.keys(attributes).length === 0 ? {} : { attributes }),
+    ...(data.length === 0 ? {} : { data: data.toString('base64') }),
+    messageId,
+    message_id: messageId,
+    ...(orderingKey === '' ? {} : { orderingKey }),
+    publishTime: time,
+    publish_time: time,
+  };
+}

@@ -1,0 +1,38 @@
+import type { Ticket } from './start-pos.ts';
+
+/** The kitchen's screen as a page, newest ticket first. It reloads itself and needs no script. */
+export function renderTickets(tickets: readonly Ticket[]): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="2">
+<meta name="viewport" content="width=device-width">
+<title>Kitchen (${tickets.length})</title>
+<style>
+  body { font: 16px/1.4 system-ui, sans-serif; margin: 2rem auto; max-width: 48rem; padding: 0 1rem; }
+  article { border: 1px solid #999; border-radius: 6px; margin: 1rem 0; padding: 0 1rem; }
+  small { color: #666; overflow-wrap: anywhere; }
+</style>
+<h1>Kitchen</h1>
+${tickets.length === 0 ? '<p>No tickets yet.</p>' : tickets.map(renderTicket).toReversed().join('\n')}
+</html>
+`;
+}
+
+function renderTicket({ order, providerOrderId, serviceOrderId, requests, status }: Ticket): string {
+  const items = (order.items ?? []).map(({ name, quantity, modifiers = [] }) => {
+    const extras = modifiers.map((modifier) => modifier.name).join(', ');
+    return `<li>${escape(`${quantity} × ${name}${extras === '' ? '' : ` (${extras})`}`)}</li>`;
+  });
+  const repeats = requests > 1 ? `, asked for ${requests} times` : '';
+  return `<article>
+  <h2>${escape(order.fulfillment?.type ?? 'order')}: ${escape(status ?? 'new')}</h2>
+  <ul>${items.join('')}</ul>
+  ${order.notes === undefined ? '' : `<p>${escape(order.notes)}</p>`}
+  <p><small>${escape(serviceOrderId)}, here ${escape(providerOrderId)}${repeats}</small></p>
+</article>`;
+}
+
+function escape(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}

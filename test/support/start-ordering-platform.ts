@@ -1,0 +1,125 @@
+/**
+ * A sample ordering platform: holds orders and answers `order(id: ID!)` in real GraphQL, so a wrong query or a missing
+ * field fails here as it would there.
+ */
+import { buildSchema, graphql, type ExecutionResult } from 'graphql';
+import { readBody, sendJson, serveHttp } from './serve-http.ts';
+
+export type OrderingPlatformOptions = {
+  /** Asked for as `Authorization: Bearer`; without it anybody may ask. */
+  token?: string;
+  port?: number;
+};
+
+/** What it says in place of the order: 503, nothing at all, `order: null`, or errors beside `order: null`. */
+export type PlatformFault =
+  | 'down'
+  | 'hang'
+  | 'null'
+  | { errors: { message: string; extensions?: { code?: string } & Record<string, unknown> }[] };
+
+export type OrderingPlatform = {
+  /** Of the GraphQL endpoint. */
+  readonly url: string;
+  /** By order id, in the canonical shape. Free to change at any time. */
+  readonly orders: Map<string, unknown>;
+  /** The ids asked for so far, oldest first. */
+  readonly requests: readonly string[];
+  /** Decides by order id what goes wrong; may be set and removed at any time. */
+  answer: ((id: string) => PlatformFault | undefined) | undefined;
+  /** Safe to repeat. */
+  stop(): Promise<void>;
+};
+
+const schema = buildSchema(`
+  type Query { order(id: ID!): Order }
+
+  type Order {
+    serviceOrderId: ID!
+    locationId: ID!
+    member: Member!
+    fulfillment: Fulfillment!
+    items: [LineItem!]!
+    money: Money!
+    notes: String
+    placedAt: String!
+  }
+  type Member { id: ID!, name: String!, email: String, phone: String }
+
+  enum FulfillmentType { pickup delivery }
+  type Fulfillment { type: FulfillmentType!, destination: Destination, requestedAt: String }
+  type Destination {
+    line1: String!
+    line2: String
+    city: String
+    postalCode: String
+    region: String
+    country: String
+    latitude: Float
+    longitude: Float
+    instructions: String
+  }
+
+  type LineItem {
+    serviceItemId: ID!
+    name: String!
+    quantity: Int!
+    unitPrice: Int
+    notes: String
+    ageRestricted: Boolean
+    modifiers: [Modifier!]
+  }
+  type Modifier { serviceModifierId: ID!, name: String!, quantity: Int!, unitPrice: Int }
+
+  "Amounts are in minor units of the currency."
+  type Money { subtotal: Int!, tax: Int!, tip: Int!, fee: Int!, total: Int!, currency: String! }
+`);
+
+type GraphQLRequest = { query?: string; variables?: Record<string, unknown>; operationName?: string };
+
+/** Resolves as soon as it serves. */
+export async function startOrderingPlatform(options: OrderingPlatformOptions = {}): Promise<OrderingPlatform> {
+  const orders = new Map<string, unknown>();
+  const requests: string[] = [];
+
+  const server = await serveHttp(async (request, response) => {
+    const body = await readBody(request);
+    if (request.method !== 'POST' || request.url !== '/graphql') {
+      sendJson(response, 404, { errors: [{ message: 'only POST /graphql is here' }] });
+      return;
+    }
+    if (options.token !== undefined && request.headers.authorization !== `Bearer ${options.token}`) {
+      sendJson(response, 401, { errors: [{ message: 'who is asking?', extensions: { code: 'UNAUTHENTICATED' } }] });
+      return;
+    }
+    const { query, variables, operationName } = JSON.parse(body.toString()) as GraphQLRequest;
+    // A fault is about an id, and only the executed query knows it: it may come inline as well as in a variable.
+    let fault: PlatformFault | undefined;
+    const order = ({ id }: { id: string }): unknown => {
+      requests.push(id);
+      fault = platform.answer?.(id);
+      return fault === undefined ? orders.get(id) : null;
+    };
+    const result: ExecutionResult = await graphql({
+      schema,
+      source: query ?? '',
+      rootValue: { order },
+      variableValues: variables,
+      operationName,
+    });
+    if (fault === 'hang') return;
+    if (fault === 'down') sendJson(response, 503, { errors: [{ message: 'the platform is down' }] });
+    else if (typeof fault === 'object') sendJson(response, 200, { ...result, errors: fault.errors });
+    // No data at all: the query did not get as far as an order.
+    else sendJson(response, result.data === undefined ? 400 : 200, result);
+  }, options.port);
+
+  const platform: OrderingPlatform = {
+    url: `${server.url}/graphql`,
+    orders,
+    requests,
+    answer: undefined,
+    stop: () => server.stop(),
+  };
+  return platform;
+}

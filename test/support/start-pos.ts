@@ -1,0 +1,201 @@
+/**
+ * A sample POS as the `standard` integration expects one: takes orders over HTTP, reports their life in webhooks, and
+ * signs both ways with Standard Webhooks. It can be told to misbehave in the ways that cost a kitchen a second ticket.
+ */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Webhook } from 'standardwebhooks';
+import type { Status } from '../../src/core/lifecycle.ts';
+import { renderTickets } from './render-tickets.ts';
+import { readBody, sendJson, serveHttp } from './serve-http.ts';
+
+export type PosOptions = {
+  /** Of Standard Webhooks, `whsec_…`; without it nothing is verified and nothing signed. */
+  secret?: string;
+  /** `false`: every request makes a new ticket, and only the look-up by reference helps. */
+  deduplicates?: boolean;
+  port?: number;
+};
+
+/** One ticket in the kitchen. */
+export type Ticket = {
+  readonly providerOrderId: string;
+  /** Our reference. */
+  readonly serviceOrderId: string;
+  readonly idempotencyKey: string | undefined;
+  readonly order: PosOrder;
+  /** How many requests asked for it. More than one is a repeat that was recognised. */
+  requests: number;
+  /** The last one that `sendStatus` reported. */
+  status: string | undefined;
+};
+
+/** Of the canonical order, what a kitchen looks at. */
+export type PosOrder = {
+  serviceOrderId: string;
+  fulfillment?: { type?: string };
+  items?: { name?: string; quantity?: number; modifiers?: { name?: string }[] }[];
+  notes?: string;
+};
+
+export type PosRequest = {
+  order: PosOrder;
+  idempotencyKey: string | undefined;
+  headers: IncomingMessage['headers'];
+  /** Counts the requests for this order, from 1. */
+  attempt: number;
+};
+
+/**
+ * `hang`: no ticket, no answer. `drop-answer`: makes the ticket and cuts the connection.
+ * A status: no ticket, this answer.
+ */
+export type PosFault = 'hang' | 'drop-answer' | { status: number; headers?: Record<string, string>; body?: unknown };
+
+export type StatusReport = {
+  /** Our reference, the POS's own, or both. */
+  serviceOrderId?: string;
+  providerOrderId?: string;
+  /** A string too, for the ones nobody knows. */
+  status: Status | (string & {});
+  reason?: string;
+  occurredAt?: string;
+  /** `order.status` unless it is to be something that does not concern us. */
+  eventType?: string;
+  /** The same one again makes a duplicate in the eyes of Standard Webhooks. */
+  messageId?: string;
+};
+
+export type Pos = {
+  /** For the location's `baseUrl`. In a browser it shows the tickets. */
+  readonly url: string;
+  /** Oldest first. */
+  readonly tickets: readonly Ticket[];
+  /** How many POSTs of orders came, whatever became of them. */
+  readonly requests: number;
+  /** Decides per request what goes wrong; may be set and removed at any time. */
+  behave: ((request: PosRequest) => PosFault | undefined) | undefined;
+  /** Posts one status to a webhook and returns what that answered; the body parsed where it is JSON. */
+  sendStatus(webhookUrl: string, report: StatusReport): Promise<{ status: number; body: unknown }>;
+  /** Safe to repeat. */
+  stop(): Promise<void>;
+};
+
+const WEBHOOK_TIMEOUT_MS = 10_000;
+
+/** Resolves as soon as it serves. */
+export async function startPos(options: PosOptions = {}): Promise<Pos> {
+  const signer = options.secret === undefined ? undefined : new Webhook(options.secret);
+  const tickets: Ticket[] = [];
+  const byKey = new Map<string, Ticket>();
+  const byReference = new Map<string, Ticket>();
+  const byId = new Map<string, Ticket>();
+  const attempts = new Map<string, number>();
+  let requests = 0;
+
+  async function takeOrder(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    requests += 1;
+    const body = await readBody(request);
+    if (!isAuthentic(body, request.headers)) {
+      sendJson(response, 401, { error: 'the signature does not verify' });
+      return;
+    }
+    const order = JSON.parse(body.toString()) as PosOrder;
+    const attempt = (attempts.get(order.serviceOrderId) ?? 0) + 1;
+    attempts.set(order.serviceOrderId, attempt);
+    const idempotencyKey = request.headers['idempotency-key']?.toString();
+    const fault = pos.behave?.({ order, idempotencyKey, headers: request.headers, attempt });
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') {
+      sendJson(response, fault.status, fault.body ?? {}, fault.headers);
+      return;
+    }
+    const { providerOrderId } = ticketFor(order, idempotencyKey);
+    if (fault === 'drop-answer') request.socket.destroy();
+    else sendJson(response, 200, { providerOrderId });
+  }
+
+  function isAuthentic(body: Buffer, headers: IncomingMessage['headers']): boolean {
+    try {
+      signer?.verify(body, headers as Record<string, string>);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  function ticketFor(order: PosOrder, idempotencyKey: string | undefined): Ticket {
+    const key = options.deduplicates === false ? undefined : idempotencyKey;
+    const known = key === undefined ? undefined : byKey.get(key);
+    if (known !== undefined) {
+      known.requests += 1;
+      return known;
+    }
+    const { serviceOrderId } = order;
+    const providerOrderId = `pos-${randomUUID()}`;
+    const ticket: Ticket = { providerOrderId, serviceOrderId, idempotencyKey, order, requests: 1, status: undefined };
+    tickets.push(ticket);
+    if (key !== undefined) byKey.set(key, ticket);
+    byReference.set(serviceOrderId, ticket);
+    byId.set(providerOrderId, ticket);
+    return ticket;
+  }
+
+  function lookUp(reference: string | null, response: ServerResponse): void {
+    const ticket = byReference.get(reference ?? '');
+    if (ticket === undefined) sendJson(response, 404, { error: 'no ticket has this reference' });
+    else sendJson(response, 200, { providerOrderId: ticket.providerOrderId });
+  }
+
+  const server = await serveHttp(async (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://pos');
+    const route = `${request.method} ${pathname}`;
+    if (route === 'POST /orders') await takeOrder(request, response);
+    else if (route === 'GET /orders') lookUp(searchParams.get('reference'), response);
+    else if (route === 'GET /')
+      response.setHeader('content-type', 'text/html; charset=utf-8').end(renderTickets(tickets));
+    else sendJson(response, 404, { error: `no ${route} here` });
+  }, options.port);
+
+  async function sendStatus(webhookUrl: string, report: StatusReport): Promise<{ status: number; body: unknown }> {
+    const { serviceOrderId, providerOrderId, status, reason, occurredAt } = report;
+    const { eventType = 'order.status', messageId = `msg_${randomUUID()}` } = report;
+    const order = { thirdPartyReference: serviceOrderId, id: providerOrderId, status, reason, occurredAt };
+    const payload = JSON.stringify({ eventType, order });
+    const sentAt = new Date();
+    const ticket = byId.get(providerOrderId ?? '') ?? byReference.get(serviceOrderId ?? '');
+    if (ticket !== undefined) ticket.status = status;
+    const response = await fetch(webhookUrl, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': messageId,
+        'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
+        ...(signer === undefined ? {} : { 'webhook-signature': signer.sign(messageId, sentAt, payload) }),
+      },
+      body: payload,
+      signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS),
+    });
+    return { status: response.status, body: parseIfJson(await response.text()) };
+  }
+
+  const pos: Pos = {
+    url: server.url,
+    tickets,
+    get requests() {
+      return requests;
+    },
+    behave: undefined,
+    sendStatus,
+    stop: () => server.stop(),
+  };
+  return pos;
+}
+
+function parseIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

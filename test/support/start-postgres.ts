@@ -1,0 +1,287 @@
+/**
+ * The real Postgres, started from npm packages: nothing to install, and what holds here holds in production.
+ */
+import {
+  spawn,
+  type ChildProcess,
+  type SpawnOptionsWithStdioTuple,
+  type StdioNull,
+  type StdioPipe,
+} from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from './free-port.ts';
+import { locatePostgres, type PostgresBinaries } from './locate-postgres.ts';
+import { isReachableByAll, sharedTmpdir, unprivilegedUser, type UnprivilegedUser } from './unprivileged-user.ts';
+
+export type PostgresOptions = {
+  /** Keeps the data here, across restarts. Without it the data lives in a temporary directory until `stop`. */
+  dir?: string;
+  /** Without it any free port. */
+  port?: number;
+  /** Settings as in postgresql.conf, such as `{ max_connections: '200' }`. */
+  settings?: Record<string, string>;
+  /** Is given what Postgres logs, as it comes. */
+  log?: (text: string) => void;
+};
+
+export type Postgres = {
+  /** Connects as the superuser to the database `postgres`. */
+  readonly url: string;
+  readonly port: number;
+  /** Of the postmaster; another one after `restart`. */
+  readonly pid: number;
+  /** `fast` disconnects everybody and checkpoints; `immediate` is a crash that Postgres takes part in. Safe to repeat. */
+  stop(mode?: 'fast' | 'immediate'): Promise<void>;
+  /** kill -9, the crash it does not take part in. The data stays, temporary or not, for `restart`. */
+  kill(): Promise<void>;
+  /** Starts over the same data at the same port, whether it was killed, has died or still runs. */
+  restart(): Promise<void>;
+};
+
+/** Resolves as soon as it accepts connections. It ends with this process, however that ends. */
+export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
+  const user = unprivilegedUser();
+  const binaries = await locatePostgres();
+  const temporary = options.dir === undefined ? makeTemporary(user) : undefined;
+  const launch: Launch = { binaries, user, temporary, dir: '', settings: {}, log: options.log };
+  try {
+    launch.dir = temporary === undefined ? dataDirectory(resolve(options.dir ?? '.'), user) : join(temporary, 'data');
+    // Data that is thrown away need not survive a power cut; it does survive every crash of Postgres.
+    launch.settings = { ...(temporary === undefined ? {} : { fsync: 'off' }), ...options.settings };
+    if (!existsSync(join(launch.dir, 'PG_VERSION'))) await initialise(launch);
+    return await run(launch, options.port);
+  } catch (error) {
+    if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** All that one start needs to know, and the next one again. */
+type Launch = {
+  binaries: PostgresBinaries;
+  user: UnprivilegedUser | undefined;
+  temporary: string | undefined;
+  dir: string;
+  settings: Record<string, string>;
+  log: ((text: string) => void) | undefined;
+};
+
+async function run(launch: Launch, wantedPort: number | undefined): Promise<Postgres> {
+  let running = await startPatiently(launch, wantedPort);
+  const { port } = running;
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    running.postmaster.kill(signal);
+    await running.gone;
+    running.watchdog.kill();
+  }
+
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    port,
+    get pid() {
+      return running.pid;
+    },
+    async stop(mode = 'fast') {
+      await end(mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
+      if (launch.temporary !== undefined) rmSync(launch.temporary, { recursive: true, force: true });
+    },
+    async kill() {
+      await end('SIGKILL');
+    },
+    async restart() {
+      await end('SIGINT');
+      running = await startPatiently(launch, port);
+    },
+  };
+}
+
+type Running = { postmaster: ChildProcess; watchdog: ChildProcess; pid: number; port: number; gone: Promise<void> };
+
+/** How long each passing obstacle may last. The backends of a killed postmaster need a moment to notice its death. */
+const PATIENCE_MS = { 'shared memory': 10_000, 'lock file': 5_000, port: 2_000 };
+
+async function startPatiently(launch: Launch, wantedPort: number | undefined): Promise<Running> {
+  const begun = performance.now();
+  for (;;) {
+    const attempt = await startOnce(launch, wantedPort ?? (await freePort()));
+    if (!('obstacle' in attempt)) return attempt;
+    const { obstacle, error } = attempt;
+    if (obstacle === 'none') throw error;
+    if (obstacle === 'lock file' && removeStaleLock(launch.dir)) continue;
+    if (performance.now() - begun > PATIENCE_MS[obstacle]) throw error;
+    await sleep(100);
+  }
+}
+
+type Failure = { obstacle: keyof typeof PATIENCE_MS | 'none'; error: Error };
+
+const READY_WITHIN_MS = 60_000;
+
+async function startOnce(launch: Launch, port: number): Promise<Running | Failure> {
+  const { binaries, dir } = launch;
+  const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...launch.settings };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const postmaster = spawn(binaries.postgres, ['-D', dir, '-p', String(port), ...flags], spawnOptions(launch));
+  const gone = new Promise<void>((done) => {
+    postmaster.once('exit', () => done());
+    postmaster.once('error', () => done());
+  });
+
+  let tail = '';
+  const ready = new Promise<'ready'>((done) => {
+    postmaster.stderr.setEncoding('utf8').on('data', (text: string) => {
+      launch.log?.(text);
+      tail = (tail + text).slice(-4000);
+      if (tail.includes('ready to accept connections')) done('ready');
+    });
+  });
+  // 'close' rather than 'exit': only then has the log arrived in full.
+  const failed = once(postmaster, 'close').then(
+    ([code, signal]: unknown[]) => `ended with ${String(code ?? signal)}`,
+    (error: unknown) => `could not be started: ${String(error)}`,
+  );
+  const patience = new AbortController();
+  const late = sleep(READY_WITHIN_MS, `was not ready within ${READY_WITHIN_MS} ms`, { signal: patience.signal });
+  const outcome = await Promise.race([ready, failed, late]);
+  patience.abort();
+  late.catch(() => undefined);
+
+  if (outcome === 'ready' && postmaster.pid !== undefined) {
+    return { postmaster, watchdog: watch(postmaster.pid, launch), pid: postmaster.pid, port, gone };
+  }
+  postmaster.kill('SIGKILL');
+  return explain(outcome, tail, dir, port);
+}
+
+/** Its own process group: a Ctrl-C is for us, and we stop Postgres when nobody needs it any more. */
+function spawnOptions({ user, dir }: Launch): SpawnOptionsWithStdioTuple<StdioNull, StdioNull, StdioPipe> {
+  return {
+    ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
+    cwd: dir,
+    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC', HOME: dir },
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  };
+}
+
+/**
+ * A shell that waits for the end of our pipe, which comes even when this process is killed with -9, and then ends
+ * Postgres. It waits a while for the end and no longer: where nobody reaps orphans, a dead process keeps its id.
+ */
+const WATCHDOG = `
+  read -r _
+  kill -QUIT "$1" 2>/dev/null
+  for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$1" 2>/dev/null || break; sleep 0.2; done
+  if [ -n "$2" ]; then rm -rf -- "$2"; fi
+`;
+
+function watch(pid: number, launch: Launch): ChildProcess {
+  const args = ['-c', WATCHDOG, 'watchdog', String(pid), launch.temporary ?? ''];
+  const watchdog = spawn('/bin/sh', args, { ...spawnOptions(launch), cwd: '/', stdio: ['pipe', 'ignore', 'ignore'] });
+  watchdog.on('error', () => undefined); // no shell: then Postgres is left behind after a kill -9, and only then
+  watchdog.unref();
+  return watchdog;
+}
+
+function explain(outcome: string, tail: string, dir: string, port: number): Failure {
+  const log = tail.trim() === '' ? '' : `\n${tail.trim()}`;
+  if (tail.includes('pre-existing shared memory block')) {
+    return { obstacle: 'shared memory', error: new Error(`what is left of an earlier Postgres holds ${dir}${log}`) };
+  }
+  if (tail.includes('lock file "postmaster.pid" already exists')) {
+    const holder = readLock(dir)?.pid ?? 'unknown';
+    const error = new Error(`another Postgres, process ${holder}, already runs in ${dir}: stop it first${log}`);
+    return { obstacle: 'lock file', error };
+  }
+  if (tail.includes('Address already in use')) {
+    return { obstacle: 'port', error: new Error(`port ${port} of 127.0.0.1 is taken${log}`) };
+  }
+  return { obstacle: 'none', error: new Error(`Postgres ${outcome}${hint(outcome + tail)}${log}`) };
+}
+
+function hint(text: string): string {
+  const library = /error while loading shared libraries: ([^:\s]+)/.exec(text)?.[1];
+  if (library !== undefined) return `: this machine lacks the library ${library}; install the package that has it`;
+  if (text.includes('ENOENT')) return ': these binaries need a Linux with glibc, so not Alpine';
+  return '';
+}
+
+function readLock(dir: string): { pid: number } | undefined {
+  try {
+    return { pid: Number.parseInt(readFileSync(join(dir, 'postmaster.pid'), 'utf8'), 10) };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Postgres trusts a lock file whose process id is in use, and after a reboot or in a new container another program
+ * may use it. Only Linux lets us tell them apart without further tools; elsewhere the error names the process.
+ */
+function removeStaleLock(dir: string): boolean {
+  const lock = readLock(dir);
+  if (lock === undefined) return false;
+  try {
+    if (readFileSync(`/proc/${lock.pid}/cmdline`, 'utf8').includes('postgres')) return false;
+  } catch {
+    if (!existsSync('/proc/self/cmdline')) return false;
+  }
+  rmSync(join(dir, 'postmaster.pid'), { force: true });
+  return true;
+}
+
+function makeTemporary(user: UnprivilegedUser | undefined): string {
+  const temporary = mkdtempSync(join(sharedTmpdir(), 'expediter-data-'));
+  if (user !== undefined) chownSync(temporary, user.uid, user.gid);
+  return temporary;
+}
+
+/**
+ * Root's own directories are closed to the user that Postgres runs as. There `dir` becomes a link to a directory that
+ * is not; whoever removes `dir` still starts afresh.
+ */
+function dataDirectory(dir: string, user: UnprivilegedUser | undefined): string {
+  mkdirSync(dirname(dir), { recursive: true });
+  if (user === undefined || isReachableByAll(dirname(dir))) return dir;
+  const entry = lstatSync(dir, { throwIfNoEntry: false });
+  if (entry?.isSymbolicLink() === true && existsSync(dir)) return readlinkSync(dir);
+  if (entry?.isDirectory() === true) throw new Error(`${dir} cannot be entered by the user ${user.name}: move it`);
+  rmSync(dir, { force: true });
+  const target = join(makeTemporary(user), 'data');
+  symlinkSync(target, dir);
+  return target;
+}
+
+/** Under another name first: a run that was interrupted here must not leave half a database behind. */
+async function initialise(launch: Launch): Promise<void> {
+  const { binaries, user, dir } = launch;
+  const draft = `${dir}.draft`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { recursive: true, mode: 0o700 });
+  if (user !== undefined) chownSync(draft, user.uid, user.gid);
+  const options = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
+  const initdb = spawn(binaries.initdb, ['-D', draft, ...options], spawnOptions({ ...launch, dir: draft }));
+  let said = '';
+  initdb.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  const outcome = await once(initdb, 'close').then(
+    ([code, signal]: unknown[]) => (code === 0 ? undefined : `ended with ${String(code ?? signal)}`),
+    (error: unknown) => `could not be started: ${String(error)}`,
+  );
+  if (outcome !== undefined) throw new Error(`initdb ${outcome}${hint(outcome + said)}\n${said.trim()}`);
+  renameSync(draft, dir);
+}

@@ -1,0 +1,308 @@
+/**
+ * A Pub/Sub in this process, for the unmodified client: point `PUBSUB_EMULATOR_HOST` at its `host`.
+ * The gRPC interface is the real one, from the client's own protos. It keeps its messages in memory, and leaves out
+ * seek, snapshots, filters, schemas, exactly-once delivery and the dead-letter topic itself.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Server, ServerCredentials, status, type ServerDuplexStream } from '@grpc/grpc-js';
+import { loadPubsubProtos } from './load-pubsub-protos.ts';
+import { pushMessages, type PushConfig } from './push-messages.ts';
+import { queueMessages, type Backoff, type Lease, type Message, type MessageQueue } from './queue-messages.ts';
+import { signPushTokens, type PushClaims } from './sign-push-tokens.ts';
+import { Refusal, unary } from './unary.ts';
+
+export type PubsubOptions = {
+  /** Of the gRPC interface; without it any free port. */
+  port?: number;
+  /** What push tokens say in `iss`; without it the stand-in's own URL. */
+  issuer?: string;
+  /** Between the attempts of a push, unless the subscription's retry policy says otherwise. */
+  pushBackoff?: Backoff;
+  /** How many messages of a topic `published` remembers at least. */
+  remember?: number;
+};
+
+/** Each may be set and removed at any time. */
+export type PubsubFaults = {
+  /** Refuses a publish request with this gRPC status. */
+  publishError?: (() => status | undefined) | undefined;
+  /** Takes the messages, then answers with this gRPC status all the same: the publisher cannot know. */
+  publishAnswerError?: (() => status | undefined) | undefined;
+  publishDelayMs?: number | undefined;
+};
+
+export type Pubsub = {
+  /** For `PUBSUB_EMULATOR_HOST`. */
+  readonly host: string;
+  readonly jwksUrl: string;
+  readonly issuer: string;
+  readonly faults: PubsubFaults;
+  /** A token as pushes carry it; give `aud` and `email`. Another stand-in with the same issuer makes forged ones. */
+  signPushToken(claims: PushClaims): Promise<string>;
+  /** What was published so far, oldest first, to a topic by its short or its full name. */
+  published(topic: string): readonly Message[];
+  /** Ends streams and pushes. Safe to repeat. */
+  stop(): Promise<void>;
+};
+
+type Subscription = { definition: SubscriptionRequest; queue: MessageQueue; ends: Set<() => void> };
+type Topic = { subscriptions: Set<Subscription>; published: Message[] };
+
+/** The requests, with the fields that are used here; absent ones have the protos' defaults. */
+type SubscriptionRequest = {
+  name: string;
+  topic: string;
+  pushConfig: PushConfig | null;
+  ackDeadlineSeconds: number;
+  enableMessageOrdering: boolean;
+  retryPolicy: { minimumBackoff: Duration | null; maximumBackoff: Duration | null } | null;
+  deadLetterPolicy: object | null;
+};
+type Duration = { seconds: string; nanos: number };
+type PublishRequest = { topic: string; messages: Pick<Message, 'data' | 'attributes' | 'orderingKey'>[] };
+type AckRequest = { subscription: string; ackIds: string[]; ackDeadlineSeconds: number };
+type PullRequest = { subscription: string; maxMessages: number; returnImmediately: boolean };
+type StreamingPullRequest = {
+  subscription: string;
+  streamAckDeadlineSeconds: number;
+  maxOutstandingMessages: string;
+  ackIds: string[];
+  modifyDeadlineAckIds: string[];
+  modifyDeadlineSeconds: number[];
+};
+
+const DEFAULT_ACK_DEADLINE_S = 10;
+const PULL_WAITS_MS = 5000;
+
+/** Resolves as soon as it serves. */
+export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> {
+  const { pushBackoff = { minMs: 100, maxMs: 10_000 }, remember = 100_000 } = options;
+  const tokens = await signPushTokens(options.issuer);
+  const topics = new Map<string, Topic>();
+  const subscriptions = new Map<string, Subscription>();
+  const faults: PubsubFaults = {};
+  let lastMessageId = 0;
+
+  const publisher = {
+    createTopic: unary((request: { name: string }) => {
+      if (topics.has(request.name)) throw new Refusal(status.ALREADY_EXISTS, `Topic already exists: ${request.name}`);
+      topics.set(request.name, { subscriptions: new Set(), published: [] });
+      return { name: request.name };
+    }),
+
+    getTopic: unary(({ topic }: { topic: string }) => {
+      find(topics, topic);
+      return { name: topic };
+    }),
+
+    listTopics: unary(({ project }: { project: string }) => {
+      const names = [...topics.keys()].filter((name) => name.startsWith(`${project}/topics/`));
+      return { topics: names.map((name) => ({ name })) };
+    }),
+
+    deleteTopic: unary(({ topic }: { topic: string }) => {
+      find(topics, topic);
+      topics.delete(topic);
+      return {};
+    }),
+
+    publish: unary(async (request: PublishRequest) => {
+      if (faults.publishDelayMs !== undefined) await sleep(faults.publishDelayMs);
+      refuseIf(faults.publishError?.());
+      const topic = find(topics, request.topic);
+      const publishTime = new Date();
+      const messages = request.messages.map(({ data, attributes, orderingKey }) => {
+        if (data.length === 0 && Object.keys(attributes).length === 0) {
+          throw new Refusal(status.INVALID_ARGUMENT, 'A message needs data or an attribute');
+        }
+        lastMessageId += 1;
+        return { messageId: String(lastMessageId), publishTime, data, attributes, orderingKey };
+      });
+      topic.published.push(...messages);
+      if (topic.published.length > 2 * remember) topic.published.splice(0, topic.published.length - remember);
+      for (const { queue } of topic.subscriptions) queue.add(messages);
+      refuseIf(faults.publishAnswerError?.());
+      return { messageIds: messages.map(({ messageId }) => messageId) };
+    }),
+  };
+
+  const subscriber = {
+    createSubscription: unary((request: SubscriptionRequest) => {
+      if (subscriptions.has(request.name)) {
+        throw new Refusal(status.ALREADY_EXISTS, `Subscription already exists: ${request.name}`);
+      }
+      const topic = find(topics, request.topic);
+      const definition = { ...request, ackDeadlineSeconds: request.ackDeadlineSeconds || DEFAULT_ACK_DEADLINE_S };
+      const pushes = isPush(definition.pushConfig);
+      const backoff = policyOf(definition) ?? (pushes ? pushBackoff : undefined);
+      const queue = queueMessages({ ordered: definition.enableMessageOrdering, backoff });
+      const subscription = { definition, queue, ends: new Set<() => void>() };
+      subscriptions.set(definition.name, subscription);
+      topic.subscriptions.add(subscription);
+      startPushing(subscription);
+      return definition;
+    }),
+
+    getSubscription: unary((request: { subscription: string }) => find(subscriptions, request.subscription).definition),
+
+    deleteSubscription: unary((request: { subscription: string }) => {
+      const subscription = find(subscriptions, request.subscription);
+      subscriptions.delete(request.subscription);
+      topics.get(subscription.definition.topic)?.subscriptions.delete(subscription);
+      close(subscription);
+      return {};
+    }),
+
+    modifyPushConfig: unary((request: { subscription: string; pushConfig: PushConfig | null }) => {
+      const subscription = find(subscriptions, request.subscription);
+      end(subscription);
+      subscription.definition.pushConfig = request.pushConfig;
+      startPushing(subscription);
+      return {};
+    }),
+
+    acknowledge: unary((request: AckRequest) => {
+      find(subscriptions, request.subscription).queue.ack(request.ackIds);
+      return {};
+    }),
+
+    modifyAckDeadline: unary((request: AckRequest) => {
+      modifyDeadline(find(subscriptions, request.subscription).queue, request.ackIds, request.ackDeadlineSeconds);
+      return {};
+    }),
+
+    pull: unary(async ({ subscription, maxMessages, returnImmediately }: PullRequest) => {
+      const { queue, definition } = find(subscriptions, subscription);
+      const received = Promise.withResolvers<Lease[]>();
+      const ackDeadlineMs = definition.ackDeadlineSeconds * 1000;
+      const detach = queue.attach({ maxOutstanding: maxMessages, ackDeadlineMs, receive: received.resolve });
+      const late = setTimeout(() => received.resolve([]), returnImmediately ? 0 : PULL_WAITS_MS);
+      const leases = await received.promise;
+      clearTimeout(late);
+      detach();
+      return { receivedMessages: leases.map((lease) => toReceived(lease, definition)) };
+    }),
+
+    streamingPull(stream: ServerDuplexStream<StreamingPullRequest, unknown>) {
+      let subscription: Subscription | undefined;
+      let detach: (() => void) | undefined;
+      const refuse = (): void => {
+        detach?.();
+        stream.emit('error', new Refusal(status.NOT_FOUND, 'Subscription does not exist'));
+      };
+      stream.on('data', (request: StreamingPullRequest) => {
+        if (subscription === undefined) {
+          const opened = subscriptions.get(request.subscription);
+          if (opened === undefined) {
+            refuse();
+            return;
+          }
+          subscription = opened;
+          subscription.ends.add(refuse);
+          detach = subscription.queue.attach({
+            maxOutstanding: Number(request.maxOutstandingMessages) || Infinity,
+            ackDeadlineMs: (request.streamAckDeadlineSeconds || opened.definition.ackDeadlineSeconds) * 1000,
+            receive(leases) {
+              stream.write({ receivedMessages: leases.map((lease) => toReceived(lease, opened.definition)) });
+            },
+          });
+        }
+        subscription.queue.ack(request.ackIds);
+        for (const [index, ackId] of request.modifyDeadlineAckIds.entries()) {
+          modifyDeadline(subscription.queue, [ackId], request.modifyDeadlineSeconds[index] ?? 0);
+        }
+      });
+      const leave = (): void => {
+        detach?.();
+        subscription?.ends.delete(refuse);
+      };
+      stream.on('error', leave);
+      stream.on('cancelled', leave);
+      stream.on('end', () => {
+        leave();
+        stream.end();
+      });
+    },
+  };
+
+  function startPushing({ definition, queue, ends }: Subscription): void {
+    const { name, pushConfig, deadLetterPolicy, ackDeadlineSeconds } = definition;
+    if (!isPush(pushConfig)) return;
+    const tellsAttempt = deadLetterPolicy !== null;
+    ends.add(pushMessages(queue, { name, ackDeadlineMs: ackDeadlineSeconds * 1000, tellsAttempt }, pushConfig, tokens));
+  }
+
+  const protos = loadPubsubProtos();
+  const server = new Server({ 'grpc.max_receive_message_length': 20 * 2 ** 20 });
+  server.addService(protos.publisher, publisher);
+  server.addService(protos.subscriber, subscriber);
+  const port = await new Promise<number>((bound, failed) => {
+    server.bindAsync(`127.0.0.1:${options.port ?? 0}`, ServerCredentials.createInsecure(), (error, boundPort) =>
+      error === null ? bound(boundPort) : failed(error),
+    );
+  }).catch(async (error: unknown) => {
+    await tokens.stop();
+    throw error;
+  });
+
+  return {
+    host: `127.0.0.1:${port}`,
+    jwksUrl: tokens.jwksUrl,
+    issuer: tokens.issuer,
+    faults,
+    signPushToken: (claims) => tokens.sign(claims),
+    published(topic) {
+      const name = [...topics.keys()].find((known) => known === topic || known.endsWith(`/topics/${topic}`));
+      return topics.get(name ?? '')?.published ?? [];
+    },
+    async stop() {
+      server.forceShutdown();
+      for (const subscription of subscriptions.values()) close(subscription);
+      await tokens.stop();
+    },
+  };
+}
+
+function refuseIf(code: status | undefined): void {
+  if (code !== undefined) throw new Refusal(code, 'A fault of the stand-in');
+}
+
+function find<Found>(all: Map<string, Found>, name: string): Found {
+  const found = all.get(name);
+  if (found === undefined) throw new Refusal(status.NOT_FOUND, `Resource not found: ${name}`);
+  return found;
+}
+
+function close(subscription: Subscription): void {
+  end(subscription);
+  subscription.queue.close();
+}
+
+function end({ ends }: Subscription): void {
+  for (const stop of ends) stop();
+  ends.clear();
+}
+
+/** A pull subscription arrives with an empty endpoint as well as with none. */
+function isPush(config: PushConfig | null): config is PushConfig {
+  return config !== null && config.pushEndpoint !== '';
+}
+
+function policyOf({ retryPolicy }: SubscriptionRequest): Backoff | undefined {
+  if (retryPolicy === null) return undefined;
+  const toMs = (duration: Duration | null, otherwise: number): number =>
+    duration === null ? otherwise : Number(duration.seconds) * 1000 + duration.nanos / 1e6;
+  return { minMs: toMs(retryPolicy.minimumBackoff, 10_000), maxMs: toMs(retryPolicy.maximumBackoff, 600_000) };
+}
+
+/** Zero seconds are how a client says nack. */
+function modifyDeadline(queue: MessageQueue, ackIds: readonly string[], seconds: number): void {
+  if (seconds === 0) queue.nack(ackIds);
+  else queue.extend(ackIds, seconds * 1000);
+}
+
+function toReceived({ ackId, message, attempt }: Lease, { deadLetterPolicy }: SubscriptionRequest): object {
+  const ms = message.publishTime.getTime();
+  const publishTime = { seconds: Math.floor(ms / 1000), nanos: (ms % 1000) * 1e6 };
+  return { ackId, message: { ...message, publishTime }, deliveryAttempt: deadLetterPolicy === null ? 0 : attempt };
+}

@@ -1,0 +1,219 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PubSub } from '@google-cloud/pubsub';
+import pg from 'pg';
+import { pino } from 'pino';
+import { readConfig } from '../../src/config.ts';
+import { putLocation } from '../../src/core/locations.ts';
+import type { CanonicalOrder } from '../../src/core/order.ts';
+import type { Provider, Registry } from '../../src/core/provider.ts';
+import type { LiveMessage } from '../../src/core/publish-live.ts';
+import { issueToken } from '../../src/core/webhook-tokens.ts';
+import { registry as ownProviders } from '../../src/providers/index.ts';
+import { start, type Running } from '../../src/start.ts';
+import { createDatabase } from './create-database.ts';
+import { sampleOrder, type SampleOptions } from './sample-order.ts';
+import { startOrderingPlatform, type OrderingPlatform } from './start-ordering-platform.ts';
+import { startPubsub, type Pubsub } from './start-pubsub.ts';
+
+export const PROJECT = 'test-project';
+export const AUDIENCE = 'https://expediter.test/pubsub/push';
+export const SERVICE_ACCOUNT = 'push@test-project.iam.gserviceaccount.com';
+
+export type Answer = { status: number; body: Record<string, unknown>; headers: Headers };
+
+export type System = {
+  databaseUrl: string;
+  /** The environment of the processes, for starting more of them. */
+  env: Record<string, string>;
+  pool: pg.Pool;
+  platform: OrderingPlatform;
+  pubsub: Pubsub;
+  /** Of each process, in the order of their start. */
+  urls: string[];
+  /** Everything that was logged, line by line. */
+  logged: string[];
+  addLocation(locationId: string, settings: unknown, integration?: string): Promise<void>;
+  /** A fresh token's webhook URL at the first process. */
+  webhookUrl(locationId: string, about?: { expiresAt?: Date }): Promise<string>;
+  /** What Pub/Sub would push for an order id. @returns the HTTP status */
+  signal(serviceOrderId: string): Promise<number>;
+  /** Puts an order on the platform and signals it. */
+  placeOrder(about?: SampleOptions): Promise<CanonicalOrder>;
+  /** Writes an order down as if it had been placed and sent, without a POS. */
+  seedOrder(about: { serviceOrderId: string; locationId: string; providerOrderId?: string; fulfillment?: string }): Promise<void>;
+  /** One order's messages as the topic got them. */
+  live(serviceOrderId: string): LiveMessage[];
+  placement(serviceOrderId: string): Promise<Record<string, unknown> | undefined>;
+  order(serviceOrderId: string): Promise<Record<string, unknown> | undefined>;
+  query(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  /** Ends one process as SIGTERM would. */
+  drain(index: number): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** The service on real parts: Postgres, Pub/Sub over gRPC, a platform over GraphQL. In this process, on free ports. */
+export async function startSystem(
+  about: { providers?: Provider[]; env?: Record<string, string>; processes?: number } = {},
+): Promise<System> {
+  const [databaseUrl, pubsub, platform] = await Promise.all([
+    createDatabase(),
+    startPubsub(),
+    startOrderingPlatform({ token: 'platform-token' }),
+  ]);
+  process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
+  process.env['METADATA_SERVER_DETECTION'] = 'none';
+  const client = new PubSub({ projectId: PROJECT });
+  await client.createTopic('order-status');
+  await client.close();
+
+  const env = {
+    DATABASE_URL: databaseUrl,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    LOG_LEVEL: 'info',
+    ORDER_API_URL: platform.url,
+    ORDER_API_TOKEN: 'platform-token',
+    GOOGLE_CLOUD_PROJECT: PROJECT,
+    PUBSUB_EMULATOR_HOST: pubsub.host,
+    PUSH_AUDIENCE: AUDIENCE,
+    PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+    PUSH_ISSUER: pubsub.issuer,
+    PUSH_JWKS_URL: pubsub.jwksUrl,
+    SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+    DRAIN_DELAY_MS: '0',
+    ...about.env,
+  };
+  const config = readConfig(env);
+  const registry: Registry = new Map([
+    ...ownProviders,
+    ...(about.providers ?? []).map((provider) => [provider.integration, provider] as const),
+  ]);
+  const logged: string[] = [];
+  const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void logged.push(line) });
+  const running: Running[] = [];
+  for (let i = 0; i < (about.processes ?? 1); i++) running.push(await start(config, registry, log));
+  await Promise.all(running.map((each) => each.ready));
+  const urls = running.map(({ app }) => {
+    const address = app.server.address();
+    if (address === null || typeof address === 'string') throw new Error('not listening');
+    return `http://127.0.0.1:${address.port}`;
+  });
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
+  pool.on('error', () => {});
+  const query = async (sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
+    (await pool.query<Record<string, unknown>>(sql, values)).rows;
+
+  const system: System = {
+    databaseUrl,
+    env,
+    pool,
+    platform,
+    pubsub,
+    urls,
+    logged,
+    query,
+    async addLocation(locationId, settings, integration = 'standard') {
+      await putLocation(pool, registry, config.SETTINGS_KEY, { locationId, integration, settings });
+    },
+    async webhookUrl(locationId, { expiresAt } = {}) {
+      const { token, integration } = await issueToken(pool, { locationId, expiresAt });
+      return `${urls[0]}/webhook/${integration}/${locationId}?token=${token}`;
+    },
+    async signal(serviceOrderId) {
+      const token = await pubsub.signPushToken({ aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true });
+      const data = Buffer.from(JSON.stringify({ orderId: serviceOrderId })).toString('base64');
+      const response = await fetch(`${urls[0]}/pubsub/push`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ message: { data, messageId: '1' }, subscription: 'projects/test/subscriptions/orders' }),
+      });
+      await response.arrayBuffer();
+      return response.status;
+    },
+    async placeOrder(sample) {
+      const order = sampleOrder(sample);
+      platform.orders.set(order.serviceOrderId, order);
+      const status = await system.signal(order.serviceOrderId);
+      if (status !== 204) throw new Error(`the signal was answered ${status}`);
+      return order;
+    },
+    async seedOrder({ serviceOrderId, locationId, providerOrderId, fulfillment = 'pickup' }) {
+      await query(
+        `WITH p AS (
+           INSERT INTO placements (service_order_id, location_id, state, deadline_at, provider_order_id, finished_at)
+           VALUES ($1, $2, 'sent', now(), $3, now())
+         ), i AS (
+           INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+           SELECT $2, 'standard', $3, $1 WHERE $3::text IS NOT NULL
+         )
+         INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+         VALUES ($1, $2, 'standard', $4, 1, 2, $3)`,
+        [serviceOrderId, locationId, providerOrderId ?? null, fulfillment],
+      );
+    },
+    live(serviceOrderId) {
+      return pubsub
+        .published('order-status')
+        .filter((message) => message.orderingKey === serviceOrderId)
+        .map((message) => JSON.parse(message.data.toString()) as LiveMessage);
+    },
+    async placement(serviceOrderId) {
+      return (await query('SELECT * FROM placements WHERE service_order_id = $1', [serviceOrderId]))[0];
+    },
+    async order(serviceOrderId) {
+      return (await query('SELECT * FROM orders WHERE service_order_id = $1', [serviceOrderId]))[0];
+    },
+    async drain(index) {
+      await running[index]?.drain();
+    },
+    async stop() {
+      await Promise.all(running.map((each) => each.drain()));
+      await Promise.all([pool.end(), platform.stop(), pubsub.stop()]);
+    },
+  };
+  return system;
+}
+
+/** Posts a body as a POS would. */
+export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+  });
+  const text = await response.text();
+  let parsed: Record<string, unknown> = {};
+  try {
+    parsed = JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    // Not every answer is JSON.
+  }
+  return { status: response.status, body: parsed, headers: response.headers };
+}
+
+/** The `standard` integration's webhook. */
+export function statusWebhook(order: { serviceOrderId?: string; providerOrderId?: string; status: string; reason?: string }): object {
+  return {
+    eventType: 'order.status',
+    order: {
+      ...(order.serviceOrderId !== undefined && { thirdPartyReference: order.serviceOrderId }),
+      ...(order.providerOrderId !== undefined && { id: order.providerOrderId }),
+      status: order.status,
+      ...(order.reason !== undefined && { reason: order.reason }),
+    },
+  };
+}
+
+/** Asks until the answer is something. @throws after `ms`, with what the last answer was */
+export async function until<Result>(
+  ask: () => Result | undefined | false | Promise<Result | undefined | false>,
+  ms = 10_000,
+): Promise<Result> {
+  const deadline = Date.now() + ms;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    if (Date.now() > deadline) throw new Error(`did not come true in ${ms} ms: ${ask.toString()}`);
+    await sleep(20);
+  }
+}

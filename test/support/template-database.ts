@@ -1,0 +1,28 @@
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { migrate } from '../../src/migrate.ts';
+import { startPostgres } from './start-postgres.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    postgresUrl: string;
+  }
+}
+
+/** One real Postgres for the whole run. Without fsync, which only a power cut would miss; commits stay synchronous. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const postgres = await startPostgres({ settings: { fsync: 'off', max_connections: '300' } });
+  const client = new pg.Client(postgres.url);
+  await client.connect();
+  await client.query('CREATE DATABASE expediter_template');
+  await client.end();
+  await migrate(databaseUrl(postgres.url, 'expediter_template'));
+  project.provide('postgresUrl', postgres.url);
+  return () => postgres.stop();
+}
+
+export function databaseUrl(serverUrl: string, database: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${database}`;
+  return url.href;
+}

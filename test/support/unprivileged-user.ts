@@ -1,0 +1,38 @@
+import { readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname } from 'node:path';
+
+/** Whom to become for a program that refuses to run as root. */
+export type UnprivilegedUser = { name: string; uid: number; gid: number };
+
+const CANDIDATES = ['postgres', 'node', 'nobody'];
+
+/**
+ * The user to run as, or `undefined` when this process is not root and can stay who it is.
+ * It has to be an existing entry of the password file: Postgres looks its own user up there and stops without one.
+ */
+export function unprivilegedUser(): UnprivilegedUser | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const entries = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  for (const name of CANDIDATES) {
+    const entry = entries.find(([candidate]) => candidate === name);
+    if (entry !== undefined) return { name, uid: Number(entry[2]), gid: Number(entry[3]) };
+  }
+  throw new Error(
+    `running as root, and /etc/passwd has none of these users to run Postgres as: ${CANDIDATES.join(', ')}`,
+  );
+}
+
+/** Whether every user may enter this directory; a checkout below root's own home fails here. */
+export function isReachableByAll(directory: string): boolean {
+  if ((statSync(directory).mode & 0o001) === 0) return false;
+  const parent = dirname(directory);
+  return parent === directory || isReachableByAll(parent);
+}
+
+/** A directory for temporary files that the unprivileged user can enter as well. */
+export function sharedTmpdir(): string {
+  return process.getuid?.() !== 0 || isReachableByAll(tmpdir()) ? tmpdir() : '/tmp';
+}
