@@ -1,5 +1,5 @@
 import sensible from '@fastify/sensible';
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { health, type Readiness } from './http/health.ts';
 import { pubsubPush, type PushDeps } from './http/pubsub-push.ts';
 import { webhook, type WebhookDeps } from './http/webhook.ts';
@@ -23,7 +23,8 @@ const KEEP_ALIVE_MS = 75_000;
 export function buildApp(deps: AppDeps): FastifyInstance {
   const app = fastify({
     loggerInstance: deps.log,
-    disableRequestLogging: true,
+    // One line per journey, which the doors write themselves.
+    logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // While closing, what still arrives on open connections is served like everything before it.

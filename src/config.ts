@@ -59,17 +59,29 @@ const shape = Object.fromEntries(Object.entries(variables).map(([name, [schema]]
   [Name in keyof typeof variables]: (typeof variables)[Name][0];
 };
 
-const Environment = z.object(shape).superRefine((environment, context) => {
-  const refuse = (path: string, message: string): void => context.addIssue({ code: 'custom', path: [path], message });
-  if (environment.PUSH_AUTH === 'off' && !isLoopback(environment.HOST)) {
-    refuse('PUSH_AUTH', `"off" is for a loopback HOST only: anybody could push to ${environment.HOST}`);
-  }
-  if (environment.PUSH_AUTH === 'oidc') {
-    for (const name of ['PUSH_AUDIENCE', 'PUSH_SERVICE_ACCOUNT'] as const) {
-      if (environment[name] === undefined) refuse(name, 'is required while PUSH_AUTH is "oidc"');
-    }
-  }
+/** Rules between variables are checked even when a single one is wrong: all that is wrong is told at once. */
+const always = { when: () => true };
+const needsPushIdentity = (name: 'PUSH_AUDIENCE' | 'PUSH_SERVICE_ACCOUNT') => ({
+  path: [name],
+  error: 'is required while PUSH_AUTH is "oidc"',
+  ...always,
 });
+
+const Environment = z
+  .object(shape)
+  .refine(({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST), {
+    path: ['PUSH_AUTH'],
+    error: '"off" is for a loopback HOST only: anybody could push',
+    ...always,
+  })
+  .refine(
+    ({ PUSH_AUTH, PUSH_AUDIENCE }) => PUSH_AUTH !== 'oidc' || PUSH_AUDIENCE !== undefined,
+    needsPushIdentity('PUSH_AUDIENCE'),
+  )
+  .refine(
+    ({ PUSH_AUTH, PUSH_SERVICE_ACCOUNT }) => PUSH_AUTH !== 'oidc' || PUSH_SERVICE_ACCOUNT !== undefined,
+    needsPushIdentity('PUSH_SERVICE_ACCOUNT'),
+  );
 
 export type Config = z.infer<typeof Environment>;
 export const CONFIG_NAMES = Object.keys(variables) as readonly (keyof Config)[];
@@ -99,7 +111,7 @@ function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv): Shape {
   if (result.success) return result.data;
   const problems = result.error.issues.map((issue) => {
     const name = String(issue.path[0]) as keyof typeof variables;
-    const problem = name in present ? issue.message : 'is required';
+    const problem = name in present || issue.code === 'custom' ? issue.message : 'is required';
     return `  ${name}: ${problem}. Example: ${variables[name][1]}`;
   });
   throw new WrongEnvironment(`The environment is not right:\n${[...new Set(problems)].join('\n')}`);

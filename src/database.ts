@@ -7,7 +7,11 @@ export const FLUSHERS = 2;
  * Two pools of at most `poolSize` connections in all. Settings travel with the connection, so that a role's or a
  * database's own cannot weaken the promise that an answered webhook is on disk.
  */
-export function openDatabase(url: string, poolSize: number, onError: (error: Error) => void): { pool: Pool; flushPool: Pool } {
+export function openDatabase(
+  url: string,
+  poolSize: number,
+  onError: (error: Error) => void,
+): { pool: Pool; flushPool: Pool } {
   const open = (max: number, statementMs: number, settings: string): Pool => {
     const pool = new pg.Pool({
       connectionString: url,

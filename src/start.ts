@@ -117,7 +117,12 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     const timers = [
       every(SWEEP_PARKED_MS, () => sweepParked(config.PARK_TTL_S), log, 'sweep of parked events'),
       every(MINUTE_MS, () => sweepParked(UNMATCHED_KEPT_S), log, 'sweep of unmatched events'),
-      every(MINUTE_MS, () => onceAmongAll(pool, LOCK_END_ORDERS, () => endOrders(pool, config.ORDER_END_S)), log, 'end of orders'),
+      every(
+        MINUTE_MS,
+        () => onceAmongAll(pool, LOCK_END_ORDERS, () => endOrders(pool, config.ORDER_END_S)),
+        log,
+        'end of orders',
+      ),
       every(60 * MINUTE_MS, () => ensureDeliveryPartitions(pool), log, 'making of partitions'),
       every(SWEEP_PARKED_MS, lookAtDatabase, log, 'look at Postgres'),
     ];

@@ -10,10 +10,11 @@ export async function openStatusTopic(about: {
   topic: string;
 }): Promise<{ publish: Publish; close: () => Promise<void> }> {
   const { PubSub } = await import('@google-cloud/pubsub');
-  const options: ClientConfig = {
+  const options: ClientConfig & Record<string, unknown> = {
     projectId: about.project,
     // After an outage the default would wait up to two minutes before it tried to connect again.
-    ...{ 'grpc.initial_reconnect_backoff_ms': 200, 'grpc.max_reconnect_backoff_ms': 1_000 },
+    'grpc.initial_reconnect_backoff_ms': 200,
+    'grpc.max_reconnect_backoff_ms': 1_000,
   };
   const pubsub = new PubSub(options);
   const topic = pubsub.topic(about.topic, {

@@ -10,30 +10,51 @@ let webhookUrl: string;
 
 beforeAll(async () => {
   [system, pos] = await Promise.all([startSystem(), startPos({ secret: SECRET })]);
-  await system.addLocation('club-1', { ordersUrl: `${pos.url}/orders`, secret: SECRET });
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl, secret: SECRET });
   webhookUrl = await system.webhookUrl('club-1');
 });
 afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
 
 describe('an order from the member to the kitchen and back', () => {
   it.each([
-    ['pickup', ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_pickup', 'picked_up'], ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED']],
-    ['delivery', ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_delivery', 'out_for_delivery', 'delivered'], ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED']],
-  ] as const)('a %s order becomes one ticket and the member sees every step, numbered', async (type, states, statuses) => {
-    const { serviceOrderId } = await system.placeOrder({ type });
-    const ticket = await until(() => pos.tickets.find((each) => each.serviceOrderId === serviceOrderId));
-    await until(async () => (await system.order(serviceOrderId))?.['rank'] === 1);
-    for (const status of statuses) {
-      const answer = await pos.sendStatus(webhookUrl, { serviceOrderId, providerOrderId: ticket.providerOrderId, status });
-      expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied', deliveryId: expect.any(String) } });
-    }
-    const live = await until(() => {
-      const messages = system.live(serviceOrderId);
-      return messages.length >= states.length && messages;
-    });
-    expect(live.map((message) => message.memberState)).toEqual(states);
-    expect(live.map((message) => message.sequence)).toEqual(states.map((_, index) => index + 1));
-    expect(live.at(-1)).toMatchObject({ serviceOrderId, locationId: 'club-1', status: 'completed', fulfillment: type, providerOrderId: ticket.providerOrderId });
-    expect(pos.tickets.filter((each) => each.serviceOrderId === serviceOrderId)).toHaveLength(1);
-  });
+    [
+      'pickup',
+      ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_pickup', 'picked_up'],
+      ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'],
+    ],
+    [
+      'delivery',
+      ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_delivery', 'out_for_delivery', 'delivered'],
+      ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED'],
+    ],
+  ] as const)(
+    'a %s order becomes one ticket and the member sees every step, numbered',
+    async (type, states, statuses) => {
+      const { serviceOrderId } = await system.placeOrder({ type });
+      const ticket = await until(() => pos.tickets.find((each) => each.serviceOrderId === serviceOrderId));
+      await until(async () => (await system.order(serviceOrderId))?.['rank'] === 1);
+      for (const status of statuses) {
+        const answer = await pos.sendStatus(webhookUrl, {
+          serviceOrderId,
+          providerOrderId: ticket.providerOrderId,
+          status,
+        });
+        expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied', deliveryId: expect.any(String) } });
+      }
+      const live = await until(() => {
+        const messages = system.live(serviceOrderId);
+        return messages.length >= states.length && messages;
+      });
+      expect(live.map((message) => message.memberState)).toEqual(states);
+      expect(live.map((message) => message.sequence)).toEqual(states.map((_, index) => index + 1));
+      expect(live.at(-1)).toMatchObject({
+        serviceOrderId,
+        locationId: 'club-1',
+        status: 'completed',
+        fulfillment: type,
+        providerOrderId: ticket.providerOrderId,
+      });
+      expect(pos.tickets.filter((each) => each.serviceOrderId === serviceOrderId)).toHaveLength(1);
+    },
+  );
 });

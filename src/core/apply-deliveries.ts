@@ -268,7 +268,9 @@ export async function applyDeliveries(
   });
   const row = rows[0];
   const named = (code: number): EventOutcome => EVENT_OUTCOMES[code - 1] ?? 'unmatched';
-  const outcomeOf = new Map<Delivery, DeliveryOutcome>(withEvents.map((delivery, i) => [delivery, named(row?.best?.[i] ?? 0)]));
+  const outcomeOf = new Map<Delivery, DeliveryOutcome>(
+    withEvents.map((delivery, i) => [delivery, named(row?.best?.[i] ?? 0)]),
+  );
   return {
     deliveries: deliveries.map(
       (delivery) => outcomeOf.get(delivery) ?? (delivery.dropped === undefined ? 'ignored' : 'dropped'),

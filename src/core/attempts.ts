@@ -65,7 +65,8 @@ function endingOf(end: AttemptEnd | undefined): string | null {
 }
 
 /**
- * Puts a placement back: to be tried again, held for us to fix, or in doubt.
+ * Puts a placement back: to be tried again, held for us to fix, or in doubt. Where it was made due again during the
+ * attempt (a location put or resumed, a retry), that stands.
  * @param about.delayMs until the next try; undefined: an operator decides
  * @param about.requestEnded a request that the POS may have taken ended just now
  */
@@ -89,9 +90,10 @@ export async function postpone(
       SET state = $4, problem = left($5, 500),
           failures = CASE WHEN $8::boolean THEN failures + 1 ELSE failures END,
           next_attempt_at = CASE
+            WHEN next_attempt_at > $9::timestamptz THEN next_attempt_at
             WHEN $6::float8 IS NULL THEN 'infinity'
-            WHEN $4 = 'in_doubt' THEN now() + make_interval(secs => $6)
-            ELSE least(now() + make_interval(secs => $6), greatest(now(), deadline_at)) END,
+            WHEN $4 = 'waiting' THEN least(now() + make_interval(secs => $6), greatest(now(), deadline_at))
+            ELSE now() + make_interval(secs => $6) END,
           request_ended_at = CASE WHEN $7::boolean THEN now() ELSE request_ended_at END,
           lease_id = NULL, lease_until = NULL
       WHERE service_order_id = $1 AND lease_id = $3 AND finished_at IS NULL`,
@@ -104,6 +106,7 @@ export async function postpone(
       about.delayMs === undefined ? null : about.delayMs / 1000,
       about.requestEnded ?? false,
       about.failed ?? true,
+      claim.dueAt,
     ],
   });
 }

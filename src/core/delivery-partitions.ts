@@ -24,7 +24,9 @@ export async function ensureDeliveryPartitions(pool: Pool): Promise<void> {
     );
     for (const { name, first, after } of rows) {
       await client.query(`CREATE TABLE ${name} (LIKE deliveries INCLUDING ALL)`);
-      await client.query(`ALTER TABLE deliveries ATTACH PARTITION ${name} FOR VALUES FROM ('${first}') TO ('${after}')`);
+      await client.query(
+        `ALTER TABLE deliveries ATTACH PARTITION ${name} FOR VALUES FROM ('${first}') TO ('${after}')`,
+      );
     }
   });
 }

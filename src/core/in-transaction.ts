@@ -1,7 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
 
 /** Commits what `work` did, or rolls it back and throws what it threw. */
-export async function inTransaction<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+export async function inTransaction<Result>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
   const client = await pool.connect();
   let broken: Error | undefined;
   // A connection that dies between two queries says so here; without a listener that would end the process.

@@ -20,7 +20,10 @@ export class WrongLocation extends Error {
   override readonly name = 'WrongLocation';
 }
 
-export type OpenSettings = (integration: string, sealedSettings: string) => Promise<{ provider: Provider; settings: unknown }>;
+export type OpenSettings = (
+  integration: string,
+  sealedSettings: string,
+) => Promise<{ provider: Provider; settings: unknown }>;
 
 /**
  * Decrypts and parses settings, once per text: the same ones are asked for on every webhook and every attempt.

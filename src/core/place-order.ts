@@ -223,7 +223,8 @@ async function storeRef(
   end: AttemptEnd,
 ): Promise<void> {
   const stored = await storeOrderRef(deps.pool, claim.serviceOrderId, location.integration, ref, end);
-  if (stored.conflict) deps.log.error(about(claim, location.locationId), 'conflict: the POS took an order we had failed');
+  if (stored.conflict)
+    deps.log.error(about(claim, location.locationId), 'conflict: the POS took an order we had failed');
   deps.log.info({ ...about(claim, location.locationId), milliseconds: Math.round(end.milliseconds) }, 'order sent');
   deps.onLive();
   deps.onPosIds(stored.newPosIds);

@@ -9,7 +9,12 @@ import type { CanonicalOrder } from './order.ts';
  * @param deadlineS seconds after `requestedAt` for which the order is worth placing
  * @returns false when the claim was lost meanwhile
  */
-export async function recordOrder(pool: Pool, claim: Claim, order: CanonicalOrder, deadlineS: number): Promise<boolean> {
+export async function recordOrder(
+  pool: Pool,
+  claim: Claim,
+  order: CanonicalOrder,
+  deadlineS: number,
+): Promise<boolean> {
   const { rowCount } = await pool.query({
     name: 'record-order',
     text: `

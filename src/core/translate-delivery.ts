@@ -8,7 +8,9 @@ const MAX_EVENTS = 50;
 
 const Events = z
   .array(StatusEvent)
-  .max(MAX_EVENTS, { error: (issue) => `holds ${(issue.input as unknown[]).length} events, at most ${MAX_EVENTS} pass` });
+  .max(MAX_EVENTS, {
+    error: (issue) => `holds ${(issue.input as unknown[]).length} events, at most ${MAX_EVENTS} pass`,
+  });
 
 /**
  * Lets the provider verify and translate a webhook. Whatever goes wrong in it becomes the reason why the delivery is

@@ -98,7 +98,7 @@ export function tokenJudge(pool: Pool, open: OpenSettings): JudgeToken {
           answer.resolve(scope);
         }
       } catch (error) {
-        for (const answer of asked.values()) answer.reject(error as Error);
+        for (const answer of asked.values()) answer.reject(error);
       }
     }
     looking = false;
@@ -122,11 +122,7 @@ export function tokenJudge(pool: Pool, open: OpenSettings): JudgeToken {
 }
 
 /** One location whose settings cannot be opened is an error for its own tokens alone. */
-async function findScopes(
-  pool: Pool,
-  open: OpenSettings,
-  digests: string[],
-): Promise<Map<string, TokenScope | Error>> {
+async function findScopes(pool: Pool, open: OpenSettings, digests: string[]): Promise<Map<string, TokenScope | Error>> {
   const { rows } = await pool.query<{
     sha256: string;
     tokenId: string;

@@ -18,12 +18,12 @@ export function workLoop<Piece>(about: {
   onClaimError: (error: unknown) => void;
 }): WorkLoop {
   const underWay = new Set<Promise<void>>();
-  let stopping = false;
+  const stopping = new AbortController();
   let woken = Promise.withResolvers<void>();
   const wake = (): void => woken.resolve();
 
   const run = async (): Promise<void> => {
-    while (!stopping) {
+    while (!stopping.signal.aborted) {
       // Before the look, so that a wake-up during it is not missed.
       woken = Promise.withResolvers<void>();
       let pieces: Piece[] = [];
@@ -49,7 +49,7 @@ export function workLoop<Piece>(about: {
   return {
     wake,
     stop() {
-      stopping = true;
+      stopping.abort();
       wake();
       return running;
     },

@@ -73,7 +73,10 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
     takeRawBodies(scope);
     scope.setErrorHandler(async (error, request, reply) => {
       request.log.error({ err: error }, 'webhook not committed');
-      return reply.code(500).headers({ 'retry-after': '1', connection: 'close' }).send({ error: 'send it again later' });
+      return reply
+        .code(500)
+        .headers({ 'retry-after': '1', connection: 'close' })
+        .send({ error: 'send it again later' });
     });
     scope.post('/webhook/:integration/:locationId', { onRequest: authenticate }, async (request, reply) => {
       const answer = await receive(request);

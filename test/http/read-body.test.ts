@@ -11,7 +11,7 @@ describe('readBody', () => {
     ['much more, reading to the end', ['12345', '678901', '23', '45'], '1234', true],
   ])('reads %s', async (_name, chunks, text, truncated) => {
     const stream = Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
-    const { body, truncated: cut } = await readBody(stream, 10, 4);
+    const { body, truncated: cut } = await readBody(stream, 10, { keep: 4 });
     expect({ text: body.toString(), cut }).toEqual({ text, cut: truncated });
   });
 
@@ -29,9 +29,31 @@ describe('readBody', () => {
         this.push(Buffer.alloc(5));
       },
     });
-    expect(await readBody(endless, 10, 4)).toMatchObject({ truncated: true });
+    expect(await readBody(endless, 10, { keep: 4 })).toMatchObject({ truncated: true });
     expect(given).toBeLessThan(40);
     endless.destroy();
+  });
+
+  it('tells of every chunk it holds, and of none it throws away', async () => {
+    const told: number[] = [];
+    const stream = Readable.from(['12345', '678901', '23'].map((chunk) => Buffer.from(chunk)));
+    await readBody(stream, 10, { onBytes: (bytes) => told.push(bytes) });
+    expect(told).toEqual([5, 6]);
+  });
+
+  it('ends where it is told that there is no room', async () => {
+    const onBytes = (): never => {
+      throw new Error('no room');
+    };
+    await expect(readBody(Readable.from([Buffer.alloc(5)]), 10, { onBytes })).rejects.toThrow('no room');
+  });
+
+  it('keeps its footing when a stream fails after it was read', async () => {
+    const stream = new PassThrough();
+    const reading = readBody(stream, 10);
+    stream.end('123');
+    await reading;
+    expect(() => stream.emit('error', new Error('late'))).not.toThrow();
   });
 
   it('rejects when the sender leaves, however it shows', async () => {

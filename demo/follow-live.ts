@@ -1,0 +1,66 @@
+import { EventEmitter } from 'node:events';
+import type { Message, Subscription } from '@google-cloud/pubsub';
+import type { LiveMessage } from '../src/core/publish-live.ts';
+import type { Timeline } from './timeline.ts';
+
+/** What a member's client knows, from the topic alone. */
+export type Live = {
+  /** An order's messages in the order they came, without repeats. */
+  messagesOf(serviceOrderId: string): readonly LiveMessage[];
+  /** Resolves when nothing more is to come for the order. @throws what the signal says */
+  ended(serviceOrderId: string, signal: AbortSignal): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const ENDS = new Set(['completed', 'failed', 'cancelled']);
+
+export function followLive(about: {
+  subscription: Subscription;
+  timeline: Timeline;
+  onError: (error: Error) => void;
+}): Live {
+  const { subscription, timeline } = about;
+  const orders = new Map<string, LiveMessage[]>();
+  const news = new EventEmitter().setMaxListeners(0);
+
+  const receive = (received: Message): void => {
+    received.ack();
+    if (received.attributes['type'] !== 'orderStatusChanged') return;
+    const message = JSON.parse(received.data.toString()) as LiveMessage;
+    const { serviceOrderId, sequence, memberState, reason } = message;
+    const known = orders.get(serviceOrderId) ?? [];
+    orders.set(serviceOrderId, known);
+    const repeat = known.some((each) => each.sequence === sequence);
+    if (!repeat) known.push(message);
+    const because = reason === undefined ? '' : `: ${reason}`;
+    timeline.tell(serviceOrderId, 'member', `live ${sequence}  ${memberState}${because}${repeat ? ' (repeat)' : ''}`);
+    news.emit(serviceOrderId);
+  };
+  subscription.on('message', receive);
+  subscription.on('error', about.onError);
+
+  const hasEnded = (serviceOrderId: string): boolean =>
+    (orders.get(serviceOrderId) ?? []).some(({ status }) => status !== null && ENDS.has(status));
+
+  return {
+    messagesOf: (serviceOrderId) => orders.get(serviceOrderId) ?? [],
+    ended(serviceOrderId, signal) {
+      return new Promise((resolve, reject) => {
+        const settle = (): void => {
+          if (!signal.aborted && !hasEnded(serviceOrderId)) return;
+          news.off(serviceOrderId, settle);
+          signal.removeEventListener('abort', settle);
+          if (hasEnded(serviceOrderId)) resolve();
+          else reject(signal.reason as Error);
+        };
+        news.on(serviceOrderId, settle);
+        signal.addEventListener('abort', settle);
+        settle();
+      });
+    },
+    async stop() {
+      subscription.removeListener('message', receive);
+      await subscription.close();
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { PubSub, type CreateSubscriptionOptions, type Subscription, type Topic } from '@google-cloud/pubsub';
+import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
+
+export type OpenPubsub = {
+  /** For people. */
+  where: string;
+  /** What the service has to know about it. */
+  env: Record<string, string>;
+  orders: Topic;
+  /** Sends what is published to `orders` to the service from now on. */
+  pushOrdersTo(url: string): Promise<void>;
+  /** What a member's client would hear from now on. */
+  subscribeToStatus(): Promise<Subscription>;
+  /** Leaves nothing behind but the topics. */
+  stop(): Promise<void>;
+};
+
+const ORDERS = 'orders';
+const STATUS = 'order-status';
+const AUDIENCE = 'https://expediter.demo/pubsub/push';
+const SERVICE_ACCOUNT = 'push@expediter-demo.iam.gserviceaccount.com';
+const ALREADY_EXISTS = 6;
+/** Instead of minutes: whatever answers here is on this machine or near it. */
+const PATIENCE = { timeout: 5_000, retry: null };
+
+/**
+ * The two topics, at the emulator that is given or else at the stand-in, which signs its pushes as Google does.
+ * An emulator may be shared: the subscriptions are this run's own.
+ */
+export async function openPubsub(about: {
+  emulatorHost: string | undefined;
+  project: string;
+  run: string;
+}): Promise<OpenPubsub> {
+  const standIn = about.emulatorHost === undefined ? await startPubsub() : undefined;
+  const host = standIn?.host ?? about.emulatorHost ?? '';
+  const client = new PubSub({ projectId: about.project, apiEndpoint: host, emulatorMode: true });
+  const subscriptions: Subscription[] = [];
+
+  const stop = async (): Promise<void> => {
+    try {
+      // The stand-in's are gone with it.
+      if (standIn === undefined) for (const subscription of subscriptions) await subscription.delete(PATIENCE);
+    } finally {
+      await client.close();
+      await standIn?.stop();
+    }
+  };
+  const ensureTopic = async (name: string): Promise<Topic> => {
+    await client.createTopic(name, PATIENCE).catch((error: Error & { code?: number }) => {
+      if (error.code === ALREADY_EXISTS) return;
+      throw new Error(`Pub/Sub at ${host} cannot be used: ${error.message}`, { cause: error });
+    });
+    return client.topic(name);
+  };
+  const subscribe = async (topic: Topic, options: CreateSubscriptionOptions): Promise<Subscription> => {
+    const name = `${topic.name.split('/').at(-1)}-demo-${about.run}`;
+    const [subscription] = await topic.createSubscription(name, { ...options, gaxOpts: PATIENCE });
+    subscriptions.push(subscription);
+    return subscription;
+  };
+
+  try {
+    const orders = await ensureTopic(ORDERS);
+    const status = await ensureTopic(STATUS);
+    return {
+      where: standIn === undefined ? `PUBSUB_EMULATOR_HOST, ${host}` : `stand-in, gRPC at ${host}`,
+      env: {
+        GOOGLE_CLOUD_PROJECT: about.project,
+        PUBSUB_EMULATOR_HOST: host,
+        STATUS_TOPIC: STATUS,
+        ...pushEnv(standIn),
+      },
+      orders,
+      async pushOrdersTo(pushEndpoint) {
+        const oidcToken = { serviceAccountEmail: SERVICE_ACCOUNT, audience: AUDIENCE };
+        await subscribe(orders, { pushEndpoint, oidcToken });
+      },
+      subscribeToStatus: () => subscribe(status, { enableMessageOrdering: true }),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function pushEnv(standIn: Pubsub | undefined): Record<string, string> {
+  // The official emulator signs nothing.
+  if (standIn === undefined) return { PUSH_AUTH: 'off' };
+  return {
+    PUSH_AUTH: 'oidc',
+    PUSH_AUDIENCE: AUDIENCE,
+    PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+    PUSH_ISSUER: standIn.issuer,
+    PUSH_JWKS_URL: standIn.jwksUrl,
+  };
+}

@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto';
+import type { Topic } from '@google-cloud/pubsub';
+import type { FulfillmentType } from '../src/core/lifecycle.ts';
+import { sampleOrder } from '../test/support/sample-order.ts';
+import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import type { Timeline } from './timeline.ts';
+
+export type PlacedOrder = { serviceOrderId: string; fulfillment: FulfillmentType };
+export type PlaceOrder = (fulfillment: FulfillmentType) => Promise<PlacedOrder>;
+
+/** What the ordering platform does for a member: writes the order down, and tells the topic that there is one. */
+export function placeOrders(about: {
+  platform: OrderingPlatform;
+  topic: Topic;
+  locationId: string;
+  timeline: Timeline;
+}): PlaceOrder {
+  const { platform, topic, locationId, timeline } = about;
+  platform.answer = (serviceOrderId) => {
+    timeline.tell(serviceOrderId, 'platform', 'is asked for the order by GraphQL');
+    return undefined;
+  };
+  return async (fulfillment) => {
+    const orderId = `order-${randomBytes(5).toString('hex')}`;
+    const placed = { serviceOrderId: orderId, fulfillment };
+    platform.orders.set(orderId, sampleOrder({ serviceOrderId: orderId, locationId, type: fulfillment }));
+    timeline.begin(placed);
+    timeline.tell(orderId, 'platform', 'signals orderPlaced');
+    await topic.publishMessage({ json: { orderId }, attributes: { type: 'orderPlaced', orderId } });
+    return placed;
+  };
+}

@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { readConfigOf } from '../src/config.ts';
+import { migrate } from '../src/migrate.ts';
+import { startPostgres } from '../test/support/start-postgres.ts';
+
+export type Database = {
+  url: string;
+  /** For people; without a password. */
+  where: string;
+  stop(): Promise<void>;
+};
+
+/** A migrated database: the given one, or an embedded Postgres whose data stays in `dir`. */
+export async function prepareDatabase(about: { dir: string; databaseUrl: string | undefined }): Promise<Database> {
+  if (about.databaseUrl !== undefined) return useDatabase(about.databaseUrl);
+  const data = join(about.dir, 'postgres');
+  const postgres = await startPostgres({ dir: data }).catch((error: Error) => {
+    if (!error.message.includes('already runs in')) throw error;
+    throw new Error(`another demo uses ${about.dir}: end it, or give this one a --dir of its own`, { cause: error });
+  });
+  try {
+    await migrate(postgres.url);
+  } catch (error) {
+    await postgres.stop();
+    const hint = `Remove ${data} to start afresh.`;
+    throw new Error(`the schema could not be brought up to date: ${wordsOf(error)}. ${hint}`, { cause: error });
+  }
+  return { url: postgres.url, where: `embedded, ${postgres.url}`, stop: () => postgres.stop() };
+}
+
+async function useDatabase(given: string): Promise<Database> {
+  const { DATABASE_URL: url } = readConfigOf({ DATABASE_URL: given }, 'DATABASE_URL');
+  try {
+    await migrate(url);
+  } catch (error) {
+    throw new Error(`the database of DATABASE_URL could not be migrated: ${wordsOf(error)}`, { cause: error });
+  }
+  const { host, pathname } = new URL(url);
+  return { url, where: `DATABASE_URL, ${host}${pathname}`, stop: async () => {} };
+}
+
+/** Node puts the reason of a refused connection beside an empty message. */
+function wordsOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(wordsOf).join(', ');
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,52 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+export type Arguments = { help: boolean; once: boolean; json: boolean; dir: string };
+
+/** Answered with the usage and exit code 2. */
+export class WrongUsage extends Error {
+  override readonly name = 'WrongUsage';
+}
+
+const DEFAULT_DIR = fileURLToPath(new URL('../.demo', import.meta.url));
+
+export const USAGE = `Usage: npm run demo [-- <options>]
+
+Starts the whole system on this machine, places a pickup and a delivery order, shows their way
+to the POS and back, and stays up until Ctrl-C.
+
+Options:
+  --once       end as soon as both orders are complete; exit code 0 when all went well, otherwise 1
+  --json       with --once: the last line of standard output is the result as JSON; the rest goes to standard error
+  --dir <dir>  keep the data there, from one run to the next (default: .demo in this repository)
+  -h, --help   print this
+
+Environment:
+  DATABASE_URL          a Postgres to use in place of the embedded one; it is migrated first
+  PUBSUB_EMULATOR_HOST  a Pub/Sub emulator to use in place of the stand-in
+`;
+
+/** @throws WrongUsage */
+export function readArguments(argv: string[]): Arguments {
+  const { help = false, once = false, json = false, dir = DEFAULT_DIR } = parse(argv);
+  if (json && !once && !help) throw new WrongUsage('--json needs --once');
+  if (dir === '') throw new WrongUsage('--dir needs a directory');
+  return { help, once, json, dir: resolve(dir) };
+}
+
+function parse(argv: string[]) {
+  try {
+    return parseArgs({
+      args: argv,
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        once: { type: 'boolean' },
+        json: { type: 'boolean' },
+        dir: { type: 'string' },
+      },
+    }).values;
+  } catch (error) {
+    throw new WrongUsage((error as Error).message, { cause: error });
+  }
+}

@@ -1,0 +1,122 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { CONFIG_NAMES } from '../src/config.ts';
+
+export type Service = {
+  /** Such as `http://127.0.0.1:40123`. */
+  url: string;
+  pid: number;
+  /** Resolves with how, when the process is no more. */
+  ended: Promise<string>;
+  /** As a deploy would: SIGTERM, and it drains. Safe to repeat. */
+  stop(): Promise<void>;
+};
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const END_WITH_DEMO = new URL('end-with-demo.ts', import.meta.url).href;
+const READY_WITHIN_MS = 15_000;
+const STOP_WITHIN_MS = 10_000;
+const TAIL = 2_000;
+
+/** Runs the service as it runs anywhere, in a process of its own. Resolves when it is ready. */
+export async function runService(about: {
+  env: Record<string, string>;
+  logFile: string;
+  signal: AbortSignal;
+}): Promise<Service> {
+  const child = spawn(process.execPath, ['--import', END_WITH_DEMO, MAIN], {
+    cwd: ROOT,
+    env: { ...withoutConfig(process.env), ...about.env, HOST: '127.0.0.1', PORT: '0', DRAIN_DELAY_MS: '0' },
+    // Its own process group: a Ctrl-C is for the demo, which then ends everything in order.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  const ended = once(child, 'close').then(
+    ([code, signal]: unknown[]) => `ended with ${String(code ?? signal)}`,
+    (error: unknown) => `could not be started: ${String(error)}`,
+  );
+  const url = listening(child);
+  const tail = keepLog(child, about.logFile);
+  const stop = (): Promise<void> => end(child, ended);
+
+  const late = AbortSignal.timeout(READY_WITHIN_MS);
+  const ready = url.then((base) => becomesReady(base, AbortSignal.any([about.signal, late])));
+  const failed = ended.then((how) => Promise.reject(new Error(`the service ${how}\n${tail()}`)));
+  try {
+    await Promise.race([ready, failed, aborted(about.signal), aborted(late)]);
+  } catch (error) {
+    await stop();
+    if (error !== late.reason) throw error;
+    throw new Error(`the service was not ready within ${READY_WITHIN_MS / 1000} s\n${tail()}`, { cause: error });
+  } finally {
+    failed.catch(() => {});
+  }
+  return { url: await url, pid: child.pid ?? 0, ended, stop };
+}
+
+/** What is set for a service of the user's own is not for this one. */
+function withoutConfig(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const ours = new Set<string>(CONFIG_NAMES);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !ours.has(name)));
+}
+
+/** It takes any free port and says in its log which. */
+function listening(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    let log = '';
+    const look = (text: string): void => {
+      log += text;
+      const url = /listening at (http:\/\/127\.0\.0\.1:\d+)/.exec(log)?.[1];
+      if (url === undefined) return;
+      child.stdout?.off('data', look);
+      resolve(url);
+    };
+    child.stdout?.setEncoding('utf8').on('data', look);
+  });
+}
+
+/** Keeps the whole log in the file. @returns what tells its end, for an error: words rather than JSON, where there are any */
+function keepLog(child: ChildProcess, logFile: string): () => string {
+  const file = createWriteStream(logFile);
+  const tail = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      file.write(text);
+      tail[name] = (tail[name] + text).slice(-TAIL);
+    });
+  }
+  child.once('close', () => file.end());
+  return () => `${tail.stderr.trim() || tail.stdout.trim()}\nThe whole log is in ${logFile}`;
+}
+
+async function becomesReady(url: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const ready = await fetch(`${url}/readyz`, { signal }).then(
+      async (response) => {
+        await response.arrayBuffer();
+        return response.ok;
+      },
+      () => false,
+    );
+    if (ready) return;
+    await sleep(50);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason as Error);
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}
+
+async function end(child: ChildProcess, ended: Promise<string>): Promise<void> {
+  child.kill('SIGTERM');
+  const late = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+  await ended;
+  clearTimeout(late);
+}

@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import { startPos, type Pos } from '../test/support/start-pos.ts';
+import { cookOrders } from './cook-orders.ts';
+import type { Endings } from './endings.ts';
+import { followLive, type Live } from './follow-live.ts';
+import { keepSettingsKey } from './keep-settings-key.ts';
+import { openPubsub } from './open-pubsub.ts';
+import { placeOrders, type PlaceOrder } from './place-orders.ts';
+import { prepareDatabase } from './prepare-database.ts';
+import { runService } from './run-service.ts';
+import { setUpLocation } from './set-up-location.ts';
+import { takeOrders } from './take-orders.ts';
+import type { Timeline } from './timeline.ts';
+
+export type Demo = { place: PlaceOrder; live: Live; pos: Pos; ordersUrl: string; serviceUrl: string; logFile: string };
+
+const LOCATION = 'demo-club';
+
+/**
+ * Starts everything, each part before those that need it, and leaves its end to `endings`.
+ * @param about.stopping told when to give up, and tells everybody else when a part fails later
+ */
+export async function startDemo(about: {
+  dir: string;
+  env: NodeJS.ProcessEnv;
+  endings: Endings;
+  timeline: Timeline;
+  stopping: AbortController;
+  announce: (part: string, where: string) => void;
+}): Promise<Demo> {
+  const { dir, env, endings, timeline, stopping, announce } = about;
+  const { signal } = stopping;
+  const logFile = join(dir, 'service.log');
+  mkdirSync(dir, { recursive: true });
+
+  const database = await prepareDatabase({ dir, databaseUrl: env['DATABASE_URL'] || undefined });
+  endings.add('Postgres', () => database.stop());
+  announce('Postgres', database.where);
+  signal.throwIfAborted();
+
+  const pubsub = await openPubsub({
+    emulatorHost: env['PUBSUB_EMULATOR_HOST'] || undefined,
+    project: env['GOOGLE_CLOUD_PROJECT'] || 'expediter-demo',
+    run: randomBytes(5).toString('hex'),
+  });
+  endings.add('Pub/Sub', () => pubsub.stop());
+  announce('Pub/Sub', pubsub.where);
+  signal.throwIfAborted();
+
+  const platformToken = randomBytes(24).toString('base64url');
+  const platform = await startOrderingPlatform({ token: platformToken });
+  endings.add('the ordering platform', () => platform.stop());
+  announce('Platform', `${platform.url} (GraphQL)`);
+
+  const secret = `whsec_${randomBytes(32).toString('base64')}`;
+  const pos = await startPos({ secret });
+  endings.add('the POS', () => pos.stop());
+  announce('POS', `${pos.url}/ (its tickets, in a browser)`);
+
+  const settingsKey = keepSettingsKey(dir);
+  const settings = { ordersUrl: pos.ordersUrl, secret };
+  const webhook = await setUpLocation({ databaseUrl: database.url, settingsKey, locationId: LOCATION, settings });
+  signal.throwIfAborted();
+
+  const service = await runService({
+    env: {
+      ...pubsub.env,
+      DATABASE_URL: database.url,
+      ORDER_API_URL: platform.url,
+      ORDER_API_TOKEN: platformToken,
+      SETTINGS_KEY: settingsKey,
+    },
+    logFile,
+    signal,
+  });
+  void service.ended.then((how) => stopping.abort(new Error(`the service ${how}; its log is in ${logFile}`)));
+  endings.add('the service', () => service.stop());
+  announce('Service', `${service.url}/readyz (process ${service.pid}, log in ${logFile})`);
+
+  cookOrders({ pos, webhookUrl: service.url + webhook, timeline, signal });
+  const subscription = await pubsub.subscribeToStatus();
+  const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
+  endings.add('the subscriber', () => live.stop());
+  await pubsub.pushOrdersTo(`${service.url}/pubsub/push`);
+
+  const place = placeOrders({ platform, topic: pubsub.orders, locationId: LOCATION, timeline });
+  const counter = await takeOrders(place);
+  endings.add('the order endpoint', () => counter.stop());
+  signal.throwIfAborted();
+  return { place, live, pos, ordersUrl: `${counter.url}/orders`, serviceUrl: service.url, logFile };
+}

@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+
+type Cell = string | number | boolean | Date | null | undefined;
+
+/** Prints JSON for programs, words for people. */
+export function print(command: Command, value: unknown, forPeople: string): void {
+  const { json } = command.optsWithGlobals<{ json?: true }>();
+  process.stdout.write(json ? `${JSON.stringify(value)}\n` : `${forPeople}\n`);
+}
+
+/** One line per row under the names of its columns, or `none` when there are no rows. */
+export function table(rows: readonly Record<string, Cell>[], none: string): string {
+  const names = Object.keys(rows[0] ?? {});
+  if (names.length === 0) return none;
+  return align([names, ...rows.map((row) => names.map((name) => textOf(row[name])))]);
+}
+
+/** One line per fact; those without a value are left out. */
+export function facts(about: Record<string, Cell>): string {
+  return align(Object.entries(about).flatMap(([name, value]) => (textOf(value) === '' ? [] : [[name, textOf(value)]])));
+}
+
+/** A time in UTC, to the second. */
+export function time(at: string | Date | null): string {
+  return at === null
+    ? ''
+    : new Date(at)
+        .toISOString()
+        .replace('T', ' ')
+        .replace(/\.\d+Z$/, 'Z');
+}
+
+function textOf(cell: Cell): string {
+  if (cell === null || cell === undefined) return '';
+  if (cell instanceof Date) return time(cell);
+  if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
+  // What a POS wrote must not steer the terminal.
+  return String(cell).replaceAll(/\p{Cc}/gu, ' ');
+}
+
+function align(lines: readonly string[][]): string {
+  const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? [];
+  return lines
+    .map((line) =>
+      line
+        .map((text, column) => text.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,53 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { readConfigOf } from '../config.ts';
+import { loadProviders } from '../providers/index.ts';
+import { examples } from './examples.ts';
+import { NotFound } from './failures.ts';
+import { print, table } from './print.ts';
+
+export function addProviderCommands(program: Command): void {
+  const provider = program
+    .command('provider')
+    .description('the integrations there are, PROVIDER_MODULES included; needs no database');
+
+  provider
+    .command('list')
+    .description('all integrations, and what becomes of an order whose answer was lost')
+    .addHelpText('after', examples('expediter provider list'))
+    .action(async (_options: object, command: Command) => {
+      const { PROVIDER_MODULES } = readConfigOf(process.env, 'PROVIDER_MODULES');
+      const rows = [...(await loadProviders(PROVIDER_MODULES)).values()].map((each) => ({
+        integration: each.integration,
+        deduplicates: each.deduplicates,
+        canBeAsked: each.findOrder !== undefined,
+      }));
+      print(
+        command,
+        rows,
+        table(
+          rows.map(({ integration, deduplicates, canBeAsked }) => ({
+            integration,
+            'when in doubt': deduplicates ? 'sends it again' : canBeAsked ? 'asks the POS' : 'an operator decides',
+          })),
+          'none',
+        ),
+      );
+    });
+
+  provider
+    .command('schema')
+    .description("the JSON Schema of a location's settings")
+    .argument('<integration>', 'see: expediter provider list')
+    .addHelpText('after', examples('expediter provider schema standard'))
+    .action(async (integration: string, _options: object, command: Command) => {
+      const { PROVIDER_MODULES } = readConfigOf(process.env, 'PROVIDER_MODULES');
+      const registry = await loadProviders(PROVIDER_MODULES);
+      const found = registry.get(integration);
+      if (found === undefined) {
+        throw new NotFound(`no integration is called "${integration}"; there are ${[...registry.keys()].join(', ')}`);
+      }
+      const schema = z.toJSONSchema(found.settings, { io: 'input', unrepresentable: 'any' });
+      print(command, schema, JSON.stringify(schema, undefined, 2));
+    });
+}

@@ -1,0 +1,22 @@
+import type { Pool } from 'pg';
+import { FLUSHERS, openDatabase } from '../database.ts';
+import { WrongSchema, checkSchema } from '../migrate.ts';
+import { describe } from './failures.ts';
+
+/** Opens the database for one command, whose schema has to be this version's, and closes it whatever comes. */
+export async function withDatabase<Result>(
+  databaseUrl: string,
+  work: (pool: Pool) => Promise<Result>,
+): Promise<Result> {
+  // A connection that dies is told by the query that needs it.
+  const { pool } = openDatabase(databaseUrl, FLUSHERS + 1, () => {});
+  try {
+    await checkSchema(pool).catch((error: unknown) => {
+      if (error instanceof WrongSchema) throw error;
+      throw new Error(`the Postgres at DATABASE_URL cannot be used: ${describe(error)}`, { cause: error });
+    });
+    return await work(pool);
+  } finally {
+    await pool.end();
+  }
+}

@@ -1,0 +1,209 @@
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sampleOrder } from './support/sample-order.ts';
+import { runMain, spawnMain, type MainProcess } from './support/run-main.ts';
+import { startPos, type Pos } from './support/start-pos.ts';
+import { post, startSystem, statusWebhook, until, type System } from './support/start-system.ts';
+
+let system: System;
+let plain: Pos;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  [system, plain] = await Promise.all([startSystem({ processes: 0 }), startPos({ deduplicates: false })]);
+  env = {
+    ...system.env,
+    PROVIDER_MODULES: fileURLToPath(new URL('support/pos-without-deduplication.ts', import.meta.url)),
+    DRAIN_DELAY_MS: '300',
+  };
+  await system.addLocation('club-1', { ordersUrl: plain.ordersUrl });
+  // Its provider is known to the child process alone.
+  await system.query(
+    `INSERT INTO locations (location_id, integration, settings) SELECT 'blind', 'blind', settings FROM locations WHERE location_id = 'club-1'`,
+  );
+});
+afterAll(() => Promise.all([system?.stop(), plain?.stop()]));
+
+/** Signals an order to one process, as if it had been answered and nobody else had heard. */
+async function place(main: MainProcess, locationId: string): Promise<string> {
+  const order = sampleOrder({ locationId });
+  system.platform.orders.set(order.serviceOrderId, order);
+  system.urls[0] = main.url;
+  expect(await system.signal(order.serviceOrderId)).toBe(204);
+  return order.serviceOrderId;
+}
+
+const expireLease = (serviceOrderId: string): Promise<unknown> =>
+  system.query(`UPDATE placements SET lease_until = now() WHERE service_order_id = $1`, [serviceOrderId]);
+const ticketsOf = (serviceOrderId: string): number =>
+  plain.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
+
+describe('a process that is killed', () => {
+  it('during its call to the POS: the next one knows that the call had begun, and does not repeat it blindly', async () => {
+    const first = await runMain(env);
+    plain.behave = () => 'hang';
+    const serviceOrderId = await place(first, 'blind');
+    await until(() => plain.requests > 0);
+    first.child.kill('SIGKILL');
+    await first.exited;
+    plain.behave = undefined;
+    const [attempt] = await system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1', [
+      serviceOrderId,
+    ]);
+    expect(attempt).toMatchObject({ outcome: 'started', ended_at: null });
+    expect(Number((await system.placement(serviceOrderId))?.['lease_until']) - Date.now()).toBeLessThanOrEqual(30_000);
+
+    await expireLease(serviceOrderId);
+    const second = await runMain(env);
+    await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
+    expect(plain.requests).toBe(1);
+    second.child.kill('SIGKILL');
+    await second.exited;
+  });
+
+  it('after the signal was recorded: another process places the order', async () => {
+    const first = await runMain(env);
+    system.platform.answer = () => 'hang';
+    const serviceOrderId = await place(first, 'club-1');
+    await until(() => system.platform.requests.includes(serviceOrderId));
+    first.child.kill('SIGKILL');
+    await first.exited;
+    system.platform.answer = undefined;
+    await expireLease(serviceOrderId);
+    const second = await runMain(env);
+    await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+    expect(ticketsOf(serviceOrderId)).toBe(1);
+    second.child.kill('SIGKILL');
+    await second.exited;
+  });
+
+  it('before it published what it had committed: another process publishes it, in order', async () => {
+    const first = await runMain(env);
+    system.pubsub.faults.publishError = () => 14;
+    const serviceOrderId = await place(first, 'club-1');
+    await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+    first.child.kill('SIGKILL');
+    await first.exited;
+    system.pubsub.faults.publishError = undefined;
+    expect(system.live(serviceOrderId)).toEqual([]);
+    const second = await runMain(env);
+    await until(() => system.live(serviceOrderId).length === 2, 20_000);
+    expect(system.live(serviceOrderId).map((message) => message.sequence)).toEqual([1, 2]);
+    second.child.kill('SIGKILL');
+    await second.exited;
+  });
+});
+
+describe('SIGTERM', () => {
+  it('is not ready at once, answers what still comes, loses nothing and exits 0', async () => {
+    const main = await runMain(env);
+    const url = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
+    const orders = Array.from({ length: 200 }, (_, i) => `drain-${i}`);
+    for (const serviceOrderId of orders) await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+    const sent = orders.map(async (serviceOrderId, i) => {
+      await sleep(i * 4);
+      return post(url, statusWebhook({ serviceOrderId, status: 'READY' })).catch(() => undefined);
+    });
+    await sleep(200);
+    const began = performance.now();
+    main.child.kill('SIGTERM');
+    await sleep(100);
+    expect((await fetch(`${main.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${main.url}/healthz`)).status).toBe(200);
+    expect(await main.exited).toBe(0);
+    expect(performance.now() - began).toBeLessThan(8_000);
+    const answers = await Promise.all(sent);
+    const accepted = orders.filter((_, i) => answers[i]?.status === 200);
+    expect(accepted.length).toBeGreaterThan(50);
+    expect(answers.every((answer) => answer === undefined || answer.status === 200)).toBe(true);
+    const moved = await system.query(
+      `SELECT service_order_id FROM orders WHERE status = 'ready' AND service_order_id = ANY ($1)`,
+      [accepted],
+    );
+    expect(moved).toHaveLength(accepted.length);
+  });
+
+  it('while a POS hangs: exits 0 in time, and the call is known to have begun', async () => {
+    const main = await runMain(env);
+    plain.behave = () => 'hang';
+    const before = plain.requests;
+    const serviceOrderId = await place(main, 'club-1');
+    await until(() => plain.requests > before);
+    const began = performance.now();
+    main.child.kill('SIGTERM');
+    expect(await main.exited).toBe(0);
+    expect(performance.now() - began).toBeLessThan(8_000);
+    plain.behave = undefined;
+    expect(
+      await system.query('SELECT outcome FROM placement_attempts WHERE service_order_id = $1', [serviceOrderId]),
+    ).toEqual([{ outcome: 'started' }]);
+  });
+});
+
+describe('a start', () => {
+  it('with a wrong environment says all that is wrong, with examples and without values, and exits 1', async () => {
+    const main = spawnMain({
+      DATABASE_URL: 'mysql://user:hunter2@db/x',
+      PORT: 'eighty',
+      SETTINGS_KEY: 'k1:hunter2',
+      HOST: '0.0.0.0',
+      PUSH_AUTH: 'off',
+      LOG_LEVEL: 'loud',
+    });
+    expect(await main.exited).toBe(1);
+    for (const name of [
+      'DATABASE_URL',
+      'PORT',
+      'SETTINGS_KEY',
+      'ORDER_API_URL',
+      'GOOGLE_CLOUD_PROJECT',
+      'LOG_LEVEL',
+      'PUSH_AUTH',
+    ]) {
+      expect(main.output()).toMatch(new RegExp(`^  ${name}: .*Example: `, 'm'));
+    }
+    expect(main.output()).not.toContain('hunter2');
+  });
+
+  it('on a schema that lacks a migration refuses, and names the command that mends it', async () => {
+    await system.query('ALTER TABLE schema_migrations RENAME TO schema_migrations_away');
+    const main = spawnMain({ ...env, PORT: '0' });
+    const code = await main.exited;
+    await system.query('ALTER TABLE schema_migrations_away RENAME TO schema_migrations');
+    expect(code).toBe(1);
+    expect(main.output()).toMatch(/expediter migrate/);
+  });
+
+  it('on a schema newer than itself refuses', async () => {
+    await system.query(`INSERT INTO schema_migrations (name, run_on) VALUES ('9999-from-the-future', now())`);
+    const main = spawnMain({ ...env, PORT: '0' });
+    const code = await main.exited;
+    await system.query(`DELETE FROM schema_migrations WHERE name = '9999-from-the-future'`);
+    expect(code).toBe(1);
+    expect(main.output()).toMatch(/newer than this version/);
+  });
+
+  it('with a provider module that is none says which and why', async () => {
+    const main = spawnMain({ ...env, PORT: '0', PROVIDER_MODULES: 'node:os' });
+    expect(await main.exited).toBe(1);
+    expect(main.output()).toMatch(/PROVIDER_MODULES: node:os/);
+  });
+
+  it('before Postgres can be reached listens, is not ready, and answers webhooks with 500', async () => {
+    const { freePort } = await import('./support/free-port.ts');
+    const [port, database] = [await freePort(), await freePort()];
+    const main = spawnMain({ ...env, PORT: String(port), DATABASE_URL: `postgres://x@127.0.0.1:${database}/x` });
+    await until(() =>
+      fetch(`http://127.0.0.1:${port}/healthz`).then(
+        (response) => response.status === 200,
+        () => false,
+      ),
+    );
+    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
+    expect((await post(`http://127.0.0.1:${port}/webhook/standard/club-1?token=x`, {})).status).toBe(500);
+    main.child.kill('SIGTERM');
+    expect(await main.exited).toBe(0);
+  });
+});

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { GiveUp } from '../../src/core/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../src/core/order.ts';
+import type { PosContext, Provider } from '../../src/core/provider.ts';
+import { callPos } from '../../src/providers/call-pos.ts';
+import { standard } from '../../src/providers/standard/index.ts';
+
+const Settings = z.object({ ordersUrl: z.url() });
+type Settings = z.infer<typeof Settings>;
+const Answer = z.object({ providerOrderId: z.string() });
+
+async function createOrder(order: CanonicalOrder, { settings, signal }: PosContext<Settings>): Promise<OrderRef> {
+  const answer = await callPos({
+    method: 'POST',
+    url: settings.ordersUrl,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(order),
+    signal,
+  });
+  if (answer.status >= 300) throw new GiveUp(`the POS refused with ${answer.status}`, { reason: 'not on the menu' });
+  return Answer.parse(answer.json);
+}
+
+const translateWebhook: Provider<Settings>['translateWebhook'] = (webhook, settings) =>
+  standard.translateWebhook(webhook, settings);
+
+/** A POS that makes a ticket of every request, and cannot be asked: only a person can settle a doubt. */
+export const blind: Provider<Settings> = {
+  integration: 'blind',
+  settings: Settings,
+  deduplicates: false,
+  createOrder,
+  translateWebhook,
+};
+
+/** A POS that makes a ticket of every request, but knows our reference. */
+export const findable: Provider<Settings> = {
+  ...blind,
+  integration: 'findable',
+  async findOrder(serviceOrderId, { settings, signal }) {
+    const url = `${settings.ordersUrl}?reference=${encodeURIComponent(serviceOrderId)}`;
+    const answer = await callPos({ method: 'GET', url, signal });
+    return answer.status === 404 ? undefined : Answer.parse(answer.json);
+  },
+};
+
+/** For `PROVIDER_MODULES`. */
+export default blind;

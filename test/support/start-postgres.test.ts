@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { startPostgres, type Postgres } from './start-postgres.ts';
+import { sharedTmpdir, unprivilegedUser } from './unprivileged-user.ts';
+
+/** Each starts Postgres, some of them twice, on machines that may be busy. */
+vi.setConfig({ testTimeout: 30_000 });
+
+async function query(postgres: Pick<Postgres, 'url'>, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: postgres.url });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** A data directory that does not exist yet, removed after the test. */
+function newDir(): string {
+  const user = unprivilegedUser();
+  const parent = mkdtempSync(join(sharedTmpdir(user), 'expediter-test-'));
+  if (user !== undefined) chownSync(parent, user.uid, user.gid);
+  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+  return join(parent, 'data');
+}
+
+async function started(options: Parameters<typeof startPostgres>[0] = {}): Promise<Postgres> {
+  const postgres = await startPostgres(options);
+  onTestFinished(() => postgres.stop('immediate'));
+  return postgres;
+}
+
+test('it is a real Postgres with the settings asked for, and stop leaves nothing behind', async () => {
+  const postgres = await started({ settings: { application_name: 'kitchen' } });
+  const rows = await query(
+    postgres,
+    "SELECT current_setting('data_directory') AS dir, current_setting('synchronous_commit') AS sync, current_setting('application_name') AS name",
+  );
+  expect(rows).toEqual([{ dir: expect.any(String), sync: 'on', name: 'kitchen' }]);
+  const { dir } = rows[0] as { dir: string };
+  expect(existsSync(dir)).toBe(true);
+
+  await postgres.stop();
+  expect(isRunning(postgres.pid)).toBe(false);
+  expect(existsSync(dir)).toBe(false);
+  await postgres.stop();
+});
+
+test('what was committed survives kill -9, time and again, at the same port', async () => {
+  const postgres = await started();
+  await query(postgres, 'CREATE TABLE tickets (id int)');
+  for (let crash = 1; crash <= 5; crash++) {
+    await query(postgres, `INSERT INTO tickets VALUES (${crash})`);
+    await postgres.kill();
+    await postgres.restart();
+    expect(await query(postgres, 'SELECT count(*)::int FROM tickets')).toEqual([{ count: crash }]);
+  }
+});
+
+test('a directory keeps its data, and a second Postgres in it is refused', async () => {
+  const dir = newDir();
+  const first = await started({ dir });
+  const word = randomBytes(4).toString('hex');
+  await query(first, `CREATE TABLE kept AS SELECT '${word}' AS word`);
+  await expect(startPostgres({ dir })).rejects.toThrow(
+    `another Postgres, process ${first.pid}, already runs in ${dir}`,
+  );
+  await first.kill();
+
+  const second = await started({ dir, port: first.port });
+  expect(await query(second, 'SELECT word FROM kept')).toEqual([{ word }]);
+  await second.stop();
+  expect(existsSync(dir)).toBe(true);
+});
+
+test.runIf(process.getuid?.() === 0)('as root, a directory closed to everybody else will do', async () => {
+  const parent = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'expediter-test-'));
+  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+  const dir = join(parent, 'data');
+  const first = await started({ dir });
+  onTestFinished(() => rmSync(dirname(realpathSync(dir)), { recursive: true, force: true }));
+  await query(first, 'CREATE TABLE kept ()');
+  await first.stop();
+  expect(await query(await started({ dir }), 'SELECT * FROM kept')).toEqual([]);
+});
+
+test('a lock file whose process id now belongs to another program does not stand in the way', async () => {
+  const dir = newDir();
+  const first = await started({ dir });
+  await first.kill();
+  const lock = join(dir, 'postmaster.pid');
+  const user = unprivilegedUser();
+  const bystander = spawn('sleep', ['60'], user === undefined ? {} : { uid: user.uid, gid: user.gid });
+  onTestFinished(() => void bystander.kill());
+  writeFileSync(lock, readFileSync(lock, 'utf8').replace(/^\d+/, String(bystander.pid)));
+  expect(await query(await started({ dir }), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
+
+test('ends with the process that started it, even by kill -9', async () => {
+  const script = `
+    const { startPostgres } = await import(${JSON.stringify(new URL('start-postgres.ts', import.meta.url).href)});
+    const postgres = await startPostgres();
+    console.log(postgres.url);
+    process.kill(process.pid, 'SIGKILL');
+  `;
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [printed] = (await once(parent.stdout, 'data')) as [Buffer];
+  const url = printed.toString().trim();
+  expect(url).toMatch(/^postgres:/);
+  await vi.waitFor(() => expect(query({ url }, 'SELECT 1')).rejects.toThrow('ECONNREFUSED'), 5000);
+});
+
+test('an error carries what Postgres said', async () => {
+  await expect(startPostgres({ settings: { nonsense: '1' } })).rejects.toThrow(
+    'unrecognized configuration parameter "nonsense"',
+  );
+});

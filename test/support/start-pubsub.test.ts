@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PubSub, type Message, type Subscription } from '@google-cloud/pubsub';
+import { status } from '@grpc/grpc-js';
+import { createRemoteJWKSet, jwtVerify } from 'jose';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { readBody, serveHttp } from './serve-http.ts';
+import { startPubsub, type Pubsub } from './start-pubsub.ts';
+
+let pubsub: Pubsub;
+let client: PubSub;
+let names = 0;
+
+beforeAll(async () => {
+  pubsub = await startPubsub({ pushBackoff: { minMs: 20, maxMs: 100 } });
+  vi.stubEnv('METADATA_SERVER_DETECTION', 'none');
+  vi.stubEnv('PUBSUB_EMULATOR_HOST', pubsub.host);
+  client = new PubSub({ projectId: 'test' });
+});
+
+afterAll(async () => {
+  await client.close();
+  await pubsub.stop();
+  vi.unstubAllEnvs();
+});
+
+async function newTopic() {
+  names += 1;
+  const name = `topic-${names}`;
+  await client.createTopic(name);
+  return client.topic(name, {
+    messageOrdering: true,
+    batching: { maxMilliseconds: 1 },
+    gaxOpts: { timeout: 3000, retry: null },
+  });
+}
+
+/** Hands every message to `take`; closed after the test. */
+function listen(subscription: Subscription, take: (message: Message) => void): void {
+  subscription.on('message', take);
+  onTestFinished(() => subscription.close());
+}
+
+test('the unmodified client receives in order what it published in order, refused messages included', async () => {
+  const topic = await newTopic();
+  const [subscription] = await topic.createSubscription('in-order', { enableMessageOrdering: true });
+  const received: Record<string, number[]> = { a: [], b: [] };
+  const refused: number[] = [];
+  listen(subscription, (message) => {
+    const number = Number(message.data.toString());
+    if (number === 25 && refused.length < 2) {
+      refused.push(number);
+      message.nack();
+      return;
+    }
+    received[message.orderingKey ?? '']?.push(number);
+    message.ack();
+  });
+
+  const numbers = Array.from({ length: 50 }, (_, index) => index);
+  await Promise.all(
+    numbers.flatMap((number) =>
+      ['a', 'b'].map((orderingKey) => topic.publishMessage({ data: Buffer.from(String(number)), orderingKey })),
+    ),
+  );
+  // Those behind a refused one come once more: counted by their last time, all are in order.
+  const lastTimes = (all: number[] = []) => [...new Set(all.toReversed())].toReversed();
+  await vi.waitFor(() => {
+    expect(lastTimes(received['a'])).toEqual(numbers);
+    expect(lastTimes(received['b'])).toEqual(numbers);
+  }, 5000);
+  expect(refused).toEqual([25, 25]);
+  expect(pubsub.published(topic.name)).toHaveLength(100);
+});
+
+test('a message whose lease runs out comes again', async () => {
+  const topic = await newTopic();
+  const [subscription] = await topic.createSubscription('leased', { ackDeadlineSeconds: 10 });
+  await topic.publishMessage({ data: Buffer.from('soup'), attributes: { table: '7' } });
+  const pull = async () => {
+    const api = new (await import('@google-cloud/pubsub')).v1.SubscriberClient({
+      servicePath: '127.0.0.1',
+      port: Number(pubsub.host.split(':')[1]),
+      sslCreds: (await import('@grpc/grpc-js')).credentials.createInsecure(),
+    });
+    onTestFinished(() => api.close());
+    return { api, answer: (await api.pull({ subscription: subscription.name, maxMessages: 5 }))[0].receivedMessages };
+  };
+  const first = await pull();
+  expect(first.answer).toMatchObject([{ message: { data: Buffer.from('soup'), attributes: { table: '7' } } }]);
+  const ackId = first.answer?.[0]?.ackId ?? '';
+  await first.api.modifyAckDeadline({ subscription: subscription.name, ackIds: [ackId], ackDeadlineSeconds: 1 });
+  const second = await pull();
+  expect(second.answer).toMatchObject([{ message: { messageId: first.answer?.[0]?.message?.messageId } }]);
+});
+
+test('a push carries the envelope and a token that verifies, and comes again until it is acknowledged', async () => {
+  const pushes: { body: unknown; authorization: string | undefined }[] = [];
+  const answers = [500, 302, 401, 204];
+  const endpoint = await serveHttp(async (request, response) => {
+    const body: unknown = JSON.parse((await readBody(request)).toString());
+    pushes.push({ body, authorization: request.headers.authorization });
+    response.writeHead(answers[pushes.length - 1] ?? 204).end();
+  });
+  onTestFinished(() => endpoint.stop());
+  const topic = await newTopic();
+  await topic.createSubscription('pushed', {
+    pushConfig: {
+      pushEndpoint: `${endpoint.url}/push`,
+      oidcToken: { serviceAccountEmail: 'push@test.iam.gserviceaccount.com', audience: 'https://service/push' },
+    },
+  });
+  const messageId = await topic.publishMessage({ json: { id: 'order-1' }, attributes: { type: 'orderPlaced' } });
+
+  await vi.waitFor(() => expect(pushes).toHaveLength(4), 5000);
+  await sleep(150);
+  expect(pushes).toHaveLength(4);
+  const [{ body, authorization = '' }] = pushes as [(typeof pushes)[number]];
+  expect(body).toEqual({
+    message: {
+      data: Buffer.from('{"id":"order-1"}').toString('base64'),
+      attributes: { type: 'orderPlaced' },
+      messageId,
+      message_id: messageId,
+      publishTime: expect.stringMatching(/Z$/),
+      publish_time: expect.stringMatching(/Z$/),
+    },
+    subscription: 'projects/test/subscriptions/pushed',
+  });
+  const { payload } = await jwtVerify(
+    authorization.replace('Bearer ', ''),
+    createRemoteJWKSet(new URL(pubsub.jwksUrl)),
+    { issuer: pubsub.issuer, audience: 'https://service/push', algorithms: ['RS256'] },
+  );
+  expect(payload).toMatchObject({ email: 'push@test.iam.gserviceaccount.com', email_verified: true });
+});
+
+test('a token may claim anything, and lacks what is undefined', async () => {
+  const token = await pubsub.signPushToken({ aud: 'elsewhere', email_verified: undefined, exp: 1 });
+  const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as object;
+  expect(claims).toMatchObject({ aud: 'elsewhere', exp: 1, iss: pubsub.issuer });
+  expect(claims).not.toHaveProperty('email_verified');
+});
+
+test('faults refuse a publish, or take the message and deny it', async () => {
+  const topic = await newTopic();
+  const publish = () => topic.publishMessage({ data: Buffer.from('x') });
+  onTestFinished(() => {
+    delete pubsub.faults.publishError;
+    delete pubsub.faults.publishAnswerError;
+  });
+  pubsub.faults.publishError = () => status.UNAVAILABLE;
+  await expect(publish()).rejects.toMatchObject({ code: status.UNAVAILABLE });
+  expect(pubsub.published(topic.name)).toHaveLength(0);
+
+  pubsub.faults.publishError = undefined;
+  pubsub.faults.publishAnswerError = () => status.DEADLINE_EXCEEDED;
+  await expect(publish()).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+  expect(pubsub.published(topic.name)).toHaveLength(1);
+});
+
+test('unknown names are NOT_FOUND, known ones ALREADY_EXISTS', async () => {
+  const topic = await newTopic();
+  await expect(client.createTopic(topic.name)).rejects.toMatchObject({ code: status.ALREADY_EXISTS });
+  await expect(client.topic('nowhere').get()).rejects.toMatchObject({ code: status.NOT_FOUND });
+  await topic.createSubscription('short-lived');
+  expect(await client.subscription('short-lived').exists()).toEqual([true]);
+  await client.subscription('short-lived').delete();
+  expect(await client.subscription('short-lived').exists()).toEqual([false]);
+});
