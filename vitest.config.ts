@@ -5,6 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/system/**'],
     globalSetup: ['test/support/template-database.ts'],
+    // Off Google's machines nobody need look for their metadata server.
+    env: { METADATA_SERVER_DETECTION: 'none' },
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 30_000,

@@ -90,7 +90,10 @@ async function show(
   process.env['METADATA_SERVER_DETECTION'] = 'none';
   bypassProxies();
   // Only now: --help and a mistyped option need not wait for the client libraries.
-  const { startDemo } = await import('./start-demo.ts');
+  const { startDemo } = await import('./start-demo.ts').catch((error: Error & { code?: string }) => {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new Error(`${error.message}\nRun \`npm ci\` first.`, { cause: error });
+  });
   print('Expediter, the whole of it on this machine\n');
   const demo = await startDemo({
     dir: options.dir,
@@ -105,7 +108,14 @@ async function show(
   lines.head();
   about.journeys.push(...(await travel(demo, signal)));
   const wrong = about.journeys.map(judgeJourney).filter((each) => each !== undefined);
-  if (wrong.length > 0) throw new Error(`${wrong.join('; ')}. The service's log is in ${demo.logFile}`);
+  if (wrong.length > 0) {
+    const silent = about.journeys.every((journey) => journey.memberStates.length === 0);
+    const hint =
+      silent && process.env['PUBSUB_EMULATOR_HOST']
+        ? ` Can the emulator reach ${demo.serviceUrl}? From a container of its own it cannot.`
+        : '';
+    throw new Error(`${wrong.join('; ')}.${hint} The service's log is in ${demo.logFile}`);
+  }
   print('\nBoth orders are complete: one ticket each, every step told to the member once and in order.');
   if (options.once) return;
 

@@ -15,8 +15,10 @@ export async function prepareDatabase(about: { dir: string; databaseUrl: string 
   if (about.databaseUrl !== undefined) return useDatabase(about.databaseUrl);
   const data = join(about.dir, 'postgres');
   const postgres = await startPostgres({ dir: data }).catch((error: Error) => {
-    if (!error.message.includes('already runs in')) throw error;
-    throw new Error(`another demo uses ${about.dir}: end it, or give this one a --dir of its own`, { cause: error });
+    const message = error.message.includes('already runs in')
+      ? `another demo uses ${about.dir}: end it, or give this one a --dir of its own`
+      : `${error.message}\nOr set DATABASE_URL to a Postgres of your own.`;
+    throw new Error(message, { cause: error });
   });
   try {
     await migrate(postgres.url);

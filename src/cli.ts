@@ -34,6 +34,11 @@ addTokenCommands(program);
 addOrderCommands(program);
 addProviderCommands(program);
 
+// Whoever reads the output may stop early, as "| head" does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 try {
   await program.parseAsync();
 } catch (error) {

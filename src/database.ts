@@ -23,7 +23,8 @@ export function openDatabase(
       application_name: 'expediter',
       options:
         `-c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${statementMs / 2} ` +
-        `-c idle_in_transaction_session_timeout=10000 ${settings}`,
+        // A plan made while a table was empty (the outbox mostly is) would read it from end to end once it is full.
+        `-c idle_in_transaction_session_timeout=10000 -c enable_seqscan=off ${settings}`,
     });
     // An idle connection that dies says so here; without a listener that would end the process.
     pool.on('error', onError);

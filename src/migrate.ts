@@ -21,6 +21,7 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
     migrationsTable: TABLE,
     direction: 'up',
     count: Number.POSITIVE_INFINITY,
+    advisoryLockMode: 'wait',
     log: () => {},
   });
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });

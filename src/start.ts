@@ -8,8 +8,7 @@ import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
 import { endOrders } from './core/end-orders.ts';
 import { gatherDeliveries } from './core/gather-deliveries.ts';
 import { settingsOpener } from './core/locations.ts';
-import { LOCK_END_ORDERS, LOCK_SWEEP_PARKED } from './core/locks.ts';
-import { every, onceAmongAll } from './core/periodic.ts';
+import { every } from './core/every.ts';
 import type { Registry } from './core/provider.ts';
 import { publishLive } from './core/publish-live.ts';
 import { recordSignal } from './core/record-signal.ts';
@@ -105,8 +104,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     });
     Object.assign(loops, { relay, placements });
     const sweepParked = async (parkedWithinS: number): Promise<void> => {
-      const sweep = (): Promise<number> => redriveParked(pool, { parkedWithinS }, config.PARK_TTL_S);
-      if (((await onceAmongAll(pool, LOCK_SWEEP_PARKED, sweep)) ?? 0) > 0) relay.wake();
+      if ((await redriveParked(pool, { parkedWithinS }, config.PARK_TTL_S)) > 0) relay.wake();
     };
     const lookAtDatabase = async (): Promise<void> => {
       readiness.database = await pool.query('SELECT 1').then(
@@ -117,12 +115,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     const timers = [
       every(SWEEP_PARKED_MS, () => sweepParked(config.PARK_TTL_S), log, 'sweep of parked events'),
       every(MINUTE_MS, () => sweepParked(UNMATCHED_KEPT_S), log, 'sweep of unmatched events'),
-      every(
-        MINUTE_MS,
-        () => onceAmongAll(pool, LOCK_END_ORDERS, () => endOrders(pool, config.ORDER_END_S)),
-        log,
-        'end of orders',
-      ),
+      every(MINUTE_MS, () => endOrders(pool, config.ORDER_END_S), log, 'end of orders'),
       every(60 * MINUTE_MS, () => ensureDeliveryPartitions(pool), log, 'making of partitions'),
       every(SWEEP_PARKED_MS, lookAtDatabase, log, 'look at Postgres'),
     ];

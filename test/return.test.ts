@@ -321,7 +321,15 @@ describe('many at once', () => {
     const serviceOrderId = await order();
     const body = statusWebhook({ serviceOrderId, status: 'READY' });
     const second = url.replace(system.urls[0] ?? '', system.urls[1] ?? '');
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => post(i % 2 ? url : second, body)));
+    // Held until all of them are under way, so that every process has looked before any has written.
+    const holder = await system.pool.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
+    const sent = Promise.all(Array.from({ length: 20 }, (_, i) => post(i % 2 ? url : second, body)));
+    await sleep(300);
+    await holder.query('ROLLBACK');
+    holder.release();
+    const answers = await sent;
     const outcomes = answers.map((answer) => answer.body['outcome']);
     expect(outcomes.filter((outcome) => outcome === 'applied')).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome === 'duplicate')).toHaveLength(19);

@@ -16,12 +16,21 @@ import {
 import { loadProviders } from '../providers/index.ts';
 import { examples } from './examples.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
-import { facts, print, table } from './print.ts';
+import { facts, print, table, time } from './print.ts';
 import { countValidTokens } from './token.ts';
 import { withDatabase } from './with-database.ts';
 
 export function addLocationCommands(program: Command): void {
-  const location = program.command('location').description('clubs and restaurants, each served by one integration');
+  const location = program
+    .command('location')
+    .description('clubs and restaurants, each served by one integration')
+    .addHelpText(
+      'after',
+      examples(
+        'expediter location put --location club-1 --integration standard --settings club-1.json',
+        'expediter location show club-1',
+      ),
+    );
 
   location
     .command('put')
@@ -65,7 +74,7 @@ export function addLocationCommands(program: Command): void {
           rows.map(({ locationId, integration, pausedAt, updatedAt }) => ({
             location: locationId,
             integration,
-            paused: pausedAt === null ? 'no' : `since ${pausedAt.toISOString()}`,
+            paused: pausedAt === null ? 'no' : `since ${time(pausedAt)}`,
             updated: updatedAt,
           })),
           'no locations yet; see: expediter location put --help',
@@ -89,7 +98,7 @@ export function addLocationCommands(program: Command): void {
         facts({
           location: locationId,
           integration: shown.integration,
-          paused: pausedAt === null ? 'no' : `since ${pausedAt.toISOString()}`,
+          paused: pausedAt === null ? 'no' : `since ${time(pausedAt)}`,
           updated: shown.updatedAt,
           'valid tokens': shown.validTokens,
           settings: settings.fields.join(', '),

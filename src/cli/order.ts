@@ -10,7 +10,10 @@ import { facts, print, table, time } from './print.ts';
 import { withDatabase } from './with-database.ts';
 
 export function addOrderCommands(program: Command): void {
-  const order = program.command('order').description('orders on their way to a POS and back');
+  const order = program
+    .command('order')
+    .description('orders on their way to a POS and back')
+    .addHelpText('after', examples('expediter order show order-4711', 'expediter order retry order-4711'));
 
   order
     .command('show')

@@ -9,7 +9,8 @@ import { print, table } from './print.ts';
 export function addProviderCommands(program: Command): void {
   const provider = program
     .command('provider')
-    .description('the integrations there are, PROVIDER_MODULES included; needs no database');
+    .description('the integrations there are, PROVIDER_MODULES included; needs no database')
+    .addHelpText('after', examples('expediter provider list', 'expediter provider schema standard'));
 
   provider
     .command('list')

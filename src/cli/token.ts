@@ -10,7 +10,13 @@ import { facts, print, table } from './print.ts';
 import { withDatabase } from './with-database.ts';
 
 export function addTokenCommands(program: Command): void {
-  const token = program.command('token').description("what lets a location's POS through the webhook door");
+  const token = program
+    .command('token')
+    .description("what lets a location's POS through the webhook door")
+    .addHelpText(
+      'after',
+      examples('expediter token issue --location club-1 --expires 90d', 'expediter token list --location club-1'),
+    );
 
   token
     .command('issue')

@@ -67,6 +67,7 @@ WITH event AS MATERIALIZED (
     SELECT (SELECT p.service_order_id FROM provider_orders p
             WHERE p.location_id = e.location_id AND p.integration = e.integration
               AND p.provider_order_id = e.provider_order_id) AS service_order_id
+    OFFSET 0 -- looked up once, not once for every mention
   ) AS known
 ), locked AS MATERIALIZED (
   SELECT o.service_order_id, o.location_id, o.fulfillment, o.rank, o.sequence, o.failed_by_us, o.provider_order_id,
@@ -157,10 +158,12 @@ WITH event AS MATERIALIZED (
       problem = CASE WHEN p.finished_at IS NULL THEN NULL ELSE p.problem END,
       lease_id = NULL,
       lease_until = NULL,
-      provider_order_id = coalesce(p.provider_order_id, m.pos_id),
+      provider_order_id = coalesce(p.provider_order_id, (SELECT m.pos_id FROM moved m
+                                                         WHERE m.service_order_id = p.service_order_id)),
       finished_at = coalesce(p.finished_at, now())
-  FROM moved m
-  WHERE p.service_order_id = m.service_order_id AND (m.proves_ticket OR m.pos_id IS NOT NULL)
+  -- Not a join: planned while the table was small, it would read all of it.
+  WHERE p.service_order_id = ANY (ARRAY(SELECT m.service_order_id FROM moved m
+                                        WHERE m.proves_ticket OR m.pos_id IS NOT NULL))
 ), pos_ids AS (
   INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
   SELECT location_id, integration, provider_order_id, target

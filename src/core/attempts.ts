@@ -34,6 +34,9 @@ export async function beginAttempt(
         WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND finished_at IS NULL
           AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = $1 AND o.ended_at IS NOT NULL)
         RETURNING attempts
+      ), died AS (
+        UPDATE placement_attempts SET ended_at = clock_timestamp(), outcome = 'unknown'
+        FROM p WHERE service_order_id = $1 AND ended_at IS NULL
       ), o AS (
         UPDATE orders SET integration = $4 FROM p WHERE service_order_id = $1 AND integration IS DISTINCT FROM $4
       )
@@ -87,7 +90,7 @@ export async function postpone(
     text: `
       WITH ${END_ATTEMPT}
       UPDATE placements
-      SET state = $4, problem = left($5, 500),
+      SET state = $4, problem = coalesce(left($5, 500), problem),
           failures = CASE WHEN $8::boolean THEN failures + 1 ELSE failures END,
           next_attempt_at = CASE
             WHEN next_attempt_at > $9::timestamptz THEN next_attempt_at
@@ -128,7 +131,8 @@ export async function enterDoubt(pool: Pool, claim: Claim): Promise<void> {
 /**
  * The ticket is at the POS: stores its id, tells the member `sent` unless the POS was quicker, stops all attempts.
  * Needs no lease: that the ticket is there stays true whoever holds the placement now.
- * @returns the POS id, when it became ours just now, and whether we had told the member that the order failed
+ * @returns the POS id, when it became ours just now; and whether it contradicts what we know: we had told the member
+ *   that the order failed, or the id is another order's
  */
 export async function storeOrderRef(
   pool: Pool,
@@ -164,7 +168,12 @@ export async function storeOrderRef(
         SELECT service_order_id, sequence + 1, location_id, fulfillment, ${RANK_SENT}, $4
         FROM o WHERE rank = ${RANK_PLACED}
       )
-      SELECT o.location_id, EXISTS (SELECT FROM ids) AS is_new, o.failed_by_us AS conflict FROM o`,
+      SELECT o.location_id, EXISTS (SELECT FROM ids) AS is_new,
+             o.failed_by_us OR EXISTS (
+               SELECT FROM provider_orders t
+               WHERE t.location_id = o.location_id AND t.integration = $3 AND t.provider_order_id = $4
+                 AND t.service_order_id <> $1) AS conflict
+      FROM o`,
     values: [serviceOrderId, endingOf(end), integration, ref.providerOrderId ?? null],
   });
   const row = rows[0];

@@ -11,6 +11,7 @@ export type Claim = {
   state: PlacementState;
   /** When it was due, to the microsecond: a later time in the row means that somebody made it due again meanwhile. */
   dueAt: string;
+  problem: string | null;
   /** Tries in vain since the last success. */
   failures: number;
   /** Seconds since the first signal. */
@@ -68,7 +69,7 @@ export async function claimPlacements(
       FROM due
       WHERE p.service_order_id = due.service_order_id
       RETURNING p.service_order_id AS "serviceOrderId", p.lease_id AS "leaseId", p.location_id AS "locationId",
-                p.state, p.next_attempt_at::text AS "dueAt", p.failures, extract(epoch FROM now() - p.signalled_at)::float8 AS age,
+                p.state, p.next_attempt_at::text AS "dueAt", p.problem, p.failures, extract(epoch FROM now() - p.signalled_at)::float8 AS age,
                 now() > p.deadline_at AS late,
                 extract(epoch FROM now() - p.request_ended_at)::float8 AS "sinceRequest",
                 EXISTS (SELECT FROM placement_attempts a

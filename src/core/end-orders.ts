@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { inTransaction } from './in-transaction.ts';
+import { LOCK_END_ORDERS, tryLock } from './locks.ts';
 
 const BATCH = 1_000;
 
@@ -8,17 +10,20 @@ const BATCH = 1_000;
  * @returns how many ended
  */
 export async function endOrders(pool: Pool, orderEndS: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `UPDATE orders SET ended_at = now()
-     WHERE service_order_id IN (
-       SELECT o.service_order_id FROM orders o
-       WHERE o.ended_at IS NULL
-         AND greatest(o.updated_at, o.requested_at) < now() - make_interval(secs => $1::int)
-         AND NOT EXISTS (SELECT FROM status_events e
-                         WHERE e.service_order_id = o.service_order_id
-                           AND e.recorded_at >= now() - make_interval(secs => $1::int))
-       LIMIT ${BATCH} FOR UPDATE OF o SKIP LOCKED)`,
-    [orderEndS],
-  );
-  return rowCount ?? 0;
+  return inTransaction(pool, async (client) => {
+    if (!(await tryLock(client, LOCK_END_ORDERS))) return 0;
+    const { rowCount } = await client.query(
+      `UPDATE orders SET ended_at = now()
+       WHERE service_order_id IN (
+         SELECT o.service_order_id FROM orders o
+         WHERE o.ended_at IS NULL
+           AND greatest(o.updated_at, o.requested_at) < now() - make_interval(secs => $1::int)
+           AND NOT EXISTS (SELECT FROM status_events e
+                           WHERE e.service_order_id = o.service_order_id
+                             AND e.recorded_at >= now() - make_interval(secs => $1::int))
+         LIMIT ${BATCH} FOR UPDATE OF o SKIP LOCKED)`,
+      [orderEndS],
+    );
+    return rowCount ?? 0;
+  });
 }

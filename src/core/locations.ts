@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { z } from 'zod';
 import { Id, describeIssues } from './order.ts';
 import type { Provider, Registry } from './provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
@@ -70,7 +69,7 @@ export async function putLocation(
   location: { locationId: string; integration: string; settings: unknown },
 ): Promise<void> {
   const locationId = Id.safeParse(location.locationId);
-  if (!locationId.success) throw new WrongLocation(`location: ${z.prettifyError(locationId.error)}`);
+  if (!locationId.success) throw new WrongLocation(`location: ${describeIssues(locationId.error)}`);
   parseSettings(registry, location.integration, location.settings);
   await pool.query(
     `WITH put AS (
@@ -123,11 +122,10 @@ export async function resumeLocation(pool: Pool, locationId: string): Promise<bo
        UPDATE locations l SET paused_at = NULL FROM was WHERE l.location_id = was.location_id
      ), due AS (
        UPDATE placements p
-       SET next_attempt_at = now(),
+       SET next_attempt_at = CASE WHEN p.next_attempt_at = 'infinity' THEN p.next_attempt_at ELSE now() END,
            deadline_at = p.deadline_at + (now() - greatest(was.paused_at, p.signalled_at))
        FROM was
        WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL
-         AND p.next_attempt_at <> 'infinity'
      )
      SELECT FROM was`,
     [locationId],

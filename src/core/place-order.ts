@@ -224,7 +224,10 @@ async function storeRef(
 ): Promise<void> {
   const stored = await storeOrderRef(deps.pool, claim.serviceOrderId, location.integration, ref, end);
   if (stored.conflict)
-    deps.log.error(about(claim, location.locationId), 'conflict: the POS took an order we had failed');
+    deps.log.error(
+      about(claim, location.locationId),
+      "conflict: we had failed the order, or its POS id is another order's",
+    );
   deps.log.info({ ...about(claim, location.locationId), milliseconds: Math.round(end.milliseconds) }, 'order sent');
   deps.onLive();
   deps.onPosIds(stored.newPosIds);
@@ -238,7 +241,8 @@ async function fail(deps: Placing, claim: Claim, reason: string, problem: string
 
 async function hold(deps: Placing, claim: Claim, inDoubt: boolean, error: OursToFix, end?: AttemptEnd): Promise<void> {
   // Alerted at the first: the repeats every 30 s say nothing new.
-  if (claim.state !== 'held') deps.log.error({ ...about(claim), problem: error.message }, 'order held: ours to fix');
+  if (claim.problem !== error.message)
+    deps.log.error({ ...about(claim), problem: error.message }, 'order held: ours to fix');
   await postpone(deps.pool, claim, {
     state: inDoubt ? 'in_doubt' : 'held',
     problem: error.message,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { applyDeliveries, type ArrivedEvent, type PosId } from './apply-deliveries.ts';
 import { inTransaction } from './in-transaction.ts';
+import { LOCK_SWEEP_PARKED, tryLock } from './locks.ts';
 import { statusAt } from './lifecycle.ts';
 
 type ParkedRow = {
@@ -38,6 +39,8 @@ export async function redriveParked(pool: Pool, parked: Parked, parkTtlS: number
 
 async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promise<number> {
   return inTransaction(pool, async (client) => {
+    // One process sweeps at a time; whoever learnt an id goes ahead.
+    if ('parkedWithinS' in parked && !(await tryLock(client, LOCK_SWEEP_PARKED))) return 0;
     const [condition, values] =
       'posIds' in parked
         ? [

@@ -6,11 +6,9 @@ import type { Provider, Webhook } from './provider.ts';
 /** More than any POS sends at once; a payload with thousands would hold up everybody else's commit. */
 const MAX_EVENTS = 50;
 
-const Events = z
-  .array(StatusEvent)
-  .max(MAX_EVENTS, {
-    error: (issue) => `holds ${(issue.input as unknown[]).length} events, at most ${MAX_EVENTS} pass`,
-  });
+const Events = z.array(StatusEvent).max(MAX_EVENTS, {
+  error: (issue) => `holds ${(issue.input as unknown[]).length} events, at most ${MAX_EVENTS} pass`,
+});
 
 /**
  * Lets the provider verify and translate a webhook. Whatever goes wrong in it becomes the reason why the delivery is

@@ -6,6 +6,8 @@ import type { Provider } from './provider.ts';
 /** What a valid token opens: one location, through one integration. */
 export type TokenScope = {
   tokenId: string;
+  /** Milliseconds since the epoch, by Postgres's clock; null for a token without an end. */
+  expiresAt: number | null;
   integration: string;
   locationId: string;
   provider: Provider;
@@ -94,7 +96,8 @@ export function tokenJudge(pool: Pool, open: OpenSettings): JudgeToken {
             answer.reject(scope);
             continue;
           }
-          if (scope !== undefined) known.set(sha256, { scope, until: asOf + CACHE_MS });
+          if (scope !== undefined)
+            known.set(sha256, { scope, until: Math.min(asOf + CACHE_MS, scope.expiresAt ?? Infinity) });
           answer.resolve(scope);
         }
       } catch (error) {
@@ -126,13 +129,15 @@ async function findScopes(pool: Pool, open: OpenSettings, digests: string[]): Pr
   const { rows } = await pool.query<{
     sha256: string;
     tokenId: string;
+    expiresAt: number | null;
     integration: string;
     locationId: string;
     settings: string;
   }>({
     name: 'find-token-scopes',
     text: `SELECT encode(t.sha256, 'hex') AS sha256, t.token_id AS "tokenId", t.integration,
-                  t.location_id AS "locationId", l.settings
+                  t.location_id AS "locationId", l.settings,
+                  extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"
            FROM webhook_tokens t JOIN locations l USING (location_id, integration)
            WHERE t.sha256 = ANY ($1::bytea[]) AND t.revoked_at IS NULL
              AND (t.expires_at IS NULL OR t.expires_at > now())`,

@@ -194,6 +194,12 @@ describe('translateWebhook', () => {
       }
     });
 
+    it('drops a timestamp that is no number, signed or not', () => {
+      const webhook = signedBy(SECRET, body, new Date(Number.NaN));
+      expect(webhook.headers['webhook-timestamp']).toBe('NaN');
+      expect(() => translate(webhook, signed)).toThrow('webhook-timestamp is not a count of seconds');
+    });
+
     it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('drops a webhook without %s', (name) => {
       const webhook = signedBy(SECRET, body);
       const { [name]: _left, ...headers } = webhook.headers;
@@ -292,7 +298,7 @@ describe('createOrder', () => {
     [422, `{"reason":"${'x'.repeat(300)}"}`, 'x'.repeat(200)],
     [422, '{"reason":""}', 'The restaurant could not take this order.'],
     [422, '{"reason":{"code":5}}', 'The restaurant could not take this order.'],
-    [404, 'not found', 'The restaurant could not take this order.'],
+    [404, '{"reason":"no such burger"}', 'no such burger'],
   ])('gives up on %i %.40s', async (status, body, reason) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body));
     const error = await failureOf(url);
@@ -300,7 +306,7 @@ describe('createOrder', () => {
     expect(error).toMatchObject({ reason, httpStatus: status });
   });
 
-  it.each([401, 403, 301, 302, 303, 307, 308])('leaves %i to us', async (status) => {
+  it.each([401, 403, 404, 405, 301, 302, 303, 307, 308])('leaves %i to us', async (status) => {
     const { url, requests } = await posThat((_request, response) => {
       response.writeHead(status, { location: '/elsewhere' }).end();
     });

@@ -100,6 +100,11 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
       return { topics: names.map((name) => ({ name })) };
     }),
 
+    listTopicSubscriptions: unary(({ topic }: { topic: string }) => {
+      const names = [...find(topics, topic).subscriptions].map(({ definition }) => definition.name);
+      return { subscriptions: names };
+    }),
+
     deleteTopic: unary(({ topic }: { topic: string }) => {
       find(topics, topic);
       topics.delete(topic);

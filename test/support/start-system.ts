@@ -66,7 +66,6 @@ export async function startSystem(
     startOrderingPlatform({ token: 'platform-token' }),
   ]);
   process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
-  process.env['METADATA_SERVER_DETECTION'] = 'none';
   const client = new PubSub({ projectId: PROJECT });
   await client.createTopic('order-status');
   await client.close();

@@ -1,4 +1,4 @@
-import { GiveUp } from '../../core/errors.ts';
+import { GiveUp, OursToFix } from '../../core/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
 import type { PosContext } from '../../core/provider.ts';
 import { callPos } from '../call-pos.ts';
@@ -15,6 +15,7 @@ const REASON_MAX = 200;
  *
  * - 2xx `{"providerOrderId"}`: taken; without a usable id as well, since the POS may name it in a webhook
  * - 409: it has this order already, which is as good
+ * - 404 and 405 without a `reason`: nobody takes orders there, so `ordersUrl` is wrong and every order would fail
  * - other 4xx, `{"reason"?}`: it will never take it
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
@@ -34,8 +35,12 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
 
   const answer = await callPos({ method: 'POST', url: settings.ordersUrl, headers, body, signal });
   if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};
+  const reason = reasonIn(answer.json);
+  if (reason === undefined && (answer.status === 404 || answer.status === 405)) {
+    throw new OursToFix(`the POS answered ${answer.status}: is ordersUrl right?`, { httpStatus: answer.status });
+  }
   throw new GiveUp(`the POS refused the order with ${answer.status}`, {
-    reason: reasonIn(answer.json) ?? 'The restaurant could not take this order.',
+    reason: reason ?? 'The restaurant could not take this order.',
     httpStatus: answer.status,
   });
 }
