@@ -426,4 +426,19 @@ describe('fair shares', () => {
     await hanging.stop();
     await system.query(`UPDATE placements SET finished_at = now(), state = 'failed' WHERE location_id = 'hanging'`);
   });
+
+  it('a platform that hangs keeps no order waiting that was fetched before', async () => {
+    pos.behave = () => ({ status: 503 });
+    const { serviceOrderId } = await system.placeOrder();
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    system.platform.answer = () => 'hang';
+    const stuck = await Promise.all(Array.from({ length: 70 }, () => system.placeOrder()));
+    await sleep(1_200);
+    pos.behave = undefined;
+    await due(serviceOrderId);
+    await reaches(serviceOrderId, 'sent', 4_000);
+    await system.query(`DELETE FROM placements WHERE service_order_id = ANY ($1)`, [
+      stuck.map((order) => order.serviceOrderId),
+    ]);
+  });
 });

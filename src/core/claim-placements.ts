@@ -29,13 +29,14 @@ export const LEASE_S = 30;
 
 /**
  * Claims due placements, the oldest first, and of each location no more than its share: a POS that hangs keeps its own
- * orders waiting and nobody else's. Those not fetched yet, whose location nobody knows, count as one more location
- * with no share: fetching is quick.
- * @param busy the location of each placement that this process is sending now
+ * orders waiting and nobody else's. Those not fetched yet, whose location nobody knows, have a share of their own: a
+ * platform that hangs must not keep the fetched ones waiting.
+ * @param about.busy the location of each placement that this process is sending now
+ * @param about.unfetched how many of those not fetched yet may be claimed
  */
 export async function claimPlacements(
   pool: Pool,
-  about: { limit: number; share: number; busy: readonly string[] },
+  about: { limit: number; share: number; busy: readonly string[]; unfetched: number },
 ): Promise<Claim[]> {
   const { rows } = await pool.query<Claim>({
     name: 'claim-placements',
@@ -57,7 +58,7 @@ export async function claimPlacements(
           WHERE finished_at IS NULL AND coalesce(location_id, '') = lane.name AND next_attempt_at <= now()
             AND (lease_until IS NULL OR lease_until < now())
           ORDER BY next_attempt_at
-          LIMIT CASE WHEN lane.name = '' THEN $1::int
+          LIMIT CASE WHEN lane.name = '' THEN $4::int
                      ELSE greatest(0, $2::int - cardinality(array_positions($3::text[], lane.name))) END
           FOR UPDATE SKIP LOCKED
         ) AS oldest
@@ -75,7 +76,7 @@ export async function claimPlacements(
                 EXISTS (SELECT FROM placement_attempts a
                         WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL
                           AND a.call = 'createOrder') AS "callDied"`,
-    values: [about.limit, about.share, about.busy],
+    values: [about.limit, about.share, about.busy, about.unfetched],
   });
   return rows;
 }

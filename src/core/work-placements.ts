@@ -5,16 +5,26 @@ import { workLoop, type WorkLoop } from './work-loop.ts';
 const WORKERS = 64;
 /** Of one location: what a POS that hangs can hold of this process. */
 const SHARE = 4;
+/** Of all that are not fetched yet: what a platform that hangs can hold. */
+const FETCHERS = 48;
 /** For what other processes left, what was due later, and what the command line changed. */
 const POLL_MS = 1_000;
 
 /** Claims and places orders, each location within its share of the workers. */
 export function workPlacements(deps: Omit<Placing, 'enter'>): WorkLoop {
   const sending: string[] = [];
+  let fetching = 0;
 
   const place = async (claim: Claim): Promise<void> => {
     let entered: string | undefined;
+    let fetches = claim.locationId === null;
+    if (fetches) fetching += 1;
+    const fetched = (): void => {
+      if (fetches) fetching -= 1;
+      fetches = false;
+    };
     const enter = (locationId: string): boolean => {
+      fetched();
       if (entered === locationId) return true;
       if (sending.filter((each) => each === locationId).length >= SHARE) return false;
       entered = locationId;
@@ -27,6 +37,7 @@ export function workPlacements(deps: Omit<Placing, 'enter'>): WorkLoop {
     } catch (error) {
       deps.log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'placement interrupted; its lease runs out');
     } finally {
+      fetched();
       if (entered !== undefined) sending.splice(sending.indexOf(entered), 1);
     }
   };
@@ -34,7 +45,8 @@ export function workPlacements(deps: Omit<Placing, 'enter'>): WorkLoop {
   return workLoop({
     capacity: WORKERS,
     pollMs: POLL_MS,
-    claim: (limit) => claimPlacements(deps.pool, { limit, share: SHARE, busy: sending }),
+    claim: (limit) =>
+      claimPlacements(deps.pool, { limit, share: SHARE, busy: sending, unfetched: FETCHERS - fetching }),
     work: place,
     onClaimError: (error) => deps.log.error({ err: error }, 'placements could not be claimed'),
   });
