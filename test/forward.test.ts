@@ -182,6 +182,21 @@ describe('ours to fix', () => {
     await reaches(serviceOrderId, 'sent');
     expect(memberStates(serviceOrderId)).not.toContain('failed');
   });
+
+  it('what was mended while the POS still answered counts at once, not after 30 s', async () => {
+    let calls = 0;
+    const server = await serveHttp(async (request, response) => {
+      await request.toArray();
+      calls += 1;
+      if (calls === 1) await system.addLocation('mended', { ordersUrl: `${server.url}/orders` });
+      sendJson(response, calls === 1 ? 401 : 200, { providerOrderId: 'p' });
+    });
+    await system.addLocation('mended', { ordersUrl: `${server.url}/orders` });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'mended' });
+    await reaches(serviceOrderId, 'sent', 5_000);
+    expect(calls).toBe(2);
+    await server.stop();
+  });
 });
 
 describe('final', () => {
@@ -351,17 +366,13 @@ describe('in doubt', () => {
     const { serviceOrderId } = await system.placeOrder({ locationId: 'blind' });
     await reaches(serviceOrderId, 'in_doubt');
     const elsewhere = await system.webhookUrl('club-1');
-    await post(elsewhere, statusWebhook({ serviceOrderId, providerOrderId: 'p-1', status: 'RECEIVED' }));
+    await post(elsewhere, statusWebhook({ serviceOrderId, status: 'RECEIVED' }));
     expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
     const url = await system.webhookUrl('blind');
-    expect(
-      (await post(url, statusWebhook({ serviceOrderId, providerOrderId: 'p-1', status: 'RECEIVED' }))).body['outcome'],
-    ).toBe('applied');
-    expect(await system.placement(serviceOrderId)).toMatchObject({
-      state: 'sent',
-      provider_order_id: 'p-1',
-      lease_id: null,
-    });
+    expect((await post(url, statusWebhook({ serviceOrderId, status: 'RECEIVED' }))).body['outcome']).toBe('applied');
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent', lease_id: null });
+    await post(url, statusWebhook({ serviceOrderId, providerOrderId: 'p-1', status: 'RECEIVED' }));
+    expect(await system.placement(serviceOrderId)).toMatchObject({ provider_order_id: 'p-1' });
     await due(serviceOrderId);
     await sleep(1_500);
     expect(tickets(serviceOrderId)).toBe(1);
