@@ -1,5 +1,6 @@
+import type { Socket } from 'node:net';
 import sensible from '@fastify/sensible';
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import fastify, { LogController, type ConnectionError, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { health, type Readiness } from './http/health.ts';
 import { pubsubPush, type PushDeps } from './http/pubsub-push.ts';
 import { webhook, type WebhookDeps } from './http/webhook.ts';
@@ -14,7 +15,7 @@ export type AppDeps = {
 
 /** As long as a request's head may be: no path is too long for a route, only for Node. */
 const MAX_PARAM_LENGTH = 16_384;
-/** A head or a body that dribbles in for longer is cut off. */
+/** A request that dribbles in for longer is cut off. */
 const REQUEST_TIMEOUT_MS = 15_000;
 /** Above the idle time-out of the usual load balancers (60 s), so that they close first and never meet a reset. */
 const KEEP_ALIVE_MS = 75_000;
@@ -26,6 +27,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     // One line per journey, which the doors write themselves.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
+    // Node takes the larger of the two time-outs for a body, and looks every 30 s unless told otherwise.
+    http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000, requireHostHeader: false },
+    clientErrorHandler: answerUnreadable,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // While closing, what still arrives on open connections is served like everything before it.
     return503OnClosing: false,
@@ -35,6 +39,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       void refuse(request, reply, deps.webhook.bodyLimit);
     },
   });
+  // A sender that expects what we do not know gets the answer to its request, not a 417.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   void app.register(sensible);
   // Fastify's own would put the URL, and so the token, into the log and the answer.
   app.setNotFoundHandler((_request, reply) => reply.notFound());
@@ -42,4 +48,15 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   pubsubPush(app, deps.push);
   webhook(app, deps.webhook);
   return app;
+}
+
+/**
+ * Answers what is no HTTP, or breaks off, in the words of the webhook's contract. A head over Node's 16 kB can name no
+ * token of ours; anything else may have been garbled on its way. Fastify's own would log the bytes, token and all.
+ */
+function answerUnreadable(error: ConnectionError, socket: Socket): void {
+  const isTooLong = error.code === 'HPE_HEADER_OVERFLOW';
+  const status = isTooLong ? '401 Unauthorized' : '500 Internal Server Error\r\nRetry-After: 1';
+  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  socket.destroySoon();
 }

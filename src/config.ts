@@ -69,6 +69,11 @@ const needsPushIdentity = (name: 'PUSH_AUDIENCE' | 'PUSH_SERVICE_ACCOUNT') => ({
 
 const Environment = z
   .object(shape)
+  .refine(({ BODY_BUDGET, WEBHOOK_BODY_LIMIT }) => !(BODY_BUDGET < 4 * WEBHOOK_BODY_LIMIT), {
+    path: ['BODY_BUDGET'],
+    error: 'is less than four times WEBHOOK_BODY_LIMIT: one location gets a quarter of it, and could send no such body',
+    ...always,
+  })
   .refine(({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST), {
     path: ['PUSH_AUTH'],
     error: '"off" is for a loopback HOST only: anybody could push',

@@ -3,7 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
 import { buildApp } from './app.ts';
 import type { Config } from './config.ts';
-import type { Applied, Delivery, PosId } from './core/apply-deliveries.ts';
+import type { ArrivedEvent, PosId } from './core/apply-deliveries.ts';
 import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
 import { endOrders } from './core/end-orders.ts';
 import { gatherDeliveries } from './core/gather-deliveries.ts';
@@ -12,7 +12,7 @@ import { every } from './core/every.ts';
 import type { Registry } from './core/provider.ts';
 import { publishLive } from './core/publish-live.ts';
 import { recordSignal } from './core/record-signal.ts';
-import { redriveParked } from './core/redrive-parked.ts';
+import { redriveParked, type Parked } from './core/redrive-parked.ts';
 import { orderRefetcher, readOrderQuery } from './core/refetch-order.ts';
 import { tokenJudge } from './core/webhook-tokens.ts';
 import type { WorkLoop } from './core/work-loop.ts';
@@ -50,20 +50,25 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
   const stopping = new AbortController();
   const loops: { relay?: WorkLoop; placements?: WorkLoop } = {};
 
-  const redrive = (posIds: readonly PosId[]): void => {
-    redriveParked(pool, { posIds }, config.PARK_TTL_S).then(
-      (count) => count > 0 && loops.relay?.wake(),
-      (error: unknown) => log.warn({ err: error }, 'parked events left to the sweep'),
-    );
+  const redrive = async (parked: Parked): Promise<void> => {
+    const { count, conflicts } = await redriveParked(pool, parked, config.PARK_TTL_S);
+    for (const conflict of conflicts) logConflict(log, conflict);
+    if (count > 0) loops.relay?.wake();
+  };
+  const onPosIds = (posIds: readonly PosId[]): void => {
+    redrive({ posIds }).catch((error: unknown) => log.warn({ err: error }, 'parked events left to the sweep'));
   };
   const gather = gatherDeliveries({
     pool: flushPool,
     flushers: FLUSHERS,
     parkTtlS: config.PARK_TTL_S,
     onApplied(applied, deliveries) {
-      logConflicts(log, applied, deliveries);
+      const arrived = deliveries.flatMap(({ id, events, ...about }) =>
+        events.map((event) => ({ deliveryId: id, event, ...about })),
+      );
+      for (const index of applied.conflicts) logConflict(log, arrived[index]);
       loops.relay?.wake();
-      redrive(applied.newPosIds);
+      onPosIds(applied.newPosIds);
     },
   });
 
@@ -100,12 +105,9 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       deadlineS: config.PLACEMENT_DEADLINE_S,
       log,
       onLive: relay.wake,
-      onPosIds: redrive,
+      onPosIds,
     });
     Object.assign(loops, { relay, placements });
-    const sweepParked = async (parkedWithinS: number): Promise<void> => {
-      if ((await redriveParked(pool, { parkedWithinS }, config.PARK_TTL_S)) > 0) relay.wake();
-    };
     const lookAtDatabase = async (): Promise<void> => {
       readiness.database = await pool.query('SELECT 1').then(
         () => 'up' as const,
@@ -113,8 +115,13 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       );
     };
     const timers = [
-      every(SWEEP_PARKED_MS, () => sweepParked(config.PARK_TTL_S), log, 'sweep of parked events'),
-      every(MINUTE_MS, () => sweepParked(UNMATCHED_KEPT_S), log, 'sweep of unmatched events'),
+      every(
+        SWEEP_PARKED_MS,
+        () => redrive({ withinS: config.PARK_TTL_S, unmatched: false }),
+        log,
+        'sweep of parked events',
+      ),
+      every(MINUTE_MS, () => redrive({ withinS: UNMATCHED_KEPT_S, unmatched: true }), log, 'sweep of unmatched events'),
       every(MINUTE_MS, () => endOrders(pool, config.ORDER_END_S), log, 'end of orders'),
       every(60 * MINUTE_MS, () => ensureDeliveryPartitions(pool), log, 'making of partitions'),
       every(SWEEP_PARKED_MS, lookAtDatabase, log, 'look at Postgres'),
@@ -185,14 +192,7 @@ function pushTokenVerifier(config: Config): VerifyPushToken | undefined {
   });
 }
 
-function logConflicts(log: FastifyBaseLogger, applied: Applied, deliveries: readonly Delivery[]): void {
-  if (applied.conflicts.length === 0) return;
-  const withEvents = deliveries.flatMap((delivery) => delivery.events.map((event) => ({ delivery, event })));
-  for (const nth of applied.conflicts) {
-    const about = withEvents[nth];
-    log.error(
-      { deliveryId: about?.delivery.id, locationId: about?.delivery.locationId, status: about?.event.status },
-      'conflict: a person should look',
-    );
-  }
+function logConflict(log: FastifyBaseLogger, arrived: ArrivedEvent | undefined): void {
+  const { deliveryId, locationId, integration, event } = arrived ?? {};
+  log.error({ deliveryId, locationId, integration, status: event?.status }, 'conflict: a person should look');
 }

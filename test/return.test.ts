@@ -2,8 +2,27 @@ import { randomUUID } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
+import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Poison } from '../src/core/errors.ts';
+import type { StatusEvent } from '../src/core/order.ts';
+import type { Provider } from '../src/core/provider.ts';
 import { post, startSystem, statusWebhook, until, type System } from './support/start-system.ts';
+
+/** A POS whose webhooks are our own events, as they are; and whose translator can be told to fail. */
+const verbatim: Provider = {
+  integration: 'verbatim',
+  settings: z.object({}),
+  deduplicates: true,
+  createOrder: async () => ({}),
+  translateWebhook({ body }) {
+    const said = JSON.parse(body.toString()) as StatusEvent[] | { fail: string };
+    if (Array.isArray(said)) return said;
+    if (said.fail === 'async') return Promise.reject(new Error('later')) as unknown as StatusEvent[];
+    if (said.fail === 'poison') throw new Poison('what it quotes holds a \0');
+    throw new TypeError(said.fail);
+  },
+};
 
 const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 
@@ -13,12 +32,14 @@ let url: string;
 beforeAll(async () => {
   system = await startSystem({
     processes: 2,
+    providers: [verbatim],
     env: { WEBHOOK_BODY_LIMIT: '100000', PUBLIC_URL: 'https://expediter.test' },
   });
   for (const locationId of ['club-1', 'club-2']) {
     await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
   }
   await system.addLocation('signed', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
+  await system.addLocation('verbatim', {}, 'verbatim');
   url = await system.webhookUrl('club-1');
 });
 afterAll(() => system?.stop());
@@ -34,6 +55,18 @@ const delivery = async (answer: { body: Record<string, unknown> }): Promise<Reco
 
 const history = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
   system.query('SELECT * FROM status_events WHERE service_order_id = $1 ORDER BY event_id', [serviceOrderId]);
+
+/** A placement whose POS id nobody knows yet. */
+async function startPlacement(locationId: string): Promise<string> {
+  const serviceOrderId = `order-${randomUUID()}`;
+  await system.query(
+    `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
+                VALUES ($1, $2, now() + interval '1 hour', now(), 'infinity'))
+     INSERT INTO orders (service_order_id, location_id, fulfillment, sequence) VALUES ($1, $2, 'pickup', 1)`,
+    [serviceOrderId, locationId],
+  );
+  return serviceOrderId;
+}
 
 describe('what a webhook is answered, and what is kept of it', () => {
   it('an event moves its order: applied', async () => {
@@ -162,18 +195,87 @@ describe('what a webhook is answered, and what is kept of it', () => {
   });
 });
 
-describe('an id that only the POS knows', () => {
-  const startPlacement = async (locationId: string): Promise<string> => {
-    const serviceOrderId = `order-${randomUUID()}`;
-    await system.query(
-      `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
-                  VALUES ($1, $2, now() + interval '1 hour', now(), 'infinity'))
-       INSERT INTO orders (service_order_id, location_id, fulfillment, sequence) VALUES ($1, $2, 'pickup', 1)`,
-      [serviceOrderId, locationId],
-    );
-    return serviceOrderId;
-  };
+describe('several events in one webhook', () => {
+  const event = (serviceOrderId: string, status: string, more: object = {}): object => ({
+    serviceOrderId,
+    status,
+    nativeStatus: status,
+    ...more,
+  });
 
+  it('are all applied, in their order, and the answer is the first that is present of applied, parked, duplicate, …', async () => {
+    const many = await system.webhookUrl('verbatim');
+    const [a, b] = [await order('verbatim'), await order('verbatim')];
+    expect(
+      (await post(many, [event('nobody', 'ready'), event(a, 'received'), event(a, 'ready')])).body['outcome'],
+    ).toBe('applied');
+    expect(await system.order(a)).toMatchObject({ status: 'ready', sequence: 4 });
+    expect(
+      (await post(many, [event('nobody', 'ready'), event(a, 'received'), event(a, 'ready')])).body['outcome'],
+    ).toBe('duplicate');
+    expect((await post(many, [event('nobody', 'ready'), event(a, 'received')])).body['outcome']).toBe('stale');
+    expect((await post(many, [event('nobody', 'ready')])).body['outcome']).toBe('unmatched');
+    expect((await post(many, [])).body['outcome']).toBe('ignored');
+    const all = ['received', 'in_progress', 'ready', 'en_route', 'completed'];
+    const fifty = Array.from({ length: 50 }, (_, i) => event(b, all[i % 5] ?? ''));
+    const answer = await post(many, fifty);
+    expect(answer.body['outcome']).toBe('applied');
+    expect((await history(b)).map((row) => row['sequence']).filter(Boolean)).toEqual([3, 4, 5, 6, 7]);
+    expect(await history(b)).toHaveLength(50);
+    expect(await delivery(answer)).toMatchObject({ events: 50, outcome: 'applied' });
+  });
+
+  it('over 50: dropped, none of them applied', async () => {
+    const a = await order('verbatim');
+    const answer = await post(
+      await system.webhookUrl('verbatim'),
+      Array.from({ length: 51 }, () => event(a, 'ready')),
+    );
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
+    expect(await delivery(answer)).toMatchObject({ reason: expect.stringContaining('51 events, at most 50') });
+    expect(await system.order(a)).toMatchObject({ status: null });
+  });
+
+  it.each(['poison', 'async', 'a bug'])(
+    'a translator that fails (%s): dropped, and the process lives on',
+    async (fail) => {
+      const answer = await post(await system.webhookUrl('verbatim'), { fail });
+      expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
+      expect((await delivery(answer))?.['reason']).not.toContain(fail === 'a bug' ? 'a bug' : '\0');
+    },
+  );
+
+  it.each([
+    '2026-11-21T18:30:00+16:00',
+    '0000-01-01T00:00:00Z',
+    '9999-12-31T23:59:59-10:00',
+    `2026-11-21T18:30:00.${'1'.repeat(200)}Z`,
+  ])(
+    'a time that Postgres could not hold or give back (%s): dropped before it meets its neighbours',
+    async (occurredAt) => {
+      const answer = await post(await system.webhookUrl('verbatim'), [event('x', 'ready', { occurredAt })]);
+      expect(answer.body['outcome']).toBe('dropped');
+      expect(await delivery(answer)).toMatchObject({ sealed: expect.stringMatching(/^eyJ/) });
+    },
+  );
+
+  it('that waited together are recorded with the best of what became of them, and their conflict is told', async () => {
+    const many = await system.webhookUrl('verbatim');
+    const serviceOrderId = await startPlacement('verbatim');
+    const providerOrderId = `pos-${randomUUID()}`;
+    const waiting = (status: string): object => ({ providerOrderId, status, nativeStatus: status });
+    const parked = await post(many, [waiting('received'), waiting('cancelled')]);
+    expect(parked.body['outcome']).toBe('parked');
+    await post(many, [event(serviceOrderId, 'completed')]);
+    const told = system.logged.filter((line) => line.includes('conflict')).length;
+    await post(many, [event(serviceOrderId, 'received', { providerOrderId })]);
+    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'cancelled');
+    expect(await delivery(parked)).toMatchObject({ outcome: 'applied' });
+    await until(() => system.logged.filter((line) => line.includes('conflict')).length > told);
+  });
+});
+
+describe('an id that only the POS knows', () => {
   it('is unmatched where no placement could still learn it', async () => {
     const answer = await post(
       await system.webhookUrl('club-2'),
@@ -249,12 +351,26 @@ describe('an id that only the POS knows', () => {
   });
 
   it('where the two ids disagree ours wins, and a person is called', async () => {
-    const [mine, other] = [await order('club-1', 'pos-mine'), await order('club-1', 'pos-other')];
+    const [mine, other] = [await order('club-1'), await order('club-1', 'pos-other')];
+    const told = system.logged.filter((line) => line.includes('conflict')).length;
     await post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: 'pos-other', status: 'READY' }));
-    expect(await system.order(mine)).toMatchObject({ status: 'ready' });
+    expect(await system.order(mine)).toMatchObject({ status: 'ready', provider_order_id: null });
     expect(await system.order(other)).toMatchObject({ status: null });
     expect(await history(mine)).toMatchObject([{ conflict: true }]);
-    expect(system.logged.join('')).toContain('conflict');
+    expect(system.logged.filter((line) => line.includes('conflict')).length).toBe(told + 1);
+    const [message] = await until(() => system.live(mine).length === 1 && system.live(mine));
+    expect(message).not.toHaveProperty('providerOrderId');
+    await post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: 'pos-mine', status: 'COMPLETED' }));
+    expect(await system.order(mine)).toMatchObject({ provider_order_id: 'pos-mine' });
+  });
+
+  it('an event that names an order by an id that is not ours moves none, not later either, whoever has its POS id', async () => {
+    const other = await order('club-1', `known-${randomUUID()}`);
+    const providerOrderId = String((await system.order(other))?.['provider_order_id']);
+    const answer = await post(url, statusWebhook({ serviceOrderId: 'somebody', providerOrderId, status: 'CANCELLED' }));
+    expect(answer.body['outcome']).toBe('unmatched');
+    await sleep(2_500);
+    expect(await system.order(other)).toMatchObject({ status: null });
   });
 });
 
@@ -282,6 +398,17 @@ describe('the life of an order', () => {
     const now = await system.order(serviceOrderId);
     expect(now).toMatchObject({ status: 'cancelled', reason: 'kitchen closed' });
     expect(now?.['ended_at']).toBeInstanceOf(Date);
+  });
+
+  it('a reopened check stays in the history and moves the member nowhere', async () => {
+    const serviceOrderId = await order();
+    await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }));
+    expect((await post(url, statusWebhook({ serviceOrderId, status: 'IN_PROGRESS' }))).body['outcome']).toBe('stale');
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'completed', sequence: 3 });
+    expect(await history(serviceOrderId)).toMatchObject([
+      { outcome: 'applied' },
+      { outcome: 'stale', conflict: false },
+    ]);
   });
 
   it('a reason that comes with a duplicate fills the empty field', async () => {
@@ -390,9 +517,11 @@ describe('many at once', () => {
 
 describe('who may come in', () => {
   const refused = async (target: string): Promise<void> => {
+    const kept = (await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n'];
     const answer = await post(target, statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
     expect(answer).toMatchObject({ status: 401, body: { error: 'unauthorized' } });
     expect(answer.headers.get('connection')).toBe('close');
+    expect((await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n']).toBe(kept);
   };
   const path = (integration: string, location: string, query: string): string =>
     `${system.urls[0]}/webhook/${integration}/${location}${query}`;
@@ -400,6 +529,10 @@ describe('who may come in', () => {
 
   it.each<[string, () => string]>([
     ['no token', () => path('standard', 'club-1', '')],
+    ['no location', () => `${system.urls[0]}/webhook/standard?token=${token()}`],
+    ['no integration', () => `${system.urls[0]}/webhook?token=${token()}`],
+    ['a segment too many', () => path('standard', 'club-1/orders', `?token=${token()}`)],
+    ['a slash at the end', () => path('standard', 'club-1/', `?token=${token()}`)],
     ['an empty token', () => path('standard', 'club-1', '?token=')],
     ['a made-up token', () => path('standard', 'club-1', '?token=abc')],
     ['a token with a NUL', () => path('standard', 'club-1', '?token=%00')],

@@ -91,6 +91,7 @@ WITH event AS MATERIALIZED (
 ), seen AS (
   SELECT line.*,
          first_value(nth) OVER course = 0 AND target IS NOT NULL AS ours,
+         coalesce(mapped <> service_order_id, false) AS foreign_id, -- the POS id is another order's
          first_value(rank) OVER course AS order_rank,
          first_value(sequence) OVER course AS order_sequence,
          first_value(fulfillment) OVER course AS order_fulfillment,
@@ -110,9 +111,8 @@ WITH event AS MATERIALIZED (
                 WHERE p.location_id = seen.location_id AND p.provider_order_id IS NULL
                   AND p.requested_at > now() - make_interval(secs => $21::int)) THEN 2
               ELSE 5 END AS outcome,
-         coalesce(mapped <> service_order_id, false)
-           OR ours AND (reached = $22::int AND rank > $22::int
-                        OR order_failed_by_us AND rank BETWEEN 2 AND $22::int) AS conflict
+         foreign_id OR ours AND (reached = $22::int AND rank > $22::int
+                                 OR order_failed_by_us AND rank BETWEEN 2 AND $22::int) AS conflict
   FROM seen
   WHERE nth > 0
 ), ruled AS MATERIALIZED (
@@ -125,7 +125,7 @@ WITH event AS MATERIALIZED (
          max(rank) FILTER (WHERE outcome = 1) AS rank,
          max(new_sequence) AS sequence,
          bool_or(order_rank = ${RANK_PLACED}) AS proves_ticket,
-         min(provider_order_id) FILTER (WHERE order_pos_id IS NULL) AS pos_id,
+         min(provider_order_id) FILTER (WHERE order_pos_id IS NULL AND NOT foreign_id) AS pos_id,
          (array_agg(reason ORDER BY rank DESC, nth) FILTER (WHERE reason IS NOT NULL AND outcome = 1))[1] AS reason,
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL AND outcome = 3 AND order_reason IS NULL))[1]
            AS late_reason
@@ -179,13 +179,14 @@ WITH event AS MATERIALIZED (
          (($4::timestamptz[])[delivery_nth] AT TIME ZONE 'UTC')::date, delivery_id, rank, native_status, reason,
          occurred_at
   FROM ruled
-  WHERE NOT ours AND provider_order_id IS NOT NULL AND delivery_nth > 0
+  -- One that names an order by our id is about that order, whoever's the POS id may become.
+  WHERE NOT ours AND service_order_id IS NULL AND delivery_nth > 0
   ORDER BY nth
 ), live AS (
   INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, reason,
                       occurred_at)
-  SELECT target, new_sequence, location_id, order_fulfillment, rank, coalesce(provider_order_id, order_pos_id), reason,
-         occurred_at
+  SELECT target, new_sequence, location_id, order_fulfillment, rank,
+         CASE WHEN foreign_id THEN order_pos_id ELSE coalesce(provider_order_id, order_pos_id) END, reason, occurred_at
   FROM ruled
   WHERE outcome = 1
 ), best AS MATERIALIZED (

@@ -27,12 +27,14 @@ export async function beginAttempt(
   const { rows } = await pool.query<{ attempt: number }>({
     name: 'begin-attempt',
     text: `
-      WITH p AS (
+      WITH known AS MATERIALIZED (
+        SELECT integration, ended_at FROM orders WHERE service_order_id = $1 FOR UPDATE
+      ), p AS (
         UPDATE placements
         SET attempts = attempts + 1, lease_until = now() + make_interval(secs => ${LEASE_S}),
             requested_at = now()
         WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND finished_at IS NULL
-          AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = $1 AND o.ended_at IS NOT NULL)
+          AND (SELECT ended_at IS NULL FROM known) -- the order's lock first, as everywhere
         RETURNING attempts
       ), died AS (
         UPDATE placement_attempts SET ended_at = clock_timestamp(), outcome = 'unknown'

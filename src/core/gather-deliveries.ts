@@ -18,8 +18,6 @@ type Waiting = {
   delivery: Delivery;
   resolve(outcome: DeliveryOutcome): void;
   reject(error: Error): void;
-  /** The sender has been told 500 already. */
-  abandoned: boolean;
 };
 
 const MAX_QUEUED = 4096;
@@ -62,7 +60,7 @@ export function gatherDeliveries(deps: {
     }
     const taken = queue.splice(0, count);
     for (const waiting of taken) leaveQueue(waiting);
-    return taken.filter((waiting) => !waiting.abandoned);
+    return taken;
   };
 
   const flush = async (batch: readonly Waiting[], repeated = false): Promise<void> => {
@@ -129,10 +127,15 @@ export function gatherDeliveries(deps: {
       queuedOf.set(delivery.locationId, queued + 1);
       undecided += 1;
       const decided = new Promise<DeliveryOutcome>((resolve, reject) => {
-        const waiting: Waiting = { delivery, resolve, reject, abandoned: false };
+        const waiting: Waiting = { delivery, resolve, reject };
         const timer = setTimeout(
           () => {
-            waiting.abandoned = true;
+            // Its body is no longer counted once the sender has its answer, so it must not stay.
+            const place = queue.indexOf(waiting);
+            if (place >= 0) {
+              queue.splice(place, 1);
+              leaveQueue(waiting);
+            }
             reject(new Unavailable('was not committed in time'));
           },
           Math.max(0, deadline - Date.now()),

@@ -20,8 +20,13 @@ export const Id = z
 /** Words for people: a cut emoji or a stray NUL costs a character, not the order. */
 const Text = z.string().transform((text) => text.replaceAll('\0', '').toWellFormed());
 
-/** Postgres knows no year 0. */
-const Time = z.iso.datetime({ offset: true }).refine((time) => !time.startsWith('0000'), { error: 'has no year' });
+/** RFC 3339, within what Postgres can hold and give back: offsets below 16 hours, years of four digits in any zone. */
+const Time = z.iso
+  .datetime({ offset: true })
+  .max(64)
+  .refine((time) => !/[+-](1[6-9]|2\d):\d\d$/.test(time) && !/^(0000|0001|9999)/.test(time), {
+    error: 'is no time that can be stored',
+  });
 
 const MinorUnits = z.int();
 const Quantity = z.int().min(1);

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { applyDeliveries, type ArrivedEvent, type PosId } from './apply-deliveries.ts';
+import { EVENT_OUTCOMES, applyDeliveries, type ArrivedEvent, type PosId } from './apply-deliveries.ts';
 import { inTransaction } from './in-transaction.ts';
 import { LOCK_SWEEP_PARKED, tryLock } from './locks.ts';
 import { statusAt } from './lifecycle.ts';
@@ -19,28 +19,34 @@ type ParkedRow = {
 
 const BATCH = 256;
 
-/** Which parked events to look at: those of POS ids that just became ours, or whatever has been left behind. */
-export type Parked = { posIds: readonly PosId[] } | { parkedWithinS: number };
+/**
+ * Which parked events to look at: those of POS ids that just became ours; or whatever has been left behind, of the last
+ * seconds, with those that nobody expected to become ours (unmatched) or without.
+ */
+export type Parked = { posIds: readonly PosId[] } | { withinS: number; unmatched: boolean };
+
+/** How many events went on to their orders, and which of them contradict what we know: a person should look. */
+export type Redriven = { count: number; conflicts: ArrivedEvent[] };
 
 /**
  * Applies events that waited for their POS id to become ours. Whoever learns such an id calls this right after its
  * commit; the sweep calls it for events that were parked at the very moment the id was learnt, or whose re-drive died.
- * @returns how many events went on to their orders
  */
-export async function redriveParked(pool: Pool, parked: Parked, parkTtlS: number): Promise<number> {
-  if ('posIds' in parked && parked.posIds.length === 0) return 0;
-  let total = 0;
+export async function redriveParked(pool: Pool, parked: Parked, parkTtlS: number): Promise<Redriven> {
+  const total: Redriven = { count: 0, conflicts: [] };
+  if ('posIds' in parked && parked.posIds.length === 0) return total;
   for (;;) {
-    const redriven = await redriveBatch(pool, parked, parkTtlS);
-    total += redriven;
-    if (redriven < BATCH) return total;
+    const { count, conflicts } = await redriveBatch(pool, parked, parkTtlS);
+    total.count += count;
+    total.conflicts.push(...conflicts);
+    if (count < BATCH) return total;
   }
 }
 
-async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promise<number> {
+async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promise<Redriven> {
   return inTransaction(pool, async (client) => {
     // One process sweeps at a time; whoever learnt an id goes ahead.
-    if ('parkedWithinS' in parked && !(await tryLock(client, LOCK_SWEEP_PARKED))) return 0;
+    if ('withinS' in parked && !(await tryLock(client, LOCK_SWEEP_PARKED))) return { count: 0, conflicts: [] };
     const [condition, values] =
       'posIds' in parked
         ? [
@@ -52,7 +58,10 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
               parked.posIds.map((id) => id.providerOrderId),
             ],
           ]
-        : ['e.parked_at > now() - make_interval(secs => $1::int)', [parked.parkedWithinS]];
+        : [
+            `e.parked_at > now() - make_interval(secs => $1::int) AND ($2::boolean OR e.outcome = 'parked')`,
+            [parked.withinS, parked.unmatched],
+          ];
     const { rows } = await client.query<ParkedRow>(
       `SELECT e.event_id, e.location_id, e.integration, e.provider_order_id, e.delivery_day::text, e.delivery_id,
               e.rank, e.native_status, e.reason, to_json(e.occurred_at) #>> '{}' AS occurred_at
@@ -61,22 +70,27 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
        ORDER BY e.event_id LIMIT ${BATCH} FOR UPDATE OF e SKIP LOCKED`,
       values,
     );
-    if (rows.length === 0) return 0;
-    const { events: outcomes } = await applyDeliveries(client, [], rows.map(toArrived), parkTtlS);
+    if (rows.length === 0) return { count: 0, conflicts: [] };
+    const arrived = rows.map(toArrived);
+    const { events: outcomes, conflicts } = await applyDeliveries(client, [], arrived, parkTtlS);
     await client.query(
       `WITH gone AS (DELETE FROM parked_events WHERE event_id = ANY ($1::bigint[]))
-       UPDATE deliveries d SET outcome = r.outcome
-       FROM unnest($2::date[], $3::text[], $4::uuid[], $5::text[]) AS r(day, location_id, id, outcome)
-       WHERE d.day = r.day AND d.location_id = r.location_id AND d.id = r.id AND d.outcome IN ('parked', 'unmatched')`,
+       UPDATE deliveries d SET outcome = ($6::text[])[r.outcome]
+       FROM (SELECT day, location_id, id, min(array_position($6::text[], outcome)) AS outcome
+             FROM unnest($2::date[], $3::text[], $4::uuid[], $5::text[]) AS e(day, location_id, id, outcome)
+             GROUP BY day, location_id, id) AS r
+       WHERE d.day = r.day AND d.location_id = r.location_id AND d.id = r.id
+         AND (d.outcome = 'parked' OR r.outcome < array_position($6::text[], d.outcome))`,
       [
         rows.map((row) => row.event_id),
         rows.map((row) => row.delivery_day),
         rows.map((row) => row.location_id),
         rows.map((row) => row.delivery_id),
         outcomes,
+        EVENT_OUTCOMES,
       ],
     );
-    return rows.length;
+    return { count: rows.length, conflicts: conflicts.flatMap((index) => arrived[index] ?? []) };
   });
 }
 

@@ -52,7 +52,8 @@ export async function resolveThere(
   if (was.integration === null) return { refused: 'it was never sent to a POS' };
   const { newPosIds } = await storeOrderRef(pool, serviceOrderId, was.integration, ref);
   // What fails here the sweep does; the answer itself is stored.
-  return { redriven: await redriveParked(pool, { posIds: newPosIds }, parkTtlS).catch(() => 0) };
+  const redriven = await redriveParked(pool, { posIds: newPosIds }, parkTtlS).catch(() => undefined);
+  return { redriven: redriven?.count ?? 0 };
 }
 
 /**

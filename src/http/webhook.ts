@@ -35,11 +35,12 @@ const ANSWER_MS = 1_400;
  */
 export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
   const budget = bodyBudget(deps.bodyBudget);
-  const scopes = new WeakMap<FastifyRequest, TokenScope>();
+  const authenticated = new WeakMap<FastifyRequest, { scope: TokenScope; spentMs: number }>();
 
   const authenticate = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { integration, locationId } = request.params as { integration: string; locationId: string };
     const { token } = request.query as { token?: unknown };
+    const began = performance.now();
     // Given twice it is an array, and opens nothing.
     const scope =
       typeof token === 'string' && token !== '' ? await within(ANSWER_MS, deps.judgeToken(token)) : undefined;
@@ -47,17 +48,17 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
       request.log.warn({ outcome: 'unauthorized' }, 'webhook refused');
       return refuse(request, reply, deps.bodyLimit);
     }
-    scopes.set(request, scope);
+    authenticated.set(request, { scope, spentMs: performance.now() - began });
     return undefined;
   };
 
   const receive = async (request: FastifyRequest): Promise<{ outcome: DeliveryOutcome; deliveryId: string }> => {
-    const scope = scopes.get(request);
-    if (scope === undefined) throw new Error('a webhook reached its handler without a token');
+    const { scope, spentMs } = authenticated.get(request) ?? {};
+    if (scope === undefined || spentMs === undefined) throw new Error('a webhook came past its token');
     const room = budget.open(scope.locationId);
     try {
       const { body, truncated } = await readBody(request.raw, deps.bodyLimit, { onBytes: room.take });
-      const deadline = Date.now() + ANSWER_MS;
+      const deadline = Date.now() + ANSWER_MS - spentMs;
       const delivery = await toDelivery(request, scope, body, truncated, deps);
       const outcome = await deps.accept(delivery, deadline);
       const about = { locationId: scope.locationId, integration: scope.integration, deliveryId: delivery.id, outcome };
@@ -83,6 +84,10 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
       if (!request.raw.complete) reply.header('connection', 'close');
       return answer;
     });
+    // Whatever else is called below is called wrongly, and says no more than a wrong token does.
+    for (const path of ['/webhook', '/webhook/*']) {
+      scope.post(path, { onRequest: (request, reply) => refuse(request, reply, deps.bodyLimit) }, () => undefined);
+    }
   });
 }
 

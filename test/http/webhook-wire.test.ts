@@ -1,0 +1,109 @@
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { post, startSystem, statusWebhook, until, type System } from '../support/start-system.ts';
+
+let system: System;
+let url: string;
+let target: string;
+
+beforeAll(async () => {
+  system = await startSystem({
+    env: { LOG_LEVEL: 'trace', WEBHOOK_BODY_LIMIT: '262144', BODY_BUDGET: '1048576' },
+  });
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await system.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  url = await system.webhookUrl('club-1');
+  target = url.slice((system.urls[0] ?? '').length);
+});
+afterAll(() => system?.stop());
+
+/** Writes bytes to the door, and reads until it closes or says nothing more for a while. */
+async function say(text: string | Buffer, about: { waitMs?: number; thenClose?: boolean } = {}): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  let heard = '';
+  socket.on('data', (chunk) => {
+    heard += chunk.toString();
+  });
+  socket.on('error', () => {});
+  socket.write(text);
+  if (about.thenClose) setTimeout(() => socket.destroy(), 100);
+  await Promise.race([new Promise((resolve) => socket.on('close', resolve)), sleep(about.waitMs ?? 1_500)]);
+  socket.destroy();
+  return heard;
+}
+
+const statusOf = (answer: string): string | undefined => /^HTTP\/1\.1 (\d+)/.exec(answer)?.[1];
+const head = (...lines: string[]): string => `${[`POST ${target} HTTP/1.1`, 'Host: x', ...lines].join('\r\n')}\r\n\r\n`;
+const ping = '{"eventType":"ping"}';
+
+describe('on the wire a webhook is answered 200, 401 or 500', () => {
+  it.each<[string, () => string, string]>([
+    ['a plain request', () => head(`Content-Length: ${ping.length}`) + ping, '200'],
+    [
+      'chunked',
+      () => `${head('Transfer-Encoding: chunked')}${ping.length.toString(16)}\r\n${ping}\r\n0\r\n\r\n`,
+      '200',
+    ],
+    ['no Host', () => head(`Content-Length: ${ping.length}`).replace('Host: x\r\n', '') + ping, '200'],
+    ['an expectation nobody knows', () => head(`Content-Length: ${ping.length}`, 'Expect: a-miracle') + ping, '200'],
+    ['no length and no body', () => head(), '200'],
+    ['a chunk that is none', () => `${head('Transfer-Encoding: chunked')}zz\r\n`, '500'],
+    ['a coding nobody asked for', () => `${head('Transfer-Encoding: gzip')}abc`, '500'],
+    ['two lengths', () => `${head('Content-Length: 3', 'Content-Length: 4')}abc`, '500'],
+    ['a length and chunks', () => `${head('Content-Length: 3', 'Transfer-Encoding: chunked')}0\r\n\r\n`, '500'],
+    ['a length that is none', () => `${head('Content-Length: many')}abc`, '500'],
+    ['a NUL in a header', () => head('X: a\0b'), '500'],
+    ['a head of 20 kB', () => head(`X: ${'x'.repeat(20_000)}`), '401'],
+  ])('%s', async (_what, text, status) => {
+    expect(statusOf(await say(text()))).toBe(status);
+  });
+
+  it('two in one packet are both answered', async () => {
+    const one = head(`Content-Length: ${ping.length}`) + ping;
+    expect((await say(one + one)).match(/HTTP\/1\.1 200/g)).toHaveLength(2);
+  });
+
+  it('nothing of what was unreadable is in the log, at its most talkative', () => {
+    const token = new URL(url).searchParams.get('token') ?? 'none';
+    const bytes = JSON.stringify([...Buffer.from(token.slice(0, 12))]).slice(1, -1);
+    expect(system.logged.join('')).not.toContain(token);
+    expect(system.logged.join('')).not.toContain(bytes);
+  });
+});
+
+describe('a body that does not come', () => {
+  it('is cut off after 15 s, and its neighbour is served meanwhile', async () => {
+    const stalled = say(`${head('Content-Length: 1000')}{`, { waitMs: 25_000 });
+    const began = performance.now();
+    expect((await post(url, { eventType: 'ping' })).status).toBe(200);
+    expect(statusOf(await stalled)).toBe('500');
+    expect(performance.now() - began).toBeLessThan(20_000);
+  });
+
+  it('because the sender left: nothing is kept of it, and its room is free again', async () => {
+    const before = (await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n'];
+    for (let i = 0; i < 5; i++) {
+      await say(head('Content-Length: 250000') + 'x'.repeat(200_000), { thenClose: true });
+    }
+    expect((await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n']).toBe(before);
+    expect((await post(url, 'x'.repeat(250_000))).status).toBe(200);
+  });
+});
+
+describe('too much at once', () => {
+  it('bodies over a quarter of the budget: 500 with Retry-After for that location, and nothing for another', async () => {
+    await system.seedOrder({ serviceOrderId: 'other', locationId: 'club-2' });
+    const otherUrl = await system.webhookUrl('club-2');
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write(head('Content-Length: 250000') + 'x'.repeat(200_000));
+    await sleep(200);
+    const refused = await post(url, 'x'.repeat(100_000));
+    expect(refused.status).toBe(500);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect((await post(otherUrl, statusWebhook({ serviceOrderId: 'other', status: 'READY' }))).status).toBe(200);
+    socket.destroy();
+    await until(async () => (await post(url, 'x'.repeat(100_000))).status === 200);
+  });
+});
