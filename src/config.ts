@@ -51,7 +51,7 @@ const variables = {
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), '1800'],
   PARK_TTL_S: [integer(1, 604_800).default(3600), '3600'],
   ORDER_END_S: [integer(1, 2_592_000).default(86_400), '86400'],
-  POOL_SIZE: [integer(3, 1000).default(10), '10'],
+  POOL_SIZE: [integer(5, 1000).default(10), '10'],
   DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), '2000'],
 } as const satisfies Record<string, readonly [z.ZodType, string]>;
 

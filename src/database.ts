@@ -12,17 +12,22 @@ export function openDatabase(
   poolSize: number,
   onError: (error: Error) => void,
 ): { pool: Pool; flushPool: Pool } {
-  const open = (max: number, statementMs: number, settings: string): Pool => {
+  // Left in the URL, its own `options` would replace ours.
+  const parsed = new URL(url);
+  const { searchParams } = parsed;
+  const theirs = searchParams.get('options') ?? '';
+  searchParams.delete('options');
+  const open = (max: number, connectMs: number, statementMs: number, settings: string): Pool => {
     const pool = new pg.Pool({
-      connectionString: url,
+      connectionString: parsed.href,
       max,
-      connectionTimeoutMillis: 1_000,
+      connectionTimeoutMillis: connectMs,
       // The server's own time-out cannot fire while the server hangs.
       query_timeout: statementMs + 1_000,
       keepAlive: true,
       application_name: 'expediter',
       options:
-        `-c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${statementMs / 2} ` +
+        `${theirs} -c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${statementMs / 2} ` +
         // A plan made while a table was empty (the outbox mostly is) would read it from end to end once it is full.
         `-c idle_in_transaction_session_timeout=10000 -c enable_seqscan=off ${settings}`,
     });
@@ -31,8 +36,8 @@ export function openDatabase(
     return pool;
   };
   return {
-    pool: open(poolSize - FLUSHERS, 8_000, ''),
+    pool: open(poolSize - FLUSHERS, 3_000, 8_000, ''),
     // One-element arrays would be planned again at every call.
-    flushPool: open(FLUSHERS, 4_000, '-c plan_cache_mode=force_generic_plan'),
+    flushPool: open(FLUSHERS, 1_000, 4_000, '-c plan_cache_mode=force_generic_plan'),
   };
 }

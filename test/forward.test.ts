@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { pauseLocation, resumeLocation } from '../src/core/locations.ts';
 import { freePort } from './support/free-port.ts';
+import { orderRefetcher } from '../src/core/refetch-order.ts';
 import { blind, findable } from './support/pos-without-deduplication.ts';
 import { sampleOrder } from './support/sample-order.ts';
 import { sendJson, serveHttp } from './support/serve-http.ts';
@@ -160,6 +161,37 @@ describe('ours to fix', () => {
     await reaches(serviceOrderId, 'sent');
   });
 
+  it('settings that no longer fit hold the orders, even past the deadline while the location is paused', async () => {
+    await system.addLocation('odd', { ordersUrl: pos.ordersUrl });
+    const { rows } = await system.pool.query<{ settings: string }>(
+      `SELECT settings FROM locations WHERE location_id = 'odd'`,
+    );
+    await system.query(`UPDATE locations SET settings = 'no JWE at all', paused_at = now() WHERE location_id = 'odd'`);
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'odd' });
+    await reaches(serviceOrderId, 'held');
+    await age(serviceOrderId, 1_801);
+    await sleep(1_200);
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'held', problem: 'the location is paused' });
+    await system.query(`UPDATE locations SET paused_at = now() - interval '1 h' WHERE location_id = 'odd'`);
+    await resumeLocation(system.pool, 'odd');
+    await until(async () =>
+      String((await system.placement(serviceOrderId))?.['problem']).includes('cannot be decrypted'),
+    );
+    await system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'odd'`, [rows[0]?.settings]);
+    await due(serviceOrderId);
+    await reaches(serviceOrderId, 'sent');
+  });
+
+  it('a query that yields no order at all is ours to fix, not the end of every order', async () => {
+    const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { bestellung: {} } }));
+    const refetch = orderRefetcher({ url: server.url, token: undefined, query: '{ bestellung { id } }' });
+    await expect(refetch('x')).rejects.toMatchObject({
+      name: 'OursToFix',
+      message: expect.stringContaining('ORDER_QUERY_FILE'),
+    });
+    await server.stop();
+  });
+
   it.each(['FORBIDDEN', 'UNAUTHENTICATED'])('the platform says %s: held', async (code) => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code } }] });
     const { serviceOrderId } = await system.placeOrder();
@@ -230,6 +262,19 @@ describe('final', () => {
     expect(placement['problem']).toMatch(/^the order is not canonical: /);
     expect(placement['problem']).not.toMatch(/030|Ada/);
     expect(await system.order(order.serviceOrderId)).toBeUndefined();
+  });
+
+  it('an order that has ended is never attempted again', async () => {
+    pos.behave = () => ({ status: 503 });
+    const { serviceOrderId } = await system.placeOrder();
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [serviceOrderId]);
+    const before = (await attempts(serviceOrderId)).length;
+    pos.behave = undefined;
+    await due(serviceOrderId);
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ problem: 'the order has ended' });
+    expect(await attempts(serviceOrderId)).toHaveLength(before);
+    expect(tickets(serviceOrderId)).toBe(0);
   });
 
   it('BAD_USER_INPUT', async () => {
@@ -315,6 +360,49 @@ describe('in doubt', () => {
     expect(tickets(serviceOrderId)).toBe(1);
   });
 
+  it('a repeat that is refused does not fail the order: the first request may have made a ticket', async () => {
+    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 422, body: { reason: 'closed now' } });
+    const { serviceOrderId } = await system.placeOrder();
+    expect(
+      await until(async () => {
+        const placement = await system.placement(serviceOrderId);
+        return placement?.['next_attempt_at'] === Infinity && placement;
+      }),
+    ).toMatchObject({ state: 'in_doubt', problem: expect.stringContaining('refuses the repeat') });
+    expect(memberStates(serviceOrderId)).not.toContain('failed');
+    expect(tickets(serviceOrderId)).toBe(1);
+  });
+
+  it('stays where it is when its location moves to another POS: nobody there could tell', async () => {
+    await system.addLocation('moving', { ordersUrl: pos.ordersUrl });
+    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'moving' });
+    await until(async () => (await attempts(serviceOrderId)).length === 2);
+    await system.addLocation('moving', { ordersUrl: plain.ordersUrl }, 'findable');
+    await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
+    expect(tickets(serviceOrderId)).toBe(1);
+    expect(plain.tickets.some((ticket) => ticket.serviceOrderId === serviceOrderId)).toBe(false);
+  });
+
+  it('does not come of a database that fails just when the answer is stored', async () => {
+    const server = await serveHttp(async (request, response) => {
+      await request.toArray();
+      const blocker = await system.pool.connect();
+      await blocker.query('ALTER TABLE provider_orders RENAME TO provider_orders_away');
+      blocker.release();
+      sendJson(response, 200, { providerOrderId: 'known-all-along' });
+      await sleep(700);
+      await system.query('ALTER TABLE provider_orders_away RENAME TO provider_orders');
+    });
+    await system.addLocation('blip', { ordersUrl: `${server.url}/orders` }, 'blind');
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'blip' });
+    expect(await reaches(serviceOrderId, 'sent', 8_000)).toMatchObject({ provider_order_id: 'known-all-along' });
+    expect(await attempts(serviceOrderId)).toMatchObject([
+      { outcome: 'placed', http_status: null, milliseconds: expect.any(Number) },
+    ]);
+    await server.stop();
+  });
+
   it('a POS that can be asked is asked first: the ticket is found, no second one made', async () => {
     plain.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : undefined);
     const { serviceOrderId } = await system.placeOrder({ locationId: 'findable' });
@@ -336,6 +424,12 @@ describe('in doubt', () => {
     await age(serviceOrderId, 61);
     await reaches(serviceOrderId, 'sent');
     expect(tickets(serviceOrderId)).toBe(1);
+    expect((await attempts(serviceOrderId)).map((each) => each['outcome'])).toEqual([
+      'TryAgain',
+      'absent',
+      'absent',
+      'placed',
+    ]);
   });
 
   it('"not there" for sure, after the deadline: failed, not sent', async () => {

@@ -427,9 +427,14 @@ describe('the life of an order', () => {
 
   it('an open order ends after ORDER_END_S without a word to the member', async () => {
     const { endOrders } = await import('../src/core/end-orders.ts');
-    const [silent, wanted, heard] = [await order(), await order(), await order()];
+    const [silent, wanted, heard, waiting] = [
+      await order(),
+      await order(),
+      await order(),
+      await startPlacement('club-1'),
+    ];
     await system.query(`UPDATE orders SET updated_at = now() - interval '2 d' WHERE service_order_id = ANY ($1)`, [
-      [silent, wanted, heard],
+      [silent, wanted, heard, waiting],
     ]);
     await system.query(`UPDATE orders SET requested_at = now() WHERE service_order_id = $1`, [wanted]);
     await system.query(
@@ -438,7 +443,7 @@ describe('the life of an order', () => {
     );
     await endOrders(system.pool, 86_400);
     const ended = async (id: string): Promise<boolean> => (await system.order(id))?.['ended_at'] !== null;
-    expect([await ended(silent), await ended(wanted), await ended(heard)]).toEqual([true, false, false]);
+    expect(await Promise.all([silent, wanted, heard, waiting].map(ended))).toEqual([true, false, false, false]);
     expect(system.live(silent)).toEqual([]);
   });
 });

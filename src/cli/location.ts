@@ -156,8 +156,9 @@ async function showLocation(pool: Pool, open: OpenSettings, locationId: string):
 
 async function settingsFields(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation['settings']> {
   try {
-    const location = await findLocation(pool, open, locationId);
-    return { fields: Object.keys(location?.settings ?? {}) };
+    const found = await findLocation(pool, locationId);
+    const opened = found && (await open(found.integration, found.sealedSettings));
+    return { fields: Object.keys(opened?.settings ?? {}) };
   } catch (error) {
     if (error instanceof WrongLocation) return { fields: [], problem: error.message };
     throw error;

@@ -69,6 +69,11 @@ function endingOf(end: AttemptEnd | undefined): string | null {
   });
 }
 
+/** Ends an attempt from which nothing follows for the placement. */
+export async function endAttempt(pool: Pool, serviceOrderId: string, end: AttemptEnd): Promise<void> {
+  await pool.query(`WITH ${END_ATTEMPT} SELECT`, [serviceOrderId, endingOf(end)]);
+}
+
 /**
  * Puts a placement back: to be tried again, held for us to fix, or in doubt. Where it was made due again during the
  * attempt (a location put or resumed, a retry), that stands.
@@ -84,7 +89,7 @@ export async function postpone(
     delayMs: number | undefined;
     requestEnded?: boolean;
     failed?: boolean;
-    end?: AttemptEnd;
+    end?: AttemptEnd | undefined;
   },
 ): Promise<void> {
   await pool.query({
@@ -116,16 +121,26 @@ export async function postpone(
   });
 }
 
+/** Gives a claim back after an error of our own; a call that had begun shows in its attempt. */
+export async function giveBack(pool: Pool, claim: Claim): Promise<void> {
+  await pool.query(
+    `UPDATE placements SET lease_id = NULL, lease_until = NULL, next_attempt_at = now() + interval '1 s'
+     WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL AND next_attempt_at <= now()`,
+    [claim.serviceOrderId, claim.leaseId],
+  );
+}
+
 /** Marks a placement whose process died during a call; the claim goes on. */
 export async function enterDoubt(pool: Pool, claim: Claim): Promise<void> {
   await pool.query(
-    `WITH died AS (
-       UPDATE placement_attempts
-       SET ended_at = clock_timestamp(), outcome = 'unknown', error = 'the process ended during the call'
-       WHERE service_order_id = $1 AND ended_at IS NULL
+    `WITH p AS (
+       UPDATE placements SET state = 'in_doubt', problem = 'the process ended during the call', request_ended_at = now()
+       WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL
+       RETURNING service_order_id
      )
-     UPDATE placements SET state = 'in_doubt', problem = 'the process ended during the call', request_ended_at = now()
-     WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL`,
+     UPDATE placement_attempts a
+     SET ended_at = clock_timestamp(), outcome = 'unknown', error = 'the process ended during the call'
+     FROM p WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL`,
     [claim.serviceOrderId, claim.leaseId],
   );
 }
@@ -191,16 +206,18 @@ export async function storeOrderRef(
 
 /**
  * Ends a placement, and tells the member why. Before there is an order row only the placement says so. A POS event
- * that was quicker wins.
+ * that was quicker wins, and so does somebody who moved the deadline meanwhile.
  * @param about.reason what the member reads
  * @param about.problem what the operator reads
+ * @param about.late it fails for the deadline alone
+ * @returns false when it did not fail after all
  */
 export async function failPlacement(
   pool: Pool,
   claim: Claim,
-  about: { reason: string; problem: string; end?: AttemptEnd | undefined },
-): Promise<void> {
-  await pool.query({
+  about: { reason: string; problem: string; late?: boolean; end?: AttemptEnd | undefined },
+): Promise<boolean> {
+  const { rowCount } = await pool.query({
     name: 'fail-placement',
     text: `
       WITH ${END_ATTEMPT}, o AS MATERIALIZED (
@@ -209,6 +226,7 @@ export async function failPlacement(
         UPDATE placements
         SET state = 'failed', problem = left($5, 500), finished_at = now(), lease_id = NULL, lease_until = NULL
         WHERE service_order_id = $1 AND lease_id = $3 AND finished_at IS NULL
+          AND (NOT $6::boolean OR deadline_at < now())
           AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
         RETURNING 1
       ), failing AS (
@@ -221,9 +239,19 @@ export async function failPlacement(
       ), h AS (
         INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence, reason)
         SELECT service_order_id, 'failed', 'not placed', 'applied', sequence + 1, left($4, 500) FROM failing
+      ), x AS (
+        INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, reason)
+        SELECT service_order_id, sequence + 1, location_id, fulfillment, ${rankOf('failed')}, left($4, 500) FROM failing
       )
-      INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, reason)
-      SELECT service_order_id, sequence + 1, location_id, fulfillment, ${rankOf('failed')}, left($4, 500) FROM failing`,
-    values: [claim.serviceOrderId, endingOf(about.end), claim.leaseId, about.reason, about.problem],
+      SELECT FROM p`,
+    values: [
+      claim.serviceOrderId,
+      endingOf(about.end),
+      claim.leaseId,
+      about.reason,
+      about.problem,
+      about.late ?? false,
+    ],
   });
+  return rowCount === 1;
 }

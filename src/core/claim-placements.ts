@@ -59,7 +59,7 @@ export async function claimPlacements(
             AND (lease_until IS NULL OR lease_until < now())
           ORDER BY next_attempt_at
           LIMIT CASE WHEN lane.name = '' THEN $4::int
-                     ELSE greatest(0, $2::int - cardinality(array_positions($3::text[], lane.name))) END
+                     ELSE least($1::int, greatest(0, $2::int - cardinality(array_positions($3::text[], lane.name)))) END
           FOR UPDATE SKIP LOCKED
         ) AS oldest
         ORDER BY oldest.next_attempt_at

@@ -6,7 +6,7 @@ const BATCH = 1_000;
 
 /**
  * Ends orders that nobody has heard of for `orderEndS` seconds since their last event, or since the time the member
- * wanted them. Nothing is published: the member saw what there was to see.
+ * wanted them. Nothing is published: the member saw what there was to see. One that may still be placed goes on.
  * @returns how many ended
  */
 export async function endOrders(pool: Pool, orderEndS: number): Promise<number> {
@@ -21,6 +21,9 @@ export async function endOrders(pool: Pool, orderEndS: number): Promise<number> 
            AND NOT EXISTS (SELECT FROM status_events e
                            WHERE e.service_order_id = o.service_order_id
                              AND e.recorded_at >= now() - make_interval(secs => $1::int))
+           AND NOT EXISTS (SELECT FROM placements p
+                           WHERE p.service_order_id = o.service_order_id AND p.finished_at IS NULL
+                             AND p.state <> 'in_doubt')
          LIMIT ${BATCH} FOR UPDATE OF o SKIP LOCKED)`,
       [orderEndS],
     );

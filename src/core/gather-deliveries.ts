@@ -1,6 +1,7 @@
 import pg, { type Pool } from 'pg';
 import { applyDeliveries, type Applied, type Delivery, type DeliveryOutcome } from './apply-deliveries.ts';
 import { ensureDeliveryPartitions } from './delivery-partitions.ts';
+import { isRefusalOfData } from './is-refusal-of-data.ts';
 
 /** The delivery could not be committed in time, or there is no room for it: the sender may repeat it later. */
 export class Unavailable extends Error {
@@ -71,7 +72,7 @@ export function gatherDeliveries(deps: {
       applied = await applyOnce(deps.pool, deliveries, deps.parkTtlS);
     } catch (error) {
       if (!repeated && (await isMended(error, deps.pool))) return flush(batch, true);
-      if (!isAboutTheData(error)) {
+      if (!isRefusalOfData(error)) {
         for (const waiting of batch) waiting.reject(new Unavailable('could not be committed', { cause: error }));
         return undefined;
       }
@@ -194,9 +195,4 @@ async function isMended(error: unknown, pool: Pool): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** Classes 21, 22 and 23, and a value over some limit of Postgres: the same statement will never pass. */
-function isAboutTheData(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && /^(21|22|23|54)/.test(error.code ?? '');
 }

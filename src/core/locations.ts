@@ -3,13 +3,13 @@ import { Id, describeIssues } from './order.ts';
 import type { Provider, Registry } from './provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
+/** A location that orders can be sent to. */
 export type Location = {
   locationId: string;
   integration: string;
   provider: Provider;
   /** As the provider's own schema gives them. */
   settings: unknown;
-  paused: boolean;
 };
 
 export type LocationRow = { locationId: string; integration: string; pausedAt: Date | null; updatedAt: Date };
@@ -19,6 +19,7 @@ export class WrongLocation extends Error {
   override readonly name = 'WrongLocation';
 }
 
+/** @throws WrongLocation when the settings cannot be used as they are */
 export type OpenSettings = (
   integration: string,
   sealedSettings: string,
@@ -83,17 +84,17 @@ export async function putLocation(
   );
 }
 
-/** @throws WrongLocation when its settings cannot be used */
-export async function findLocation(pool: Pool, open: OpenSettings, locationId: string): Promise<Location | undefined> {
-  const { rows } = await pool.query<{ integration: string; settings: string; paused: boolean }>({
+/** A location as it is stored; its settings are opened by an `OpenSettings`. */
+export type StoredLocation = { locationId: string; integration: string; sealedSettings: string; paused: boolean };
+
+export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
+  const { rows } = await pool.query<StoredLocation>({
     name: 'find-location',
-    text: 'SELECT integration, settings, paused_at IS NOT NULL AS paused FROM locations WHERE location_id = $1',
+    text: `SELECT location_id AS "locationId", integration, settings AS "sealedSettings", paused_at IS NOT NULL AS paused
+           FROM locations WHERE location_id = $1`,
     values: [locationId],
   });
-  const row = rows[0];
-  if (row === undefined) return undefined;
-  const { provider, settings } = await open(row.integration, row.settings);
-  return { locationId, integration: row.integration, provider, settings, paused: row.paused };
+  return rows[0];
 }
 
 export async function listLocations(pool: Pool): Promise<LocationRow[]> {

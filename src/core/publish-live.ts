@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import type { Log } from './placing.ts';
 import { workLoop, type WorkLoop } from './work-loop.ts';
 import { memberStateAt, statusAt, type FulfillmentType, type MemberState, type Status } from './lifecycle.ts';
 
@@ -37,6 +39,9 @@ type OutboxRow = {
 const UNDER_WAY = 200;
 const LEASE_S = 10;
 const POLL_MS = 1_000;
+/** So many failures in a row are the topic's: then it is the topic that is waited for, not each message. */
+const DOWN_AFTER = 20;
+const DOWN_WAIT_MS = 1_000;
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
 
@@ -45,13 +50,10 @@ const BACKOFF_MAX_MS = 5_000;
  * claimed, from whichever process, so an order whose message fails waits and no later one can overtake.
  * A row goes after its message is out: a crash between the two repeats the message.
  */
-export function publishLive(deps: {
-  pool: Pool;
-  publish: Publish;
-  log: { error(about: object, message: string): void };
-}): WorkLoop {
+export function publishLive(deps: { pool: Pool; publish: Publish; log: Pick<Log, 'info' | 'error'> }): WorkLoop {
   const published: OutboxRow[] = [];
   let forgetting: Promise<void> | undefined;
+  let failuresInARow = 0;
 
   /** One DELETE for all that was published while the one before it ran. */
   const forget = (row: OutboxRow): Promise<void> => {
@@ -69,9 +71,19 @@ export function publishLive(deps: {
     try {
       await deps.publish(toMessage(row));
     } catch (error) {
-      deps.log.error({ ...about, err: error }, 'live message not published; will be again');
-      return putBack(deps.pool, row);
+      failuresInARow += 1;
+      if (failuresInARow < DOWN_AFTER) {
+        deps.log.error({ ...about, err: error }, 'live message not published; will be again');
+      } else if (failuresInARow === DOWN_AFTER) {
+        deps.log.error({ err: error }, 'the status topic cannot be reached; live messages wait');
+      }
+      await putBack(deps.pool, row);
+      // Otherwise a backlog would take the processor and the connections from everybody else.
+      if (failuresInARow >= DOWN_AFTER) await sleep(DOWN_WAIT_MS);
+      return undefined;
     }
+    if (failuresInARow >= DOWN_AFTER) deps.log.info({}, 'the status topic is back');
+    failuresInARow = 0;
     return forget(row);
   };
 

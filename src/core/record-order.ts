@@ -3,6 +3,8 @@ import type { Claim } from './claim-placements.ts';
 import { RANK_PLACED } from './lifecycle.ts';
 import type { CanonicalOrder } from './order.ts';
 
+export type KnownOrder = { order: CanonicalOrder; ended: boolean; integration: string | null };
+
 /**
  * Writes down a freshly fetched order and tells the member `placed`, in one commit. From then on the placement knows
  * its location and, for an order wanted later, its later deadline.
@@ -20,7 +22,7 @@ export async function recordOrder(
     text: `
       WITH p AS (
         UPDATE placements
-        SET location_id = $3,
+        SET location_id = $3, failures = 0,
             deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
         WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL
         RETURNING service_order_id
@@ -49,17 +51,14 @@ export async function recordOrder(
   return rowCount === 1;
 }
 
-/** An order recorded by an earlier try, or undefined when there is none yet. */
-export async function readOrder(
-  pool: Pool,
-  serviceOrderId: string,
-): Promise<{ order: CanonicalOrder; ended: boolean } | undefined> {
-  const { rows } = await pool.query<{ contents: CanonicalOrder; ended: boolean }>({
+/** An order recorded by an earlier try, with the integration it was last sent through; undefined: none yet. */
+export async function readOrder(pool: Pool, serviceOrderId: string): Promise<KnownOrder | undefined> {
+  const { rows } = await pool.query<{ contents: CanonicalOrder; ended: boolean; integration: string | null }>({
     name: 'read-order',
-    text: `SELECT c.contents, o.ended_at IS NOT NULL AS ended
+    text: `SELECT c.contents, o.ended_at IS NOT NULL AS ended, o.integration
            FROM orders o JOIN order_contents c USING (service_order_id) WHERE service_order_id = $1`,
     values: [serviceOrderId],
   });
   const row = rows[0];
-  return row && { order: row.contents, ended: row.ended };
+  return row && { order: row.contents, ended: row.ended, integration: row.integration };
 }

@@ -3,6 +3,7 @@ import { ClientError, GraphQLClient } from 'graphql-request';
 import { parse } from 'graphql';
 import { GiveUp, OursToFix, TryAgain } from './errors.ts';
 import { CanonicalOrder, describeIssues } from './order.ts';
+import { parseRetryAfter } from './parse-retry-after.ts';
 
 /** Fetches an order as it is now. Undefined: the platform has none by that id (yet). */
 export type RefetchOrder = (serviceOrderId: string) => Promise<CanonicalOrder | undefined>;
@@ -30,7 +31,7 @@ export const DEFAULT_ORDER_QUERY = `query Order($id: ID!) {
 
 const TIMEOUT_MS = 8_000;
 /** What a member is told when the order itself is at fault. */
-const INVALID = 'the order could not be read';
+export const UNREADABLE = 'the order could not be read';
 
 /** @throws Error that names the file when it cannot be read or is not GraphQL */
 export async function readOrderQuery(file: string | undefined): Promise<string> {
@@ -65,15 +66,16 @@ export function orderRefetcher(about: { url: string; token: string | undefined; 
     } catch (error) {
       return judge(error);
     }
-    const order = (data as { order?: unknown } | null)?.order;
-    if (order === null || order === undefined) return undefined;
+    const { order } = (data ?? {}) as { order?: unknown };
+    if (order === undefined) throw new OursToFix('the answer has no field "order": see ORDER_QUERY_FILE');
+    if (order === null) return undefined;
     const parsed = CanonicalOrder.safeParse(withoutNulls(order));
     if (!parsed.success) {
-      throw new GiveUp(`the order is not canonical: ${describeIssues(parsed.error)}`, { reason: INVALID });
+      throw new GiveUp(`the order is not canonical: ${describeIssues(parsed.error)}`, { reason: UNREADABLE });
     }
     if (parsed.data.serviceOrderId !== serviceOrderId) {
       throw new GiveUp('the order is not canonical: serviceOrderId is not the id that was asked for', {
-        reason: INVALID,
+        reason: UNREADABLE,
       });
     }
     return parsed.data;
@@ -87,19 +89,23 @@ function judge(error: unknown): undefined {
     throw new TryAgain(`the ordering platform gave ${name}`, { sent: false });
   }
   const { status, errors } = error.response;
-  const codes = (errors ?? []).map((each) => each.extensions?.['code']);
+  // What goes wrong further down, about a menu item say, is not about the order.
+  const aboutOrder = (errors ?? []).filter(
+    ({ path }) => path === undefined || (path.length === 1 && path[0] === 'order'),
+  );
+  const codes = aboutOrder.map((each) => each.extensions?.['code']);
   if (codes.includes('NOT_FOUND')) return undefined;
   if (codes.includes('FORBIDDEN') || codes.includes('UNAUTHENTICATED') || status === 401 || status === 403) {
     throw new OursToFix('the ordering platform refuses us: see ORDER_API_TOKEN', { httpStatus: status });
   }
   if (codes.includes('BAD_USER_INPUT')) {
-    throw new GiveUp('the ordering platform calls the order id invalid', { reason: INVALID, httpStatus: status });
+    throw new GiveUp('the ordering platform calls the order id invalid', { reason: UNREADABLE, httpStatus: status });
   }
-  const retryAfter = Number((error.response as { headers?: Headers }).headers?.get('retry-after') ?? Number.NaN);
+  const { headers } = error.response as { headers?: Headers };
   throw new TryAgain(`the ordering platform answered ${status}${errors ? ' with GraphQL errors' : ''}`, {
     sent: false,
     httpStatus: status,
-    retryAfterMs: Number.isFinite(retryAfter) ? retryAfter * 1000 : undefined,
+    retryAfterMs: parseRetryAfter(headers?.get('retry-after')),
   });
 }
 

@@ -1,12 +1,15 @@
 import { claimPlacements, type Claim } from './claim-placements.ts';
-import { placeOrder, type Placing } from './place-order.ts';
+import { giveBack } from './attempts.ts';
+import { placeOrder } from './place-order.ts';
+import type { Placing } from './placing.ts';
 import { workLoop, type WorkLoop } from './work-loop.ts';
 
-const WORKERS = 64;
+/** They mostly wait. */
+const WORKERS = 256;
 /** Of one location: what a POS that hangs can hold of this process. */
 const SHARE = 4;
 /** Of all that are not fetched yet: what a platform that hangs can hold. */
-const FETCHERS = 48;
+const FETCHERS = 192;
 /** For what other processes left, what was due later, and what the command line changed. */
 const POLL_MS = 1_000;
 
@@ -35,7 +38,8 @@ export function workPlacements(deps: Omit<Placing, 'enter'>): WorkLoop {
     try {
       await placeOrder({ ...deps, enter }, claim);
     } catch (error) {
-      deps.log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'placement interrupted; its lease runs out');
+      deps.log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'placement interrupted');
+      await giveBack(deps.pool, claim).catch(() => {}); // Its lease runs out.
     } finally {
       fetched();
       if (entered !== undefined) sending.splice(sending.indexOf(entered), 1);

@@ -1,9 +1,8 @@
 import { OursToFix, TryAgain } from '../core/errors.ts';
+import { parseRetryAfter } from '../core/parse-retry-after.ts';
 
 /** More than any POS needs to name an order; a bigger answer is not read. */
 const ANSWER_LIMIT = 2 ** 20;
-/** A POS that asks for longer is asked again all the same: food that late is no use. */
-const RETRY_AFTER_MAX_MS = 3_600_000;
 
 /** One request to a POS. `body` is sent as it is; its `content-type` is the caller's to name in `headers`. */
 export type PosRequest = {
@@ -115,13 +114,6 @@ function refusalOf(response: Response, name: string): Error | undefined {
   const refused = [429, 500, 501, 503].includes(httpStatus);
   const retryAfterMs = parseRetryAfter(response.headers.get('retry-after'));
   return new TryAgain(message, { sent: !refused, retryAfterMs, httpStatus });
-}
-
-/** RFC 9110, section 10.2.3: seconds, or an HTTP date. */
-function parseRetryAfter(value: string | null): number | undefined {
-  if (value === null) return undefined;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), RETRY_AFTER_MAX_MS);
 }
 
 async function readJson(response: Response): Promise<unknown> {

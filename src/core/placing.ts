@@ -1,0 +1,25 @@
+import type { Pool } from 'pg';
+import type { PosId } from './apply-deliveries.ts';
+import type { OpenSettings } from './locations.ts';
+import type { RefetchOrder } from './refetch-order.ts';
+
+export type Log = {
+  info(about: object, message: string): void;
+  warn(about: object, message: string): void;
+  error(about: object, message: string): void;
+};
+
+/** What it takes to place orders. */
+export type Placing = {
+  pool: Pool;
+  refetch: RefetchOrder;
+  open: OpenSettings;
+  deadlineS: number;
+  log: Log;
+  /** False when the location has its share of the workers already. */
+  enter: (locationId: string) => boolean;
+  /** Something was put into the outbox. */
+  onLive: () => void;
+  /** POS ids became ours. */
+  onPosIds: (ids: readonly PosId[]) => void;
+};
