@@ -2,32 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
 import { buildApp } from './app.ts';
+import { startBackgroundWork, type BackgroundWork } from './background-work.ts';
 import type { Config } from './config.ts';
 import type { ArrivedEvent, PosId } from './core/apply-deliveries.ts';
 import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
-import { endOrders } from './core/end-orders.ts';
 import { gatherDeliveries } from './core/gather-deliveries.ts';
 import { settingsOpener } from './core/locations.ts';
-import { every } from './core/every.ts';
 import type { Registry } from './core/provider.ts';
-import { publishLive } from './core/publish-live.ts';
 import { recordSignal } from './core/record-signal.ts';
 import { redriveParked, type Parked } from './core/redrive-parked.ts';
 import { orderRefetcher, readOrderQuery } from './core/refetch-order.ts';
 import { tokenJudge } from './core/webhook-tokens.ts';
 import type { WorkLoop } from './core/work-loop.ts';
-import { workPlacements } from './core/work-placements.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
 import type { Readiness } from './http/health.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
 import { WrongSchema, checkSchema } from './migrate.ts';
-import { openStatusTopic } from './status-topic.ts';
 
 const DATABASE_RETRY_MS = 1_000;
-const SWEEP_PARKED_MS = 2_000;
-const MINUTE_MS = 60_000;
-/** As long as unmatched events are kept. */
-const UNMATCHED_KEPT_S = 2 * 86_400;
 /** After this, calls under way are left behind: what they did is in doubt, and another process will find out. */
 const FINISH_MS = 4_000;
 
@@ -94,47 +86,15 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
   });
   await app.listen({ host: config.HOST, port: config.PORT });
 
-  const begin = async (): Promise<() => Promise<void>> => {
+  const begin = async (): Promise<BackgroundWork> => {
     await databaseReady(pool, log, stopping.signal);
-    const topic = await openStatusTopic({ project: config.GOOGLE_CLOUD_PROJECT, topic: config.STATUS_TOPIC });
-    const relay = publishLive({ pool, publish: topic.publish, log });
-    const placements = workPlacements({
-      pool,
-      refetch: orderRefetcher({ url: config.ORDER_API_URL, token: config.ORDER_API_TOKEN, query }),
-      open,
-      deadlineS: config.PLACEMENT_DEADLINE_S,
-      log,
-      onLive: relay.wake,
-      onPosIds,
-    });
-    Object.assign(loops, { relay, placements });
-    const lookAtDatabase = async (): Promise<void> => {
-      readiness.database = await pool.query('SELECT 1').then(
-        () => 'up' as const,
-        () => 'down' as const,
-      );
-    };
-    const timers = [
-      every(
-        SWEEP_PARKED_MS,
-        () => redrive({ withinS: config.PARK_TTL_S, unmatched: false }),
-        log,
-        'sweep of parked events',
-      ),
-      every(MINUTE_MS, () => redrive({ withinS: UNMATCHED_KEPT_S, unmatched: true }), log, 'sweep of unmatched events'),
-      every(MINUTE_MS, () => endOrders(pool, config.ORDER_END_S), log, 'end of orders'),
-      every(60 * MINUTE_MS, () => ensureDeliveryPartitions(pool), log, 'making of partitions'),
-      every(SWEEP_PARKED_MS, lookAtDatabase, log, 'look at Postgres'),
-    ];
-    await lookAtDatabase();
+    const refetch = orderRefetcher({ url: config.ORDER_API_URL, token: config.ORDER_API_TOKEN, query });
+    const work = await startBackgroundWork({ config, pool, log, refetch, open, redrive, onPosIds, readiness });
+    loops.relay = work.relay;
+    loops.placements = work.placements;
     readiness.ready = !stopping.signal.aborted;
     log.info({ integrations: [...registry.keys()] }, 'ready');
-    return async () => {
-      await Promise.all(timers.map((timer) => timer.stop()));
-      await placements.stop();
-      await relay.stop();
-      await topic.close();
-    };
+    return work;
   };
   const begun = begin();
 
@@ -153,7 +113,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
         await gather.drain();
         await placing;
         await begun.then(
-          (end) => end(),
+          (work) => work.stop(),
           () => {},
         );
         await Promise.all([pool.end(), flushPool.end()]);

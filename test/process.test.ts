@@ -14,13 +14,15 @@ beforeAll(async () => {
   [system, plain] = await Promise.all([startSystem({ processes: 0 }), startPos({ deduplicates: false })]);
   env = {
     ...system.env,
-    PROVIDER_MODULES: fileURLToPath(new URL('support/pos-without-deduplication.ts', import.meta.url)),
+    PROVIDER_MODULES: ['pos-without-deduplication.ts', 'findable-pos.ts']
+      .map((file) => fileURLToPath(new URL(`support/${file}`, import.meta.url)))
+      .join(','),
     DRAIN_DELAY_MS: '300',
   };
   await system.addLocation('club-1', { ordersUrl: plain.ordersUrl });
   // Its provider is known to the child process alone.
   await system.query(
-    `INSERT INTO locations (location_id, integration, settings) SELECT 'blind', 'blind', settings FROM locations WHERE location_id = 'club-1'`,
+    `INSERT INTO locations (location_id, integration, settings) SELECT name, name, settings FROM locations, unnest(ARRAY['blind', 'findable']) AS name WHERE location_id = 'club-1'`,
   );
 });
 afterAll(() => Promise.all([system?.stop(), plain?.stop()]));
@@ -61,6 +63,62 @@ describe('a process that is killed', () => {
     expect(plain.requests).toBe(1);
     second.child.kill('SIGKILL');
     await second.exited;
+  });
+
+  it('during its call to a POS that can be asked: the next one asks, and sends it again once "not there" counts', async () => {
+    const first = await runMain(env);
+    plain.behave = () => 'hang';
+    const before = plain.requests;
+    const serviceOrderId = await place(first, 'findable');
+    await until(() => plain.requests > before);
+    first.child.kill('SIGKILL');
+    await first.exited;
+    plain.behave = undefined;
+    await expireLease(serviceOrderId);
+    const second = await runMain(env);
+    const calls = async (): Promise<unknown[]> =>
+      (
+        await system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1 ORDER BY attempt', [
+          serviceOrderId,
+        ])
+      ).map((row) => `${String(row['call'])} ${String(row['outcome'])}`);
+    await until(async () => (await calls()).includes('findOrder absent'));
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
+    expect(ticketsOf(serviceOrderId)).toBe(0);
+    await system.query(
+      `UPDATE placements SET request_ended_at = request_ended_at - interval '61 s', next_attempt_at = now() WHERE service_order_id = $1`,
+      [serviceOrderId],
+    );
+    await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+    expect(await calls()).toEqual([
+      'createOrder unknown',
+      'findOrder absent',
+      'findOrder absent',
+      'createOrder placed',
+    ]);
+    expect(ticketsOf(serviceOrderId)).toBe(1);
+    second.child.kill('SIGKILL');
+    await second.exited;
+  });
+
+  it('during its call to a POS that deduplicates: the next one repeats it, and there is one ticket', async () => {
+    const pos = await startPos();
+    await system.addLocation('deduplicating', { ordersUrl: pos.ordersUrl });
+    const first = await runMain(env);
+    pos.behave = () => 'hang';
+    const serviceOrderId = await place(first, 'deduplicating');
+    await until(() => pos.requests > 0);
+    first.child.kill('SIGKILL');
+    await first.exited;
+    pos.behave = ({ attempt }) => (attempt === 2 ? 'drop-answer' : undefined);
+    await expireLease(serviceOrderId);
+    const second = await runMain(env);
+    await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+    expect(pos.tickets).toHaveLength(1);
+    expect(pos.requests).toBe(3);
+    second.child.kill('SIGKILL');
+    await second.exited;
+    await pos.stop();
   });
 
   it('after the signal was recorded: another process places the order', async () => {

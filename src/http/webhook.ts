@@ -45,7 +45,7 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
     const scope =
       typeof token === 'string' && token !== '' ? await within(ANSWER_MS, deps.judgeToken(token)) : undefined;
     if (scope?.integration !== integration || scope.locationId !== locationId) {
-      request.log.warn({ outcome: 'unauthorized' }, 'webhook refused');
+      request.log.info({ outcome: 'unauthorized' }, 'webhook refused');
       return refuse(request, reply, deps.bodyLimit);
     }
     authenticated.set(request, { scope, spentMs: performance.now() - began });

@@ -1,0 +1,2 @@
+/** For `PROVIDER_MODULES`. */
+export { findable as default } from './pos-without-deduplication.ts';
