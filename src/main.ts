@@ -13,11 +13,13 @@ function refuseToStart(message: string): never {
 
 try {
   const config = readConfig(process.env);
-  const log = pino({
+  const options = {
     level: config.LOG_LEVEL,
     // A request's URL holds its token, so a request is logged by its method alone.
     serializers: { req: (request: { method?: string }) => ({ method: request.method }) },
-  });
+  };
+  // Nothing is held back to be flushed at the end: to a log whose reader has gone, that flush would try for ever.
+  const log = pino(options, pino.destination({ fd: 1, sync: true }));
   const registry = await loadProviders(config.PROVIDER_MODULES);
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
   const running = await start(config, registry, log);

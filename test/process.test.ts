@@ -198,6 +198,17 @@ describe('SIGTERM', () => {
       await system.query('SELECT outcome FROM placement_attempts WHERE service_order_id = $1', [serviceOrderId]),
     ).toEqual([{ outcome: 'started' }]);
   });
+
+  it('when nobody reads its log any more: ends all the same', async () => {
+    const main = await runMain(env);
+    main.child.kill('SIGTERM');
+    await until(() => main.output().includes('draining'));
+    // Its last words meet a closed pipe.
+    main.child.stdout?.destroy();
+    main.child.stderr?.destroy();
+    await until(() => main.child.exitCode !== null);
+    expect(main.child.exitCode).toBe(0);
+  });
 });
 
 describe('a start', () => {
