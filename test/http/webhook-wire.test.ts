@@ -18,17 +18,22 @@ beforeAll(async () => {
 });
 afterAll(() => system?.stop());
 
-/** Writes bytes to the door, and reads until it closes or says nothing more for a while. */
+/** Writes bytes to the door, and reads until it closes or, after its first words, says nothing more for a moment. */
 async function say(text: string | Buffer, about: { waitMs?: number; thenClose?: boolean } = {}): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   let heard = '';
+  const done = Promise.withResolvers<void>();
+  let silence: NodeJS.Timeout | undefined;
   socket.on('data', (chunk) => {
     heard += chunk.toString();
+    clearTimeout(silence);
+    silence = setTimeout(done.resolve, 150);
   });
   socket.on('error', () => {});
+  socket.on('close', () => done.resolve());
   socket.write(text);
   if (about.thenClose) setTimeout(() => socket.destroy(), 100);
-  await Promise.race([new Promise((resolve) => socket.on('close', resolve)), sleep(about.waitMs ?? 1_500)]);
+  await Promise.race([done.promise, sleep(about.waitMs ?? 3_000, undefined, { ref: false })]);
   socket.destroy();
   return heard;
 }
