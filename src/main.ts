@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { pino } from 'pino';
 import { WrongEnvironment, readConfig } from './config.ts';
+import { createLog } from './create-log.ts';
 import { WrongSchema } from './migrate.ts';
 import { loadProviders } from './providers/index.ts';
 import { start } from './start.ts';
@@ -13,13 +13,7 @@ function refuseToStart(message: string): never {
 
 try {
   const config = readConfig(process.env);
-  const options = {
-    level: config.LOG_LEVEL,
-    // A request's URL holds its token, so a request is logged by its method alone.
-    serializers: { req: (request: { method?: string }) => ({ method: request.method }) },
-  };
-  // Nothing is held back to be flushed at the end: to a log whose reader has gone, that flush would try for ever.
-  const log = pino(options, pino.destination({ fd: 1, sync: true }));
+  const log = createLog(config.LOG_LEVEL);
   const registry = await loadProviders(config.PROVIDER_MODULES);
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
   const running = await start(config, registry, log);

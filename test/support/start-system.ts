@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
+import { createLog } from '../../src/create-log.ts';
 import { putLocation } from '../../src/core/locations.ts';
 import type { CanonicalOrder } from '../../src/core/order.ts';
 import type { Provider, Registry } from '../../src/core/provider.ts';
@@ -93,7 +93,7 @@ export async function startSystem(
     ...(about.providers ?? []).map((provider) => [provider.integration, provider] as const),
   ]);
   const logged: string[] = [];
-  const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void logged.push(line) });
+  const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
   const running: Running[] = [];
   for (let i = 0; i < (about.processes ?? 1); i++) running.push(await start(config, registry, log));
   await Promise.all(running.map((each) => each.ready));

@@ -1,0 +1,36 @@
+import pg from 'pg';
+import { pino, type DestinationStream, type Logger } from 'pino';
+import { isRefusalOfData } from './core/is-refusal-of-data.ts';
+
+/**
+ * The log: one JSON object a line, without what must not be in it. A request's URL holds its token, so a request is its
+ * method alone. Postgres quotes rows and values in its errors, and so a member's data: of those the code is enough.
+ * @param destination standard output, unless a test reads along
+ */
+export function createLog(level: string, destination: DestinationStream = standardOutput()): Logger {
+  return pino(
+    { level, serializers: { req: (request: { method?: string }) => ({ method: request.method }), err: tellError } },
+    destination,
+  );
+}
+
+/** Nothing is held back to be flushed at the end: to a log whose reader has gone, that flush would try for ever. */
+function standardOutput(): DestinationStream {
+  return pino.destination({ fd: 1, sync: true });
+}
+
+type ToldError = { type: string; message: string; code?: string; stack?: string; cause?: ToldError };
+
+function tellError(error: unknown): ToldError {
+  if (!(error instanceof Error)) return { type: typeof error, message: 'something that is no Error was thrown' };
+  const message = isRefusalOfData(error) ? 'Postgres refuses a value' : error.message;
+  const { code } = error as { code?: unknown };
+  return {
+    type: error instanceof pg.DatabaseError ? 'DatabaseError' : error.name,
+    message,
+    ...(typeof code === 'string' && { code }),
+    // The first line of a stack is the message.
+    ...(error.stack !== undefined && { stack: error.stack.replace(error.message, message) }),
+    ...(error.cause !== undefined && { cause: tellError(error.cause) }),
+  };
+}
