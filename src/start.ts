@@ -54,12 +54,9 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     pool: flushPool,
     flushers: FLUSHERS,
     parkTtlS: config.PARK_TTL_S,
-    onApplied(applied, deliveries) {
-      const arrived = deliveries.flatMap(({ id, events, ...about }) =>
-        events.map((event) => ({ deliveryId: id, event, ...about })),
-      );
-      for (const index of applied.conflicts) logConflict(log, arrived[index]);
-      loops.relay?.wake();
+    onApplied(applied) {
+      for (const conflict of applied.conflicts) logConflict(log, conflict);
+      if (applied.events.includes('applied')) loops.relay?.wake();
       onPosIds(applied.newPosIds);
     },
   });
@@ -152,7 +149,6 @@ function pushTokenVerifier(config: Config): VerifyPushToken | undefined {
   });
 }
 
-function logConflict(log: FastifyBaseLogger, arrived: ArrivedEvent | undefined): void {
-  const { deliveryId, locationId, integration, event } = arrived ?? {};
-  log.error({ deliveryId, locationId, integration, status: event?.status }, 'conflict: a person should look');
+function logConflict(log: FastifyBaseLogger, { deliveryId, locationId, integration, event }: ArrivedEvent): void {
+  log.error({ deliveryId, locationId, integration, status: event.status }, 'conflict: a person should look');
 }

@@ -36,6 +36,23 @@ async function place(main: MainProcess, locationId: string): Promise<string> {
   return order.serviceOrderId;
 }
 
+async function kill(main: MainProcess): Promise<void> {
+  main.child.kill('SIGKILL');
+  await main.exited;
+}
+
+/** One process begins to send an order and is killed while the POS has not answered. @returns the order's id */
+async function dieDuringCall(pos: Pos, locationId: string): Promise<string> {
+  const main = await runMain(env);
+  pos.behave = () => 'hang';
+  const before = pos.requests;
+  const serviceOrderId = await place(main, locationId);
+  await until(() => pos.requests > before);
+  await kill(main);
+  pos.behave = undefined;
+  return serviceOrderId;
+}
+
 const expireLease = (serviceOrderId: string): Promise<unknown> =>
   system.query(`UPDATE placements SET lease_until = now() WHERE service_order_id = $1`, [serviceOrderId]);
 const ticketsOf = (serviceOrderId: string): number =>
@@ -43,13 +60,7 @@ const ticketsOf = (serviceOrderId: string): number =>
 
 describe('a process that is killed', () => {
   it('during its call to the POS: the next one knows that the call had begun, and does not repeat it blindly', async () => {
-    const first = await runMain(env);
-    plain.behave = () => 'hang';
-    const serviceOrderId = await place(first, 'blind');
-    await until(() => plain.requests > 0);
-    first.child.kill('SIGKILL');
-    await first.exited;
-    plain.behave = undefined;
+    const serviceOrderId = await dieDuringCall(plain, 'blind');
     const [attempt] = await system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1', [
       serviceOrderId,
     ]);
@@ -61,19 +72,11 @@ describe('a process that is killed', () => {
     await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
     expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
     expect(plain.requests).toBe(1);
-    second.child.kill('SIGKILL');
-    await second.exited;
+    await kill(second);
   });
 
   it('during its call to a POS that can be asked: the next one asks, and sends it again once "not there" counts', async () => {
-    const first = await runMain(env);
-    plain.behave = () => 'hang';
-    const before = plain.requests;
-    const serviceOrderId = await place(first, 'findable');
-    await until(() => plain.requests > before);
-    first.child.kill('SIGKILL');
-    await first.exited;
-    plain.behave = undefined;
+    const serviceOrderId = await dieDuringCall(plain, 'findable');
     await expireLease(serviceOrderId);
     const second = await runMain(env);
     const calls = async (): Promise<unknown[]> =>
@@ -97,27 +100,20 @@ describe('a process that is killed', () => {
       'createOrder placed',
     ]);
     expect(ticketsOf(serviceOrderId)).toBe(1);
-    second.child.kill('SIGKILL');
-    await second.exited;
+    await kill(second);
   });
 
   it('during its call to a POS that deduplicates: the next one repeats it, and there is one ticket', async () => {
     const pos = await startPos();
     await system.addLocation('deduplicating', { ordersUrl: pos.ordersUrl });
-    const first = await runMain(env);
-    pos.behave = () => 'hang';
-    const serviceOrderId = await place(first, 'deduplicating');
-    await until(() => pos.requests > 0);
-    first.child.kill('SIGKILL');
-    await first.exited;
+    const serviceOrderId = await dieDuringCall(pos, 'deduplicating');
     pos.behave = ({ attempt }) => (attempt === 2 ? 'drop-answer' : undefined);
     await expireLease(serviceOrderId);
     const second = await runMain(env);
     await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
     expect(pos.tickets).toHaveLength(1);
     expect(pos.requests).toBe(3);
-    second.child.kill('SIGKILL');
-    await second.exited;
+    await kill(second);
     await pos.stop();
   });
 
@@ -126,15 +122,13 @@ describe('a process that is killed', () => {
     system.platform.answer = () => 'hang';
     const serviceOrderId = await place(first, 'club-1');
     await until(() => system.platform.requests.includes(serviceOrderId));
-    first.child.kill('SIGKILL');
-    await first.exited;
+    await kill(first);
     system.platform.answer = undefined;
     await expireLease(serviceOrderId);
     const second = await runMain(env);
     await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
     expect(ticketsOf(serviceOrderId)).toBe(1);
-    second.child.kill('SIGKILL');
-    await second.exited;
+    await kill(second);
   });
 
   it('before it published what it had committed: another process publishes it, in order', async () => {
@@ -142,15 +136,13 @@ describe('a process that is killed', () => {
     system.pubsub.faults.publishError = () => 14;
     const serviceOrderId = await place(first, 'club-1');
     await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
-    first.child.kill('SIGKILL');
-    await first.exited;
+    await kill(first);
     system.pubsub.faults.publishError = undefined;
     expect(system.live(serviceOrderId)).toEqual([]);
     const second = await runMain(env);
     await until(() => system.live(serviceOrderId).length === 2, 20_000);
     expect(system.live(serviceOrderId).map((message) => message.sequence)).toEqual([1, 2]);
-    second.child.kill('SIGKILL');
-    await second.exited;
+    await kill(second);
   });
 });
 

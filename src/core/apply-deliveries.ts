@@ -40,8 +40,8 @@ export type Applied = {
   deliveries: DeliveryOutcome[];
   /** One per event, in order. */
   events: EventOutcome[];
-  /** Indexes of the events that contradict what we know: a person should look. */
-  conflicts: number[];
+  /** Those that contradict what we know: a person should look. */
+  conflicts: ArrivedEvent[];
   /** POS ids that became ours: events parked under them can go on. */
   newPosIds: PosId[];
 };
@@ -230,8 +230,8 @@ export async function applyDeliveries(
   const without = deliveries.filter((delivery) => delivery.events.length === 0);
   const stored = [...withEvents, ...without];
   const arrived = [
-    ...withEvents.flatMap((delivery, index) =>
-      delivery.events.map((event) => ({ nth: index + 1, deliveryId: delivery.id, ...delivery, event })),
+    ...withEvents.flatMap(({ id, locationId, integration, events }, index) =>
+      events.map((event) => ({ nth: index + 1, deliveryId: id, locationId, integration, event })),
     ),
     ...redriven.map((event) => ({ nth: 0, ...event })),
   ];
@@ -280,7 +280,7 @@ export async function applyDeliveries(
       (delivery) => outcomeOf.get(delivery) ?? (delivery.dropped === undefined ? 'ignored' : 'dropped'),
     ),
     events: (row?.outcomes ?? []).map(named),
-    conflicts: (row?.conflicts ?? []).map((nth) => nth - 1),
+    conflicts: (row?.conflicts ?? []).flatMap((nth) => arrived[nth - 1] ?? []),
     newPosIds: row?.new_pos_ids ?? [],
   };
 }

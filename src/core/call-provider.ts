@@ -9,7 +9,7 @@ const POS_TIMEOUT_MS = 15_000;
 /** What is left of the lease. A process that slept for longer (SIGSTOP, a frozen machine) may have lost it. */
 const BEGIN_WITHIN_MS = 10_000;
 
-export type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; end: AttemptEnd };
+type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; end: AttemptEnd };
 
 /** One call to the POS between its two rows. Undefined when the placement is no longer ours to try. */
 export async function callProvider<Result>(

@@ -1,8 +1,10 @@
+import type { Log } from './log.ts';
+
 /** Does `work` every so often, never twice at a time; an error is logged, and the next round comes all the same. */
 export function every(
   milliseconds: number,
   work: () => Promise<unknown>,
-  log: { warn(about: object, message: string): void },
+  log: Pick<Log, 'warn'>,
   name: string,
 ): { stop(): Promise<void> } {
   let running: Promise<void> | undefined;

@@ -2,6 +2,7 @@ import pg, { type Pool } from 'pg';
 import { applyDeliveries, type Applied, type Delivery, type DeliveryOutcome } from './apply-deliveries.ts';
 import { ensureDeliveryPartitions } from './delivery-partitions.ts';
 import { isRefusalOfData } from './is-refusal-of-data.ts';
+import { withClient } from './with-client.ts';
 
 /** The delivery could not be committed in time, or there is no room for it: the sender may repeat it later. */
 export class Unavailable extends Error {
@@ -37,7 +38,7 @@ export function gatherDeliveries(deps: {
   flushers: number;
   parkTtlS: number;
   /** Called after each commit that did something for others: the relay, the re-drive, the log. */
-  onApplied: (applied: Applied, deliveries: readonly Delivery[]) => void;
+  onApplied: (applied: Applied) => void;
 }): GatherDeliveries {
   const queue: Waiting[] = [];
   const queuedOf = new Map<string, number>();
@@ -69,7 +70,7 @@ export function gatherDeliveries(deps: {
     const deliveries = batch.map((waiting) => waiting.delivery);
     let applied: Applied;
     try {
-      applied = await applyOnce(deps.pool, deliveries, deps.parkTtlS);
+      applied = await withClient(deps.pool, (client) => applyDeliveries(client, deliveries, [], deps.parkTtlS));
     } catch (error) {
       if (!repeated && (await isMended(error, deps.pool))) return flush(batch, true);
       if (!isRefusalOfData(error)) {
@@ -87,11 +88,11 @@ export function gatherDeliveries(deps: {
         only?.reject(new Unavailable('cannot be stored', { cause: error }));
         return undefined;
       }
-      const dropped = `Postgres refused what it says (${(error as { code: string }).code})`;
+      const dropped = `Postgres refused what it says (${error.code})`;
       return flush([{ ...only, delivery: { ...only.delivery, events: [], dropped } }]);
     }
     for (const [index, waiting] of batch.entries()) waiting.resolve(applied.deliveries[index] ?? 'ignored');
-    deps.onApplied(applied, deliveries);
+    deps.onApplied(applied);
     return undefined;
   };
 
@@ -161,27 +162,6 @@ export function gatherDeliveries(deps: {
       });
     },
   };
-}
-
-async function applyOnce(pool: Pool, deliveries: readonly Delivery[], parkTtlS: number): Promise<Applied> {
-  const client = await pool.connect();
-  let broken: Error | boolean = true;
-  const onError = (error: Error): void => {
-    broken = error;
-  };
-  client.on('error', onError);
-  try {
-    const applied = await applyDeliveries(client, deliveries, [], parkTtlS);
-    broken = false;
-    return applied;
-  } catch (error) {
-    // After an error that Postgres itself sent, the connection is sound; after any other, nobody knows.
-    if (error instanceof pg.DatabaseError) broken = false;
-    throw error;
-  } finally {
-    client.off('error', onError);
-    client.release(broken);
-  }
 }
 
 /** No partition for the day, or two batches in each other's way: once more is enough. */

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { STATUSES } from './lifecycle.ts';
 
 /** Postgres text holds neither NUL nor a lone surrogate, both of which a JSON string may carry. */
-export function isStorable(text: string): boolean {
+function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 

@@ -1,13 +1,8 @@
 import type { Pool } from 'pg';
 import type { PosId } from './apply-deliveries.ts';
 import type { OpenSettings } from './locations.ts';
+import type { Log } from './log.ts';
 import type { RefetchOrder } from './refetch-order.ts';
-
-export type Log = {
-  info(about: object, message: string): void;
-  warn(about: object, message: string): void;
-  error(about: object, message: string): void;
-};
 
 /** What it takes to place orders. */
 export type Placing = {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { Log } from './placing.ts';
+import type { Log } from './log.ts';
 import { workLoop, type WorkLoop } from './work-loop.ts';
 import { memberStateAt, statusAt, type FulfillmentType, type MemberState, type Status } from './lifecycle.ts';
 

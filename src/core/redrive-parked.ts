@@ -71,8 +71,7 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
       values,
     );
     if (rows.length === 0) return { count: 0, conflicts: [] };
-    const arrived = rows.map(toArrived);
-    const { events: outcomes, conflicts } = await applyDeliveries(client, [], arrived, parkTtlS);
+    const { events: outcomes, conflicts } = await applyDeliveries(client, [], rows.map(toArrived), parkTtlS);
     await client.query(
       `WITH gone AS (DELETE FROM parked_events WHERE event_id = ANY ($1::bigint[]))
        UPDATE deliveries d SET outcome = ($6::text[])[r.outcome]
@@ -90,7 +89,7 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
         EVENT_OUTCOMES,
       ],
     );
-    return { count: rows.length, conflicts: conflicts.flatMap((index) => arrived[index] ?? []) };
+    return { count: rows.length, conflicts };
   });
 }
 

@@ -9,7 +9,7 @@ import { parseRetryAfter } from './parse-retry-after.ts';
 export type RefetchOrder = (serviceOrderId: string) => Promise<CanonicalOrder | undefined>;
 
 /** Asks for exactly the canonical names. A platform with other names is asked with aliases, in ORDER_QUERY_FILE. */
-export const DEFAULT_ORDER_QUERY = `query Order($id: ID!) {
+const DEFAULT_ORDER_QUERY = `query Order($id: ID!) {
   order(id: $id) {
     serviceOrderId
     locationId
