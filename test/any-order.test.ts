@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storeOrderRef } from '../src/core/attempts.ts';
 import { STATUSES, rankOf, type Status } from '../src/core/lifecycle.ts';
 import { redriveParked } from '../src/core/redrive-parked.ts';
-import { startSystem, statusWebhook, until, type System } from './support/start-system.ts';
+import { startSystem, statusWebhook, type System } from './support/start-system.ts';
+import { until } from './support/until.ts';
 
 const MULTISETS = 200;
 const ORDERS_OF_EACH = 20;

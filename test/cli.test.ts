@@ -13,7 +13,8 @@ import { GiveUp, TryAgain } from '../src/core/errors.ts';
 import type { OrderRef } from '../src/core/order.ts';
 import type { Provider } from '../src/core/provider.ts';
 import { createDatabase } from './support/create-database.ts';
-import { post, startSystem, statusWebhook, until, type System } from './support/start-system.ts';
+import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
+import { until } from './support/until.ts';
 import { databaseUrl } from './support/template-database.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

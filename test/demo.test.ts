@@ -8,7 +8,7 @@ import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase } from './support/create-database.ts';
 import { startPubsub } from './support/start-pubsub.ts';
-import { until } from './support/start-system.ts';
+import { until } from './support/until.ts';
 import { sharedTmpdir, unprivilegedUser } from './support/unprivileged-user.ts';
 
 const DEMO = fileURLToPath(new URL('../demo/demo.ts', import.meta.url));

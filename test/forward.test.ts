@@ -8,7 +8,8 @@ import { blind, findable } from './support/pos-without-deduplication.ts';
 import { sampleOrder } from './support/sample-order.ts';
 import { sendJson, serveHttp } from './support/serve-http.ts';
 import { startPos, type Pos } from './support/start-pos.ts';
-import { post, startSystem, statusWebhook, until, type System } from './support/start-system.ts';
+import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
+import { until } from './support/until.ts';
 
 let system: System;
 let pos: Pos;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startPos, type Pos } from './support/start-pos.ts';
-import { startSystem, until, type System } from './support/start-system.ts';
+import { startSystem, type System } from './support/start-system.ts';
+import { until } from './support/until.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 

@@ -1,7 +1,8 @@
 import { PubSub } from '@google-cloud/pubsub';
 import { status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { PROJECT, post, startSystem, statusWebhook, until, type System } from './support/start-system.ts';
+import { PROJECT, post, startSystem, statusWebhook, type System } from './support/start-system.ts';
+import { until } from './support/until.ts';
 
 const STATUSES = ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED'];
 

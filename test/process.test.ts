@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sampleOrder } from './support/sample-order.ts';
 import { runMain, spawnMain, type MainProcess } from './support/run-main.ts';
 import { startPos, type Pos } from './support/start-pos.ts';
-import { post, startSystem, statusWebhook, until, type System } from './support/start-system.ts';
+import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
+import { until } from './support/until.ts';
 
 let system: System;
 let plain: Pos;

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Poison } from '../src/core/errors.ts';
 import type { StatusEvent } from '../src/core/order.ts';
 import type { Provider } from '../src/core/provider.ts';
-import { post, startSystem, statusWebhook, until, type System } from './support/start-system.ts';
+import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
+import { until } from './support/until.ts';
 
 /** A POS whose webhooks are our own events, as they are; and whose translator can be told to fail. */
 const verbatim: Provider = {

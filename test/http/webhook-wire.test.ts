@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { post, startSystem, statusWebhook, until, type System } from '../support/start-system.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
 
 let system: System;
 let url: string;

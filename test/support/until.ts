@@ -1,0 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Asks until the answer is something. @throws after `ms`, with what the last answer was */
+export async function until<Result>(
+  ask: () => Result | undefined | false | Promise<Result | undefined | false>,
+  ms = 10_000,
+): Promise<Result> {
+  const deadline = Date.now() + ms;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    if (Date.now() > deadline) throw new Error(`did not come true in ${ms} ms: ${ask.toString()}`);
+    await sleep(20);
+  }
+}
