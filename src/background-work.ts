@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Pool } from 'pg';
 import type { Config } from './config.ts';
+import type { DatabaseClock } from './core/database-clock.ts';
 import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
 import { endOrders } from './core/end-orders.ts';
 import { every } from './core/every.ts';
@@ -30,20 +31,26 @@ export async function startBackgroundWork(
   deps: Pick<Placing, 'refetch' | 'open' | 'onPosIds'> & {
     config: Config;
     pool: Pool;
+    clock: DatabaseClock;
     log: FastifyBaseLogger;
     redrive: (parked: Parked) => Promise<void>;
     readiness: Readiness;
   },
 ): Promise<BackgroundWork> {
-  const { config, pool, log, redrive, readiness } = deps;
+  const { config, pool, clock, log, redrive, readiness } = deps;
   const topic = await openStatusTopic({ project: config.GOOGLE_CLOUD_PROJECT, topic: config.STATUS_TOPIC });
   const relay = publishLive({ pool, publish: topic.publish, log });
-  const placements = workPlacements({ ...deps, deadlineS: config.PLACEMENT_DEADLINE_S, onLive: relay.wake });
+  const placements = workPlacements({
+    ...deps,
+    now: clock.now,
+    deadlineS: config.PLACEMENT_DEADLINE_S,
+    onLive: relay.wake,
+  });
 
   const sweepParked = (): Promise<void> => redrive({ withinS: config.PARK_TTL_S, unmatched: false });
   const sweepUnmatched = (): Promise<void> => redrive({ withinS: UNMATCHED_KEPT_S, unmatched: true });
   const lookAtDatabase = async (): Promise<void> => {
-    readiness.database = await pool.query('SELECT 1').then(
+    readiness.database = await clock.follow().then(
       () => 'up' as const,
       () => 'down' as const,
     );

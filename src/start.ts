@@ -5,6 +5,7 @@ import { buildApp } from './app.ts';
 import { startBackgroundWork, type BackgroundWork } from './background-work.ts';
 import type { Config } from './config.ts';
 import type { ArrivedEvent, PosId } from './core/apply-deliveries.ts';
+import { databaseClock, type DatabaseClock, type Now } from './core/database-clock.ts';
 import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
 import { gatherDeliveries } from './core/gather-deliveries.ts';
 import { settingsOpener } from './core/locations.ts';
@@ -38,6 +39,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
   const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {
     log.warn({ err: error }, 'lost an idle connection to Postgres');
   });
+  const clock = databaseClock(pool);
   const readiness: Readiness = { ready: false, database: 'unknown' };
   const stopping = new AbortController();
   const loops: { relay?: WorkLoop; placements?: WorkLoop } = {};
@@ -65,7 +67,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     log,
     readiness: () => readiness,
     push: {
-      verifyPushToken: pushTokenVerifier(config),
+      verifyPushToken: pushTokenVerifier(config, clock.now),
       async recordSignal(serviceOrderId) {
         const recorded = await recordSignal(pool, serviceOrderId, config.PLACEMENT_DEADLINE_S);
         loops.placements?.wake();
@@ -73,7 +75,8 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       },
     },
     webhook: {
-      judgeToken: tokenJudge(pool, open),
+      now: clock.now,
+      judgeToken: tokenJudge(pool, open, clock.now),
       accept: gather.accept,
       keys: config.SETTINGS_KEY,
       publicUrl: (config.PUBLIC_URL ?? '').replace(/\/$/, ''),
@@ -84,9 +87,9 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
   await app.listen({ host: config.HOST, port: config.PORT });
 
   const begin = async (): Promise<BackgroundWork> => {
-    await databaseReady(pool, log, stopping.signal);
+    await databaseReady(pool, clock, log, stopping.signal);
     const refetch = orderRefetcher({ url: config.ORDER_API_URL, token: config.ORDER_API_TOKEN, query });
-    const work = await startBackgroundWork({ config, pool, log, refetch, open, redrive, onPosIds, readiness });
+    const work = await startBackgroundWork({ config, pool, clock, log, refetch, open, redrive, onPosIds, readiness });
     loops.relay = work.relay;
     loops.placements = work.placements;
     readiness.ready = !stopping.signal.aborted;
@@ -124,9 +127,15 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
 }
 
 /** Waits for Postgres, as long as it takes; the wrong schema is worth no waiting. */
-async function databaseReady(pool: Pool, log: FastifyBaseLogger, stopping: AbortSignal): Promise<void> {
+async function databaseReady(
+  pool: Pool,
+  clock: DatabaseClock,
+  log: FastifyBaseLogger,
+  stopping: AbortSignal,
+): Promise<void> {
   while (!stopping.aborted) {
     try {
+      await clock.follow();
       await checkSchema(pool);
       await ensureDeliveryPartitions(pool);
       return;
@@ -139,14 +148,17 @@ async function databaseReady(pool: Pool, log: FastifyBaseLogger, stopping: Abort
   throw new Error('stopped before Postgres could be reached');
 }
 
-function pushTokenVerifier(config: Config): VerifyPushToken | undefined {
+function pushTokenVerifier(config: Config, now: Now): VerifyPushToken | undefined {
   if (config.PUSH_AUTH === 'off') return undefined;
-  return createPushTokenVerifier({
-    jwksUrl: config.PUSH_JWKS_URL,
-    issuer: config.PUSH_ISSUER,
-    audience: config.PUSH_AUDIENCE ?? '',
-    serviceAccount: config.PUSH_SERVICE_ACCOUNT ?? '',
-  });
+  return createPushTokenVerifier(
+    {
+      jwksUrl: config.PUSH_JWKS_URL,
+      issuer: config.PUSH_ISSUER,
+      audience: config.PUSH_AUDIENCE ?? '',
+      serviceAccount: config.PUSH_SERVICE_ACCOUNT ?? '',
+    },
+    now,
+  );
 }
 
 function logConflict(log: FastifyBaseLogger, { deliveryId, locationId, integration, event }: ArrivedEvent): void {

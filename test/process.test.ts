@@ -274,3 +274,26 @@ describe('a start', () => {
     expect(await main.exited).toBe(0);
   });
 });
+
+describe.each([
+  ['behind', -600_000],
+  ['ahead', 600_000],
+])('a machine whose clock is ten minutes %s', (_, offMs) => {
+  it('goes by the time of Postgres: pushes, signed orders and signed webhooks pass', async () => {
+    const secret = `whsec_${Buffer.alloc(24, 5).toString('base64')}`;
+    const pos = await startPos({ secret });
+    const locationId = `club-${offMs}`;
+    await system.addLocation(locationId, { ordersUrl: pos.ordersUrl, secret });
+    const clock = new URL('support/shift-clock.ts', import.meta.url).href;
+    const main = await runMain({ ...env, NODE_OPTIONS: `--import ${clock}`, CLOCK_OFF_MS: String(offMs) });
+    try {
+      const serviceOrderId = await place(main, locationId);
+      await until(() => pos.tickets.some((ticket) => ticket.serviceOrderId === serviceOrderId));
+      const answer = await pos.sendStatus(await system.webhookUrl(locationId), { serviceOrderId, status: 'received' });
+      expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    } finally {
+      await kill(main);
+      await pos.stop();
+    }
+  });
+});

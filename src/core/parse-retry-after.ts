@@ -2,11 +2,16 @@
 const MAX_MS = 3_600_000;
 
 /**
- * Reads a `Retry-After` header: seconds or an HTTP date (RFC 9110, section 10.2.3).
+ * Reads `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A date is held against the answer's own
+ * `Date`, since the two clocks may differ.
  * @returns milliseconds from now, or undefined where it says nothing
  */
-export function parseRetryAfter(value: string | null | undefined): number | undefined {
-  if (value === null || value === undefined) return undefined;
-  const milliseconds = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+export function parseRetryAfter(headers: Pick<Headers, 'get'> | undefined): number | undefined {
+  const value = headers?.get('retry-after') ?? undefined;
+  if (value === undefined) return undefined;
+  const answeredAt = Date.parse(headers?.get('date') ?? '');
+  const milliseconds = /^\d+$/.test(value)
+    ? Number(value) * 1000
+    : Date.parse(value) - (Number.isNaN(answeredAt) ? Date.now() : answeredAt);
   return Number.isNaN(milliseconds) ? undefined : Math.min(Math.max(milliseconds, 0), MAX_MS);
 }

@@ -111,7 +111,7 @@ async function attempt(
 ): Promise<void> {
   const { provider, settings } = location;
   const call = await callProvider(deps, claim, 'createOrder', location, async (signal) =>
-    OrderRef.parse(await provider.createOrder(order, { settings, signal })),
+    OrderRef.parse(await provider.createOrder(order, { settings, signal, now: deps.now() })),
   );
   if (call === undefined) return undefined;
   if (!('error' in call)) return storeRef(deps, claim, location, call.result, call.end);
@@ -133,7 +133,11 @@ async function attempt(
 async function lookUp(deps: Placing, claim: Claim, location: Location): Promise<'absent' | 'settled'> {
   const { provider, settings } = location;
   const call = await callProvider(deps, claim, 'findOrder', location, async (signal) => {
-    const ref = await provider.findOrder?.(claim.serviceOrderId, { settings, signal });
+    const ref = await provider.findOrder?.(claim.serviceOrderId, {
+      settings,
+      signal,
+      now: deps.now(),
+    });
     return ref && OrderRef.parse(ref);
   });
   if (call === undefined) return 'settled';

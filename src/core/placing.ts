@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { PosId } from './apply-deliveries.ts';
+import type { Now } from './database-clock.ts';
 import type { OpenSettings } from './locations.ts';
 import type { Log } from './log.ts';
 import type { RefetchOrder } from './refetch-order.ts';
@@ -9,6 +10,7 @@ export type Placing = {
   pool: Pool;
   refetch: RefetchOrder;
   open: OpenSettings;
+  now: Now;
   deadlineS: number;
   log: Log;
   /** False when the location has its share of the workers already. */

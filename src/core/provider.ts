@@ -4,6 +4,8 @@ import type { CanonicalOrder, OrderRef, StatusEvent } from './order.ts';
 /** What a call to the POS gets beside the order. */
 export type PosContext<Settings> = {
   settings: Settings;
+  /** The time, for whatever carries one: a machine's own clock may be off. */
+  now: Date;
   /** Aborts when the attempt's time is up. */
   signal: AbortSignal;
 };

@@ -105,7 +105,7 @@ function judge(error: unknown): undefined {
   throw new TryAgain(`the ordering platform answered ${status}${errors ? ' with GraphQL errors' : ''}`, {
     sent: false,
     httpStatus: status,
-    retryAfterMs: parseRetryAfter(headers?.get('retry-after')),
+    retryAfterMs: parseRetryAfter(headers),
   });
 }
 

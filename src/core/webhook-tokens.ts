@@ -1,5 +1,6 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import type { Now } from './database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
 import type { Provider } from './provider.ts';
 
@@ -77,7 +78,7 @@ export type JudgeToken = (token: string) => Promise<TokenScope | undefined>;
  * a flood of made-up tokens costs Postgres one small query after the other and never more.
  * @returns a function that resolves to undefined for a token that opens nothing, and throws when it cannot be judged
  */
-export function tokenJudge(pool: Pool, open: OpenSettings): JudgeToken {
+export function tokenJudge(pool: Pool, open: OpenSettings, now: Now): JudgeToken {
   const known = new Map<string, { scope: TokenScope; until: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | undefined>>();
   let looking = false;
@@ -88,7 +89,7 @@ export function tokenJudge(pool: Pool, open: OpenSettings): JudgeToken {
       const asked = new Map(waiting);
       waiting.clear();
       try {
-        const asOf = Date.now();
+        const asOf = now().getTime();
         const found = await findScopes(pool, open, [...asked.keys()]);
         for (const [sha256, answer] of asked) {
           const scope = found.get(sha256);
@@ -110,7 +111,7 @@ export function tokenJudge(pool: Pool, open: OpenSettings): JudgeToken {
   return (token) => {
     const sha256 = digest(token);
     const cached = known.get(sha256);
-    if (cached !== undefined && cached.until > Date.now()) return Promise.resolve(cached.scope);
+    if (cached !== undefined && cached.until > now().getTime()) return Promise.resolve(cached.scope);
     if (known.size >= CACHE_SIZE) known.clear();
     known.delete(sha256);
     let answer = waiting.get(sha256);

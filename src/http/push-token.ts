@@ -1,5 +1,6 @@
 import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
 import type { CryptoKey, JWTPayload, RemoteJWKSet } from 'jose';
+import type { Now } from '../core/database-clock.ts';
 
 /** The token is missing, forged, expired or made for somebody else. */
 export class BadPushToken extends Error {
@@ -33,7 +34,7 @@ const JWKS_TIMEOUT_MS = 3000;
  * Keys are cached for ten minutes, and fetched anew for an unknown `kid` at most every 30 s.
  * The verifier throws BadPushToken or CannotJudge, neither with anything of the token.
  */
-export function createPushTokenVerifier(settings: PushTokenSettings): VerifyPushToken {
+export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): VerifyPushToken {
   const keys = createRemoteJWKSet(new URL(settings.jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS });
   // Google has issued tokens under both names: https://developers.google.com/identity/openid-connect/openid-connect#an-id-tokens-payload
   const issuer = settings.issuer === GOOGLE ? [GOOGLE, 'accounts.google.com'] : settings.issuer;
@@ -41,7 +42,7 @@ export function createPushTokenVerifier(settings: PushTokenSettings): VerifyPush
   return async (authorization) => {
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) throw new BadPushToken('no bearer token');
-    const claims = await verify(token, keys, issuer);
+    const claims = await verify(token, keys, issuer, now());
     // jose takes a list that holds our audience among others; a token for several is not for us alone.
     if (claims.aud !== settings.audience) throw new BadPushToken('aud is not this endpoint');
     if (claims['email'] !== settings.serviceAccount) throw new BadPushToken('email is not the service account');
@@ -49,7 +50,12 @@ export function createPushTokenVerifier(settings: PushTokenSettings): VerifyPush
   };
 }
 
-async function verify(token: string, keys: RemoteJWKSet, issuer: string | string[]): Promise<JWTPayload> {
+async function verify(
+  token: string,
+  keys: RemoteJWKSet,
+  issuer: string | string[],
+  currentDate: Date,
+): Promise<JWTPayload> {
   const keyOf = async (...args: Parameters<RemoteJWKSet>): Promise<CryptoKey> => {
     try {
       return await keys(...args);
@@ -60,7 +66,12 @@ async function verify(token: string, keys: RemoteJWKSet, issuer: string | string
     }
   };
   try {
-    const { payload } = await jwtVerify(token, keyOf, { algorithms: ['RS256'], issuer, requiredClaims: ['exp'] });
+    const { payload } = await jwtVerify(token, keyOf, {
+      algorithms: ['RS256'],
+      issuer,
+      requiredClaims: ['exp'],
+      currentDate,
+    });
     return payload;
   } catch (error) {
     if (error instanceof CannotJudge) throw error;

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Delivery, DeliveryOutcome } from '../core/apply-deliveries.ts';
+import type { Now } from '../core/database-clock.ts';
 import { seal, type SettingsKeys } from '../core/settings-key.ts';
 import { translateDelivery } from '../core/translate-delivery.ts';
 import type { JudgeToken, TokenScope } from '../core/webhook-tokens.ts';
@@ -11,6 +12,7 @@ import { refuse } from './refuse.ts';
 
 export type WebhookDeps = {
   judgeToken: JudgeToken;
+  now: Now;
   /** Resolves once the delivery is committed; `deadline` is in milliseconds since the epoch. */
   accept: (delivery: Delivery, deadline: number) => Promise<DeliveryOutcome>;
   keys: SettingsKeys;
@@ -98,7 +100,7 @@ async function toDelivery(
   truncated: boolean,
   deps: WebhookDeps,
 ): Promise<Delivery> {
-  const receivedAt = new Date();
+  const receivedAt = deps.now();
   const all = flatten(request.raw.rawHeaders);
   const { authorization, cookie, ...headers } = all;
   const target = request.raw.url ?? '';

@@ -112,7 +112,7 @@ function refusalOf(response: Response, name: string): Error | undefined {
   if (httpStatus === 401 || httpStatus === 403) return new OursToFix(message, { httpStatus });
   if (httpStatus !== 408 && httpStatus !== 429 && httpStatus < 500) return undefined;
   const refused = [429, 500, 501, 503].includes(httpStatus);
-  const retryAfterMs = parseRetryAfter(response.headers.get('retry-after'));
+  const retryAfterMs = parseRetryAfter(response.headers);
   return new TryAgain(message, { sent: !refused, retryAfterMs, httpStatus });
 }
 

@@ -361,7 +361,7 @@ async function serve(settings?: Parameters<typeof createPushTokenVerifier>[0]): 
     logger: { level: 'warn', stream: { write: (line: string) => logged.push(JSON.parse(line) as Logged) } },
   });
   pubsubPush(app, {
-    verifyPushToken: settings && createPushTokenVerifier(settings),
+    verifyPushToken: settings && createPushTokenVerifier(settings, () => new Date()),
     recordSignal: async (id) => {
       if (failing) throw new Error('the database is away');
       recorded.push(id);

@@ -407,7 +407,7 @@ describe('createOrder', () => {
   );
 
   function contextOf(ordersUrl: string, settings = {}, signal = AbortSignal.timeout(5000)) {
-    return { settings: { ordersUrl, ...settings }, signal };
+    return { settings: { ordersUrl, ...settings }, now: new Date(), signal };
   }
 
   function create(url: string, settings = {}) {

@@ -19,10 +19,10 @@ const REASON_MAX = 200;
  * - other 4xx, `{"reason"?}`: it will never take it
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
-  const { settings, signal } = context;
+  const { settings, signal, now } = context;
   const body = JSON.stringify(order);
   const id = headerSafe(order.serviceOrderId);
-  const timestamp = String(Math.floor(Date.now() / 1000));
+  const timestamp = String(Math.floor(now.getTime() / 1000));
   const secrets = secretsOf(settings);
   const headers = {
     'content-type': 'application/json',

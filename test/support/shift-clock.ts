@@ -1,0 +1,13 @@
+/**
+ * Loaded before a program (`--import`), puts its clock off by `CLOCK_OFF_MS` milliseconds, as on a machine whose time
+ * nobody keeps. Timers and the monotonic clock go on as they are, as they do there.
+ */
+const offMs = Number(process.env['CLOCK_OFF_MS'] ?? 0);
+
+globalThis.Date = new Proxy(Date, {
+  apply: (real) => new real(real.now() + offMs).toString(),
+  construct: (real, values: [], newTarget) =>
+    Reflect.construct(real, values.length === 0 ? [real.now() + offMs] : values, newTarget) as Date,
+  get: (real, name, receiver): unknown =>
+    name === 'now' ? () => real.now() + offMs : (Reflect.get(real, name, receiver) as unknown),
+});
