@@ -347,18 +347,21 @@ describe('in doubt', () => {
     expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'TryAgain' }, { outcome: 'placed' }]);
   });
 
-  it('is not failed by the deadline', async () => {
+  it('is not failed by the deadline, nor repeated after it: an operator says what is at the POS', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503 });
     const { serviceOrderId } = await system.placeOrder();
     await reaches(serviceOrderId, 'in_doubt');
     await age(serviceOrderId, 1_801);
-    await until(async () => (await attempts(serviceOrderId)).length >= 2);
-    await sleep(200);
-    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
+    const flagged = await until(async () => {
+      const placement = await system.placement(serviceOrderId);
+      return placement?.['next_attempt_at'] === Infinity && placement;
+    });
+    expect(flagged).toMatchObject({ state: 'in_doubt', problem: expect.stringContaining('deadline has passed') });
     pos.behave = undefined;
-    await due(serviceOrderId);
-    await reaches(serviceOrderId, 'sent');
-    expect(tickets(serviceOrderId)).toBe(1);
+    const before = (await attempts(serviceOrderId)).length;
+    await sleep(300);
+    expect(await attempts(serviceOrderId)).toHaveLength(before);
+    expect(memberStates(serviceOrderId)).not.toContain('failed');
   });
 
   it('a repeat that is refused does not fail the order: the first request may have made a ticket', async () => {

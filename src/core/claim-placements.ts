@@ -31,12 +31,22 @@ export const LEASE_S = 30;
  * Claims due placements, the oldest first, and of each location no more than its share: a POS that hangs keeps its own
  * orders waiting and nobody else's. Those not fetched yet, whose location nobody knows, have a share of their own: a
  * platform that hangs must not keep the fetched ones waiting.
+ * @param about.leaseId of all that are claimed now
+ * @param about.lost lease ids of earlier claims whose answer never came: what they took is free again, since nobody
+ *   knows that he has it
  * @param about.busy the location of each placement that this process is sending now
  * @param about.unfetched how many of those not fetched yet may be claimed
  */
 export async function claimPlacements(
   pool: Pool,
-  about: { limit: number; share: number; busy: readonly string[]; unfetched: number },
+  about: {
+    leaseId: string;
+    lost: readonly string[];
+    limit: number;
+    share: number;
+    busy: readonly string[];
+    unfetched: number;
+  },
 ): Promise<Claim[]> {
   const { rows } = await pool.query<Claim>({
     name: 'claim-placements',
@@ -56,7 +66,7 @@ export async function claimPlacements(
           SELECT service_order_id, next_attempt_at
           FROM placements
           WHERE finished_at IS NULL AND coalesce(location_id, '') = lane.name AND next_attempt_at <= now()
-            AND (lease_until IS NULL OR lease_until < now())
+            AND (lease_until IS NULL OR lease_until < now() OR lease_id = ANY ($6::uuid[]))
           ORDER BY next_attempt_at
           LIMIT CASE WHEN lane.name = '' THEN $4::int
                      ELSE least($1::int, greatest(0, $2::int - cardinality(array_positions($3::text[], lane.name)))) END
@@ -66,7 +76,7 @@ export async function claimPlacements(
         LIMIT $1::int
       )
       UPDATE placements p
-      SET lease_id = gen_random_uuid(), lease_until = now() + make_interval(secs => ${LEASE_S})
+      SET lease_id = $5::uuid, lease_until = now() + make_interval(secs => ${LEASE_S})
       FROM due
       WHERE p.service_order_id = due.service_order_id
       RETURNING p.service_order_id AS "serviceOrderId", p.lease_id AS "leaseId", p.location_id AS "locationId",
@@ -76,7 +86,7 @@ export async function claimPlacements(
                 EXISTS (SELECT FROM placement_attempts a
                         WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL
                           AND a.call = 'createOrder') AS "callDied"`,
-    values: [about.limit, about.share, about.busy, about.unfetched],
+    values: [about.limit, about.share, about.busy, about.unfetched, about.leaseId, about.lost],
   });
   return rows;
 }

@@ -50,6 +50,8 @@ export async function placeOrder(deps: Placing, claim: Claim): Promise<void> {
     inDoubt = false;
     if (claim.late) return failLate(deps, claim, inDoubt);
   }
+  // Where the ticket is missing after all, a repeat would make one of food that nobody waits for any more.
+  if (inDoubt && claim.late) return askOperator(deps, claim, 'the deadline has passed, and the POS may have the order');
   return attempt(deps, claim, order, location, inDoubt);
 }
 
@@ -85,7 +87,7 @@ async function fetchOnce(deps: Placing, claim: Claim): Promise<KnownOrder | unde
   // The platform's failures say nothing of how long to wait for the POS.
   claim.failures = 0;
   deps.onLive();
-  return { order, ended: false, integration: null };
+  return { ended: false, order, integration: null };
 }
 
 async function usableLocation(deps: Placing, locationId: string): Promise<Location | 'paused' | OursToFix> {

@@ -1,4 +1,5 @@
-import { claimPlacements, type Claim } from './claim-placements.ts';
+import { randomUUID } from 'node:crypto';
+import { LEASE_S, claimPlacements, type Claim } from './claim-placements.ts';
 import { giveBack } from './attempts.ts';
 import { placeOrder } from './place-order.ts';
 import type { Placing } from './placing.ts';
@@ -17,6 +18,7 @@ const POLL_MS = 1_000;
 export function workPlacements(deps: Omit<Placing, 'enter'>): WorkLoop {
   const sending: string[] = [];
   let fetching = 0;
+  let lost: { leaseId: string; at: number }[] = [];
 
   const place = async (claim: Claim): Promise<void> => {
     let entered: string | undefined;
@@ -46,11 +48,30 @@ export function workPlacements(deps: Omit<Placing, 'enter'>): WorkLoop {
     }
   };
 
+  /** One whose answer is lost, with a connection that broke, may have been made all the same. */
+  const claim = async (limit: number): Promise<Claim[]> => {
+    const leaseId = randomUUID();
+    // An older one has run out by itself.
+    lost = lost.filter(({ at }) => performance.now() - at < LEASE_S * 1_000);
+    try {
+      return await claimPlacements(deps.pool, {
+        leaseId,
+        lost: lost.map((each) => each.leaseId),
+        limit,
+        share: SHARE,
+        busy: sending,
+        unfetched: FETCHERS - fetching,
+      });
+    } catch (error) {
+      lost.push({ leaseId, at: performance.now() });
+      throw error;
+    }
+  };
+
   return workLoop({
     capacity: WORKERS,
     pollMs: POLL_MS,
-    claim: (limit) =>
-      claimPlacements(deps.pool, { limit, share: SHARE, busy: sending, unfetched: FETCHERS - fetching }),
+    claim,
     work: place,
     onClaimError: (error) => deps.log.error({ err: error }, 'placements could not be claimed'),
   });

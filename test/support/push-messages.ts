@@ -1,4 +1,5 @@
-import type { Lease, Message, MessageQueue } from './queue-messages.ts';
+import { pacePushes } from './pace-pushes.ts';
+import type { Backoff, Lease, Message, MessageQueue } from './queue-messages.ts';
 import type { PushTokens } from './sign-push-tokens.ts';
 
 /** As in the subscription's push configuration. */
@@ -13,10 +14,15 @@ export type PushSubscription = {
   ackDeadlineMs: number;
   /** Google tells the attempt only where dead lettering counts it. */
   tellsAttempt: boolean;
+  /** What the whole subscription waits for between deliveries after nacks; without it, it never slows down. */
+  slowsDown: Backoff | undefined;
 };
 
-/** The answers that acknowledge. Everything else, no answer included, is a nack. */
-const ACKNOWLEDGED = new Set([102, 200, 201, 202, 204]);
+/**
+ * The answers that acknowledge. Everything else, no answer included, is a nack. Google takes a 102 as well; to `fetch`,
+ * as to HTTP, that is only on the way to an answer, and here what comes after it decides.
+ */
+const ACKNOWLEDGED = new Set([200, 201, 202, 204]);
 const PUSHES_AT_ONCE = 100;
 
 /** Delivers a queue's messages over HTTP as Google does. Returns what ends it, which cuts pushes under way. */
@@ -27,12 +33,20 @@ export function pushMessages(
   tokens: PushTokens,
 ): () => void {
   const ended = new AbortController();
+  const { slowsDown } = subscription;
+  const pace = slowsDown && pacePushes(slowsDown, PUSHES_AT_ONCE, queue.wake);
 
   async function push(lease: Lease): Promise<void> {
+    const began = performance.now();
     const acknowledged = await post(lease).catch(() => false);
     if (ended.signal.aborted) return;
-    if (acknowledged) queue.ack([lease.ackId]);
-    else queue.nack([lease.ackId]);
+    if (acknowledged) {
+      pace?.acknowledged(performance.now() - began);
+      queue.ack([lease.ackId]);
+    } else {
+      pace?.refused();
+      queue.nack([lease.ackId]);
+    }
   }
 
   async function post({ message, attempt }: Lease): Promise<boolean> {
@@ -52,7 +66,9 @@ export function pushMessages(
   }
 
   const detach = queue.attach({
-    maxOutstanding: PUSHES_AT_ONCE,
+    get maxOutstanding() {
+      return pace?.window() ?? PUSHES_AT_ONCE;
+    },
     oneOfAKey: true,
     // The request's own time-out decides; the queue must not redeliver before it.
     ackDeadlineMs: subscription.ackDeadlineMs + 1000,
@@ -62,6 +78,7 @@ export function pushMessages(
   });
   return () => {
     detach();
+    pace?.stop();
     ended.abort();
   };
 }

@@ -1,7 +1,7 @@
 /**
  * What one Pub/Sub subscription does with its messages, whoever takes them: a lease per delivery, redelivery when it
- * is refused or runs out, and order within a key. As with Google's, a redelivered message brings all later ones of its
- * key along once more, acknowledged ones too.
+ * is refused or runs out, order within a key, and an end to redelivery where somebody else takes what nobody wants. As
+ * with Google's, a redelivered message brings all later ones of its key along once more, acknowledged ones too.
  */
 import { randomUUID } from 'node:crypto';
 
@@ -19,7 +19,8 @@ export type Lease = { ackId: string; message: Message; attempt: number };
 
 /** A stream, a single pull, or the push deliverer. */
 export type Consumer = {
-  maxOutstanding: number;
+  /** Asked before each delivery; whoever lets it grow by itself calls `wake`. */
+  readonly maxOutstanding: number;
   ackDeadlineMs: number;
   /** Wants the next message of a key only when the one before is acknowledged, as push does. */
   oneOfAKey?: boolean;
@@ -29,6 +30,9 @@ export type Consumer = {
 /** How long a refused message rests: doubled from attempt to attempt, from `minMs` to `maxMs`. */
 export type Backoff = { minMs: number; maxMs: number };
 
+/** Takes messages that were delivered `maxAttempts` times in vain. `take` is false when it cannot: they come again. */
+export type LastResort = { maxAttempts: number; take(message: Message, attempts: number): boolean };
+
 export type MessageQueue = {
   add(messages: readonly Message[]): void;
   /** Returns what detaches it again; its leases run on. */
@@ -37,6 +41,8 @@ export type MessageQueue = {
   ack(ackIds: readonly string[]): void;
   nack(ackIds: readonly string[]): void;
   extend(ackIds: readonly string[], ms: number): void;
+  /** Delivers what waits, to consumers that take more than when they were last asked. */
+  wake(): void;
   close(): void;
 };
 
@@ -55,7 +61,11 @@ type Outstanding = { entry: Entry; consumer: Consumer; expiry: NodeJS.Timeout };
 
 const BATCH_MAX = 200;
 
-export function queueMessages(options: { ordered: boolean; backoff?: Backoff | undefined }): MessageQueue {
+export function queueMessages(options: {
+  ordered: boolean;
+  backoff?: Backoff | undefined;
+  lastResort?: LastResort | undefined;
+}): MessageQueue {
   const lanes = new Map<string, Lane>();
   let ready: Lane[] = [];
   const outstanding = new Map<string, Outstanding>();
@@ -151,28 +161,40 @@ export function queueMessages(options: { ordered: boolean; backoff?: Backoff | u
   function ack(ackIds: readonly string[]): void {
     for (const ackId of ackIds) {
       const entry = settle(ackId);
-      if (entry === undefined) continue;
-      entry.acknowledged = true;
-      const { lane } = entry;
-      while (lane.entries[0]?.acknowledged) {
-        lane.entries.shift();
-        lane.sent -= 1;
-      }
-      if (lane.key !== undefined && lane.entries.length === 0) lanes.delete(lane.key);
-      wake(lane);
+      if (entry !== undefined) finish(entry);
     }
     deliver();
+  }
+
+  function finish(entry: Entry): void {
+    entry.acknowledged = true;
+    const { lane } = entry;
+    while (lane.entries[0]?.acknowledged) {
+      lane.entries.shift();
+      lane.sent -= 1;
+    }
+    if (lane.key !== undefined && lane.entries.length === 0) lanes.delete(lane.key);
+    wake(lane);
   }
 
   function nack(ackIds: readonly string[]): void {
     for (const ackId of ackIds) {
       const entry = settle(ackId);
       if (entry === undefined) continue;
+      if (isGivenAway(entry)) {
+        finish(entry);
+        continue;
+      }
       takeBack(entry);
       if (options.backoff === undefined) wake(entry.lane);
       else rest(entry, options.backoff);
     }
     deliver();
+  }
+
+  function isGivenAway({ message, attempt }: Entry): boolean {
+    const { lastResort } = options;
+    return lastResort !== undefined && attempt >= lastResort.maxAttempts && lastResort.take(message, attempt);
   }
 
   /** And all that follow in its lane. */
@@ -204,6 +226,7 @@ export function queueMessages(options: { ordered: boolean; backoff?: Backoff | u
     add,
     ack,
     nack,
+    wake: deliver,
     attach(consumer) {
       load.set(consumer, 0);
       deliver();

@@ -77,10 +77,10 @@ export type Pos = {
   readonly requests: number;
   /** Decides per request what goes wrong; may be set and removed at any time. */
   behave: ((request: PosRequest) => PosFault | undefined) | undefined;
-  /** Hears of every new ticket; may be set and removed at any time. */
-  onTicket: ((ticket: Ticket) => void) | undefined;
+  /** Hears of every new ticket, and may hold its answer back; may be set and removed at any time. */
+  onTicket: ((ticket: Ticket) => void | Promise<void>) | undefined;
   /** Posts one status to a webhook and returns what that answered; the body parsed where it is JSON. */
-  sendStatus(webhookUrl: string, report: StatusReport): Promise<{ status: number; body: unknown }>;
+  sendStatus(webhookUrl: string, report: StatusReport, timeoutMs?: number): Promise<{ status: number; body: unknown }>;
   /** Safe to repeat. */
   stop(): Promise<void>;
 };
@@ -114,7 +114,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
       sendJson(response, fault.status, fault.body ?? {}, fault.headers);
       return;
     }
-    const { providerOrderId } = ticketFor(order, idempotencyKey);
+    const { providerOrderId } = await ticketFor(order, idempotencyKey);
     if (fault === 'drop-answer') request.socket.destroy();
     else sendJson(response, 200, { providerOrderId });
   }
@@ -128,7 +128,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     }
   }
 
-  function ticketFor(order: PosOrder, idempotencyKey: string | undefined): Ticket {
+  async function ticketFor(order: PosOrder, idempotencyKey: string | undefined): Promise<Ticket> {
     const key = options.deduplicates === false ? undefined : idempotencyKey;
     const known = key === undefined ? undefined : byKey.get(key);
     if (known !== undefined) {
@@ -142,7 +142,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     if (key !== undefined) byKey.set(key, ticket);
     byReference.set(serviceOrderId, ticket);
     byId.set(providerOrderId, ticket);
-    pos.onTicket?.(ticket);
+    await pos.onTicket?.(ticket);
     return ticket;
   }
 
@@ -162,7 +162,11 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     else sendJson(response, 404, { error: `no ${route} here` });
   }, options.port);
 
-  async function sendStatus(webhookUrl: string, report: StatusReport): Promise<{ status: number; body: unknown }> {
+  async function sendStatus(
+    webhookUrl: string,
+    report: StatusReport,
+    timeoutMs = WEBHOOK_TIMEOUT_MS,
+  ): Promise<{ status: number; body: unknown }> {
     const { serviceOrderId, providerOrderId, status, reason, occurredAt } = report;
     const { eventType = 'order.status', messageId = `msg_${randomUUID()}` } = report;
     const order = { thirdPartyReference: serviceOrderId, id: providerOrderId, status, reason, occurredAt };
@@ -179,7 +183,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
         ...(signer === undefined ? {} : { 'webhook-signature': signer.sign(messageId, sentAt, payload) }),
       },
       body: payload,
-      signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     return { status: response.status, body: parseIfJson(await response.text()) };
   }

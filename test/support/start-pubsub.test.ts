@@ -134,6 +134,119 @@ test('a push carries the envelope and a token that verifies, and comes again unt
   expect(payload).toMatchObject({ email: 'push@test.iam.gserviceaccount.com', email_verified: true });
 });
 
+test('an answer on the way to the answer decides nothing', async () => {
+  const answers = [500, 204];
+  let pushes = 0;
+  const endpoint = await serveHttp((_, response) => {
+    response.writeProcessing();
+    response.writeHead(answers[pushes] ?? 204).end();
+    pushes += 1;
+  });
+  onTestFinished(() => endpoint.stop());
+  const topic = await newTopic();
+  await topic.createSubscription('processing', { pushEndpoint: endpoint.url });
+  await topic.publishMessage({ data: Buffer.from('x') });
+  await vi.waitFor(() => expect(pushes).toBe(2), 5000);
+  await sleep(150);
+  expect(pushes).toBe(2);
+});
+
+test('what was pushed in vain five times goes to the dead-letter topic, says where from, and comes no more', async () => {
+  const attempts: unknown[] = [];
+  const endpoint = await serveHttp(async (request, response) => {
+    const body = JSON.parse((await readBody(request)).toString()) as { deliveryAttempt: unknown };
+    attempts.push(body.deliveryAttempt);
+    response.writeHead(503).end();
+  });
+  onTestFinished(() => endpoint.stop());
+  const [topic, dead] = [await newTopic(), await newTopic()];
+  await topic.createSubscription('mortal', {
+    pushEndpoint: endpoint.url,
+    deadLetterPolicy: { deadLetterTopic: dead.name, maxDeliveryAttempts: 5 },
+  });
+  await topic.publishMessage({ data: Buffer.from('poison'), attributes: { type: 'orderPlaced' }, orderingKey: 'a' });
+  await vi.waitFor(() => expect(pubsub.published(dead.name)).toHaveLength(1), 5000);
+  await sleep(250);
+  expect(attempts).toEqual([1, 2, 3, 4, 5]);
+  const [original] = pubsub.published(topic.name);
+  expect(pubsub.published(dead.name)).toEqual([
+    {
+      messageId: expect.not.stringMatching(`^${original?.messageId}$`),
+      publishTime: expect.any(Date),
+      data: Buffer.from('poison'),
+      orderingKey: 'a',
+      attributes: {
+        type: 'orderPlaced',
+        CloudPubSubDeadLetterSourceSubscription: 'mortal',
+        CloudPubSubDeadLetterSourceSubscriptionProject: 'test',
+        CloudPubSubDeadLetterSourceDeliveryCount: '5',
+        CloudPubSubDeadLetterSourceTopicPublishTime: original?.publishTime.toISOString().replace('Z', '+00:00'),
+      },
+    },
+  ]);
+});
+
+test('a dead letter makes way for what waits behind it', async () => {
+  const pushed: string[] = [];
+  const endpoint = await serveHttp(async (request, response) => {
+    const { message } = JSON.parse((await readBody(request)).toString()) as { message: { data: string } };
+    const text = Buffer.from(message.data, 'base64').toString();
+    pushed.push(text);
+    response.writeHead(text === 'poison' ? 503 : 204).end();
+  });
+  onTestFinished(() => endpoint.stop());
+  const [topic, dead] = [await newTopic(), await newTopic()];
+  await topic.createSubscription('makes-way', {
+    pushEndpoint: endpoint.url,
+    enableMessageOrdering: true,
+    deadLetterPolicy: { deadLetterTopic: dead.name },
+  });
+  for (const text of ['poison', 'soup']) {
+    await topic.publishMessage({ data: Buffer.from(text), orderingKey: 'a' });
+  }
+  await vi.waitFor(() => expect(pushed).toHaveLength(6), 5000);
+  expect(pushed).toEqual([...Array.from({ length: 5 }, () => 'poison'), 'soup']);
+  expect(pubsub.published(dead.name)).toHaveLength(1);
+});
+
+test('who pulls is told the attempt, and a nack counts as one', async () => {
+  const [topic, dead] = [await newTopic(), await newTopic()];
+  const [subscription] = await topic.createSubscription('told', { deadLetterPolicy: { deadLetterTopic: dead.name } });
+  const attempts: number[] = [];
+  listen(subscription, (message) => {
+    attempts.push(message.deliveryAttempt);
+    message.nack();
+  });
+  await topic.publishMessage({ data: Buffer.from('poison') });
+  await vi.waitFor(() => expect(pubsub.published(dead.name)).toHaveLength(1), 5000);
+  expect(attempts).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('a message outlives a dead-letter topic that is gone', async () => {
+  let pushes = 0;
+  const endpoint = await serveHttp((_, response) => {
+    pushes += 1;
+    response.writeHead(pushes < 8 ? 503 : 204).end();
+  });
+  onTestFinished(() => endpoint.stop());
+  const [topic, dead] = [await newTopic(), await newTopic()];
+  const deadLetterPolicy = { deadLetterTopic: dead.name, maxDeliveryAttempts: 5 };
+  await topic.createSubscription('outlives', { pushEndpoint: endpoint.url, deadLetterPolicy });
+  await dead.delete();
+  await topic.publishMessage({ data: Buffer.from('x') });
+  await vi.waitFor(() => expect(pushes).toBe(8), 5000);
+});
+
+test('a dead-letter policy needs a topic that is there, and five to a hundred attempts', async () => {
+  const topic = await newTopic();
+  const create = (deadLetterTopic: string, maxDeliveryAttempts: number) =>
+    topic.createSubscription('refused', { deadLetterPolicy: { deadLetterTopic, maxDeliveryAttempts } });
+  await expect(create('projects/test/topics/nowhere', 5)).rejects.toMatchObject({ code: status.NOT_FOUND });
+  for (const attempts of [4, 101]) {
+    await expect(create(topic.name, attempts)).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+  }
+});
+
 test('a token may claim anything, and lacks what is undefined', async () => {
   const token = await pubsub.signPushToken({ aud: 'elsewhere', email_verified: undefined, exp: 1 });
   const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as object;
@@ -156,6 +269,30 @@ test('faults refuse a publish, or take the message and deny it', async () => {
   pubsub.faults.publishAnswerError = () => status.DEADLINE_EXCEEDED;
   await expect(publish()).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
   expect(pubsub.published(topic.name)).toHaveLength(1);
+});
+
+test('a publish that hangs is taken once it hangs no more, though its publisher may have given up', async () => {
+  const topic = client.topic((await newTopic()).name, { gaxOpts: { timeout: 300, retry: null } });
+  onTestFinished(() => void delete pubsub.faults.publishHangs);
+  pubsub.faults.publishHangs = true;
+  await expect(topic.publishMessage({ data: Buffer.from('given up') })).rejects.toMatchObject({
+    code: status.DEADLINE_EXCEEDED,
+  });
+  const waiting = topic.publishMessage({ data: Buffer.from('waiting') });
+  await sleep(100);
+  expect(pubsub.published(topic.name)).toHaveLength(0);
+  pubsub.faults.publishHangs = undefined;
+  await waiting;
+  expect(pubsub.published(topic.name).map(({ data }) => data.toString())).toEqual(['given up', 'waiting']);
+});
+
+test('a publish takes as long as it is told to', async () => {
+  const topic = await newTopic();
+  onTestFinished(() => void delete pubsub.faults.publishDelayMs);
+  pubsub.faults.publishDelayMs = 200;
+  const began = performance.now();
+  await topic.publishMessage({ data: Buffer.from('x') });
+  expect(performance.now() - began).toBeGreaterThanOrEqual(198);
 });
 
 test('unknown names are NOT_FOUND, known ones ALREADY_EXISTS', async () => {

@@ -1,14 +1,22 @@
 /**
  * A Pub/Sub in this process, for the unmodified client: point `PUBSUB_EMULATOR_HOST` at its `host`.
  * The gRPC interface is the real one, from the client's own protos. It keeps its messages in memory, and leaves out
- * seek, snapshots, filters, schemas, exactly-once delivery and the dead-letter topic itself.
+ * seek, snapshots, filters, schemas and exactly-once delivery.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, ServerCredentials, status, type ServerDuplexStream } from '@grpc/grpc-js';
 import { loadPubsubProtos } from './load-pubsub-protos.ts';
 import { pushMessages, type PushConfig } from './push-messages.ts';
-import { queueMessages, type Backoff, type Lease, type Message, type MessageQueue } from './queue-messages.ts';
+import {
+  queueMessages,
+  type Backoff,
+  type LastResort,
+  type Lease,
+  type Message,
+  type MessageQueue,
+} from './queue-messages.ts';
 import { signPushTokens, type PushClaims } from './sign-push-tokens.ts';
+import { toDeadLetter } from './to-dead-letter.ts';
 import { Refusal, unary } from './unary.ts';
 
 export type PubsubOptions = {
@@ -18,6 +26,11 @@ export type PubsubOptions = {
   issuer?: string;
   /** Between the attempts of a push, unless the subscription's retry policy says otherwise. */
   pushBackoff?: Backoff;
+  /**
+   * What a whole subscription waits for between pushes, as soon as there are nacks; Google's is from 100 ms to 60 s.
+   * Without it pushes go at full speed, whatever is answered.
+   */
+  pushSlowdown?: Backoff;
   /** How many messages of a topic `published` remembers at least. */
   remember?: number;
 };
@@ -29,6 +42,11 @@ export type PubsubFaults = {
   /** Takes the messages, then answers with this gRPC status all the same: the publisher cannot know. */
   publishAnswerError?: (() => status | undefined) | undefined;
   publishDelayMs?: number | undefined;
+  /**
+   * Publish requests get no answer. When this is removed they go on, those too whose publisher has given up meanwhile:
+   * nobody takes back what is on its way.
+   */
+  publishHangs?: boolean | undefined;
 };
 
 export type Pubsub = {
@@ -56,10 +74,11 @@ type SubscriptionRequest = {
   ackDeadlineSeconds: number;
   enableMessageOrdering: boolean;
   retryPolicy: { minimumBackoff: Duration | null; maximumBackoff: Duration | null } | null;
-  deadLetterPolicy: object | null;
+  deadLetterPolicy: { deadLetterTopic: string; maxDeliveryAttempts: number } | null;
 };
 type Duration = { seconds: string; nanos: number };
-type PublishRequest = { topic: string; messages: Pick<Message, 'data' | 'attributes' | 'orderingKey'>[] };
+type Content = Pick<Message, 'data' | 'attributes' | 'orderingKey'>;
+type PublishRequest = { topic: string; messages: Content[] };
 type AckRequest = { subscription: string; ackIds: string[]; ackDeadlineSeconds: number };
 type PullRequest = { subscription: string; maxMessages: number; returnImmediately: boolean };
 type StreamingPullRequest = {
@@ -73,15 +92,56 @@ type StreamingPullRequest = {
 
 const DEFAULT_ACK_DEADLINE_S = 10;
 const PULL_WAITS_MS = 5000;
+const HANG_ASKED_EVERY_MS = 10;
+const DEAD_LETTER_AFTER = { fewest: 5, most: 100 };
 
 /** Resolves as soon as it serves. */
 export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> {
-  const { pushBackoff = { minMs: 100, maxMs: 10_000 }, remember = 100_000 } = options;
+  const { pushBackoff = { minMs: 100, maxMs: 10_000 }, pushSlowdown, remember = 100_000 } = options;
   const tokens = await signPushTokens(options.issuer);
   const topics = new Map<string, Topic>();
   const subscriptions = new Map<string, Subscription>();
   const faults: PubsubFaults = {};
   let lastMessageId = 0;
+  /** Shared by all who hang, so that they go on in the order in which they came. */
+  let hanging: Promise<void> | undefined;
+
+  async function untilLifted(): Promise<void> {
+    while (faults.publishHangs === true) await sleep(HANG_ASKED_EVERY_MS);
+    hanging = undefined;
+  }
+
+  function publishTo(topic: Topic, contents: readonly Content[]): Message[] {
+    const publishTime = new Date();
+    const messages = contents.map(({ data, attributes, orderingKey }) => {
+      lastMessageId += 1;
+      return { messageId: String(lastMessageId), publishTime, data, attributes, orderingKey };
+    });
+    topic.published.push(...messages);
+    if (topic.published.length > 2 * remember) topic.published.splice(0, topic.published.length - remember);
+    for (const { queue } of topic.subscriptions) queue.add(messages);
+    return messages;
+  }
+
+  /** Best effort, as Google says: where the topic is gone meanwhile, messages are delivered on and on. */
+  function lastResortOf({ name, deadLetterPolicy }: SubscriptionRequest): LastResort | undefined {
+    if (deadLetterPolicy === null) return undefined;
+    const { deadLetterTopic, maxDeliveryAttempts } = deadLetterPolicy;
+    const { fewest, most } = DEAD_LETTER_AFTER;
+    const maxAttempts = maxDeliveryAttempts || fewest;
+    if (maxAttempts < fewest || maxAttempts > most) {
+      throw new Refusal(status.INVALID_ARGUMENT, `max_delivery_attempts must be from ${fewest} to ${most}`);
+    }
+    find(topics, deadLetterTopic);
+    return {
+      maxAttempts,
+      take(message, attempts) {
+        const topic = topics.get(deadLetterTopic);
+        if (topic !== undefined) publishTo(topic, [toDeadLetter(message, name, attempts)]);
+        return topic !== undefined;
+      },
+    };
+  }
 
   const publisher = {
     createTopic: unary((request: { name: string }) => {
@@ -113,19 +173,16 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
 
     publish: unary(async (request: PublishRequest) => {
       if (faults.publishDelayMs !== undefined) await sleep(faults.publishDelayMs);
+      if (faults.publishHangs === true) hanging ??= untilLifted();
+      await hanging;
       refuseIf(faults.publishError?.());
       const topic = find(topics, request.topic);
-      const publishTime = new Date();
-      const messages = request.messages.map(({ data, attributes, orderingKey }) => {
+      for (const { data, attributes } of request.messages) {
         if (data.length === 0 && Object.keys(attributes).length === 0) {
           throw new Refusal(status.INVALID_ARGUMENT, 'A message needs data or an attribute');
         }
-        lastMessageId += 1;
-        return { messageId: String(lastMessageId), publishTime, data, attributes, orderingKey };
-      });
-      topic.published.push(...messages);
-      if (topic.published.length > 2 * remember) topic.published.splice(0, topic.published.length - remember);
-      for (const { queue } of topic.subscriptions) queue.add(messages);
+      }
+      const messages = publishTo(topic, request.messages);
       refuseIf(faults.publishAnswerError?.());
       return { messageIds: messages.map(({ messageId }) => messageId) };
     }),
@@ -140,7 +197,8 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
       const definition = { ...request, ackDeadlineSeconds: request.ackDeadlineSeconds || DEFAULT_ACK_DEADLINE_S };
       const pushes = isPush(definition.pushConfig);
       const backoff = policyOf(definition) ?? (pushes ? pushBackoff : undefined);
-      const queue = queueMessages({ ordered: definition.enableMessageOrdering, backoff });
+      const lastResort = lastResortOf(definition);
+      const queue = queueMessages({ ordered: definition.enableMessageOrdering, backoff, lastResort });
       const subscription = { definition, queue, ends: new Set<() => void>() };
       subscriptions.set(definition.name, subscription);
       topic.subscriptions.add(subscription);
@@ -233,8 +291,13 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
   function startPushing({ definition, queue, ends }: Subscription): void {
     const { name, pushConfig, deadLetterPolicy, ackDeadlineSeconds } = definition;
     if (!isPush(pushConfig)) return;
-    const tellsAttempt = deadLetterPolicy !== null;
-    ends.add(pushMessages(queue, { name, ackDeadlineMs: ackDeadlineSeconds * 1000, tellsAttempt }, pushConfig, tokens));
+    const subscription = {
+      name,
+      ackDeadlineMs: ackDeadlineSeconds * 1000,
+      tellsAttempt: deadLetterPolicy !== null,
+      slowsDown: pushSlowdown,
+    };
+    ends.add(pushMessages(queue, subscription, pushConfig, tokens));
   }
 
   const protos = loadPubsubProtos();
@@ -261,6 +324,7 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
       return topics.get(name ?? '')?.published ?? [];
     },
     async stop() {
+      delete faults.publishHangs;
       server.forceShutdown();
       for (const subscription of subscriptions.values()) close(subscription);
       await tokens.stop();

@@ -1,0 +1,82 @@
+import { Agent, request as send, type IncomingMessage, type ServerResponse } from 'node:http';
+import { readBody, sendJson, serveHttp, type HttpServer } from '../test/support/serve-http.ts';
+
+const LOOK_EVERY_MS = 250;
+const LOOK_FOR_MS = 1_000;
+/** Longer than any answer of the service takes. */
+const ANSWER_MS = 30_000;
+
+/**
+ * Hands requests to the ready ones of `targets()` in turn, as the load balancer in front of the service does: it asks
+ * `/readyz` again and again, goes on to the next where a connection is refused, and answers 502 where one breaks.
+ */
+export async function balanceLoad(targets: () => readonly string[]): Promise<HttpServer> {
+  const agent = new Agent({ keepAlive: true });
+  let ready: string[] = [];
+  let turn = 0;
+
+  const look = async (): Promise<void> => {
+    const known = targets();
+    const looks = known.map((target) =>
+      fetch(`${target}/readyz`, { signal: AbortSignal.timeout(LOOK_FOR_MS) }).then(
+        async (response) => {
+          await response.arrayBuffer();
+          return response.status === 200;
+        },
+        () => false,
+      ),
+    );
+    const answers = await Promise.all(looks);
+    ready = known.filter((_, nth) => answers[nth]);
+  };
+  const looking = setInterval(() => void look(), LOOK_EVERY_MS);
+  await look();
+
+  const forward = (
+    target: string,
+    request: IncomingMessage,
+    body: Buffer,
+    response: ServerResponse,
+  ): Promise<boolean> =>
+    new Promise((settled) => {
+      const upstream = send(
+        new URL(target),
+        {
+          method: request.method,
+          path: request.url,
+          headers: request.rawHeaders,
+          agent,
+          signal: AbortSignal.timeout(ANSWER_MS),
+        },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.headers);
+          answer.pipe(response);
+          answer.on('error', () => response.destroy());
+          settled(true);
+        },
+      );
+      upstream.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ECONNREFUSED') return settled(false);
+        if (!response.headersSent) sendJson(response, 502, { error: 'the connection to the service broke' });
+        return settled(true);
+      });
+      response.on('close', () => upstream.destroy());
+      upstream.end(body);
+    });
+
+  const server = await serveHttp(async (request, response) => {
+    const body = await readBody(request);
+    turn += 1;
+    const inTurn = ready.map((_, nth) => ready[(turn + nth) % ready.length] ?? '');
+    for (const target of inTurn) if (await forward(target, request, body, response)) return;
+    sendJson(response, 503, { error: 'no instance is ready' });
+  });
+  return {
+    ...server,
+    async stop() {
+      clearInterval(looking);
+      await server.stop();
+      agent.destroy();
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { Socket } from 'node:net';
+
+export type LineFaults = {
+  /** Milliseconds that everything takes in each direction. */
+  latencyMs?: number | undefined;
+  /** Nothing arrives any more, ends and resets included, and nobody is told. Once lifted, all of it does. */
+  blackhole?: boolean | undefined;
+};
+
+/** What happens to one end of a connection, in order: bytes, the end of them, or a reset. */
+type Arrival = { what: Buffer | 'end' | 'reset'; due: number };
+
+/** Further bytes wait at their sender, as behind a full window. */
+const HELD_MAX = 4 * 1024 * 1024;
+const BLACKHOLE_ASKED_EVERY_MS = 10;
+
+/**
+ * One direction of a connection: what `from` says and how it ends reaches `to`, late or not at all as `faults` want
+ * at that time, and never out of order.
+ *
+ * @param deliver is given the bytes when their time has come, to write them to `to`
+ * @param beforeEnd is called before `to` is ended
+ */
+export function carryBytes(
+  from: Socket,
+  to: Socket,
+  faults: LineFaults,
+  deliver: (bytes: Buffer) => void,
+  beforeEnd: () => void = () => {},
+): void {
+  const line: Arrival[] = [];
+  let held = 0;
+  let waiting: NodeJS.Timeout | undefined;
+
+  function put(what: Arrival['what']): void {
+    line.push({ what, due: performance.now() + (faults.latencyMs ?? 0) });
+    if (waiting === undefined) carry();
+  }
+
+  function carry(): void {
+    waiting = undefined;
+    for (;;) {
+      const [next] = line;
+      if (next === undefined) break;
+      const wait = faults.blackhole === true ? BLACKHOLE_ASKED_EVERY_MS : next.due - performance.now();
+      if (wait > 0 && !to.destroyed) {
+        waiting = setTimeout(carry, wait).unref();
+        break;
+      }
+      line.shift();
+      arrive(next.what);
+    }
+    holdBack();
+  }
+
+  function arrive(what: Arrival['what']): void {
+    if (typeof what !== 'string') held -= what.length;
+    if (to.destroyed) return;
+    if (what === 'reset') {
+      resetSocket(to);
+    } else if (what === 'end') {
+      beforeEnd();
+      to.end();
+    } else {
+      deliver(what);
+    }
+  }
+
+  function holdBack(): void {
+    if (held > HELD_MAX || (to.writableNeedDrain && !to.destroyed)) from.pause();
+    else from.resume();
+  }
+
+  from.on('data', (bytes: Buffer) => {
+    held += bytes.length;
+    put(bytes);
+    holdBack();
+  });
+  from.on('end', () => put('end'));
+  from.on('error', () => put('reset'));
+  to.on('drain', holdBack);
+  to.on('close', holdBack);
+}
+
+/** At once, whatever was still to be written. */
+export function resetSocket(socket: Socket): void {
+  // One that is about to say its end cannot be reset any more, and would stay open for trying.
+  if (socket.writableEnded && !socket.writableFinished) socket.destroy();
+  else socket.resetAndDestroy();
+}

@@ -1,0 +1,44 @@
+import { USAGE, WrongUsage, readArguments, type Arguments } from './read-arguments.ts';
+import { runChaos, type Report } from './run-chaos.ts';
+
+const COMPLAINTS_SHOWN = 20;
+const STORY_SHOWN = 200;
+
+// Off Google's machines nobody need look for their metadata server.
+process.env['METADATA_SERVER_DETECTION'] = 'none';
+
+function argumentsOrExit(): Arguments {
+  try {
+    return readArguments(process.argv.slice(2));
+  } catch (error) {
+    if (error instanceof WrongUsage) {
+      process.stderr.write(`${error.message}\n\n${USAGE}`);
+      process.exit(2);
+    }
+    throw error;
+  }
+}
+
+const args = argumentsOrExit();
+if (args.help) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
+const words = args.json ? process.stderr : process.stdout;
+const say = (line: string): void => void words.write(`${line}\n`);
+
+const report = await runChaos(args, say);
+explain(report);
+if (args.json) process.stdout.write(`${JSON.stringify(report.result)}\n`);
+process.exitCode = report.result.ok ? 0 : 1;
+
+function explain({ result, complaints, story }: Report): void {
+  const { faults, ...counts } = result;
+  for (const [name, count] of Object.entries({ ...counts, ...faults })) say(`${name.padEnd(18)} ${count}`);
+  for (const complaint of complaints.slice(0, COMPLAINTS_SHOWN)) say(`NOT AS PROMISED: ${complaint}`);
+  if (complaints.length > COMPLAINTS_SHOWN) say(`and ${complaints.length - COMPLAINTS_SHOWN} more`);
+  if (story.length > 0) say('\nThe first broken order, with the faults around it:');
+  for (const { at, what, ...about } of story.slice(0, STORY_SHOWN)) {
+    say(`${(at / 1_000).toFixed(3).padStart(9)}  ${what}  ${JSON.stringify(about)}`);
+  }
+}

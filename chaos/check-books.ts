@@ -1,0 +1,189 @@
+import type { Pool } from 'pg';
+import { LIFECYCLE, RANK_PLACED, RANK_SENT, rankOf, type Status } from '../src/core/lifecycle.ts';
+import type { LiveMessage } from '../src/core/publish-live.ts';
+import type { Message } from '../test/support/queue-messages.ts';
+import type { Served } from './serve-orders.ts';
+import type { Kitchen } from './set-stage.ts';
+
+export type Books = {
+  /** Webhooks that were answered 200. */
+  acknowledged: number;
+  /** Of them not among the deliveries; and accepted orders that nobody here has heard of. */
+  lost: number;
+  /** Orders with more tickets than one, or with one although the member was told that it failed. */
+  ticketsDoubled: number;
+  /** Orders that have come to no end: no ticket, not failed with a reason, not with an operator. */
+  ticketsMissing: number;
+  /** Orders whose status is not the maximum of what was reported and applied. */
+  ordersDiverged: number;
+  liveMissing: number;
+  liveOutOfOrder: number;
+  /** Events applied to another location's order. */
+  crossLocation: number;
+};
+
+/** One thing that is not as promised. */
+export type Broken = { count: Exclude<keyof Books, 'acknowledged'>; order: string | undefined; why: string };
+
+type OrderRow = {
+  id: string;
+  locationId: string;
+  rank: number;
+  sequence: number;
+  failedByUs: boolean;
+  /** Somebody told us the POS's id. Where the answer to createOrder was lost and no webhook names both, nobody does. */
+  posIdKnown: boolean;
+};
+type PlacementRow = { id: string; state: string; flagged: boolean; problem: string | null };
+type EventRow = { id: string; status: Status; outcome: string; sequence: number | null; from: string | null };
+
+/** Holds what the senders saw against what Postgres has, what the kitchens have and what the topic got. */
+export async function checkBooks(about: {
+  pool: Pool;
+  served: Served;
+  kitchens: readonly Kitchen[];
+  live: readonly Message[];
+}): Promise<{ books: Books; broken: Broken[] }> {
+  const { pool, served, kitchens } = about;
+  const read = async <Row extends object>(sql: string): Promise<Row[]> => (await pool.query<Row>(sql)).rows;
+  const deliveries = await read<{ id: string; locationId: string }>(
+    'SELECT id, location_id AS "locationId" FROM deliveries',
+  );
+  const orders = await read<OrderRow>(
+    `SELECT service_order_id AS id, location_id AS "locationId", rank, sequence, failed_by_us AS "failedByUs",
+            EXISTS (SELECT FROM provider_orders p WHERE p.service_order_id = o.service_order_id) AS "posIdKnown"
+     FROM orders o`,
+  );
+  const placements = await read<PlacementRow>(
+    `SELECT service_order_id AS id, state, problem, state = 'in_doubt' AND next_attempt_at = 'infinity' AS flagged
+     FROM placements`,
+  );
+  const events = await read<EventRow>(
+    `SELECT e.service_order_id AS id, e.status, e.outcome, e.sequence, d.location_id AS "from"
+     FROM status_events e LEFT JOIN deliveries d ON d.id = e.delivery_id ORDER BY e.event_id`,
+  );
+
+  const broken: Broken[] = [];
+  const breaks = (count: Broken['count'], order: string | undefined, why: string): void => {
+    broken.push({ count, order, why });
+  };
+  const orderOf = new Map(orders.map((order) => [order.id, order]));
+  const placementOf = new Map(placements.map((placement) => [placement.id, placement]));
+  const eventsOf = Map.groupBy(events, (event) => event.id);
+  const ticketsOf = Map.groupBy(
+    kitchens.flatMap((kitchen) => kitchen.pos.tickets),
+    (ticket) => ticket.serviceOrderId,
+  );
+  const liveOf = Map.groupBy(about.live, (message) => message.orderingKey);
+  const acknowledgedOf = Map.groupBy(served.acknowledged, (each) => each.order ?? '');
+
+  const locationOf = new Map(deliveries.map((delivery) => [delivery.id, delivery.locationId]));
+  for (const { deliveryId, locationId, order } of served.acknowledged) {
+    if (locationOf.get(deliveryId) !== locationId) breaks('lost', order, `delivery ${deliveryId} was answered 200`);
+  }
+
+  for (const id of served.accepted) {
+    const placement = placementOf.get(id);
+    if (placement === undefined) breaks('lost', id, 'its signal was accepted');
+    else checkTicket(placement, ticketsOf.get(id)?.length ?? 0, orderOf.get(id), breaks);
+  }
+
+  for (const order of orders) {
+    const history = eventsOf.get(order.id) ?? [];
+    for (const why of divergence(order, history, acknowledgedOf.get(order.id) ?? [], served.reported.get(order.id))) {
+      breaks('ordersDiverged', order.id, why);
+    }
+    const strangers = history.filter(({ from }) => from !== null && from !== order.locationId);
+    for (const { from, status } of strangers) breaks('crossLocation', order.id, `${status} came from ${from}`);
+    checkLive(order, liveOf.get(order.id) ?? [], history, breaks);
+  }
+  for (const { order, foreign, outcome } of served.acknowledged) {
+    if (foreign === true && ['applied', 'duplicate', 'stale'].includes(outcome)) {
+      breaks('crossLocation', order, `a foreign webhook was answered ${outcome}`);
+    }
+  }
+  for (const order of served.trespasses) breaks('crossLocation', order, "a token opened another location's door");
+
+  const count = (name: Broken['count']): number => broken.filter((each) => each.count === name).length;
+  return {
+    broken,
+    books: {
+      acknowledged: served.acknowledged.length,
+      lost: count('lost'),
+      ticketsDoubled: count('ticketsDoubled'),
+      ticketsMissing: count('ticketsMissing'),
+      ordersDiverged: count('ordersDiverged'),
+      liveMissing: count('liveMissing'),
+      liveOutOfOrder: count('liveOutOfOrder'),
+      crossLocation: count('crossLocation'),
+    },
+  };
+}
+
+type Breaks = (count: Broken['count'], order: string, why: string) => void;
+
+function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow | undefined, breaks: Breaks): void {
+  const { id, state, flagged, problem } = placement;
+  if (tickets > 1) breaks('ticketsDoubled', id, `there are ${tickets} tickets`);
+  if (state === 'failed') {
+    if (tickets > 0) breaks('ticketsDoubled', id, 'it failed, and there is a ticket');
+    if (problem === null) breaks('ticketsMissing', id, 'it failed without a reason');
+    if (order !== undefined && order.rank < rankOf('failed')) breaks('ticketsMissing', id, 'nobody told the member');
+  } else if (state === 'sent') {
+    if (tickets === 0) breaks('ticketsMissing', id, 'it counts as sent');
+  } else if (!flagged) {
+    breaks('ticketsMissing', id, `it is still ${state}: ${problem ?? 'no problem known'}`);
+  }
+}
+
+function divergence(
+  { rank, sequence, failedByUs, posIdKnown }: OrderRow,
+  history: readonly EventRow[],
+  acknowledged: Served['acknowledged'],
+  reported: ReadonlySet<string> | undefined,
+): string[] {
+  const highest = (statuses: readonly (string | undefined)[]): number =>
+    Math.max(RANK_PLACED, ...statuses.map((status) => rankOf(status as Status)));
+  const applied = history.filter((event) => event.outcome === 'applied');
+  const why: string[] = [];
+  const maximum = highest(applied.map((event) => event.status));
+  if (rank > RANK_SENT ? rank !== maximum : maximum > RANK_SENT) {
+    why.push(`it is ${LIFECYCLE[rank]?.status}, which is not the maximum of its history`);
+  }
+  const heard = acknowledged.filter((each) => each.foreign !== true && (posIdKnown || each.byPosIdAlone !== true));
+  if (rank < highest(heard.map((each) => each.status))) why.push(`a later status was answered 200`);
+  if (rank > RANK_SENT && rank > highest([...(reported ?? []), ...(failedByUs ? ['failed'] : [])]))
+    why.push('nobody reported its status');
+  const sequences = applied.map((event) => event.sequence ?? 0);
+  if (sequences.some((each, nth) => nth > 0 && each <= (sequences[nth - 1] ?? 0)))
+    why.push('its history is not rising');
+  if (applied.length > 0 && sequences.at(-1) !== sequence) why.push('its last sequence is not in its history');
+  return why;
+}
+
+/** As a reader sees it who drops repeats: first occurrences rise without gaps up to the order's last. */
+function checkLive(order: OrderRow, messages: readonly Message[], history: readonly EventRow[], breaks: Breaks): void {
+  const seen = new Map<number, LiveMessage>();
+  for (const { data, attributes } of messages) {
+    const live = JSON.parse(data.toString()) as LiveMessage;
+    const known = seen.get(live.sequence);
+    if (known !== undefined) continue;
+    if (live.sequence !== seen.size + 1) {
+      breaks('liveOutOfOrder', order.id, `message ${live.sequence} came after ${seen.size} others`);
+    }
+    if (attributes['sequence'] !== String(live.sequence) || live.locationId !== order.locationId) {
+      breaks('liveOutOfOrder', order.id, `message ${live.sequence} is not labelled as it is`);
+    }
+    seen.set(live.sequence, live);
+  }
+  for (let sequence = 1; sequence <= order.sequence; sequence += 1) {
+    if (!seen.has(sequence)) breaks('liveMissing', order.id, `message ${sequence} of ${order.sequence} is missing`);
+  }
+  for (const { outcome, sequence, status } of history) {
+    if (outcome !== 'applied' || sequence === null) continue;
+    const told = seen.get(sequence);
+    if (told !== undefined && told.status !== status) {
+      breaks('liveMissing', order.id, `message ${sequence} says ${told.status}, and ${status} was applied`);
+    }
+  }
+}

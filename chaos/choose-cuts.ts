@@ -1,0 +1,29 @@
+import { CUT_MOMENTS, type Commit, type CutMoment } from './watch-commits.ts';
+
+type ChooseCut = (commit: Commit) => CutMoment | undefined;
+
+/** Cuts at the next `count` commits, or at the next ones that match. */
+export function cutNext(
+  count: number,
+  moment: CutMoment,
+  matches: (commit: Commit) => boolean = () => true,
+): ChooseCut {
+  let left = count;
+  return (commit) => {
+    if (left === 0 || !matches(commit)) return undefined;
+    left -= 1;
+    return moment;
+  };
+}
+
+/**
+ * Cuts at a commit with this probability, at each of the moments as likely.
+ * @param random from 0 up to, but not including, 1
+ */
+export function cutSometimes(probability: number, random: () => number): ChooseCut {
+  return () => {
+    // Both are drawn each time, so that which commit gets which numbers does not depend on the probability.
+    const [chance, nth] = [random(), Math.floor(random() * CUT_MOMENTS.length)];
+    return chance < probability ? CUT_MOMENTS[nth] : undefined;
+  };
+}

@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { carryBytes, resetSocket, type LineFaults } from './carry-bytes.ts';
+import { watchCommits, type Commit, type Cut, type CutMoment } from './watch-commits.ts';
+
+/** Each may be set and removed at any time; connections that are open feel it as well. */
+export type ProxyFaults = LineFaults & {
+  /** Asked at each commit; cuts the connection both ways at the moment it names. */
+  cutAfterCommit?: ((commit: Commit) => CutMoment | undefined) | undefined;
+};
+
+export type FaultProxy = {
+  /** Of 127.0.0.1. */
+  readonly port: number;
+  readonly faults: ProxyFaults;
+  /** Every cut after a commit so far, oldest first. */
+  readonly cuts: readonly Cut[];
+  /** How many clients are connected. */
+  readonly connections: number;
+  /** The same URL, by way of this proxy. */
+  through(databaseUrl: string): string;
+  /** Stops listening: whoever comes now is refused. Connections that are open go on. */
+  refuse(): void;
+  /** Listens again, at the same port. @throws when another program has taken the port and keeps it */
+  accept(): Promise<void>;
+  /** Resets every connection, to both sides. */
+  resetAll(): void;
+  /** Ends every connection and stops listening. Safe to repeat. */
+  stop(): Promise<void>;
+};
+
+/** While it does not listen, any program may be given its port for a connection of its own. */
+const PORT_PATIENCE_MS = 5000;
+
+/**
+ * Stands in front of a Postgres at `127.0.0.1:targetPort` and fails as a network does. Nothing in it is left to
+ * chance: whoever wants chance decides by it, see `cutSometimes`. A Postgres that is down shows as a reset.
+ */
+export async function startFaultProxy({ targetPort }: { targetPort: number }): Promise<FaultProxy> {
+  const faults: ProxyFaults = {};
+  const cuts: Cut[] = [];
+  const clients = new Set<Socket>();
+  const sockets = new Set<Socket>();
+  const stopped = new AbortController();
+  let server = await listen(0);
+  const { port } = server.address() as AddressInfo;
+
+  async function listen(at: number): Promise<Server> {
+    const listening = createServer({ allowHalfOpen: true, noDelay: true }, join).listen(at, '127.0.0.1');
+    await once(listening, 'listening');
+    // Such as too many open files: the client's connection then fails, and that is enough.
+    listening.on('error', () => {});
+    return listening;
+  }
+
+  function join(client: Socket): void {
+    const upstream = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+    clients.add(client);
+    client.once('close', () => clients.delete(client));
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    }
+
+    const watch = watchCommits((commit) => faults.cutAfterCommit?.(commit));
+    const cut = (made: Cut): void => {
+      cuts.push(made);
+      resetSocket(client);
+      resetSocket(upstream);
+    };
+    const toServer = (bytes: Buffer): void => {
+      const made = watch.sent(bytes);
+      if (made?.moment !== 'unsent') upstream.write(bytes);
+      if (made !== undefined) cut(made);
+    };
+    const toClient = (bytes: Buffer): void => {
+      const answered = watch.answered(bytes);
+      if (Array.isArray(answered)) for (const part of answered) client.write(part);
+      else cut(answered);
+    };
+    carryBytes(client, upstream, faults, toServer);
+    carryBytes(upstream, client, faults, toClient, () => {
+      for (const part of watch.rest()) client.write(part);
+    });
+  }
+
+  function refuse(): void {
+    // The port is free at once; that it may take a while until the server has closed is for its open connections.
+    server.close();
+  }
+
+  return {
+    port,
+    faults,
+    cuts,
+    get connections() {
+      return clients.size;
+    },
+    through(databaseUrl) {
+      const url = new URL(databaseUrl);
+      url.hostname = '127.0.0.1';
+      url.port = String(port);
+      return url.href;
+    },
+    refuse,
+    async accept() {
+      const deadline = performance.now() + PORT_PATIENCE_MS;
+      while (!server.listening && !stopped.signal.aborted) {
+        try {
+          server = await listen(port);
+        } catch (error) {
+          if (performance.now() > deadline) throw error;
+          await sleep(100);
+        }
+      }
+    },
+    resetAll() {
+      for (const socket of sockets) resetSocket(socket);
+    },
+    async stop() {
+      stopped.abort();
+      refuse();
+      const closed = [...sockets].map((socket) => new Promise((done) => socket.once('close', done)));
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(closed);
+    },
+  };
+}

@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
+import pg from 'pg';
+import type { PlatformFault } from '../test/support/start-ordering-platform.ts';
+import type { PosFault, PosRequest } from '../test/support/start-pos.ts';
+import { chance, pick } from './chance.ts';
+import { cutSometimes } from './choose-cuts.ts';
+import type { History } from './history.ts';
+import type { Fault, Lane, TimedKind } from './plan-faults.ts';
+import type { Kitchen, Stage } from './set-stage.ts';
+
+const LATENCY_MS = 40;
+const TERMINATE_EVERY_MS = 200;
+const CUT_PROBABILITY = 0.3;
+
+/** Does what is planned, each lane by itself, and mends it again. Resolves when all of it is over. */
+export async function injectFaults(
+  stage: Stage,
+  plan: readonly Fault[],
+  seed: number,
+  history: History,
+): Promise<void> {
+  const underWay = new Map<TimedKind, Fault>();
+  misbehave(stage, underWay, seed);
+  const lanes = Map.groupBy(plan, (fault) => fault.lane);
+  await Promise.all(
+    [...lanes].map(async ([, faults]) => {
+      for (const fault of faults) {
+        await sleep(Math.max(0, fault.at * 1_000 - history.now()));
+        underWay.set(fault.kind, fault);
+        history.note('fault begins', { kind: fault.kind, nth: fault.nth, lasts: fault.lasts });
+        await INJECT[fault.lane](stage, fault, seed);
+        underWay.delete(fault.kind);
+        history.note('fault ends', { kind: fault.kind, nth: fault.nth });
+      }
+    }),
+  );
+}
+
+type Inject = (stage: Stage, fault: Fault, seed: number) => Promise<void>;
+
+const INJECT: Record<Lane, Inject> = {
+  async processes({ instances }, { kind, nth, lasts }) {
+    if (kind === 'kill') await instances.kill(nth);
+    else if (kind === 'roll') await instances.roll(nth);
+    else await instances.freeze(nth, lasts);
+  },
+  async database(stage, fault, seed) {
+    await DATABASE[fault.kind]?.(stage, fault, seed);
+  },
+  // What else is under way is looked up at each request.
+  async others({ pubsub }, { kind, lasts }) {
+    pubsub.faults.publishHangs = kind === 'publish-hang';
+    await sleep(lasts * 1_000);
+    pubsub.faults.publishHangs = false;
+  },
+};
+
+const DATABASE: Partial<Record<TimedKind, Inject>> = {
+  async crash({ postgres }) {
+    process.kill(postgres.pid, 'SIGQUIT');
+    await postgres.restart();
+  },
+
+  async terminate({ databaseUrl }, { lasts }) {
+    const until = performance.now() + lasts * 1_000;
+    while (performance.now() < until) {
+      await ask(
+        databaseUrl,
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'expediter'`,
+      );
+      await sleep(TERMINATE_EVERY_MS);
+    }
+  },
+
+  async pause({ databaseUrl, postgres }, { lasts }) {
+    const rows = await ask(databaseUrl, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+    // The postmaster first, so that nobody new is left out.
+    const all = [postgres.pid, ...rows.map((row) => Number(row['pid']))];
+    signalAll(all, 'SIGSTOP');
+    await sleep(lasts * 1_000);
+    signalAll(all, 'SIGCONT');
+  },
+
+  async snapshot({ databaseUrl }, { lasts }) {
+    await withNeighbour(databaseUrl, async (client) => {
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await client.query('SELECT count(*) FROM outbox');
+      await sleep(lasts * 1_000);
+    });
+  },
+
+  async exhaust({ databaseUrl }, { lasts }) {
+    const neighbours: pg.Client[] = [];
+    const until = performance.now() + lasts * 1_000;
+    while (performance.now() < until) {
+      const client = neighbour(databaseUrl);
+      // Whenever the service gives one back, it is taken as well.
+      await client.connect().then(
+        () => neighbours.push(client),
+        () => sleep(100),
+      );
+    }
+    await Promise.all(neighbours.map((client) => client.end()));
+  },
+
+  async commit({ proxy }, { lasts, nth }, seed) {
+    let drawn = 0;
+    proxy.faults.cutAfterCommit = cutSometimes(CUT_PROBABILITY, () => chance(seed, 'commit', nth, (drawn += 1)));
+    await sleep(lasts * 1_000);
+    proxy.faults.cutAfterCommit = undefined;
+  },
+
+  async partition({ proxy }, { lasts }) {
+    proxy.faults.blackhole = true;
+    await sleep(lasts * 1_000);
+    proxy.faults.blackhole = false;
+  },
+
+  async latency({ proxy }, { lasts }) {
+    proxy.faults.latencyMs = LATENCY_MS;
+    await sleep(lasts * 1_000);
+    proxy.faults.latencyMs = undefined;
+  },
+};
+
+/** From now on the parts around the service look at what is under way before they answer. */
+function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: number): void {
+  for (const kitchen of stage.kitchens) {
+    kitchen.pos.behave = (request) => posFault(stage, kitchen, request, underWay, seed);
+  }
+  stage.platform.answer = (id) => platformFault(id, underWay, seed, stage.platform.requests.length);
+  let publishes = 0;
+  const failsNow = (): boolean => underWay.has('publish') && chance(seed, 'publish', (publishes += 1)) < 0.5;
+  stage.pubsub.faults.publishError = () => (failsNow() ? status.UNAVAILABLE : undefined);
+  stage.pubsub.faults.publishAnswerError = () => (failsNow() ? status.INTERNAL : undefined);
+}
+
+function posFault(
+  stage: Stage,
+  kitchen: Kitchen,
+  { order, attempt }: PosRequest,
+  underWay: ReadonlyMap<TimedKind, Fault>,
+  seed: number,
+): PosFault | undefined {
+  const hangs = underWay.get('hang');
+  if (hangs !== undefined && pick(stage.kitchens, chance(seed, 'hang', hangs.nth)) === kitchen) return 'hang';
+  const drawn = chance(seed, 'pos', order.serviceOrderId, attempt);
+  if (underWay.has('drop-answer') && drawn < 0.4) return 'drop-answer';
+  if (!underWay.has('refuse') || drawn < 0.4) return undefined;
+  return drawn < 0.7 ? { status: 500 } : { status: 429, headers: { 'retry-after': '1' } };
+}
+
+function platformFault(
+  id: string,
+  underWay: ReadonlyMap<TimedKind, Fault>,
+  seed: number,
+  request: number,
+): PlatformFault | undefined {
+  if (!underWay.has('platform')) return undefined;
+  const errors = [{ message: 'the kitchen sink is full', extensions: { code: 'INTERNAL_SERVER_ERROR' } }];
+  return pick(['down', 'hang', 'null', { errors }, undefined] as const, chance(seed, 'platform', id, request));
+}
+
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      // It has ended meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+function neighbour(databaseUrl: string): pg.Client {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'neighbour' });
+  client.on('error', () => {});
+  return client;
+}
+
+async function withNeighbour<Result>(
+  databaseUrl: string,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = neighbour(databaseUrl);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function ask(databaseUrl: string, sql: string): Promise<Record<string, unknown>[]> {
+  return withNeighbour(databaseUrl, async (client) => (await client.query<Record<string, unknown>>(sql)).rows);
+}

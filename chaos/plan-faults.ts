@@ -1,0 +1,122 @@
+import { chance, shuffle } from './chance.ts';
+
+/**
+ * What is done at a time, and for how many seconds in a run of five minutes. Each lane does one thing after the other;
+ * the lanes run side by side, so that a process may die while Postgres is away and a POS hangs.
+ */
+export const LANES = {
+  processes: {
+    /** kill -9, and another process in its place. */
+    kill: 1,
+    /** A rolling replacement: a new process, then SIGTERM for the old. */
+    roll: 3,
+    /** SIGSTOP for longer than a placement's lease: it wakes up when others have its work. */
+    freeze: 33,
+  },
+  database: {
+    /** `pg_ctl stop -m immediate`, and a restart. */
+    crash: 1,
+    /** `pg_terminate_backend` for every connection of the service, again and again. */
+    terminate: 4,
+    /** SIGSTOP for all of Postgres. */
+    pause: 20,
+    /** A neighbour idle in a transaction, whose snapshot holds back vacuum and detaching. */
+    snapshot: 15,
+    /** A neighbour that takes every connection that can be had. */
+    exhaust: 8,
+    /** The connection is cut right after a commit was sent: committed or not, nobody is told. */
+    commit: 6,
+    /** Nothing arrives any more, and no connection ends. */
+    partition: 5,
+    /** 40 ms in each direction. */
+    latency: 6,
+  },
+  others: {
+    /** POS systems take the order and drop their answer. */
+    'drop-answer': 6,
+    /** One location's POS does not answer. */
+    hang: 30,
+    /** POS systems answer 500, or 429 with Retry-After. */
+    refuse: 6,
+    /** The ordering platform is down, hangs, or answers errors. */
+    platform: 6,
+    /** Publishing fails, or is answered with an error all the same. */
+    publish: 6,
+    /** Publishing hangs. */
+    'publish-hang': 6,
+  },
+} as const;
+
+/** What is so from the beginning to the end, or belongs to single orders. */
+export const ALWAYS = [
+  /** One location's POS refuses every connection. */
+  'dead-pos',
+  /** Processes whose clock is ten minutes ahead or behind. */
+  'clock',
+  /** Signals that are published twice, and webhooks that are sent several times at once. */
+  'duplicate',
+  /** Webhooks that come seconds late. */
+  'delay',
+  /** Webhooks that overtake each other. */
+  'reorder',
+  /** Webhooks sent before the POS has answered us, so before its id is known here. */
+  'early',
+  /** Webhooks about orders of another location, with a token of one's own. */
+  'foreign',
+] as const;
+
+export type Lane = keyof typeof LANES;
+export type TimedKind = { [L in Lane]: keyof (typeof LANES)[L] }[Lane];
+export type Kind = TimedKind | (typeof ALWAYS)[number];
+
+/** `at` and `lasts` in seconds since the run's beginning. */
+export type Fault = { lane: Lane; kind: TimedKind; nth: number; at: number; lasts: number };
+
+export const KINDS: readonly Kind[] = [
+  ...Object.values(LANES).flatMap((lane) => Object.keys(lane) as TimedKind[]),
+  ...ALWAYS,
+];
+
+/** Kills are what a platform does most. */
+const DECK: Partial<Record<TimedKind, number>> = { kill: 6, 'drop-answer': 2 };
+/** Seconds between two faults of a lane: the database's are far enough apart to see the service recover. */
+const GAPS: Record<Lane, readonly [number, number]> = { processes: [2, 4], database: [5, 7], others: [1, 3] };
+const FIRST_AT = 2;
+
+/**
+ * All that will be done at a time, in order. Every kind of a lane has its turn before one comes again; in a short run
+ * faults and pauses are shorter, so that more of them find room.
+ */
+export function planFaults(seed: number, seconds: number, only: ReadonlySet<Kind>): Fault[] {
+  const lanes = Object.entries(LANES) as [Lane, Record<string, number>][];
+  return lanes
+    .flatMap(([lane, lengths]) => planLane(seed, seconds, only, lane, lengths))
+    .toSorted((a, b) => a.at - b.at);
+}
+
+function planLane(
+  seed: number,
+  seconds: number,
+  only: ReadonlySet<Kind>,
+  lane: Lane,
+  lengths: Record<string, number>,
+): Fault[] {
+  const kinds = (Object.keys(lengths) as TimedKind[]).filter((kind) => only.has(kind));
+  const deck = kinds.flatMap((kind) => Array.from({ length: DECK[kind] ?? 1 }, () => kind));
+  const [shortest, longest] = GAPS[lane];
+  const plan: Fault[] = [];
+  const nths = new Map<TimedKind, number>();
+  let at = FIRST_AT * (0.5 + chance(seed, lane, 'first'));
+  for (let round = 0; deck.length > 0; round += 1) {
+    for (const kind of shuffle(deck, seed, lane, round)) {
+      const lasts = Math.min(lengths[kind] ?? 1, Math.max(1, seconds / 8));
+      if (at + lasts > seconds) return plan;
+      const nth = (nths.get(kind) ?? 0) + 1;
+      nths.set(kind, nth);
+      plan.push({ lane, kind, nth, at, lasts });
+      const gap = shortest + chance(seed, lane, plan.length) * (longest - shortest);
+      at += lasts + gap * Math.min(1, seconds / 60);
+    }
+  }
+  return plan;
+}

@@ -1,0 +1,60 @@
+import type { History } from './history.ts';
+import type { Acknowledged } from './serve-orders.ts';
+import type { Kitchen } from './set-stage.ts';
+
+export type Probe = {
+  stop(): Promise<void>;
+  /**
+   * How many seconds after `at` (milliseconds since the run's beginning) a whole second begins in which the door takes
+   * 95 % of what is offered at the first try; undefined when there is none before `until`.
+   */
+  recoverySeconds(at: number, until: number): number | undefined;
+};
+
+const PER_SECOND = 50;
+const SHARE = 0.95;
+const STEP_MS = 100;
+const WINDOW_MS = 1_000;
+/** The promise is an answer within 1.5 s, and the load balancer is no part of it. */
+const ANSWER_MS = 2_000;
+
+/** Offers webhooks at a steady pace, whatever becomes of them. Each is a small durable write: an event of no concern. */
+export function probeDoor(kitchen: Kitchen, history: History, acknowledged: Acknowledged[]): Probe {
+  const offered: { at: number; taken: boolean }[] = [];
+  const underWay = new Set<Promise<void>>();
+
+  const offer = async (): Promise<void> => {
+    const probe = { at: history.now(), taken: false };
+    offered.push(probe);
+    try {
+      const report = { eventType: 'menu.changed', serviceOrderId: 'none', status: 'none' };
+      const { status, body } = await kitchen.pos.sendStatus(kitchen.webhookUrl, report, ANSWER_MS);
+      if (status !== 200) return;
+      const { deliveryId, outcome } = body as { deliveryId: string; outcome: string };
+      acknowledged.push({ deliveryId, outcome, locationId: kitchen.locationId });
+      probe.taken = true;
+    } catch {
+      // No answer in time: not taken.
+    }
+  };
+  const timer = setInterval(() => {
+    const offering: Promise<void> = offer().finally(() => underWay.delete(offering));
+    underWay.add(offering);
+  }, 1_000 / PER_SECOND);
+
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all(underWay);
+    },
+    recoverySeconds(at, until) {
+      for (let from = at; from + WINDOW_MS <= until; from += STEP_MS) {
+        const inWindow = offered.filter((probe) => probe.at >= from && probe.at < from + WINDOW_MS);
+        const taken = inWindow.filter((probe) => probe.taken).length;
+        // Of what should have been offered: a harness that stalls must not count as a recovery.
+        if (taken >= SHARE * Math.max(inWindow.length, PER_SECOND * 0.7)) return (from - at) / 1_000;
+      }
+      return undefined;
+    },
+  };
+}

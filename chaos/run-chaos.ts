@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { checkBooks, type Books, type Broken } from './check-books.ts';
+import { recordHistory, type Entry, type History } from './history.ts';
+import { injectFaults } from './inject-faults.ts';
+import { LANES, planFaults, type Kind } from './plan-faults.ts';
+import { probeDoor, type Probe } from './probe-door.ts';
+import type { Arguments } from './read-arguments.ts';
+import { scriptOrder, type Script } from './script-order.ts';
+import { MEMBER, serveOrders } from './serve-orders.ts';
+import { setStage, type Stage } from './set-stage.ts';
+import { resolveDoubts, settle } from './settle.ts';
+
+export type Result = Books & {
+  seed: number;
+  ok: boolean;
+  /** The longest that the door took to come back after a fault of Postgres; null when it did not. */
+  recoverySeconds: number | null;
+  faults: Partial<Record<Kind, number>>;
+};
+
+export type Report = {
+  result: Result;
+  /** Everything that is not as promised, in words. */
+  complaints: string[];
+  /** What happened to the first broken order. */
+  story: Entry[];
+};
+
+/** A placement's deadline: longer than a dead process' lease, and short, since a dead POS is waited for as long. */
+const DEADLINE_S = 45;
+/** A lease, a minute before "not there" counts, the deadline, and the sweeps. */
+const SETTLE_S = 200;
+/** Below, nobody waits for a POS that has to be asked. */
+const FINDABLE_FROM_S = 60;
+/** Seconds without faults before the end, so that the last one can be seen to be over. */
+const CALM_S = 5;
+
+/** One run: sets the stage, plays, lets it settle, and holds the books against what was seen. */
+export async function runChaos(args: Arguments, tell: (line: string) => void): Promise<Report> {
+  const { seed, seconds, ordersPerSecond, only } = args;
+  const history = recordHistory();
+  const stage = await setStage({
+    seed,
+    history,
+    deadlineS: DEADLINE_S,
+    deadPos: only.has('dead-pos'),
+    clocks: only.has('clock'),
+    findable: seconds >= FINDABLE_FROM_S,
+  });
+  const pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 4 });
+  pool.on('error', () => {});
+  const locationIds = stage.kitchens.map((kitchen) => kitchen.locationId);
+  const scripts = Array.from({ length: seconds * ordersPerSecond }, (_, nth) =>
+    scriptOrder(seed, nth + 1, locationIds, only),
+  );
+  const plan = planFaults(seed, seconds, only);
+  const closing = new AbortController();
+  let probe: Probe | undefined;
+  try {
+    history.begin();
+    tell(`seed ${seed}: ${scripts.length} orders, ${plan.length} faults in ${seconds} s`);
+    const serving = serveOrders({ stage, scripts, ordersPerSecond, history, signal: closing.signal });
+    const [first] = stage.kitchens;
+    if (first === undefined) throw new Error('there is no kitchen');
+    probe = probeDoor(first, history, serving.acknowledged);
+    await injectFaults(stage, plan, seed, history);
+    await sleep(Math.max(0, (seconds + CALM_S) * 1_000 - history.now()));
+    const ended = history.now();
+    await probe.stop();
+    tell('all faults are over; waiting until everything has settled');
+    await serving.finished();
+
+    const complaints: string[] = [];
+    // What an operator decides may be tried again, and be in doubt again.
+    for (let doubts = -1; doubts !== 0 && complaints.length === 0;) {
+      const open = await settle(pool, serving.accepted, SETTLE_S);
+      if (open !== undefined) complaints.push(`not settled after ${SETTLE_S} s: ${JSON.stringify(open)}`);
+      doubts = await resolveDoubts(pool, stage.kitchens, history);
+      if (doubts > 0) tell(`an operator settled ${doubts} orders in doubt`);
+    }
+    const live = stage.pubsub.published('order-status');
+    const { books, broken } = await checkBooks({ pool, served: serving, kitchens: stage.kitchens, live });
+    complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
+    complaints.push(...stage.instances.misbehaved, ...leaks(stage));
+    const recovery = recoveryOf(probe, history.entries, ended, args.recoveryS, complaints);
+    tell(await summary(pool));
+    return {
+      result: {
+        seed,
+        ok: complaints.length === 0,
+        ...books,
+        recoverySeconds: recovery,
+        faults: countFaults(plan, scripts, stage, only),
+      },
+      complaints,
+      story: storyOf(broken, history),
+    };
+  } finally {
+    closing.abort();
+    await probe?.stop();
+    await pool.end();
+    await stage.stop();
+  }
+}
+
+function recoveryOf(
+  probe: Probe,
+  entries: readonly Entry[],
+  ended: number,
+  limitS: number,
+  complaints: string[],
+): number | null {
+  const times = entries.flatMap(({ at, what, kind, nth }) =>
+    what === 'fault ends' && Object.hasOwn(LANES.database, String(kind))
+      ? [{ name: `${String(kind)} ${String(nth)}`, seconds: probe.recoverySeconds(at, ended) }]
+      : [],
+  );
+  for (const { name, seconds } of times) {
+    if (seconds === undefined) complaints.push(`the door did not come back after ${name}`);
+    else if (seconds > limitS) complaints.push(`the door took ${seconds} s to come back after ${name}`);
+  }
+  return times.some(({ seconds }) => seconds === undefined)
+    ? null
+    : Math.max(0, ...times.map(({ seconds }) => seconds ?? 0));
+}
+
+function countFaults(
+  plan: ReturnType<typeof planFaults>,
+  scripts: readonly Script[],
+  stage: Stage,
+  only: ReadonlySet<Kind>,
+): Partial<Record<Kind, number>> {
+  const counts: Partial<Record<Kind, number>> = {};
+  const all = [...plan.map((fault) => fault.kind), ...scripts.flatMap((script) => script.faults)];
+  for (const kind of all) counts[kind] = (counts[kind] ?? 0) + 1;
+  if (only.has('dead-pos')) counts['dead-pos'] = stage.kitchens.filter((kitchen) => kitchen.dead).length;
+  if (only.has('clock')) counts.clock = 1 + plan.filter(({ kind }) => kind === 'kill' || kind === 'roll').length;
+  return counts;
+}
+
+/** Secrets and member data that found their way into a log. */
+function leaks({ instances, secrets }: Stage): string[] {
+  const log = instances.log();
+  const planted = [...secrets.map((secret) => ['a secret', secret]), ...Object.entries(MEMBER)] as [string, string][];
+  return planted.flatMap(([what, text]) => (text !== '' && log.includes(text) ? [`the log holds ${what}`] : []));
+}
+
+function storyOf(broken: readonly Broken[], history: History): Entry[] {
+  const order = broken.find((each) => each.order !== undefined)?.order;
+  if (order === undefined) return [];
+  const about = ({ what, order: of }: Entry): boolean =>
+    of === order || what.startsWith('fault') || what.startsWith('process');
+  const own = history.entries.filter((entry) => entry.order === order);
+  const [from, to] = [own[0]?.at ?? 0, own.at(-1)?.at ?? 0];
+  return history.entries.filter((entry) => about(entry) && entry.at >= from - 5_000 && entry.at <= to + 5_000);
+}
+
+async function summary(pool: pg.Pool): Promise<string> {
+  const { rows } = await pool.query<{ what: string; count: number }>(
+    `SELECT 'orders ' || coalesce(status, 'without a status') AS what, count(*)::int AS count FROM orders GROUP BY 1
+     UNION ALL SELECT 'deliveries ' || outcome, count(*)::int FROM deliveries GROUP BY 1
+     UNION ALL SELECT concat_ws(': ', 'placements ' || state, regexp_replace(problem, 'https?://[^ ]+', 'URL')), count(*)::int
+               FROM placements GROUP BY 1
+     UNION ALL SELECT 'attempts ' || outcome, count(*)::int FROM placement_attempts GROUP BY 1
+     ORDER BY 1`,
+  );
+  return rows.map(({ what, count }) => `${what} ${count}`).join(', ');
+}

@@ -1,0 +1,132 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../test/support/free-port.ts';
+import { spawnMain } from '../test/support/run-main.ts';
+import { chance } from './chance.ts';
+import type { History } from './history.ts';
+
+export type Instances = {
+  /** Of those that run, ready or not. */
+  urls(): readonly string[];
+  /** kill -9, and after a moment another in its place. */
+  kill(nth: number): Promise<void>;
+  /** A new one beside it, then SIGTERM for the old one, which has to exit with 0. */
+  roll(nth: number): Promise<void>;
+  freeze(nth: number, seconds: number): Promise<void>;
+  /** Processes that ended by themselves or not as they should: none, when all is well. */
+  readonly misbehaved: readonly string[];
+  /** All that was logged. */
+  log(): string;
+  stop(): Promise<void>;
+};
+
+type Instance = ReturnType<typeof spawnMain> & { name: string; url: string; leaving: boolean };
+
+const PLACES = 2;
+const CLOCK = new URL('../test/support/shift-clock.ts', import.meta.url).href;
+const TEN_MINUTES_MS = 600_000;
+/** A start waits for Postgres for as long as it takes; a replacement does not wait for that. */
+const READY_WITHIN_MS = 5_000;
+/** As a platform's grace period: the promise is 8 s. */
+const EXIT_WITHIN_MS = 8_000;
+
+/** Two processes of the service, each of which may be replaced at any time. */
+export async function runInstances(about: {
+  env: Record<string, string>;
+  seed: number;
+  /** Every other process goes by a clock that is ten minutes off. */
+  clocks: boolean;
+  history: History;
+}): Promise<Instances> {
+  const { env, seed, clocks, history } = about;
+  const misbehaved: string[] = [];
+  const all: Instance[] = [];
+  const places: (Instance | undefined)[] = [];
+
+  let started = 0;
+  const begin = async (place: number): Promise<Instance> => {
+    started += 1;
+    const nth = started;
+    const offMs = clocks && nth % 2 === 0 ? TEN_MINUTES_MS * (chance(seed, 'clock', nth) < 0.5 ? -1 : 1) : 0;
+    const port = await freePort();
+    const off = offMs === 0 ? {} : { NODE_OPTIONS: `--import ${CLOCK}`, CLOCK_OFF_MS: String(offMs) };
+    const instance: Instance = {
+      ...spawnMain({ ...env, ...off, PORT: String(port) }),
+      name: `process ${nth}`,
+      url: `http://127.0.0.1:${port}`,
+      leaving: false,
+    };
+    all.push(instance);
+    places[place] = instance;
+    history.note('process started', { process: instance.name, offMs });
+    void instance.exited.then((code) => {
+      history.note('process ended', { process: instance.name, code });
+      if (!instance.leaving) misbehaved.push(`${instance.name} ended by itself with ${code}: ${lastWords(instance)}`);
+    });
+    return instance;
+  };
+
+  const leave = async (instance: Instance, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    instance.leaving = true;
+    instance.child.kill(signal);
+    if (signal === 'SIGKILL') return void (await instance.exited);
+    const code = await Promise.race([instance.exited, sleep(EXIT_WITHIN_MS, 'late', { ref: false })]);
+    if (code === 0) return undefined;
+    misbehaved.push(`${instance.name} was told to end, and ${code === 'late' ? 'did not' : `ended with ${code}`}`);
+    instance.child.kill('SIGKILL');
+    await instance.exited;
+  };
+
+  const ready = async ({ url }: Instance): Promise<void> => {
+    const deadline = performance.now() + READY_WITHIN_MS;
+    while (performance.now() < deadline) {
+      if (
+        await fetch(`${url}/readyz`).then(
+          (response) => response.ok,
+          () => false,
+        )
+      )
+        return;
+      await sleep(100);
+    }
+  };
+
+  await Promise.all((await Promise.all(Array.from({ length: PLACES }, (_, place) => begin(place)))).map(ready));
+
+  return {
+    misbehaved,
+    urls: () => places.flatMap((instance) => instance?.url ?? []),
+    log: () => all.map((instance) => instance.output()).join(''),
+    async kill(nth) {
+      const place = nth % PLACES;
+      const instance = places[place];
+      if (instance !== undefined) await leave(instance, 'SIGKILL');
+      places[place] = undefined;
+      await sleep(1_000 * chance(seed, 'away', nth));
+      await begin(place);
+    },
+    async roll(nth) {
+      const place = nth % PLACES;
+      const old = places[place];
+      await ready(await begin(place));
+      if (old !== undefined) await leave(old, 'SIGTERM');
+    },
+    async freeze(nth, seconds) {
+      const instance = places[nth % PLACES];
+      instance?.child.kill('SIGSTOP');
+      await sleep(seconds * 1_000);
+      instance?.child.kill('SIGCONT');
+    },
+    async stop() {
+      const running = places.flatMap((instance) => instance ?? []);
+      await Promise.all(running.map((instance) => leave(instance, 'SIGTERM')));
+    },
+  };
+}
+
+/** The end of what it wrote that is no line of the log: a stack, most likely. */
+function lastWords({ output }: Instance): string {
+  const lines = output()
+    .split('\n')
+    .filter((line) => !line.startsWith('{'));
+  return lines.join('\n').trim().slice(-2_000);
+}

@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pos, StatusReport } from '../test/support/start-pos.ts';
+
+/**
+ * How a vendor repeats a webhook that was not answered with 2xx. Their pauses are minutes; here they are seconds, so
+ * that a run is long enough for them.
+ */
+export type Vendor = {
+  name: string;
+  timeoutMs: number;
+  /** @returns milliseconds until the next try, undefined: gives up */
+  again(status: number | 'timeout', tries: number): number | undefined;
+};
+
+const isWorthTwo = (status: number | 'timeout'): boolean =>
+  status === 'timeout' || status === 404 || status === 429 || status >= 500;
+
+export const VENDORS: readonly Vendor[] = [
+  { name: 'patient', timeoutMs: 10_000, again: (_, tries) => Math.min(5_000, 250 * 2 ** tries) },
+  {
+    name: 'brief',
+    timeoutMs: 5_000,
+    again: (status, tries) => (tries <= 2 && isWorthTwo(status) ? 1_000 * tries : undefined),
+  },
+  { name: 'careless', timeoutMs: 3_000, again: () => undefined },
+];
+
+export type Answer = { status: number | 'timeout'; outcome?: string; deliveryId?: string };
+
+/** Sends one webhook and repeats it as its vendor does. @returns every answer, in order; the last one stands */
+export async function sendWebhook(about: {
+  pos: Pos;
+  vendor: Vendor;
+  url: string;
+  report: StatusReport;
+  /** Ends the repeats. */
+  signal: AbortSignal;
+  onAnswer: (answer: Answer) => void;
+}): Promise<void> {
+  const { pos, vendor, url, report, signal, onAnswer } = about;
+  for (let tries = 1; ; tries += 1) {
+    const answer = await once(pos, url, report, vendor.timeoutMs);
+    onAnswer(answer);
+    if (answer.status !== 'timeout' && answer.status >= 200 && answer.status < 300) return;
+    const waitMs = vendor.again(answer.status, tries);
+    if (waitMs === undefined || signal.aborted) return;
+    await sleep(waitMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+async function once(pos: Pos, url: string, report: StatusReport, timeoutMs: number): Promise<Answer> {
+  try {
+    const { status, body } = await pos.sendStatus(url, report, timeoutMs);
+    const { outcome, deliveryId } = (body ?? {}) as { outcome?: string; deliveryId?: string };
+    return { status, ...(outcome !== undefined && { outcome }), ...(deliveryId !== undefined && { deliveryId }) };
+  } catch {
+    return { status: 'timeout' };
+  }
+}

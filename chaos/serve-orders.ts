@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sampleOrder } from '../test/support/sample-order.ts';
+import type { StatusReport, Ticket } from '../test/support/start-pos.ts';
+import type { History } from './history.ts';
+import type { Script } from './script-order.ts';
+import { sendWebhook } from './send-webhook.ts';
+import type { Kitchen, Stage } from './set-stage.ts';
+
+/** A webhook that was answered 200. */
+export type Acknowledged = {
+  deliveryId: string;
+  outcome: string;
+  locationId: string;
+  /** What it said; of an event that is no order's, nothing. */
+  order?: string;
+  status?: string;
+  /** It did not name our id. */
+  byPosIdAlone?: boolean;
+  /** Sent by a location whose order it is not. */
+  foreign?: boolean;
+};
+
+export type Served = {
+  /** Orders whose signal Pub/Sub has taken. */
+  accepted: Set<string>;
+  /** Every answer of 200. */
+  acknowledged: Acknowledged[];
+  /** What the POS reported or tried to, by order. */
+  reported: Map<string, Set<string>>;
+  /** Requests with another location's token in another location's path that were not turned away. */
+  trespasses: string[];
+};
+
+/** What a member's data looks like in a run: never to be seen in a log. */
+export const MEMBER = {
+  id: 'member-planted',
+  name: 'Planted Name',
+  email: 'planted@example.com',
+  phone: '+4930999999',
+};
+const PUBLISH_AGAIN_MS = 500;
+/** A POS that tells of an order before it answers us does not wait for ever for us to hear it. */
+const EARLY_MS = 1_500;
+
+/**
+ * Lets members order and kitchens cook, as the scripts say: publishes each order when its time has come, and whenever a
+ * POS makes a ticket sends its reports. Returns what it hears, and what resolves when nobody sends any more.
+ */
+export function serveOrders(about: {
+  stage: Stage;
+  scripts: readonly Script[];
+  ordersPerSecond: number;
+  history: History;
+  /** Ends the repeats of patient vendors. */
+  signal: AbortSignal;
+}): Served & { finished(): Promise<void> } {
+  const { stage, scripts, ordersPerSecond, history, signal } = about;
+  const served: Served = { accepted: new Set(), acknowledged: [], reported: new Map(), trespasses: [] };
+  const scriptOf = new Map(scripts.map((script) => [script.serviceOrderId, script]));
+  const kitchenOf = new Map(stage.kitchens.map((kitchen) => [kitchen.locationId, kitchen]));
+  const underWay = new Set<Promise<void>>();
+  const begin = (work: Promise<void>): void => {
+    const working: Promise<void> = work.finally(() => underWay.delete(working));
+    underWay.add(working);
+  };
+
+  const publish = async (script: Script): Promise<void> => {
+    const { serviceOrderId: order } = script;
+    const data = Buffer.from(JSON.stringify({ orderId: order }));
+    while (!signal.aborted) {
+      try {
+        await stage.orders.publishMessage({ data });
+        served.accepted.add(order);
+        history.note('signal published', { order });
+        return;
+      } catch {
+        history.note('signal not published', { order });
+        await sleep(PUBLISH_AGAIN_MS);
+      }
+    }
+  };
+
+  const placeAll = async (): Promise<void> => {
+    for (const [nth, script] of scripts.entries()) {
+      await sleep(Math.max(0, (nth * 1_000) / ordersPerSecond - history.now()));
+      const { serviceOrderId, locationId, type } = script;
+      stage.platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId, type, member: MEMBER }));
+      for (let signals = 0; signals < script.signals; signals += 1) begin(publish(script));
+    }
+  };
+
+  const send = (kitchen: Kitchen, order: string, report: StatusReport, foreign = false): Promise<void> =>
+    sendWebhook({
+      pos: kitchen.pos,
+      vendor: kitchen.vendor,
+      url: kitchen.webhookUrl,
+      report,
+      signal,
+      onAnswer({ status, outcome = '', deliveryId = '' }) {
+        const { locationId } = kitchen;
+        const what = foreign ? 'foreign webhook answered' : 'webhook answered';
+        history.note(what, { order, from: locationId, says: report.status, status, outcome, deliveryId });
+        if (status !== 200) return;
+        const byPosIdAlone = report.serviceOrderId === undefined;
+        served.acknowledged.push({
+          deliveryId,
+          outcome,
+          locationId,
+          order,
+          status: report.status,
+          byPosIdAlone,
+          foreign,
+        });
+      },
+    });
+
+  const cook = (kitchen: Kitchen, { serviceOrderId: order, providerOrderId }: Ticket): Promise<void> | undefined => {
+    history.note('ticket made', { order, at: history.now(), locationId: kitchen.locationId, providerOrderId });
+    const script = scriptOf.get(order);
+    if (script === undefined) return undefined;
+    const reported = served.reported.get(order) ?? new Set();
+    served.reported.set(order, reported);
+    const sends = script.reports.map(async ({ status, afterMs, names, copies }, nth) => {
+      const isEarly = script.early && nth === 0;
+      if (!isEarly) await sleep(afterMs);
+      reported.add(status);
+      const report: StatusReport = {
+        status,
+        ...(names !== 'theirs' && !isEarly && { serviceOrderId: order }),
+        ...((names !== 'ours' || isEarly) && { providerOrderId }),
+      };
+      await Promise.all(Array.from({ length: copies }, () => send(kitchen, order, report)));
+    });
+    for (const sending of sends) begin(sending);
+    const meddler = kitchenOf.get(script.meddler ?? '');
+    if (meddler !== undefined) begin(meddle(meddler, kitchen, order, providerOrderId));
+    return script.early ? Promise.race([sends[0], sleep(EARLY_MS)]) : undefined;
+  };
+
+  /** Tries to cancel another location's order: by our id, by the POS's, and with its own token in the other's path. */
+  const meddle = async (meddler: Kitchen, victim: Kitchen, order: string, providerOrderId: string): Promise<void> => {
+    await sleep(500);
+    await send(meddler, order, { serviceOrderId: order, status: 'cancelled' }, true);
+    await send(meddler, order, { providerOrderId, status: 'cancelled' }, true);
+    const theirs = new URL(victim.webhookUrl);
+    theirs.search = new URL(meddler.webhookUrl).search;
+    const answer = await meddler.pos
+      .sendStatus(theirs.href, { serviceOrderId: order, status: 'cancelled' })
+      .catch(() => ({ status: 0 }));
+    history.note('trespass answered', { order, from: meddler.locationId, status: answer.status });
+    if (answer.status < 300 && answer.status > 0) served.trespasses.push(order);
+  };
+
+  for (const kitchen of stage.kitchens) kitchen.pos.onTicket = (ticket) => cook(kitchen, ticket);
+  begin(placeAll());
+  return {
+    ...served,
+    async finished() {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+}

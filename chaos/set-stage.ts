@@ -1,0 +1,183 @@
+import { fileURLToPath } from 'node:url';
+import { PubSub, type Topic } from '@google-cloud/pubsub';
+import pg from 'pg';
+import { putLocation } from '../src/core/locations.ts';
+import { parseSettingsKeys } from '../src/core/settings-key.ts';
+import { issueToken } from '../src/core/webhook-tokens.ts';
+import { migrate } from '../src/migrate.ts';
+import { loadProviders } from '../src/providers/index.ts';
+import { freePort } from '../test/support/free-port.ts';
+import type { HttpServer } from '../test/support/serve-http.ts';
+import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import { startPos, type Pos } from '../test/support/start-pos.ts';
+import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
+import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
+import { balanceLoad } from './balance-load.ts';
+import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
+import type { History } from './history.ts';
+import { runInstances, type Instances } from './run-instances.ts';
+import { VENDORS, type Vendor } from './send-webhook.ts';
+
+/** A location with its POS. */
+export type Kitchen = {
+  locationId: string;
+  integration: string;
+  pos: Pos;
+  vendor: Vendor;
+  /** At the load balancer, token and all. */
+  webhookUrl: string;
+  /** Nobody answers there for the whole run. */
+  dead: boolean;
+};
+
+export type Stage = {
+  /** Past the fault proxy. */
+  databaseUrl: string;
+  postgres: Postgres;
+  proxy: FaultProxy;
+  pubsub: Pubsub;
+  platform: OrderingPlatform;
+  kitchens: readonly Kitchen[];
+  instances: Instances;
+  /** To publish signals to. */
+  orders: Topic;
+  /** What must never be seen in a log. */
+  secrets: readonly string[];
+  stop(): Promise<void>;
+};
+
+const PROJECT = 'chaos';
+const AUDIENCE = 'https://expediter.chaos/pubsub/push';
+const SERVICE_ACCOUNT = 'push@chaos.iam.gserviceaccount.com';
+const PLATFORM_TOKEN = 'platform-token-planted';
+const POS_SECRET = `whsec_${Buffer.from('planted, never to be logged').toString('base64')}`;
+const SETTINGS_KEY = `chaos:${Buffer.alloc(32, 7).toString('base64')}`;
+/** Few enough that a neighbour can take them all. */
+const MAX_CONNECTIONS = 60;
+/** As much as Google allows: an outage of minutes must not cost an order. */
+const DELIVERY_ATTEMPTS = 100;
+/** The publisher's, as the service has it. */
+const PATIENCE = { timeout: 5_000, retry: null };
+
+const PROVIDER_MODULES = ['pos-without-deduplication.ts', 'findable-pos.ts']
+  .map((file) => fileURLToPath(new URL(`../test/support/${file}`, import.meta.url)))
+  .join(',');
+
+/** The whole system around two processes of the service, on free ports of 127.0.0.1. */
+export async function setStage(about: {
+  seed: number;
+  history: History;
+  deadlineS: number;
+  /** One location's POS is dead. */
+  deadPos: boolean;
+  clocks: boolean;
+  /** Locations whose POS has to be asked before a repeat. */
+  findable: boolean;
+}): Promise<Stage> {
+  const [postgres, pubsub, platform] = await Promise.all([
+    startPostgres({ settings: { fsync: 'off', max_connections: String(MAX_CONNECTIONS) } }),
+    startPubsub({ pushBackoff: { minMs: 100, maxMs: 3_000 }, pushSlowdown: { minMs: 50, maxMs: 2_000 } }),
+    startOrderingPlatform({ token: PLATFORM_TOKEN }),
+  ]);
+  await migrate(postgres.url);
+  const proxy = await startFaultProxy({ targetPort: postgres.port });
+
+  const client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
+  const [[orders], [dead]] = await Promise.all([
+    client.createTopic('orders', PATIENCE),
+    client.createTopic('orders-dead', PATIENCE),
+    client.createTopic('order-status', PATIENCE),
+  ]);
+
+  let instances: Instances | undefined;
+  const balancer = await balanceLoad(() => instances?.urls() ?? []);
+  const kitchens = await openKitchens(about, postgres.url, balancer);
+
+  instances = await runInstances({
+    seed: about.seed,
+    clocks: about.clocks,
+    history: about.history,
+    env: {
+      DATABASE_URL: proxy.through(postgres.url),
+      HOST: '127.0.0.1',
+      ORDER_API_URL: platform.url,
+      ORDER_API_TOKEN: PLATFORM_TOKEN,
+      GOOGLE_CLOUD_PROJECT: PROJECT,
+      PUBSUB_EMULATOR_HOST: pubsub.host,
+      PUSH_AUDIENCE: AUDIENCE,
+      PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+      PUSH_ISSUER: pubsub.issuer,
+      PUSH_JWKS_URL: pubsub.jwksUrl,
+      SETTINGS_KEY,
+      PROVIDER_MODULES,
+      PLACEMENT_DEADLINE_S: String(about.deadlineS),
+      DRAIN_DELAY_MS: '600',
+    },
+  });
+  await orders.createSubscription('orders-push', {
+    ackDeadlineSeconds: 10,
+    retryPolicy: { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 3 } },
+    deadLetterPolicy: { deadLetterTopic: dead.name, maxDeliveryAttempts: DELIVERY_ATTEMPTS },
+    pushConfig: {
+      pushEndpoint: `${balancer.url}/pubsub/push`,
+      oidcToken: { serviceAccountEmail: SERVICE_ACCOUNT, audience: AUDIENCE },
+    },
+    gaxOpts: PATIENCE,
+  });
+
+  const { stop } = instances;
+  return {
+    databaseUrl: postgres.url,
+    postgres,
+    proxy,
+    pubsub,
+    platform,
+    kitchens,
+    instances,
+    orders: client.topic('orders', { gaxOpts: PATIENCE, batching: { maxMilliseconds: 1 } }),
+    secrets: [
+      PLATFORM_TOKEN,
+      POS_SECRET,
+      ...kitchens.map(({ webhookUrl }) => new URL(webhookUrl).searchParams.get('token') ?? ''),
+    ],
+    async stop() {
+      await stop();
+      await client.close();
+      await Promise.all([balancer.stop(), pubsub.stop(), platform.stop(), ...kitchens.map(({ pos }) => pos.stop())]);
+      await proxy.stop();
+      await postgres.stop();
+    },
+  };
+}
+
+async function openKitchens(
+  about: { deadPos: boolean; findable: boolean },
+  databaseUrl: string,
+  balancer: HttpServer,
+): Promise<Kitchen[]> {
+  const integrations = ['standard', 'standard', 'standard', 'standard', 'standard', 'blind'];
+  if (about.findable) integrations.push('findable', 'findable');
+  const registry = await loadProviders(PROVIDER_MODULES.split(','));
+  const keys = parseSettingsKeys(SETTINGS_KEY);
+  const pool = new pg.Pool({ connectionString: databaseUrl });
+  try {
+    return await Promise.all(
+      integrations.map(async (integration, nth): Promise<Kitchen> => {
+        const locationId = `club-${nth + 1}`;
+        const dead = about.deadPos && nth === 1;
+        const signs = integration === 'standard';
+        const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
+        const ordersUrl = dead ? `http://127.0.0.1:${await freePort()}/orders` : pos.ordersUrl;
+        const settings = { ordersUrl, ...(signs && { secret: POS_SECRET }) };
+        await putLocation(pool, registry, keys, { locationId, integration, settings });
+        const { token } = await issueToken(pool, { locationId });
+        const webhookUrl = `${balancer.url}/webhook/${integration}/${locationId}?token=${token}`;
+        const vendor = VENDORS[nth % VENDORS.length];
+        if (vendor === undefined) throw new Error('no vendor');
+        return { locationId, integration, pos, vendor, webhookUrl, dead };
+      }),
+    );
+  } finally {
+    await pool.end();
+  }
+}

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { resolveNotThere, resolveThere } from '../src/core/resolve-doubt.ts';
+import type { History } from './history.ts';
+import type { Kitchen } from './set-stage.ts';
+
+const PARK_TTL_S = 3_600;
+
+/** What is still to come by itself. */
+type Open = { placements: number; live: number; parked: number };
+
+const OPEN = `
+  SELECT (SELECT count(*)::int FROM unnest($1::text[]) AS accepted(id) LEFT JOIN placements p ON p.service_order_id = id
+          WHERE p.service_order_id IS NULL
+             OR p.finished_at IS NULL AND NOT (p.state = 'in_doubt' AND p.next_attempt_at = 'infinity')) AS placements,
+         (SELECT count(*)::int FROM outbox) AS live,
+         (SELECT count(*)::int FROM parked_events JOIN provider_orders USING (location_id, integration, provider_order_id))
+           AS parked`;
+
+/**
+ * Waits until the service has nothing left to do, all faults being over.
+ * @returns what is left after `patienceS` seconds, undefined when nothing is
+ */
+export async function settle(pool: Pool, accepted: ReadonlySet<string>, patienceS: number): Promise<Open | undefined> {
+  const deadline = performance.now() + patienceS * 1_000;
+  for (;;) {
+    const { rows } = await pool.query<Open>(OPEN, [[...accepted]]);
+    const [open] = rows;
+    if (open === undefined) throw new Error('no answer');
+    if (open.placements === 0 && open.live === 0 && open.parked === 0) return undefined;
+    if (performance.now() > deadline) return open;
+    await sleep(250);
+  }
+}
+
+/** Looks into the kitchens for every order in doubt that is flagged, and says what is there, as an operator does. */
+export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], history: History): Promise<number> {
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT service_order_id AS id FROM placements
+     WHERE state = 'in_doubt' AND finished_at IS NULL AND next_attempt_at = 'infinity'`,
+  );
+  const tickets = kitchens.flatMap((kitchen) => kitchen.pos.tickets);
+  for (const { id } of rows) {
+    const ticket = tickets.find((each) => each.serviceOrderId === id);
+    history.note('operator looked', { order: id, there: ticket !== undefined });
+    if (ticket === undefined) await resolveNotThere(pool, id);
+    else await resolveThere(pool, id, { providerOrderId: ticket.providerOrderId }, PARK_TTL_S);
+  }
+  return rows.length;
+}

@@ -1,0 +1,214 @@
+/**
+ * Follows one connection to Postgres closely enough to know when a client asks for a commit and when it is told of it.
+ * https://www.postgresql.org/docs/current/protocol-flow.html
+ */
+import { readMessages } from './read-messages.ts';
+
+/**
+ * A commit is the query `COMMIT` or `END`, or outside a transaction a statement that changes data, which commits
+ * itself. One that changes data only by calling a function is not recognised, nor is a client that sends its next
+ * request before the last is answered.
+ */
+export type Commit = {
+  /** The prepared statement's name, else the first word: `record-signal`, `COMMIT`, `INSERT`. */
+  statement: string;
+};
+
+/**
+ * When the connection is cut, of which the client can tell nothing, since it hears neither of an answer nor of none:
+ * - `answered`: once Postgres has answered that it committed. Surely it has.
+ * - `sent`: as soon as the whole request is on its way. Small ones commit nearly always, big ones often do not.
+ * - `unsent`: before the end of the request is on its way. Surely it has not committed, and never will.
+ */
+export const CUT_MOMENTS = ['answered', 'sent', 'unsent'] as const;
+export type CutMoment = (typeof CUT_MOMENTS)[number];
+
+/** The connection is to be cut, now. */
+export type Cut = Commit & { moment: CutMoment };
+
+export type CommitWatch = {
+  /** Is shown what goes to Postgres, just before it does. */
+  sent(bytes: Buffer): Cut | undefined;
+  /** Is shown what Postgres answers. @returns what of it, and of what was withheld so far, the client may have */
+  answered(bytes: Buffer): Cut | Buffer[];
+  /** What is withheld still: Postgres hung up in the middle of its answer. */
+  rest(): Buffer[];
+};
+
+/** Something of the client's that Postgres answers with one ReadyForQuery. */
+type Request = {
+  cut?: Cut;
+  /** Postgres says that something was done, and nothing that speaks against it. */
+  done: boolean;
+  refused: boolean;
+};
+
+const SSL_REQUEST = 80_877_103;
+const GSS_ENCRYPTION_REQUEST = 80_877_104;
+const IDLE = 'I';
+const IN_TRANSACTION = 'T';
+/** Parse, Bind, Describe, Execute, Close: with others of them up to a Sync they make one request. */
+const EXTENDED = new Set(['P', 'B', 'D', 'E', 'C']);
+/** A statement is looked through as far as this. */
+const TEXT_MAX = 64 * 1024;
+/** Enough for the names a Bind begins with, and for every command tag. */
+const NAMES_MAX = 1024;
+
+/** @param decide is asked at every commit, before it is on its way */
+export function watchCommits(decide: (commit: Commit) => CutMoment | undefined): CommitWatch {
+  let phase: 'start-up' | 'encryption asked' | 'typed' | 'unreadable' = 'start-up';
+  /** In the order in which Postgres will answer. */
+  const requests: Request[] = [];
+  /** The last of them while it is not sent in full. */
+  let batch: Request | undefined;
+  /** As of the last ReadyForQuery. */
+  let status = '';
+  /** The text of each prepared statement. */
+  const prepared = new Map<string, string>();
+  let withheld: Buffer[] = [];
+  let cutNow: Cut | undefined;
+
+  function begin(): Request {
+    const request: Request = { done: false, refused: false };
+    requests.push(request);
+    return request;
+  }
+
+  function judge(request: Request, commit: Commit | undefined): void {
+    if (commit === undefined || request.cut !== undefined || requests.length > 1) return;
+    const moment = decide(commit);
+    if (moment !== undefined) request.cut = { ...commit, moment };
+  }
+
+  /** This was the end of it. */
+  function close(request: Request): void {
+    if (request.cut !== undefined && request.cut.moment !== 'answered') cutNow ??= request.cut;
+  }
+
+  const readSent = readMessages({
+    form: () => (phase === 'typed' || phase === 'unreadable' ? phase : 'start-up'),
+    keep(type) {
+      if (type === 'P' || type === 'Q') return TEXT_MAX;
+      return type === 'B' || type === '' ? NAMES_MAX : 0;
+    },
+    onMessage(type, body) {
+      if (type === '') {
+        startUp(body);
+      } else if (type === 'Q') {
+        const request = begin();
+        judge(request, commitIn(stringsOf(body, 1)[0] ?? '', '', status));
+        close(request);
+      } else if (type === 'F') {
+        begin();
+      } else if (type === 'S') {
+        close(batch ?? begin());
+        batch = undefined;
+      } else if (EXTENDED.has(type)) {
+        batch ??= begin();
+        if (type === 'P') {
+          const [name = '', text = ''] = stringsOf(body, 2);
+          prepared.set(name, text);
+        } else if (type === 'B') {
+          const [, name = ''] = stringsOf(body, 2);
+          judge(batch, commitIn(prepared.get(name) ?? '', name, status));
+        }
+      }
+    },
+  });
+
+  function startUp(body: Buffer): void {
+    const code = body.length < 4 ? 0 : body.readInt32BE();
+    if (code === SSL_REQUEST || code === GSS_ENCRYPTION_REQUEST) {
+      phase = 'encryption asked';
+    } else {
+      phase = 'typed';
+      begin();
+    }
+  }
+
+  const readAnswered = readMessages({
+    form() {
+      if (phase === 'encryption asked') return 'byte';
+      return phase === 'unreadable' ? 'unreadable' : 'typed';
+    },
+    keep: (type) => (type === 'C' || type === 'Z' || type === '' ? NAMES_MAX : 0),
+    onMessage(type, body, end) {
+      const [request] = requests;
+      if (type === '') phase = body.toString() === 'N' ? 'start-up' : 'unreadable';
+      else if (request === undefined) return;
+      else if (type === 'E') request.refused = true;
+      else if (type === 'C' && tagOf(body) === 'ROLLBACK') request.refused = true;
+      else if (type === 'C') request.done = true;
+      else if (type === 'Z') ready(request, body.toString('latin1', 0, 1), end);
+    },
+  });
+
+  let chunk: Buffer = Buffer.alloc(0);
+  let pass: Buffer[] = [];
+  /** Up to where the chunk has been passed on, or withheld. */
+  let settledTo = 0;
+
+  function ready(request: Request, statusNow: string, end: number): void {
+    requests.shift();
+    status = statusNow;
+    const { cut } = request;
+    if (cut !== undefined && request.done && !request.refused && status === IDLE) {
+      cutNow ??= cut;
+      return;
+    }
+    // It did not commit, and of that the client may hear.
+    pass.push(...withheld, chunk.subarray(settledTo, end));
+    withheld = [];
+    settledTo = end;
+  }
+
+  return {
+    sent(bytes) {
+      readSent(bytes);
+      return cutNow;
+    },
+    answered(bytes) {
+      chunk = bytes;
+      pass = [];
+      settledTo = 0;
+      readAnswered(bytes);
+      if (cutNow !== undefined) return cutNow;
+      const remains = bytes.subarray(settledTo);
+      if (requests[0]?.cut === undefined) pass.push(...withheld.splice(0), remains);
+      else withheld.push(remains);
+      return pass;
+    },
+    rest: () => withheld.splice(0),
+  };
+}
+
+const FIRST_WORD = /^(?:\s|--[^\n]*\n)*(\w+)/;
+const CHANGES_DATA = /\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!\bFOR\s+(?:NO\s+KEY\s+)?)UPDATE)\b/i;
+
+function commitIn(text: string, name: string, status: string): Commit | undefined {
+  const word = FIRST_WORD.exec(text)?.[1]?.toUpperCase() ?? '';
+  const commit = { statement: name === '' ? word : name };
+  if (word === 'COMMIT' || word === 'END') return status === IN_TRANSACTION ? commit : undefined;
+  if (status !== IDLE) return undefined;
+  const changes =
+    ['INSERT', 'UPDATE', 'DELETE', 'MERGE'].includes(word) || (word === 'WITH' && CHANGES_DATA.test(text));
+  return changes ? commit : undefined;
+}
+
+/** The strings a body begins with, each ended by a zero byte; one that is cut short counts as far as it goes. */
+function stringsOf(body: Buffer, count: number): string[] {
+  const strings: string[] = [];
+  let at = 0;
+  for (let nth = 0; nth < count; nth += 1) {
+    const zero = body.indexOf(0, at);
+    const end = zero < 0 ? body.length : zero;
+    strings.push(body.toString('utf8', at, end));
+    at = end + 1;
+  }
+  return strings;
+}
+
+/** `INSERT` of `INSERT 0 1`. */
+function tagOf(body: Buffer): string {
+  return stringsOf(body, 1)[0]?.split(' ')[0] ?? '';
+}

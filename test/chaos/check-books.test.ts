@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { checkBooks, type Books } from '../../chaos/check-books.ts';
+import type { Served } from '../../chaos/serve-orders.ts';
+import type { Kitchen } from '../../chaos/set-stage.ts';
+import { ensureDeliveryPartitions } from '../../src/core/delivery-partitions.ts';
+import { createDatabase } from '../support/create-database.ts';
+import type { Message } from '../support/queue-messages.ts';
+
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2 });
+  await ensureDeliveryPartitions(pool);
+});
+afterAll(() => pool.end());
+
+type World = {
+  order: string;
+  deliveryId: string;
+  served: Served;
+  tickets: { serviceOrderId: string }[];
+  live: Message[];
+};
+
+/** One order of club-1 that was placed, sent and received, with everything as it should be. */
+async function allWell(): Promise<World> {
+  const order = `order-${randomUUID()}`;
+  const deliveryId = randomUUID();
+  await pool.query('TRUNCATE orders, placements, placement_attempts, status_events, deliveries');
+  await pool.query(
+    `WITH p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
+                VALUES ($1, 'club-1', 'sent', now(), now())),
+          d AS (INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+                VALUES (now()::date, 'club-1', $2, 'standard', now(), '{}', '', 1, 'applied')),
+          e AS (INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome, sequence)
+                VALUES ($1, $2, 'received', 'RECEIVED', 'applied', 3))
+     INSERT INTO orders (service_order_id, location_id, fulfillment, status, rank, sequence)
+     VALUES ($1, 'club-1', 'pickup', 'received', 2, 3)`,
+    [order, deliveryId],
+  );
+  return {
+    order,
+    deliveryId,
+    served: {
+      accepted: new Set([order]),
+      acknowledged: [{ deliveryId, outcome: 'applied', locationId: 'club-1', order, status: 'received' }],
+      reported: new Map([[order, new Set(['received'])]]),
+      trespasses: [],
+    },
+    tickets: [{ serviceOrderId: order }],
+    live: [1, 2, 3].map((sequence) => message(order, sequence, sequence === 3 ? 'received' : null)),
+  };
+}
+
+function message(order: string, sequence: number, status: string | null): Message {
+  const data = Buffer.from(JSON.stringify({ serviceOrderId: order, locationId: 'club-1', sequence, status }));
+  return {
+    messageId: randomUUID(),
+    publishTime: new Date(),
+    data,
+    attributes: { sequence: String(sequence) },
+    orderingKey: order,
+  };
+}
+
+async function counts({ served, tickets, live }: World): Promise<Record<string, number>> {
+  const kitchens = [{ pos: { tickets } }] as unknown as Kitchen[];
+  const { books } = await checkBooks({ pool, served, kitchens, live });
+  return Object.fromEntries(Object.entries(books).filter(([name, count]) => name !== 'acknowledged' && count > 0));
+}
+
+it('an order with everything as it should be breaks no promise', async () => {
+  expect(await counts(await allWell())).toEqual({});
+});
+
+const sql = (text: string) => (): Promise<unknown> => pool.query(text);
+
+const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
+  ['a webhook answered 200 is not among the deliveries', { lost: 1 }, sql('DELETE FROM deliveries')],
+  [
+    'a webhook answered 200 is kept as another location’s',
+    { lost: 1, crossLocation: 1 },
+    sql(`UPDATE deliveries SET location_id = 'club-2'`),
+  ],
+  ['nobody has heard of an accepted signal', { lost: 1 }, sql('DELETE FROM placements')],
+  ['there are two tickets', { ticketsDoubled: 1 }, ({ tickets, order }) => tickets.push({ serviceOrderId: order })],
+  ['there is no ticket', { ticketsMissing: 1 }, ({ tickets }) => tickets.pop()],
+  [
+    'a placement failed and there is a ticket, nor was the member told, nor why',
+    { ticketsDoubled: 1, ticketsMissing: 2 },
+    sql(`UPDATE placements SET state = 'failed'`),
+  ],
+  [
+    'a placement is still open',
+    { ticketsMissing: 1 },
+    sql(`UPDATE placements SET state = 'waiting', finished_at = NULL`),
+  ],
+  [
+    'a placement is in doubt and no operator is asked',
+    { ticketsMissing: 1 },
+    sql(`UPDATE placements SET state = 'in_doubt', finished_at = NULL`),
+  ],
+  ['the status is above its history', { ordersDiverged: 2 }, sql('UPDATE orders SET rank = 4')],
+  [
+    'the status is below its history, and below what was answered',
+    { ordersDiverged: 2 },
+    sql('UPDATE orders SET rank = 1'),
+  ],
+  [
+    'the sequence is not that of the history',
+    { ordersDiverged: 1, liveMissing: 1 },
+    sql('UPDATE orders SET sequence = 4'),
+  ],
+  [
+    'a later status was answered 200 and is not there',
+    { ordersDiverged: 1 },
+    ({ served, deliveryId, order }) =>
+      served.acknowledged.push({ deliveryId, outcome: 'parked', locationId: 'club-1', order, status: 'ready' }),
+  ],
+  ['a live message is missing at the end', { liveMissing: 1 }, ({ live }) => live.pop()],
+  ['a live message is missing before another', { liveMissing: 1, liveOutOfOrder: 1 }, ({ live }) => live.splice(1, 1)],
+  ['live messages came out of order', { liveOutOfOrder: 2 }, ({ live }) => live.splice(0, 3, ...live.toReversed())],
+  [
+    'a live message says something else',
+    { liveMissing: 1 },
+    ({ live, order }) => live.splice(2, 1, message(order, 3, 'ready')),
+  ],
+  [
+    'another location’s webhook was applied, by its own answer',
+    { crossLocation: 1 },
+    ({ served }) => Object.assign(served.acknowledged[0] ?? {}, { foreign: true }),
+  ],
+  [
+    'a token opened another location’s door',
+    { crossLocation: 1 },
+    ({ served, order }) => served.trespasses.push(order),
+  ],
+];
+
+it.each(breakages)('%s: it is counted', async (_, expected, damage) => {
+  const world = await allWell();
+  await damage(world);
+  expect(await counts(world)).toEqual(expected);
+});
+
+it('a live message that comes again later is no fault', async () => {
+  const world = await allWell();
+  world.live.push(message(world.order, 2, null), message(world.order, 1, null));
+  expect(await counts(world)).toEqual({});
+});
+
+it('an event known by a POS id that nobody ever told us is not held against the order', async () => {
+  const world = await allWell();
+  const { served, deliveryId, order } = world;
+  const event = { deliveryId, outcome: 'parked', locationId: 'club-1', order, status: 'ready', byPosIdAlone: true };
+  served.acknowledged.push(event);
+  expect(await counts(world)).toEqual({});
+  await pool.query(
+    `INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+     VALUES ('club-1', 'standard', 'pos-1', $1)`,
+    [order],
+  );
+  expect(await counts(world)).toEqual({ ordersDiverged: 1 });
+});

@@ -1,0 +1,162 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PubSub } from '@google-cloud/pubsub';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { pacePushes } from './pace-pushes.ts';
+import { readBody, serveHttp } from './serve-http.ts';
+import { startPubsub, type Pubsub } from './start-pubsub.ts';
+import { until } from './until.ts';
+
+const SLOWDOWN = { minMs: 50, maxMs: 400 };
+/** Timers may be early by one. */
+const TOLERANCE_MS = 2;
+
+let pubsub: Pubsub;
+let client: PubSub;
+let names = 0;
+
+beforeAll(async () => {
+  pubsub = await startPubsub({ pushBackoff: { minMs: 1, maxMs: 1 }, pushSlowdown: SLOWDOWN });
+  vi.stubEnv('METADATA_SERVER_DETECTION', 'none');
+  vi.stubEnv('PUBSUB_EMULATOR_HOST', pubsub.host);
+  client = new PubSub({ projectId: 'test' });
+});
+
+afterAll(async () => {
+  await client.close();
+  await pubsub.stop();
+  vi.unstubAllEnvs();
+});
+
+type Push = { text: string; at: number };
+
+/** Pushes to an endpoint that answers as it is told, a status or later. */
+async function subscribe(answer: (text: string, response: ServerResponse) => number | undefined) {
+  const pushes: Push[] = [];
+  const endpoint = await serveHttp(async (request: IncomingMessage, response) => {
+    const at = performance.now();
+    const { message } = JSON.parse((await readBody(request)).toString()) as { message: { data: string } };
+    const text = Buffer.from(message.data, 'base64').toString();
+    pushes.push({ text, at });
+    const status = answer(text, response);
+    if (status !== undefined) response.writeHead(status).end();
+  });
+  onTestFinished(() => endpoint.stop());
+  names += 1;
+  const [topic] = await client.createTopic(`paced-${names}`);
+  const [subscription] = await topic.createSubscription(`paced-${names}`, { pushEndpoint: endpoint.url });
+  onTestFinished(async () => void (await subscription.delete()));
+  const publish = (text: string): Promise<string> => topic.publishMessage({ data: Buffer.from(text) });
+  return { pushes, publish };
+}
+
+const gaps = (pushes: readonly Push[]): number[] =>
+  pushes.slice(1).map(({ at }, index) => at - (pushes[index]?.at ?? 0));
+
+describe('a push subscription', () => {
+  it('that is refused waits longer and longer, and not only with what was refused', async () => {
+    const { pushes, publish } = await subscribe((text) => (text === 'poison' ? 500 : 204));
+    await publish('poison');
+    await until(() => pushes.length >= 6);
+    for (const [index, gap] of gaps(pushes).entries()) {
+      expect(gap).toBeGreaterThanOrEqual(Math.min(SLOWDOWN.maxMs, SLOWDOWN.minMs * 2 ** index) - TOLERANCE_MS);
+    }
+    const published = performance.now();
+    await publish('soup');
+    await until(() => pushes.some(({ text }) => text === 'soup'));
+    expect(performance.now() - published).toBeGreaterThan(SLOWDOWN.maxMs / 4);
+  });
+
+  it('is as fast as ever once enough is acknowledged', async () => {
+    let status = 500;
+    const { pushes, publish } = await subscribe(() => status);
+    await publish('first');
+    await until(() => pushes.length >= 5);
+    status = 204;
+    await Promise.all(Array.from({ length: 40 }, (_, nth) => publish(String(nth))));
+    await until(() => new Set(pushes.map(({ text }) => text)).size === 41);
+    const times = gaps(pushes.slice(5));
+    // Four halvings bring it back to nothing.
+    expect(times[0]).toBeGreaterThanOrEqual(SLOWDOWN.minMs - TOLERANCE_MS);
+    expect(times.slice(5).reduce((sum, gap) => sum + gap, 0)).toBeLessThan(SLOWDOWN.maxMs);
+  });
+
+  it('begins with few requests at a time and doubles them from round to round', async () => {
+    let held: ServerResponse[] = [];
+    const { pushes, publish } = await subscribe((_, response) => {
+      held.push(response);
+      return undefined;
+    });
+    await Promise.all(Array.from({ length: 25 }, (_, nth) => publish(String(nth))));
+    const rounds: number[] = [];
+    while (pushes.length < 21) {
+      await sleep(100);
+      rounds.push(held.length);
+      const round = held;
+      held = [];
+      for (const response of round) response.writeHead(204).end();
+    }
+    expect(rounds).toEqual([3, 6, 12]);
+    await until(() => held.length === 4);
+    for (const response of held) response.writeHead(204).end();
+  });
+
+  it('goes at full speed whatever is answered, unless it was asked to slow down', async () => {
+    const fast = await startPubsub({ pushBackoff: { minMs: 1, maxMs: 1 } });
+    onTestFinished(() => fast.stop());
+    let pushes = 0;
+    const endpoint = await serveHttp((_, response) => {
+      pushes += 1;
+      response.writeHead(500).end();
+    });
+    onTestFinished(() => endpoint.stop());
+    vi.stubEnv('PUBSUB_EMULATOR_HOST', fast.host);
+    const another = new PubSub({ projectId: 'test' });
+    onTestFinished(() => another.close());
+    vi.stubEnv('PUBSUB_EMULATOR_HOST', pubsub.host);
+    const [topic] = await another.createTopic('fast');
+    await topic.createSubscription('fast', { pushEndpoint: endpoint.url });
+    await topic.publishMessage({ data: Buffer.from('poison') });
+    await until(() => pushes >= 20, 1000);
+  });
+});
+
+describe('the window of a push subscription', () => {
+  it('widens only with quick answers, up to its widest, and halves with every refusal', () => {
+    const pace = pacePushes({ minMs: 1, maxMs: 1 }, 5, () => {});
+    expect(pace.window()).toBe(3);
+    pace.acknowledged(1000);
+    expect(pace.window()).toBe(3);
+    for (let nth = 0; nth < 5; nth += 1) pace.acknowledged(999);
+    expect(pace.window()).toBe(5);
+    pace.refused();
+    expect(pace.window()).toBe(0);
+    pace.acknowledged(1000);
+    expect(pace.window()).toBe(2);
+    pace.stop();
+  });
+
+  it('never waits for longer than the longest, and forgets how often it was refused meanwhile', async () => {
+    const over = Promise.withResolvers<void>();
+    const pace = pacePushes({ minMs: 100, maxMs: 110 }, 100, over.resolve);
+    for (let nth = 0; nth < 10; nth += 1) pace.refused();
+    const began = performance.now();
+    await over.promise;
+    expect(performance.now() - began).toBeLessThan(190);
+    for (let nth = 0; nth < 4; nth += 1) pace.acknowledged(1);
+    expect(pace.window()).toBeGreaterThan(1);
+    pace.stop();
+  });
+
+  it('is a single request for as long as there are waits', async () => {
+    const over = Promise.withResolvers<void>();
+    const pace = pacePushes({ minMs: 5, maxMs: 20 }, 100, over.resolve);
+    for (let nth = 0; nth < 10; nth += 1) pace.acknowledged(1);
+    pace.refused();
+    pace.refused();
+    expect(pace.window()).toBe(0);
+    await over.promise;
+    expect(pace.window()).toBe(1);
+    pace.stop();
+  });
+});
