@@ -56,6 +56,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     pool: flushPool,
     flushers: FLUSHERS,
     parkTtlS: config.PARK_TTL_S,
+    onRefused: (about) => log.warn(about, 'Postgres refuses a batch of webhooks'),
     onApplied(applied) {
       for (const conflict of applied.conflicts) logConflict(log, conflict);
       if (applied.events.includes('applied')) loops.relay?.wake();

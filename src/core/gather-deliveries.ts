@@ -39,6 +39,8 @@ export function gatherDeliveries(deps: {
   parkTtlS: number;
   /** Called after each commit that did something for others: the relay, the re-drive, the log. */
   onApplied: (applied: Applied) => void;
+  /** Postgres refused a batch: a payload is at fault, or two batches got in each other's way, which must not be. */
+  onRefused: (about: { code: string | undefined; deliveries: number }) => void;
 }): GatherDeliveries {
   const queue: Waiting[] = [];
   const queuedOf = new Map<string, number>();
@@ -77,6 +79,7 @@ export function gatherDeliveries(deps: {
         for (const waiting of batch) waiting.reject(new Unavailable('could not be committed', { cause: error }));
         return undefined;
       }
+      deps.onRefused({ code: error.code, deliveries: batch.length });
       // One row that Postgres refuses must not cost its neighbours: halve until it stands alone.
       if (batch.length > 1) {
         const middle = batch.length >> 1;
