@@ -1,0 +1,188 @@
+/**
+ * Takes one guard of the service away at a time, in a copy, and shows that a test or the harness notices. A guard whose
+ * absence nobody notices is either not needed or not tested.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+type Mutation = {
+  guard: string;
+  file: string;
+  /** What stands in the file, exactly once, and what stands there instead. */
+  from: string;
+  to: string;
+  /** Passes with the guard, and must fail without it. */
+  noticedBy: readonly string[];
+};
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const PARTS = [
+  'src',
+  'test',
+  'chaos',
+  'migrations',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+  '.env.example',
+];
+const PATIENCE_MS = 400_000;
+
+const vitest = (file: string, test: string): string[] => ['node_modules/vitest/vitest.mjs', 'run', file, '-t', test];
+const chaos = (only: string, seconds = 15): string[] => [
+  'chaos/chaos.ts',
+  '--seed=7',
+  `--seconds=${seconds}`,
+  '--recovery=60',
+  `--only=${only}`,
+];
+
+const MUTATIONS: readonly Mutation[] = [
+  {
+    guard: 'a token opens its own location and integration alone',
+    file: 'src/http/webhook.ts',
+    from: 'if (scope?.integration !== integration || scope.locationId !== locationId) {',
+    to: 'if (scope === undefined) {',
+    noticedBy: chaos('foreign'),
+  },
+  {
+    guard: 'an event is applied to orders of its own location alone',
+    file: 'src/core/apply-deliveries.ts',
+    from: 'WINDOW course AS (PARTITION BY target, location_id ORDER BY nth)',
+    to: 'WINDOW course AS (PARTITION BY target ORDER BY nth)',
+    noticedBy: chaos('foreign'),
+  },
+  {
+    guard: 'only a higher rank moves an order',
+    file: 'src/core/apply-deliveries.ts',
+    from: 'CASE WHEN ours AND rank > reached THEN 1',
+    to: 'CASE WHEN ours AND rank <> reached THEN 1',
+    noticedBy: chaos('reorder,delay'),
+  },
+  {
+    guard: 'the row lock on orders',
+    file: 'src/core/apply-deliveries.ts',
+    from: '  ORDER BY o.service_order_id\n  FOR UPDATE\n',
+    to: '  ORDER BY o.service_order_id\n',
+    noticedBy: vitest('test/return.test.ts', '20 concurrent copies'),
+  },
+  {
+    guard: 'our key on the call to the POS',
+    file: 'src/providers/standard/create-order.ts',
+    from: "    'idempotency-key': id,\n",
+    to: '',
+    noticedBy: chaos('drop-answer'),
+  },
+  {
+    guard: 'findOrder before a retry',
+    file: 'src/core/place-order.ts',
+    from: 'if (inDoubt && !location.provider.deduplicates) {',
+    to: 'if (inDoubt && location.provider.integration === "") {',
+    noticedBy: vitest('test/process.test.ts', 'POS that can be asked'),
+  },
+  {
+    guard: 'the attempt is written down before the call',
+    file: 'src/core/attempts.ts',
+    from: 'INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p',
+    to: 'INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at) SELECT $1, attempts, $3, now() FROM p',
+    noticedBy: vitest('test/process.test.ts', 'does not repeat it blindly'),
+  },
+  {
+    guard: 'the outbox in the same commit',
+    file: 'src/core/apply-deliveries.ts',
+    from: '  const row = rows[0];\n  const named',
+    to: `  await client.query(
+    \`INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
+     SELECT service_order_id, e.sequence, location_id, fulfillment, array_position($2::text[], e.status) - 1
+     FROM status_events e JOIN orders o USING (service_order_id)
+     WHERE e.delivery_id = ANY ($1::uuid[]) AND e.outcome = 'applied'\`,
+    [arrived.map((item) => item.deliveryId), STATUS_BY_RANK],
+  );
+  const row = rows[0];
+  const named`,
+    noticedBy: chaos('commit'),
+  },
+  {
+    guard: 'the relay stops at an order whose message failed',
+    file: 'src/core/publish-live.ts',
+    from: `          AND NOT EXISTS (SELECT FROM outbox e
+                          WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence)
+`,
+    to: '',
+    noticedBy: chaos('publish'),
+  },
+  {
+    guard: 'a row leaves the outbox after its message is out',
+    file: 'src/core/publish-live.ts',
+    from: '      await deps.publish(toMessage(row));\n',
+    to: '      await forget(row);\n      await deps.publish(toMessage(row));\n',
+    noticedBy: chaos('publish'),
+  },
+  {
+    guard: 'the drain',
+    file: 'src/main.ts',
+    from: '  await running.drain();\n',
+    to: '',
+    noticedBy: vitest('test/process.test.ts', 'is not ready at once'),
+  },
+  {
+    guard: "Postgres's clock",
+    file: 'src/http/webhook.ts',
+    from: 'const receivedAt = deps.now();',
+    to: 'const receivedAt = new Date();',
+    noticedBy: chaos('clock,kill'),
+  },
+  {
+    guard: 'parked events go on when their POS id becomes known',
+    file: 'src/core/redrive-parked.ts',
+    from: 'if (rows.length === 0) return',
+    to: 'if (rows.length >= 0) return',
+    noticedBy: chaos('early'),
+  },
+];
+
+const wanted = process.argv.slice(2);
+const chosen = MUTATIONS.filter(({ guard }) => wanted.length === 0 || wanted.some((part) => guard.includes(part)));
+if (chosen.length === 0) {
+  process.stderr.write(`No guard is called so. There are:\n${MUTATIONS.map(({ guard }) => `  ${guard}`).join('\n')}\n`);
+  process.exit(2);
+}
+
+const passes = new Map<string, boolean>();
+let unnoticed = 0;
+for (const { guard, file, from, to, noticedBy } of chosen) {
+  const name = noticedBy.filter((part) => part !== 'node_modules/vitest/vitest.mjs' && part !== 'run').join(' ');
+  if (!passes.has(name)) passes.set(name, await succeeds(noticedBy));
+  const noticed = passes.get(name) === true && !(await succeeds(noticedBy, { file, from, to }));
+  if (!noticed) unnoticed += 1;
+  const verdict = noticed ? 'noticed' : passes.get(name) === true ? 'NOT NOTICED' : 'FAILS WITH THE GUARD, TOO';
+  process.stdout.write(`${verdict.padEnd(12)} ${guard}: ${name}\n`);
+}
+process.stdout.write(`${chosen.length - unnoticed} of ${chosen.length} guards are noticed when they are missing\n`);
+process.exitCode = unnoticed === 0 ? 0 : 1;
+
+/** Runs a command in a copy of the checkout, with or without a guard. @returns whether it ended with 0 */
+async function succeeds(command: readonly string[], edit?: Pick<Mutation, 'file' | 'from' | 'to'>): Promise<boolean> {
+  const copy = mkdtempSync(join(tmpdir(), 'expediter-mutation-'));
+  try {
+    for (const part of PARTS) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+    if (edit !== undefined) {
+      const text = readFileSync(join(copy, edit.file), 'utf8');
+      if (text.split(edit.from).length !== 2) throw new Error(`${edit.file} does not hold once: ${edit.from}`);
+      writeFileSync(
+        join(copy, edit.file),
+        text.replace(edit.from, () => edit.to),
+      );
+    }
+    const child = spawn(process.execPath, command, { cwd: copy, stdio: 'ignore', timeout: PATIENCE_MS });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    return code === 0;
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
