@@ -1,6 +1,7 @@
 import pg, { type Pool } from 'pg';
 import { applyDeliveries, type Applied, type Delivery, type DeliveryOutcome } from './apply-deliveries.ts';
 import { ensureDeliveryPartitions } from './delivery-partitions.ts';
+import { fairQueue } from './fair-queue.ts';
 import { isRefusalOfData } from './is-refusal-of-data.ts';
 import { withClient } from './with-client.ts';
 
@@ -22,12 +23,6 @@ type Waiting = {
   reject(error: Error): void;
 };
 
-const MAX_QUEUED = 4096;
-/** One location's flood leaves the queue to the others. */
-const MAX_QUEUED_PER_LOCATION = MAX_QUEUED / 4;
-const MAX_BATCH = 256;
-const MAX_BATCH_EVENTS = 1024;
-
 /**
  * Gathers concurrent deliveries into one statement and one commit. A flusher takes whatever is queued as soon as it is
  * free, without a timer: at low load a delivery goes alone, at high load the batch grows by itself.
@@ -42,30 +37,10 @@ export function gatherDeliveries(deps: {
   /** Postgres refused a batch: a payload is at fault, or two batches got in each other's way, which must not be. */
   onRefused: (about: { code: string | undefined; deliveries: number }) => void;
 }): GatherDeliveries {
-  const queue: Waiting[] = [];
-  const queuedOf = new Map<string, number>();
+  const queue = fairQueue<Waiting>();
   let flushing = 0;
   let undecided = 0;
   let onIdle: (() => void)[] = [];
-
-  const leaveQueue = ({ delivery: { locationId } }: Waiting): void => {
-    const left = (queuedOf.get(locationId) ?? 1) - 1;
-    if (left === 0) queuedOf.delete(locationId);
-    else queuedOf.set(locationId, left);
-  };
-
-  const take = (): Waiting[] => {
-    let events = 0;
-    let count = 0;
-    for (const { delivery } of queue) {
-      events += delivery.events.length;
-      if (count === MAX_BATCH || (count > 0 && events > MAX_BATCH_EVENTS)) break;
-      count += 1;
-    }
-    const taken = queue.splice(0, count);
-    for (const waiting of taken) leaveQueue(waiting);
-    return taken;
-  };
 
   const flush = async (batch: readonly Waiting[], repeated = false): Promise<void> => {
     if (batch.length === 0) return;
@@ -100,10 +75,10 @@ export function gatherDeliveries(deps: {
   };
 
   const run = async (): Promise<void> => {
-    while (queue.length > 0) {
+    while (queue.size() > 0) {
       // Let requests that are ready in this turn of the loop join; costs nothing when there are none.
       await new Promise(setImmediate);
-      await flush(take());
+      await flush(queue.take());
     }
   };
 
@@ -112,7 +87,7 @@ export function gatherDeliveries(deps: {
     flushing += 1;
     void run().finally(() => {
       flushing -= 1;
-      if (queue.length > 0) start();
+      if (queue.size() > 0) start();
     });
   };
 
@@ -125,22 +100,14 @@ export function gatherDeliveries(deps: {
 
   return {
     accept(delivery, deadline) {
-      const queued = queuedOf.get(delivery.locationId) ?? 0;
-      if (queue.length >= MAX_QUEUED || queued >= MAX_QUEUED_PER_LOCATION) {
-        return Promise.reject(new Unavailable('the queue is full'));
-      }
-      queuedOf.set(delivery.locationId, queued + 1);
+      if (queue.isFullFor(delivery.locationId)) return Promise.reject(new Unavailable('the queue is full'));
       undecided += 1;
       const decided = new Promise<DeliveryOutcome>((resolve, reject) => {
         const waiting: Waiting = { delivery, resolve, reject };
         const timer = setTimeout(
           () => {
             // Its body is no longer counted once the sender has its answer, so it must not stay.
-            const place = queue.indexOf(waiting);
-            if (place >= 0) {
-              queue.splice(place, 1);
-              leaveQueue(waiting);
-            }
+            queue.remove(waiting);
             reject(new Unavailable('was not committed in time'));
           },
           Math.max(0, deadline - Date.now()),
@@ -153,7 +120,7 @@ export function gatherDeliveries(deps: {
           clearTimeout(timer);
           reject(error);
         };
-        queue.push(waiting);
+        queue.add(waiting);
         start();
       });
       return decided.finally(settle);
