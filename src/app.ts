@@ -1,8 +1,9 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import sensible from '@fastify/sensible';
 import fastify, { LogController, type ConnectionError, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { health, type Readiness } from './http/health.ts';
-import { pubsubPush, type PushDeps } from './http/pubsub-push.ts';
+import { PUSH_PATH, pubsubPush, type PushDeps } from './http/pubsub-push.ts';
 import { webhook, type WebhookDeps } from './http/webhook.ts';
 import { refuse } from './http/refuse.ts';
 
@@ -22,6 +23,7 @@ const KEEP_ALIVE_MS = 75_000;
 
 /** The service's doors. Opens nothing itself: everything behind them is given. */
 export function buildApp(deps: AppDeps): FastifyInstance {
+  const underWay = new WeakMap<Socket, ServerResponse>();
   const app = fastify({
     loggerInstance: deps.log,
     // One line per journey, which the doors write themselves.
@@ -29,7 +31,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     // Node takes the larger of the two time-outs for a body, and looks every 30 s unless told otherwise.
     http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000, requireHostHeader: false },
-    clientErrorHandler: answerUnreadable,
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, underWay.get(socket)),
     keepAliveTimeout: KEEP_ALIVE_MS,
     // While closing, what still arrives on open connections is served like everything before it.
     return503OnClosing: false,
@@ -38,6 +40,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     frameworkErrors: (_error, request, reply) => {
       void refuse(request, reply, deps.webhook.bodyLimit);
     },
+  });
+  app.server.on('request', (request, response) => {
+    underWay.set(request.socket, response);
+    response.once('close', () => underWay.delete(request.socket));
   });
   // A sender that expects what we do not know gets the answer to its request, not a 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -51,12 +57,16 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 }
 
 /**
- * Answers what is no HTTP, or breaks off, in the words of the webhook's contract. A head over Node's 16 kB can name no
+ * Answers what is no HTTP, or breaks off, in the words of the doors' contracts. A head over Node's 16 kB can name no
  * token of ours; anything else may have been garbled on its way. Fastify's own would log the bytes, token and all.
+ * @param response of the request whose head was read, when it is only the rest that cannot be
  */
-function answerUnreadable(error: ConnectionError, socket: Socket): void {
-  const isTooLong = error.code === 'HPE_HEADER_OVERFLOW';
-  const status = isTooLong ? '401 Unauthorized' : '500 Internal Server Error\r\nRetry-After: 1';
-  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+function answerUnreadable(error: ConnectionError, socket: Socket, response: ServerResponse | undefined): void {
+  const isTooLong = error.code === 'HPE_HEADER_OVERFLOW' && response === undefined;
+  const again = response?.req.url?.startsWith(PUSH_PATH) ? '503 Service Unavailable' : '500 Internal Server Error';
+  const status = isTooLong ? '401 Unauthorized' : `${again}\r\nRetry-After: 1`;
+  if (socket.writable && response?.headersSent !== true) {
+    socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  }
   socket.destroySoon();
 }

@@ -5,6 +5,7 @@ import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
 import { signalOrderId } from './signal-order-id.ts';
 
+export const PUSH_PATH = '/pubsub/push';
 /** Above what Pub/Sub can send: 10 MB of message, a third more as base64. */
 const PUSH_BODY_LIMIT = 16 * 2 ** 20;
 
@@ -40,7 +41,7 @@ export function pubsubPush(app: FastifyInstance, deps: PushDeps): void {
       return reply.code(503).header('retry-after', '1').send();
     });
 
-    scope.post('/pubsub/push', async (request, reply) => {
+    scope.post(PUSH_PATH, async (request, reply) => {
       const { body, truncated } = await readBody(request.raw, PUSH_BODY_LIMIT);
       if (truncated) {
         request.log.warn({ why: `over ${PUSH_BODY_LIMIT} bytes` }, 'poison signal acknowledged');

@@ -79,9 +79,10 @@ async function verify(
   }
 }
 
-/** jose's messages name claims and headers, never their values. */
+/** jose's messages name claims and headers, never their values; but of `crit` the values are names. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
+  if (error.message.startsWith('Extension Header Parameter')) return 'crit names what is not supported';
   const cause = error.cause as { code?: unknown } | undefined;
   return typeof cause?.code === 'string' ? `${error.message} (${cause.code})` : error.message;
 }

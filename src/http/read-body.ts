@@ -19,7 +19,7 @@ export function readBody(
 ): Promise<{ body: Buffer; truncated: boolean }> {
   const keep = about.keep ?? KEEP;
   return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = [];
+    let held: Buffer = Buffer.alloc(0);
     let size = 0;
     let truncated = false;
 
@@ -32,10 +32,10 @@ export function readBody(
           onError(error as Error);
           return;
         }
-        chunks.push(chunk);
+        held = append(held, size - chunk.length, chunk, limit);
         if (size <= limit) return;
         truncated = true;
-        chunks = [Buffer.concat(chunks).subarray(0, Math.min(keep, limit))].map((start) => Buffer.from(start));
+        held = Buffer.from(held.subarray(0, Math.min(keep, limit)));
       } else if (size > 2 * limit) {
         stream.pause();
         onEnd();
@@ -43,7 +43,7 @@ export function readBody(
     };
     const onEnd = (): void => {
       stop();
-      resolve({ body: Buffer.concat(chunks), truncated });
+      resolve({ body: truncated ? held : held.subarray(0, size), truncated });
     };
     const onError = (error: Error): void => {
       stop();
@@ -62,4 +62,19 @@ export function readBody(
     }
     stream.on('end', onEnd).on('error', onError).on('close', onClose).on('data', onData);
   });
+}
+
+/**
+ * Puts a chunk behind the first `size` bytes, in a larger buffer when it must. A list of chunks would do, were their
+ * number not the sender's to choose: a mebibyte in chunks of one byte would take two hundred.
+ */
+function append(held: Buffer, size: number, chunk: Buffer, limit: number): Buffer {
+  const needed = size + chunk.length;
+  let buffer = held;
+  if (needed > held.length) {
+    buffer = Buffer.allocUnsafe(size === 0 ? needed : Math.max(needed, Math.min(2 * needed, limit)));
+    held.copy(buffer, 0, 0, size);
+  }
+  chunk.copy(buffer, size);
+  return buffer;
 }

@@ -1,0 +1,58 @@
+import {
+  MARKER,
+  NOT_JSON,
+  NOT_UTF8,
+  POISON,
+  UNMATCHED,
+  dropped,
+  isUtf8,
+  recorded,
+  statusText,
+  toPush,
+  toWebhook,
+  type Expected,
+  type Request,
+  type Say,
+} from './hostile-input.ts';
+
+/** What the two doors have in common on the wire, and where they differ. */
+export type Door = {
+  to: typeof toWebhook;
+  /** A body that is right, told apart from the others by its name. */
+  good(name: string): { body: string; expected: Expected };
+  junk(body: string | Buffer): Expected;
+  /** The request began and could not be read to its end. */
+  interrupted: Expected;
+  /** Bytes. */
+  limit: number;
+  oversized: Extract<Expected, { status: 200; outcome: 'dropped' } | { status: 204 }>;
+  /** The same request with nothing that lets it in. */
+  uninvited: Pick<Request, 'path' | 'lines'>;
+};
+
+export const MIB = 2 ** 20;
+
+export const RETURN_DOOR: Door = {
+  to: toWebhook,
+  good: (name) => ({ body: statusText({ id: `${MARKER}-${name}`.slice(0, 255) }), expected: UNMATCHED }),
+  junk: (body) => dropped(isUtf8(Buffer.from(body)) ? NOT_JSON : NOT_UTF8),
+  interrupted: { status: 500 },
+  limit: MIB,
+  oversized: { status: 200, outcome: 'dropped', reason: `over ${MIB} bytes`, beginning: true },
+  uninvited: { path: `/webhook/standard/club?token=${MARKER}` },
+};
+
+export const FORWARD_DOOR: Door = {
+  to: toPush,
+  good: (name) => ({ body: JSON.stringify({ orderId: `h-${name}` }), expected: recorded(`h-${name}`) }),
+  junk: () => POISON,
+  interrupted: { status: 503 },
+  limit: 16 * MIB,
+  oversized: { status: 204, order: undefined },
+  uninvited: { lines: [`Authorization: Bearer ${MARKER}.${MARKER}.${MARKER}`] },
+};
+
+/** What a head must hold to be let in. */
+export function usualLines(to: Door['to']): Say[] {
+  return to === toPush ? [({ pushToken }) => `Authorization: Bearer ${pushToken}`] : ['Host: x'];
+}

@@ -1,0 +1,28 @@
+import { addressInputs } from './address-inputs.ts';
+import { bodyInputs } from './body-inputs.ts';
+import { FORWARD_DOOR, RETURN_DOOR } from './door.ts';
+import { headInputs } from './head-inputs.ts';
+import type { HostileInput } from './hostile-input.ts';
+import { payloadInputs } from './payload-inputs.ts';
+import { pushInputs } from './push-inputs.ts';
+import { pushTokenInputs } from './push-token-inputs.ts';
+import { signatureInputs } from './signature-inputs.ts';
+
+export function webhookInputs(): HostileInput[] {
+  return [
+    ...bodyInputs(RETURN_DOOR),
+    ...headInputs(RETURN_DOOR),
+    ...addressInputs(),
+    ...signatureInputs(),
+    ...payloadInputs(),
+  ];
+}
+
+export function forwardInputs(): HostileInput[] {
+  return [...bodyInputs(FORWARD_DOOR), ...headInputs(FORWARD_DOOR), ...pushInputs(), ...pushTokenInputs()];
+}
+
+/** Inputs by their class, in the order of their first. */
+export function byKind(inputs: readonly HostileInput[]): [kind: string, inputs: HostileInput[]][] {
+  return [...Map.groupBy(inputs, (input) => input.kind)];
+}

@@ -1,0 +1,579 @@
+import { JSON_TEXTS } from './json-texts.ts';
+import {
+  IGNORED,
+  MARKER,
+  NOT_JSON,
+  NOT_UTF8,
+  UNMATCHED,
+  dropped,
+  isUtf8,
+  statusText,
+  toWebhook,
+  type Expected,
+  type HostileInput,
+} from './hostile-input.ts';
+
+/** Well delivered bodies for the return door that are anything but well meant. */
+export function payloadInputs(): HostileInput[] {
+  return [
+    ...rfc8259(),
+    ...cutShort(),
+    ...wrongTypes(),
+    ...unstorable(),
+    ...invalidUtf8(),
+    ...nesting(),
+    ...repeatedNames(),
+    ...namesOfTheLanguage(),
+    ...numbers(),
+    ...manyEvents(),
+    ...longIds(),
+    ...times(),
+  ];
+}
+
+const webhook = (kind: string, name: string, body: string | Buffer, expected: Expected): HostileInput =>
+  toWebhook(kind, name, { body }, { expected });
+
+/** The order's text with `"slot"` replaced, so that the text need not be one that JSON.stringify would write. */
+function around(text: string | Buffer, order: Record<string, unknown> = {}): Buffer {
+  const [before = '', after = ''] = statusText({ ...order, x: 'slot' }).split('"slot"');
+  return Buffer.concat([Buffer.from(before), Buffer.from(text), Buffer.from(after)]);
+}
+
+function rfc8259(): HostileInput[] {
+  return JSON_TEXTS.map(({ name, text, taken, open, whole }) => {
+    const kind = `RFC 8259: ${open === true ? 'left open' : taken ? 'allowed' : 'not allowed'}`;
+    if (whole !== true) return webhook(kind, name, around(text), taken ? UNMATCHED : dropped(NOT_JSON));
+    if (taken)
+      return webhook(
+        kind,
+        name,
+        text,
+        dropped(String(text).includes('{') ? 'unreadable: eventType: ' : 'unreadable: value: '),
+      );
+    return webhook(kind, name, text, dropped(isUtf8(Buffer.from(text)) ? NOT_JSON : NOT_UTF8));
+  });
+}
+
+function cutShort(): HostileInput[] {
+  const whole = Buffer.from(statusText({ thirdPartyReference: `${MARKER}-ü-🍕`, occurredAt: '2026-01-31T18:30:00Z' }));
+  return Array.from({ length: whole.length - 1 }, (_, at) => {
+    const part = whole.subarray(0, at + 1);
+    return webhook('a payload cut short', `${part.length} bytes`, part, dropped(isUtf8(part) ? NOT_JSON : NOT_UTF8));
+  });
+}
+
+function wrongTypes(): HostileInput[] {
+  const kind = 'wrong types';
+  const values = {
+    null: null,
+    true: true,
+    zero: 0,
+    number: 1.5,
+    empty: '',
+    text: MARKER,
+    list: [],
+    object: {},
+    ids: [MARKER],
+  };
+  const text = ({ eventType = 'order.status', order }: { eventType?: unknown; order: unknown }): string =>
+    JSON.stringify({ eventType, order });
+  const usual = { thirdPartyReference: `${MARKER}-2`, id: `${MARKER}-1`, status: 'READY', reason: MARKER };
+  const absent = new Set(['null', 'empty']);
+  const words = new Set(['empty', 'text']);
+  return Object.entries(values).flatMap(([name, value]) => {
+    const wrong = (path: string): Expected => dropped(`unreadable: ${path}: Invalid input: expected string`);
+    const fieldOf = (field: string, expected: Expected): HostileInput =>
+      webhook(kind, `${field}: ${name}`, text({ order: { ...usual, [field]: value } }), expected);
+    const optional = absent.has(name) || name === 'text';
+    return [
+      webhook(
+        kind,
+        `the whole: ${name}`,
+        JSON.stringify(value),
+        dropped(name === 'object' ? 'unreadable: eventType: ' : 'unreadable: value: '),
+      ),
+      webhook(
+        kind,
+        `eventType: ${name}`,
+        text({ eventType: value, order: usual }),
+        words.has(name) ? IGNORED : wrong('eventType'),
+      ),
+      webhook(
+        kind,
+        `order: ${name}`,
+        text({ order: value }),
+        dropped(name === 'object' ? 'unreadable: order.status: ' : 'unreadable: order: '),
+      ),
+      fieldOf('thirdPartyReference', optional ? UNMATCHED : wrong('order.thirdPartyReference')),
+      fieldOf('id', optional ? UNMATCHED : wrong('order.id')),
+      fieldOf('status', words.has(name) ? IGNORED : wrong('order.status')),
+      fieldOf('reason', optional ? UNMATCHED : wrong('order.reason')),
+      fieldOf('occurredAt', absent.has(name) ? UNMATCHED : dropped('unreadable: order.occurredAt: ')),
+      fieldOf('unheardOf', UNMATCHED),
+      webhook(
+        kind,
+        `both ids: ${name}`,
+        text({ order: { ...usual, id: value, thirdPartyReference: value } }),
+        name === 'text'
+          ? UNMATCHED
+          : dropped(
+              absent.has(name)
+                ? 'unreadable: order.thirdPartyReference and order.id are both missing'
+                : 'unreadable: order.thirdPartyReference: ',
+            ),
+      ),
+    ];
+  });
+}
+
+/** Where such a character may stand, and what comes of it there. */
+const PLACES: readonly [string, (text: string) => string, Expected][] = [
+  [
+    'id',
+    (text) => `{"eventType":"order.status","order":{"id":"${MARKER}${text}","status":"READY"}}`,
+    dropped('unreadable: order.id: holds a NUL or a lone surrogate'),
+  ],
+  [
+    'thirdPartyReference',
+    (text) => `{"eventType":"order.status","order":{"thirdPartyReference":"${text}${MARKER}","status":"READY"}}`,
+    dropped('unreadable: order.thirdPartyReference: holds a NUL or a lone surrogate'),
+  ],
+  [
+    'reason',
+    (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY","reason":"${MARKER}${text}"}}`,
+    UNMATCHED,
+  ],
+  ['status', (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY${text}"}}`, IGNORED],
+  ['eventType', (text) => `{"eventType":"order.status${text}","order":{"id":"1","status":"READY"}}`, IGNORED],
+  [
+    'a value nobody reads',
+    (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY","x":"${text}"}}`,
+    UNMATCHED,
+  ],
+  [
+    'a name nobody reads',
+    (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY","${text}":1}}`,
+    UNMATCHED,
+  ],
+];
+
+function unstorable(): HostileInput[] {
+  const escapes = [
+    '\\u0000',
+    'a\\u0000b',
+    '\\u0000\\u0000\\u0000',
+    '\\ud800',
+    '\\udbff',
+    '\\udc00',
+    '\\udfff',
+    '\\udc00\\ud800',
+    '\\ud83c',
+    '\\ud800\\ud800\\udc00',
+    '\\ud83c\\udf55\\udf55',
+    'x\\ud800y',
+    '\\u0000\\ud800',
+  ];
+  return [
+    ...PLACES.flatMap(([place, put, expected]) =>
+      escapes.map((escape) => webhook('NUL and lone surrogates', `${escape} in ${place}`, put(escape), expected)),
+    ),
+    ...PLACES.map(([place, put]) =>
+      webhook('NUL and lone surrogates', `a raw NUL in ${place}`, put('\0'), dropped(NOT_JSON)),
+    ),
+    ...[1, 2, 64, 4096, 65_536].map((length) =>
+      webhook(
+        'NUL and lone surrogates',
+        `${length} NULs in a row`,
+        Buffer.concat([Buffer.from('{"x":1}'), Buffer.alloc(length)]),
+        dropped(NOT_JSON),
+      ),
+    ),
+  ];
+}
+
+function invalidUtf8(): HostileInput[] {
+  const sequences = [
+    '80',
+    'bf',
+    '8080',
+    'c0',
+    'c080',
+    'c1bf',
+    'c2',
+    'c241',
+    'df',
+    'e0',
+    'e080',
+    'e08080',
+    'e09fbf',
+    'e182',
+    'e18241',
+    'ef',
+    'eda080',
+    'edadbf',
+    'edae80',
+    'edafbf',
+    'edb080',
+    'edbfbf',
+    'eda080edb080',
+    'f0',
+    'f080',
+    'f0808080',
+    'f08fbfbf',
+    'f09f8d',
+    'f09f8d41',
+    'f4908080',
+    'f5808080',
+    'f7bfbfbf',
+    'f888808080',
+    'fbbfbfbfbf',
+    'fc8480808080',
+    'fdbfbfbfbfbf',
+    'fe',
+    'ff',
+    'fffe',
+    'feff',
+    'e4f6fc',
+    '93616294',
+    'c3a9e9',
+    'efbbbfff',
+    '1b2442',
+    'a4b3',
+    '82a0',
+  ];
+  return sequences.flatMap((hex) =>
+    PLACES.map(([place, put]) => {
+      const [before = '', after = ''] = put('slot').split('slot');
+      const body = Buffer.concat([Buffer.from(before), Buffer.from(hex, 'hex'), Buffer.from(after)]);
+      const expected = hex === '1b2442' ? NOT_JSON : NOT_UTF8;
+      return webhook('invalid UTF-8', `${hex} in ${place}`, body, dropped(expected));
+    }),
+  );
+}
+
+function nesting(): HostileInput[] {
+  const kind = 'deep nesting';
+  const shapes: [string, string, string][] = [
+    ['lists', '[', ']'],
+    ['objects', '{"a":', '}'],
+    ['both', '[{"a":', '}]'],
+  ];
+  return [10, 1_000, 10_000, 100_000].flatMap((depth) =>
+    shapes.flatMap(([name, open, close]) => {
+      const whole = open.repeat(depth) + (open.endsWith(':') ? '1' : '') + close.repeat(depth);
+      return [
+        webhook(
+          kind,
+          `${depth} ${name}`,
+          whole,
+          dropped(open === '{"a":' ? 'unreadable: eventType: ' : 'unreadable: value: '),
+        ),
+        webhook(kind, `${depth} ${name} that are not closed`, open.repeat(depth), dropped(NOT_JSON)),
+        webhook(kind, `${depth} ${name} closed once too often`, whole + close, dropped(NOT_JSON)),
+        webhook(kind, `${depth} ${name} beside the order`, around(whole), UNMATCHED),
+        webhook(
+          kind,
+          `${depth} ${name} as an id`,
+          around('1', { id: 'slot-id' }).toString().replace('"slot-id"', whole),
+          dropped('unreadable: order.id: '),
+        ),
+      ];
+    }),
+  );
+}
+
+function repeatedNames(): HostileInput[] {
+  const order = '{"id":"1","status":"READY"}';
+  // The last one counts, as for every JavaScript reader.
+  const texts: [string, Expected][] = [
+    [`{"eventType":"x","eventType":"order.status","order":${order}}`, UNMATCHED],
+    [`{"eventType":"order.status","eventType":"x","order":${order}}`, IGNORED],
+    [`{"eventType":"order.status","eventType":1,"order":${order}}`, dropped('unreadable: eventType: ')],
+    [`{"eventType":"order.status","\\u0065ventType":"x","order":${order}}`, IGNORED],
+    [`{"eventType":"order.status","order":1,"order":${order}}`, UNMATCHED],
+    [`{"eventType":"order.status","order":${order},"order":null}`, dropped('unreadable: order: ')],
+    [`{"eventType":"order.status","order":${order},"order":{}}`, dropped('unreadable: order.status: ')],
+    ['{"eventType":"order.status","order":{"id":"1","id":"2","status":"READY"}}', UNMATCHED],
+    ['{"eventType":"order.status","order":{"id":"1","id":2,"status":"READY"}}', dropped('unreadable: order.id: ')],
+    ['{"eventType":"order.status","order":{"id":2,"id":"1","status":"READY"}}', UNMATCHED],
+    ['{"eventType":"order.status","order":{"id":"1","status":"READY","status":"x"}}', IGNORED],
+    ['{"eventType":"order.status","order":{"id":"1","status":[],"status":"READY"}}', UNMATCHED],
+    [
+      '{"eventType":"order.status","order":{"id":"1","status":"READY","reason":"a","reason":{}}}',
+      dropped('unreadable: order.reason: '),
+    ],
+    ...[10, 1_000, 20_000].map((times): [string, Expected] => [
+      `{"eventType":"order.status","order":{${'"id":"1",'.repeat(times)}"status":"READY"}}`,
+      UNMATCHED,
+    ]),
+  ];
+  return texts.map(([text, expected], at) => webhook('names that repeat', String(at), text, expected));
+}
+
+function namesOfTheLanguage(): HostileInput[] {
+  const kind = 'names of the language';
+  const names = [
+    '__proto__',
+    'constructor',
+    'prototype',
+    'toString',
+    'valueOf',
+    'hasOwnProperty',
+    '__defineGetter__',
+    'isPrototypeOf',
+    'then',
+    'toJSON',
+    'length',
+    'NaN',
+    'undefined',
+    'null',
+    'arguments',
+    '$where',
+    '${7*7}',
+    '{{7*7}}',
+    "'; DROP TABLE orders; --",
+    '%s%n',
+    '../../etc/passwd',
+    '<script>',
+    '\u202e',
+    '\ufeff',
+    'a\r\nSet-Cookie: b',
+    '=1+1',
+    'Robert"); --',
+    '\\',
+    '$1',
+    ' ',
+  ];
+  return names.flatMap((name) => {
+    const key = JSON.stringify(name);
+    return [
+      webhook(kind, `${name} as id`, statusText({ id: name }), UNMATCHED),
+      webhook(
+        kind,
+        `${name} as thirdPartyReference`,
+        statusText({ id: undefined, thirdPartyReference: name }),
+        UNMATCHED,
+      ),
+      webhook(kind, `${name} as status`, statusText({ status: name }), IGNORED),
+      webhook(kind, `${name} as eventType`, statusText({}, { eventType: name }), IGNORED),
+      webhook(kind, `${name} as reason`, statusText({ reason: name }), UNMATCHED),
+      webhook(kind, `${name} as a name`, around(`{${key}:{${key}:{"status":"CANCELLED"}}}`), UNMATCHED),
+      webhook(kind, `${name} around it all`, `{${key}:${statusText({})}}`, dropped('unreadable: eventType: ')),
+      webhook(
+        kind,
+        `${name} around the order`,
+        `{"eventType":"order.status",${key}:{"order":{"id":"1","status":"READY"}}}`,
+        dropped('unreadable: order: '),
+      ),
+    ];
+  });
+}
+
+function numbers(): HostileInput[] {
+  const kind = 'huge and negative numbers';
+  const all = [
+    '-1',
+    '-0',
+    '1e308',
+    '-1e308',
+    '1e309',
+    '-1e309',
+    '1e999999',
+    '5e-324',
+    '1e-999999',
+    '9007199254740993',
+    '-9007199254740993',
+    '2147483648',
+    '-2147483649',
+    '9223372036854775808',
+    '-9223372036854775809',
+    '1'.repeat(309),
+    `-${'9'.repeat(1e4)}`,
+    `0.${'0'.repeat(1e4)}1`,
+    `1${'0'.repeat(1e5)}`,
+    '4294967296',
+    '1.7976931348623159e308',
+  ];
+  return all.flatMap((number, at) => {
+    const put = (text: string): string => text.replace('"slot"', number);
+    return [
+      webhook(kind, `${at} as id`, put(statusText({ id: 'slot' })), dropped('unreadable: order.id: ')),
+      webhook(
+        kind,
+        `${at} as thirdPartyReference`,
+        put(statusText({ thirdPartyReference: 'slot' })),
+        dropped('unreadable: order.thirdPartyReference: '),
+      ),
+      webhook(kind, `${at} as status`, put(statusText({ status: 'slot' })), dropped('unreadable: order.status: ')),
+      webhook(
+        kind,
+        `${at} as occurredAt`,
+        put(statusText({ occurredAt: 'slot' })),
+        dropped('unreadable: order.occurredAt: '),
+      ),
+      webhook(
+        kind,
+        `${at} as eventType`,
+        put(statusText({}, { eventType: 'slot' })),
+        dropped('unreadable: eventType: '),
+      ),
+      webhook(kind, `${at} as a total nobody reads`, put(statusText({ total: 'slot' })), UNMATCHED),
+      webhook(
+        kind,
+        `${at} in words, as id`,
+        statusText({ id: number }),
+        number.length > 255 ? dropped('unreadable: order.id: Too big') : UNMATCHED,
+      ),
+    ];
+  });
+}
+
+function manyEvents(): HostileInput[] {
+  const kind = 'thousands of events';
+  const event = (at: number): object => ({ serviceOrderId: `${MARKER}-${at}`, status: 'ready', nativeStatus: MARKER });
+  const list = (length: number, item: (at: number) => unknown = event): string =>
+    JSON.stringify(Array.from({ length }, (_, at) => item(at)));
+  const toList = (name: string, body: string, expected: Expected): HostileInput =>
+    toWebhook(kind, name, { path: ({ listToken }) => `/webhook/list/list?token=${listToken}`, body }, { expected });
+  const tooMany = (length: number): Expected => dropped(`unreadable: value: holds ${length} events, at most 50 pass`);
+  return [
+    toList('none', '[]', IGNORED),
+    toList('one', list(1), UNMATCHED),
+    toList('fifty', list(50), UNMATCHED),
+    ...[51, 52, 100, 1_000, 5_000, 8_000].map((length) => toList(`${length}`, list(length), tooMany(length))),
+    ...[51, 1_000, 100_000, 500_000].map((length) =>
+      toList(
+        `${length} that are none`,
+        list(length, () => 0),
+        tooMany(length),
+      ),
+    ),
+    toList(
+      'fifty, one of which is none',
+      list(50, (at) => (at === 25 ? null : event(at))),
+      dropped('unreadable: 25: Invalid input'),
+    ),
+    toList(
+      'fifty about the same order',
+      list(50, () => event(0)),
+      UNMATCHED,
+    ),
+    toList('no list', '{"length":1e9}', dropped('unreadable: value: Invalid input')),
+    toList('no JSON', MARKER, dropped('the translator failed: SyntaxError')),
+    ...[2, 1_000, 5_000].flatMap((length) => [
+      webhook(
+        kind,
+        `${length} where one is spoken of: a list of payloads`,
+        `[${Array.from({ length }, (_, at) => statusText({ id: String(at) })).join()}]`,
+        dropped('unreadable: value: '),
+      ),
+      webhook(
+        kind,
+        `${length} where one is spoken of: a list of orders`,
+        JSON.stringify({ eventType: 'order.status', order: Array.from({ length }, event_) }),
+        dropped('unreadable: order: '),
+      ),
+      webhook(
+        kind,
+        `${length} where one is spoken of: beside it`,
+        statusText({}, { events: Array.from({ length }, event_) }),
+        UNMATCHED,
+      ),
+    ]),
+  ];
+
+  function event_(_: unknown, at: number): object {
+    return { id: `${MARKER}-${at}`, status: 'READY' };
+  }
+}
+
+function longIds(): HostileInput[] {
+  const kind = 'long ids';
+  const characters = ['x', 'é', '漢', '🍕', ' ', '"', '\u0001', '\ufdfa'];
+  return characters.flatMap((character) =>
+    [254, 255, 256, 1_024, 10_240, 102_400].flatMap((length) => {
+      const text = character.repeat(length);
+      const fits = length <= 255;
+      const name = `${length} of ${JSON.stringify(character)}`;
+      return [
+        webhook(
+          kind,
+          `${name} as id`,
+          statusText({ id: text }),
+          fits ? UNMATCHED : dropped('unreadable: order.id: Too big'),
+        ),
+        webhook(
+          kind,
+          `${name} as thirdPartyReference`,
+          statusText({ thirdPartyReference: text }),
+          fits ? UNMATCHED : dropped('unreadable: order.thirdPartyReference: Too big'),
+        ),
+        webhook(kind, `${name} as reason`, statusText({ reason: text }), UNMATCHED),
+        webhook(kind, `${name} as status`, statusText({ status: text }), IGNORED),
+        webhook(kind, `${name} as a name`, statusText({ [text]: 1 }), UNMATCHED),
+      ];
+    }),
+  );
+}
+
+function times(): HostileInput[] {
+  const kind = 'times';
+  const good = [
+    '2026-01-31T18:30:00Z',
+    '2026-01-31T18:30:00.123456789Z',
+    '2024-02-29T00:00:00Z',
+    '0002-01-01T00:00:00Z',
+    '9998-12-31T23:59:59Z',
+    '2026-01-31T18:30:00+14:00',
+    '2026-01-31T18:30:00-12:00',
+    '2026-01-31T18:30:00+15:59',
+    '1969-12-31T23:59:59Z',
+    '2026-01-31T18:30:00+00:00',
+  ];
+  const bad = [
+    '2026-01-31',
+    '18:30:00Z',
+    '2026-01-31T18:30:00',
+    '2026-01-31 18:30:00Z',
+    '2026-1-31T18:30:00Z',
+    '2026-02-30T18:30:00Z',
+    '2025-02-29T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-00-01T00:00:00Z',
+    '2026-01-00T00:00:00Z',
+    '2026-01-31T24:00:00Z',
+    '2026-01-31T23:60:00Z',
+    '2026-01-31T23:59:61Z',
+    '0000-01-01T00:00:00Z',
+    '0001-01-01T00:00:00Z',
+    '9999-12-31T23:59:59Z',
+    '+275760-09-13T00:00:00Z',
+    '-000001-01-01T00:00:00Z',
+    '10000-01-01T00:00:00Z',
+    '2026-01-31T18:30:00+16:00',
+    '2026-01-31T18:30:00+24:00',
+    '2026-01-31T18:30:00+0100',
+    '2026-01-31T18:30:00 +01:00',
+    '2026-01-31T18:30:00Z ',
+    'now',
+    'infinity',
+    '-infinity',
+    'epoch',
+    'today',
+    'allballs',
+    '1767225600',
+    '4714-11-24 BC',
+    '2026-W05-6T00:00:00Z',
+    '2026-031T00:00:00Z',
+    `2026-01-31T18:30:00.${'1'.repeat(60)}Z`,
+    '２０２６-01-31T18:30:00Z',
+    '2026-01-31T18:30:00\0Z',
+    '2026-01-31T18:30:00Z\n',
+    MARKER,
+  ];
+  return [
+    ...good.map((time) => webhook(kind, time, statusText({ occurredAt: time }), UNMATCHED)),
+    ...bad.map((time) => webhook(kind, time, statusText({ occurredAt: time }), dropped('unreadable: '))),
+  ];
+}

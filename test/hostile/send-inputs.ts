@@ -1,0 +1,158 @@
+import type { HostileInput } from './hostile-input.ts';
+import { sendRaw, type RawAnswer } from './send-raw.ts';
+import type { RunningTarget } from './start-target.ts';
+
+const AT_ONCE = 24;
+/** One location may hold 16 MiB of bodies, and a request its 1.4 s. */
+const LARGE_AT_ONCE = 4;
+const LARGE = 200_000;
+/** As much as the service keeps of a body over its limit. */
+const BEGINNING = 65_536;
+const ANSWER_MS = 10_000;
+const SLOW_ANSWER_MS = 25_000;
+const CUT_AFTER_MS = 14_000;
+
+type Row = { id: string; outcome: string; reason: string | null; body: Buffer; truncated: boolean; headers: object };
+type Sent = { input: HostileInput; answer: RawAnswer; milliseconds: number };
+
+/**
+ * Sends all of them, many at once, and compares answers, rows and orders with what is expected.
+ * @returns one line for each difference
+ */
+export async function sendInputs(running: RunningTarget, inputs: readonly HostileInput[]): Promise<string[]> {
+  const known = new Set(await orders(running));
+  const before = await countDeliveries(running);
+  const sent = [
+    ...(await send(
+      running,
+      inputs.filter((input) => !isLarge(input)),
+      AT_ONCE,
+    )),
+    ...(await send(running, inputs.filter(isLarge), LARGE_AT_ONCE)),
+  ];
+  const stored = inputs.filter((input) => input.expected.status === 200).length;
+  const after = await countDeliveries(running);
+  return [
+    ...sent.flatMap(answerDiffers),
+    ...(await rowsDiffer(running, sent)),
+    ...(after - before === stored ? [] : [`${after - before} webhooks were stored, not ${stored}`]),
+    ...ordersDiffer(inputs, known, await orders(running)),
+  ];
+}
+
+/** Sends those that take their time, all at once, without looking at what becomes of the others meanwhile. */
+export async function sendSlowInputs(running: RunningTarget, inputs: readonly HostileInput[]): Promise<string[]> {
+  const sent = await send(running, inputs, inputs.length);
+  return sent.flatMap((each) => [
+    ...answerDiffers(each),
+    ...(each.milliseconds < CUT_AFTER_MS
+      ? [`${nameOf(each.input)}: cut off after ${Math.round(each.milliseconds)} ms`]
+      : []),
+  ]);
+}
+
+export async function send(running: RunningTarget, inputs: readonly HostileInput[], atOnce: number): Promise<Sent[]> {
+  const waiting = inputs.values();
+  const sent: Sent[] = [];
+  await Promise.all(
+    Array.from({ length: Math.min(atOnce, inputs.length) }, async () => {
+      for (const input of waiting) {
+        const began = performance.now();
+        const bytes = input.bytes(running.target);
+        const answer = await sendRaw(running.port, bytes, input.pace, input.slow ? SLOW_ANSWER_MS : ANSWER_MS);
+        sent.push({ input, answer, milliseconds: performance.now() - began });
+      }
+    }),
+  );
+  return sent;
+}
+
+export function isLarge({ body, pace }: HostileInput): boolean {
+  return body.length > LARGE || pace.flood !== undefined;
+}
+
+function answerDiffers({ input, answer }: Sent): string[] {
+  const { expected } = input;
+  const was = (what: string): string[] => [`${nameOf(input)}: ${what}, not ${JSON.stringify(expected)}`];
+  if (answer.status === 'cut' && (expected.status === 'none' || ('orCut' in expected && expected.orCut))) return [];
+  if (answer.status !== expected.status) return was(`${answer.status} ${answer.body.slice(0, 200)}`);
+  const { headers, body } = answer;
+  if (expected.status === 200) {
+    const { outcome, deliveryId, ...rest } = JSON.parse(body) as Record<string, unknown>;
+    if (outcome !== expected.outcome) return was(`outcome ${String(outcome)}`);
+    return typeof deliveryId === 'string' && Object.keys(rest).length === 0 ? [] : was(body);
+  }
+  if (expected.status === 401) return headers['connection'] === 'close' ? [] : was('left open');
+  if (expected.status !== 500 && expected.status !== 503) return [];
+  return headers['retry-after'] === '1' && headers['connection'] !== 'keep-alive' ? [] : was(JSON.stringify(headers));
+}
+
+async function rowsDiffer({ system, target }: RunningTarget, sent: readonly Sent[]): Promise<string[]> {
+  const answered = sent.flatMap(({ input, answer }) =>
+    input.expected.status === 200 && answer.status === 200
+      ? [{ input, id: (JSON.parse(answer.body) as { deliveryId: string }).deliveryId }]
+      : [],
+  );
+  const rows = (await system.query(
+    'SELECT id, outcome, reason, body, truncated, headers FROM deliveries WHERE id = ANY ($1)',
+    [answered.map(({ id }) => id)],
+  )) as Row[];
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const differences = answered.flatMap(({ input, id }) => rowDiffers(input, byId.get(id), target.token));
+  for (const { input, answer } of sent) {
+    if (input.expected.status !== 200 || answer.status !== 'cut') continue;
+    const found = (await system.query(
+      'SELECT id, outcome, reason, body, truncated, headers FROM deliveries WHERE body = $1',
+      [input.body.subarray(0, BEGINNING)],
+    )) as Row[];
+    differences.push(...rowDiffers(input, found[0], target.token));
+  }
+  return differences;
+}
+
+function rowDiffers({ expected, body, ...input }: HostileInput, row: Row | undefined, token: string): string[] {
+  const was = (what: string): string[] => [`${nameOf(input)}: the row ${what}`];
+  if (expected.status !== 200) return [];
+  if (row === undefined) return was('is missing');
+  const beginning = expected.outcome === 'dropped' && expected.beginning === true;
+  if (row.outcome !== expected.outcome) return was(`says ${row.outcome}`);
+  if (expected.outcome === 'dropped' && !row.reason?.startsWith(expected.reason))
+    return was(`says "${row.reason}", not "${expected.reason}"`);
+  if (row.truncated !== beginning) return was(`is ${row.truncated ? '' : 'not '}marked as truncated`);
+  const kept = beginning ? body.subarray(0, BEGINNING) : body;
+  if (!row.body.equals(kept)) return was(`holds ${row.body.length} other bytes than the ${kept.length} sent`);
+  const told = JSON.stringify([row.headers, row.reason]);
+  if (told.includes(token) || 'authorization' in row.headers || 'cookie' in row.headers) return was('holds a secret');
+  return [];
+}
+
+function ordersDiffer(inputs: readonly HostileInput[], known: ReadonlySet<string>, now: readonly string[]): string[] {
+  const expected = new Set(
+    inputs.flatMap(({ expected }) => (expected.status === 204 && expected.order !== undefined ? [expected.order] : [])),
+  );
+  const recorded = new Set(now);
+  return [
+    ...now
+      .filter((order) => !known.has(order) && !expected.has(order))
+      .map((order) => `the order ${JSON.stringify(order)} was recorded`),
+    ...[...expected]
+      .filter((order) => !recorded.has(order))
+      .map((order) => `the order ${JSON.stringify(order)} was not recorded`),
+  ];
+}
+
+/** Ends them as well: nobody has such orders, and asking for them again and again would only take time. */
+async function orders({ system }: RunningTarget): Promise<string[]> {
+  await system.query(
+    `UPDATE placements SET state = 'failed', finished_at = now() WHERE finished_at IS NULL AND service_order_id NOT LIKE 'order-%'`,
+  );
+  return (await system.query('SELECT service_order_id FROM placements')).map((row) => String(row['service_order_id']));
+}
+
+async function countDeliveries({ system }: RunningTarget): Promise<number> {
+  return Number((await system.query('SELECT count(*) AS n FROM deliveries'))[0]?.['n']);
+}
+
+function nameOf({ kind, name }: Pick<HostileInput, 'kind' | 'name'>): string {
+  return `${kind} / ${name.slice(0, 80)}`;
+}

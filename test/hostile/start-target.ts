@@ -1,0 +1,75 @@
+import { fileURLToPath } from 'node:url';
+import { runMain, type MainProcess } from '../support/run-main.ts';
+import { sendJson, serveHttp } from '../support/serve-http.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+import type { Target } from './hostile-input.ts';
+import { listPos } from './list-pos.ts';
+import { SECRET } from './secrets.ts';
+import { pushTokenSigner } from './sign-push-token.ts';
+
+/** Bytes, after a collection of garbage; and how many connections are open. */
+export type Memory = { heapUsed: number; external: number; rss: number; sockets: number };
+
+export type RunningTarget = {
+  target: Target;
+  system: System;
+  main: MainProcess;
+  port: number;
+  /** For orders that go their way through the location `kitchen`. */
+  pos: Pos;
+  memory(): Promise<Memory>;
+  stop(): Promise<void>;
+};
+
+/** The service in a process of its own, with locations, tokens and keys for both doors. */
+export async function startTarget(): Promise<RunningTarget> {
+  const [system, pos] = await Promise.all([startSystem({ processes: 0, providers: [listPos] }), startPos()]);
+  const signer = pushTokenSigner(system.pubsub.issuer);
+  const { keys } = (await (await fetch(system.pubsub.jwksUrl)).json()) as { keys: object[] };
+  const keySet = await serveHttp((_request, response) => sendJson(response, 200, { keys: [...keys, signer.jwk] }));
+
+  await Promise.all([
+    system.addLocation('club', { ordersUrl: 'http://127.0.0.1:9/orders' }),
+    system.addLocation('signed', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET }),
+    system.addLocation('list', {}, 'list'),
+    system.addLocation('kitchen', { ordersUrl: pos.ordersUrl }),
+  ]);
+  const fileOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+  const main = await runMain({
+    ...system.env,
+    LOG_LEVEL: 'trace',
+    PUSH_JWKS_URL: `${keySet.url}/jwks`,
+    PROVIDER_MODULES: fileOf('list-pos.ts'),
+    NODE_OPTIONS: `--expose-gc --import=${fileOf('probe-memory.ts')}`,
+  });
+  system.urls[0] = main.url;
+  const tokenOf = async (location: string): Promise<string> =>
+    new URL(await system.webhookUrl(location)).searchParams.get('token') ?? '';
+
+  return {
+    target: {
+      token: await tokenOf('club'),
+      signedToken: await tokenOf('signed'),
+      listToken: await tokenOf('list'),
+      pushToken: signer.sign({}),
+      signPushToken: signer.sign,
+    },
+    system,
+    main,
+    port: Number(new URL(main.url).port),
+    pos,
+    async memory() {
+      const reports = (): string[] => [...main.output().matchAll(/^MEMORY (.+)$/gm)].map((match) => match[1] ?? '');
+      const before = reports().length;
+      main.child.kill('SIGUSR2');
+      return JSON.parse(await until(() => reports()[before])) as Memory;
+    },
+    async stop() {
+      main.child.kill('SIGKILL');
+      await main.exited;
+      await Promise.all([system.stop(), pos.stop(), keySet.stop()]);
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { StatusEvent } from '../../src/core/order.ts';
+import type { Webhook } from '../../src/core/provider.ts';
+import { translateDelivery } from '../../src/core/translate-delivery.ts';
+import { registry } from '../../src/providers/index.ts';
+import { MARKER } from './hostile-input.ts';
+import { NOW, SIGNED_SAMPLES } from './signed-samples.ts';
+
+const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
+const RUNS = 1_500;
+const LONGEST_REASON = 500;
+
+/** Every text that a payload holds, its names included, is marked: a reason that quotes one shows it. */
+const marked = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => MARKER + text);
+const value = fc.letrec<{ any: unknown }>((tie) => ({
+  any: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom(null, true, false, 0, -0, 1e308, -1, '', [], {}),
+    marked,
+    fc.double(),
+    fc.array(tie('any'), { maxLength: 4 }),
+    fc.dictionary(fc.oneof(marked, fc.constantFrom('__proto__', 'constructor', 'toString', 'length')), tie('any'), {
+      maxKeys: 4,
+    }),
+  ),
+})).any;
+const headers = fc.dictionary(
+  fc.oneof(fc.constantFrom('content-type', 'host', '__proto__', 'webhook-signature'), fc.string({ maxLength: 20 })),
+  fc.oneof(marked, fc.string()),
+);
+
+/** Bytes changed in one place. */
+const cut = fc.record({ at: fc.nat(), drop: fc.nat({ max: 4 }), put: fc.uint8Array({ maxLength: 4 }) });
+function withCut(bytes: Buffer, { at, drop, put }: { at: number; drop: number; put: Uint8Array }): Buffer {
+  const place = at % (bytes.length + 1);
+  return Buffer.concat([bytes.subarray(0, place), put, bytes.subarray(place + drop)]);
+}
+
+/** One value, picked by number among all in the tree, becomes another. */
+function withPart(original: unknown, at: number, part: unknown): unknown {
+  let size = 0;
+  JSON.stringify(original, (_key, each: unknown) => (size++, each));
+  let index = 0;
+  return JSON.parse(JSON.stringify(original), (_key, each: unknown) => (index++ === at % size ? part : each));
+}
+
+it('every provider of the registry is here', () => {
+  expect([...SIGNED_SAMPLES.keys()]).toEqual([...registry.keys()]);
+});
+
+describe.each([...SIGNED_SAMPLES])(
+  `the translator of %s (SEED=${SEED})`,
+  (integration, { settings, webhooks, signedHeaders }) => {
+    const provider = registry.get(integration);
+    if (provider === undefined) throw new Error(`the registry has no ${integration}`);
+    const sample = fc.constantFrom(...webhooks);
+    const asJson = sample
+      .filter(({ body }) => body.toString().startsWith('{'))
+      .map(({ body }) => JSON.parse(body.toString()) as unknown);
+
+    /** @returns the reason, if there is one */
+    function holds(webhook: Webhook): string | undefined {
+      const bytes = Buffer.from(webhook.body);
+      const { events, dropped } = translateDelivery(provider!, settings, webhook);
+      expect(webhook.body.equals(bytes), 'the bytes are kept for replay').toBe(true);
+      for (const event of events) expect(StatusEvent.parse(event)).toEqual(event);
+      if (dropped === undefined) return undefined;
+      expect(events).toEqual([]);
+      expect(dropped).not.toContain(MARKER);
+      expect(dropped.length).toBeLessThanOrEqual(LONGEST_REASON);
+      expect(dropped).not.toBe('');
+      expect(dropped.isWellFormed() && !dropped.includes('\0')).toBe(true);
+      return dropped;
+    }
+
+    function always<Value>(arbitrary: fc.Arbitrary<Value>, check: (value: Value) => void): void {
+      fc.assert(fc.property(arbitrary, check), { seed: SEED, numRuns: RUNS });
+    }
+    const webhookOf = (body: Uint8Array, verified: boolean, headers: Record<string, string> = {}): Webhook => ({
+      headers,
+      body: Buffer.from(body),
+      url: '',
+      receivedAt: NOW,
+      verified,
+    });
+
+    it('makes events or a reason that quotes nothing of any bytes and headers', () => {
+      always(
+        fc.tuple(fc.uint8Array({ maxLength: 300 }), fc.boolean(), headers),
+        (given) => void holds(webhookOf(...given)),
+      );
+    });
+
+    it('of any JSON', () => {
+      always(value, (json) => void holds(webhookOf(Buffer.from(JSON.stringify(json)), true)));
+    });
+
+    it('of its own payloads with a part that is something else', () => {
+      always(fc.tuple(asJson, fc.nat(), value), ([original, at, part]) => {
+        holds(webhookOf(Buffer.from(JSON.stringify(withPart(original, at, part))), true));
+      });
+    });
+
+    it('of its own payloads with some bytes changed', () => {
+      always(fc.tuple(sample, fc.array(cut, { minLength: 1, maxLength: 4 })), ([webhook, cuts]) => {
+        holds(webhookOf(cuts.reduce(withCut, webhook.body), true));
+      });
+    });
+
+    it('takes its own payloads as they were signed', () => {
+      for (const webhook of webhooks) expect(holds(webhook)).toBeUndefined();
+    });
+
+    it('never takes a body that was changed after it was signed', () => {
+      always(fc.tuple(sample, cut), ([webhook, change]) => {
+        const body = withCut(webhook.body, change);
+        fc.pre(!body.equals(webhook.body));
+        expect(holds({ ...webhook, body })).toMatch(/^not authentic: /);
+      });
+    });
+
+    it('never takes a signature, or what it covers, with a letter changed', () => {
+      const letter = fc.constantFrom(...'!0129ABCXYZabcxyz+/=-_.,'.split(''));
+      always(fc.tuple(sample, fc.constantFrom(...signedHeaders), fc.nat(), letter), ([webhook, name, at, put]) => {
+        const before = webhook.headers[name] ?? '';
+        const place = at % before.length;
+        const after = before.slice(0, place) + put + before.slice(place + 1);
+        fc.pre(after !== before);
+        expect(holds({ ...webhook, headers: { ...webhook.headers, [name]: after } })).toMatch(/^not authentic: /);
+      });
+    });
+
+    it('never takes one webhook’s signature for another', () => {
+      for (const one of webhooks) {
+        for (const { body } of webhooks.filter((other) => other !== one)) {
+          expect(holds({ ...one, body })).toMatch(/^not authentic: /);
+        }
+      }
+    });
+  },
+);

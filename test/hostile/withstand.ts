@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTarget, type Memory, type RunningTarget } from './start-target.ts';
+import { MARKER, type HostileInput } from './hostile-input.ts';
+import { byKind } from './inputs-by-door.ts';
+import { SECRET } from './secrets.ts';
+import { isLarge, send, sendInputs, sendSlowInputs } from './send-inputs.ts';
+import { post, statusWebhook } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+const MIB = 2 ** 20;
+/**
+ * What a round of some 1,500 inputs may leave behind, after others of the same kind; a healthy service leaves less than a
+ * fifth of it. One that kept some headers of each request would leave more, let alone a body or a socket.
+ */
+const LEFT_BY_A_ROUND = MIB / 2;
+const RESIDENT_BY_A_ROUND = 64 * MIB;
+
+/**
+ * Sends all inputs of one door to a service in a process of its own: each must be answered as it says, and leave
+ * nothing behind, in memory or in the log.
+ * @param more tests of this door alone
+ */
+export function withstand(
+  door: string,
+  inputs: readonly HostileInput[],
+  more?: (running: () => RunningTarget) => void,
+): void {
+  const quick = inputs.filter((input) => !input.slow);
+  const slow = inputs.filter((input) => input.slow);
+  let running: RunningTarget;
+  let slowOnes: Promise<string[]>;
+
+  beforeAll(async () => {
+    running = await startTarget();
+    slowOnes = sendSlowInputs(running, slow);
+    slowOnes.catch(() => {});
+  });
+  afterAll(() => running?.stop());
+
+  describe(`hostile input to ${door} is answered as it deserves`, () => {
+    it.each(byKind(quick).map(([kind, some]) => [kind, some.length, some] as const))(
+      '%s: %i inputs',
+      async (_kind, _count, some) => {
+        expect(await sendInputs(running, some)).toEqual([]);
+      },
+    );
+
+    more?.(() => running);
+  });
+
+  describe(`hostile input to ${door} leaves nothing behind`, () => {
+    it('no memory, however often it comes', { timeout: 60_000 }, async () => {
+      const again = quick.filter(isRepeated);
+      const left: Memory[] = [];
+      for (let round = 0; round < 2; round++) {
+        await send(running, again, 24);
+        left.push(await running.memory());
+      }
+      const [before, after] = left as [Memory, Memory];
+      expect(after.heapUsed + after.external - before.heapUsed - before.external, JSON.stringify(left)).toBeLessThan(
+        LEFT_BY_A_ROUND,
+      );
+      expect(after.rss - before.rss, JSON.stringify(left)).toBeLessThan(RESIDENT_BY_A_ROUND);
+    });
+
+    it(`what is too slow is cut off after 15 s: ${slow.length} inputs`, async () => {
+      expect(await slowOnes).toEqual([]);
+    });
+
+    it('no connection', async () => {
+      // What remains are those to Postgres and to Pub/Sub.
+      await until(async () => (await running.memory()).sockets <= 20);
+    });
+
+    it('no hang: an order goes its way through the same process', async () => {
+      const { system, pos, main } = running;
+      const { serviceOrderId } = await system.placeOrder({ locationId: 'kitchen' });
+      await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+      expect(pos.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId)).toHaveLength(1);
+      const answer = await post(
+        await system.webhookUrl('kitchen'),
+        statusWebhook({ serviceOrderId, status: 'COMPLETED' }),
+      );
+      expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+      await until(() => system.live(serviceOrderId).some((message) => message.memberState === 'picked_up'));
+      expect(main.child.exitCode).toBeNull();
+    });
+
+    it('no secret and nothing of a payload in the log, at its most talkative', () => {
+      const log = running.main.output();
+      const { token, signedToken, listToken, pushToken } = running.target;
+      const [, claims = '', signature = ''] = pushToken.split('.');
+      const forbidden = { token, signedToken, listToken, claims, signature, secret: SECRET, marker: MARKER };
+      const found = Object.entries(forbidden).flatMap(([name, text]) =>
+        spellings(text).flatMap((spelling) => linesWith(log, spelling).map((line) => `${name}: ${line}`)),
+      );
+      expect(found.slice(0, 10)).toEqual([]);
+      expect(log.split('\n').length, 'it was talkative').toBeGreaterThan(inputs.length);
+    });
+  });
+}
+
+/** Not what takes its time; and of the many texts of RFC 8259, which are all alike here, one in four. */
+function isRepeated(input: HostileInput, index: number): boolean {
+  const { dribble, afterwards } = input.pace;
+  if (isLarge(input) || dribble !== undefined || afterwards === 'leave') return false;
+  return !input.kind.startsWith('RFC 8259') || index % 4 === 0;
+}
+
+/** As it is, in base64, in hex, and as JSON writes a Buffer. */
+function spellings(text: string): string[] {
+  const bytes = Buffer.from(text);
+  return [text, bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex'), [...bytes].join(',')];
+}
+
+function linesWith(log: string, text: string): string[] {
+  return log.includes(text) ? log.split('\n').filter((line) => line.includes(text)) : [];
+}
