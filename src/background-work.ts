@@ -3,8 +3,11 @@ import type { Pool } from 'pg';
 import type { Config } from './config.ts';
 import type { DatabaseClock } from './core/database-clock.ts';
 import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
+import { dropOldPartitions } from './core/drop-old-partitions.ts';
 import { endOrders } from './core/end-orders.ts';
+import { eraseMembers } from './core/erase-members.ts';
 import { every } from './core/every.ts';
+import { forgetUnmatched } from './core/forget-unmatched.ts';
 import type { Placing } from './core/placing.ts';
 import { publishLive } from './core/publish-live.ts';
 import type { Parked } from './core/redrive-parked.ts';
@@ -15,7 +18,10 @@ import { openStatusTopic } from './status-topic.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
-/** As long as unmatched events are kept. */
+const HOUR_MS = 3_600_000;
+/** What may be long overdue comes soon after the start: a process may never live for an hour. */
+const SOON_MS = 5_000;
+/** What is about no order of ours is kept as long as it may still become ours, and so long at least. */
 const UNMATCHED_KEPT_S = 2 * 86_400;
 
 /** What a process does without being asked. */
@@ -48,7 +54,8 @@ export async function startBackgroundWork(
   });
 
   const sweepParked = (): Promise<void> => redrive({ withinS: config.PARK_TTL_S, unmatched: false });
-  const sweepUnmatched = (): Promise<void> => redrive({ withinS: UNMATCHED_KEPT_S, unmatched: true });
+  const unmatchedKeptS = Math.max(UNMATCHED_KEPT_S, config.PARK_TTL_S);
+  const sweepUnmatched = (): Promise<void> => redrive({ withinS: unmatchedKeptS, unmatched: true });
   const lookAtDatabase = async (): Promise<void> => {
     readiness.database = await clock.follow().then(
       () => 'up' as const,
@@ -61,7 +68,16 @@ export async function startBackgroundWork(
     every(2 * SECOND_MS, lookAtDatabase, log, 'look at Postgres'),
     every(MINUTE_MS, sweepUnmatched, log, 'sweep of unmatched events'),
     every(MINUTE_MS, () => endOrders(pool, config.ORDER_END_S), log, 'end of orders'),
-    every(60 * MINUTE_MS, () => ensureDeliveryPartitions(pool), log, 'making of partitions'),
+    every(HOUR_MS, () => ensureDeliveryPartitions(pool), log, 'making of partitions'),
+    every(
+      HOUR_MS,
+      () => dropOldPartitions(pool, config.DELIVERY_RETENTION_DAYS),
+      log,
+      'dropping of partitions',
+      SOON_MS,
+    ),
+    every(HOUR_MS, () => forgetUnmatched(pool, unmatchedKeptS), log, 'forgetting of unmatched webhooks', SOON_MS),
+    every(HOUR_MS, () => eraseMembers(pool, config.PII_RETENTION_DAYS), log, 'erasing of member data', SOON_MS),
   ];
 
   return {

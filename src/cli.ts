@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { addDeliveryCommands } from './cli/delivery.ts';
 import { examples } from './cli/examples.ts';
 import { report, withoutValues } from './cli/failures.ts';
 import { addLocationCommands } from './cli/location.ts';
@@ -32,6 +33,7 @@ addMigrateCommand(program);
 addLocationCommands(program);
 addTokenCommands(program);
 addOrderCommands(program);
+addDeliveryCommands(program);
 addProviderCommands(program);
 
 // Whoever reads the output may stop early, as "| head" does.

@@ -23,6 +23,8 @@ export type Delivery = {
   events: readonly StatusEvent[];
   /** Why nothing of it could be used. */
   dropped?: string | undefined;
+  /** Of a replay: the webhook itself, and when that came. */
+  replayOf?: { deliveryId: string; receivedAt: Date } | undefined;
 };
 
 /** An event on its way to its order, and whose delivery it came with. */
@@ -71,20 +73,20 @@ WITH event AS MATERIALIZED (
   ) AS known
 ), locked AS MATERIALIZED (
   SELECT o.service_order_id, o.location_id, o.fulfillment, o.rank, o.sequence, o.failed_by_us, o.provider_order_id,
-         o.reason
+         o.reason, o.erased_at IS NOT NULL AS erased
   FROM orders o
   WHERE o.service_order_id = ANY (ARRAY(SELECT target FROM event WHERE target IS NOT NULL))
   ORDER BY o.service_order_id
   FOR UPDATE
 ), line AS (
   SELECT service_order_id AS target, location_id, 0::bigint AS nth, rank, fulfillment, sequence, failed_by_us,
-         provider_order_id AS known_pos_id, reason AS known_reason,
+         provider_order_id AS known_pos_id, reason AS known_reason, erased,
          NULL::int AS delivery_nth, NULL::uuid AS delivery_id, NULL AS integration, NULL AS service_order_id,
-         NULL AS provider_order_id, NULL AS native_status, NULL AS reason, NULL::timestamptz AS occurred_at,
+         NULL AS provider_order_id, NULL AS native_status, NULL AS said, NULL::timestamptz AS occurred_at,
          NULL AS mapped
   FROM locked
   UNION ALL
-  SELECT target, location_id, nth, rank, NULL, NULL, NULL, NULL, NULL,
+  SELECT target, location_id, nth, rank, NULL, NULL, NULL, NULL, NULL, NULL,
          delivery_nth, delivery_id, integration, service_order_id, provider_order_id, native_status, reason,
          occurred_at, mapped
   FROM event
@@ -98,6 +100,8 @@ WITH event AS MATERIALIZED (
          first_value(failed_by_us) OVER course AS order_failed_by_us,
          first_value(known_pos_id) OVER course AS order_pos_id,
          first_value(known_reason) OVER course AS order_reason,
+         first_value(erased) OVER course AS order_erased,
+         CASE WHEN first_value(erased) OVER course THEN NULL ELSE said END AS reason, -- it may tell of the member
          max(rank) OVER (course ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
   FROM line
   WINDOW course AS (PARTITION BY target, location_id ORDER BY nth)
@@ -190,21 +194,24 @@ WITH event AS MATERIALIZED (
   FROM ruled
   WHERE outcome = 1
 ), best AS MATERIALIZED (
-  SELECT array_agg(outcome ORDER BY delivery_nth) AS outcomes
-  FROM (SELECT delivery_nth, min(outcome) AS outcome FROM ruled WHERE delivery_nth > 0 GROUP BY delivery_nth) AS each
+  SELECT array_agg(outcome ORDER BY delivery_nth) AS outcomes, array_agg(erased ORDER BY delivery_nth) AS erased
+  FROM (SELECT delivery_nth, min(outcome) AS outcome, bool_or(order_erased) IS TRUE AS erased
+        FROM ruled WHERE delivery_nth > 0 GROUP BY delivery_nth) AS each
 ), kept AS (
   INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, sealed, body, truncated, events,
-                          outcome, reason)
+                          outcome, reason, replay_of, first_received_at)
   SELECT (d.received_at AT TIME ZONE 'UTC')::date, d.location_id, d.id, d.integration, d.received_at,
-         d.headers::jsonb, d.sealed, d.body, d.truncated, d.events,
+         CASE WHEN erased THEN '{}' ELSE d.headers::jsonb END, d.sealed, CASE WHEN erased THEN '' ELSE d.body END,
+         d.truncated, d.events,
          CASE WHEN d.reason IS NOT NULL THEN 'dropped'
               WHEN d.events = 0 THEN 'ignored'
               ELSE ($24::text[])[(SELECT outcomes FROM best)[d.nth]] END,
-         d.reason
+         d.reason, d.replay_of, d.first_received_at
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bytea[],
-              $8::boolean[], $9::smallint[], $10::text[])
+              $8::boolean[], $9::smallint[], $10::text[], $25::uuid[], $26::timestamptz[])
        WITH ORDINALITY AS d(id, location_id, integration, received_at, headers, sealed, body, truncated, events,
-                            reason, nth)
+                            reason, replay_of, first_received_at, nth)
+  CROSS JOIN LATERAL (SELECT coalesce((SELECT erased FROM best)[d.nth], false) AS erased) AS about
 )
 SELECT (SELECT outcomes FROM best) AS best,
        (SELECT array_agg(outcome ORDER BY nth) FROM ruled) AS outcomes,
@@ -268,6 +275,8 @@ export async function applyDeliveries(
       RANK_END,
       STATUS_BY_RANK,
       EVENT_OUTCOMES,
+      stored.map((delivery) => delivery.replayOf?.deliveryId ?? null),
+      stored.map((delivery) => delivery.replayOf?.receivedAt.toISOString() ?? null),
     ],
   });
   const row = rows[0];

@@ -23,7 +23,8 @@ export async function ensureDeliveryPartitions(pool: Pool): Promise<void> {
       [FIRST_DAY, LAST_DAY],
     );
     for (const { name, first, after } of rows) {
-      await client.query(`CREATE TABLE ${name} (LIKE deliveries INCLUDING ALL)`);
+      // A table of that name is a day that was detached and not dropped: with what it holds it is a partition again.
+      await client.query(`CREATE TABLE IF NOT EXISTS ${name} (LIKE deliveries INCLUDING ALL)`);
       await client.query(
         `ALTER TABLE deliveries ATTACH PARTITION ${name} FOR VALUES FROM ('${first}') TO ('${after}')`,
       );

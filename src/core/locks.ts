@@ -1,12 +1,36 @@
-import type { ClientBase } from 'pg';
+import type { ClientBase, Pool, PoolClient } from 'pg';
+import { withClient } from './with-client.ts';
 
 /** Advisory locks of this service, by what they guard. Any numbers, once given, stay. */
 export const LOCK_PARTITIONS = 7_301;
 export const LOCK_SWEEP_PARKED = 7_302;
 export const LOCK_END_ORDERS = 7_303;
+export const LOCK_DROP_PARTITIONS = 7_304;
+export const LOCK_FORGET_UNMATCHED = 7_305;
+export const LOCK_ERASE_MEMBERS = 7_306;
 
 /** Takes a lock until the transaction ends, unless another process has it now. */
 export async function tryLock(client: ClientBase, lock: number): Promise<boolean> {
   const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS mine', [lock]);
   return rows[0]?.mine === true;
+}
+
+/** Does `work`, which begins and ends its own transactions, on the connection that holds the lock; not while another does. */
+export async function whileLocked(
+  pool: Pool,
+  lock: number,
+  work: (client: PoolClient) => Promise<void>,
+): Promise<void> {
+  await withClient(pool, async (client) => {
+    const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1) AS mine', [lock]);
+    if (rows[0]?.mine !== true) return;
+    try {
+      await work(client);
+    } finally {
+      await client.query('SELECT pg_advisory_unlock($1)', [lock]).catch((error: unknown) => {
+        // No error of Postgres's own: a connection that may still hold the lock must not be lent again.
+        throw new Error('could not be unlocked', { cause: error });
+      });
+    }
+  });
 }

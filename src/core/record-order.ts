@@ -3,7 +3,8 @@ import type { Claim } from './claim-placements.ts';
 import { RANK_PLACED } from './lifecycle.ts';
 import type { CanonicalOrder } from './order.ts';
 
-export type KnownOrder = { order: CanonicalOrder; ended: boolean; integration: string | null };
+/** One that has ended may be erased: nobody asks for its contents any more. */
+export type KnownOrder = { ended: true } | { ended: false; order: CanonicalOrder; integration: string | null };
 
 /**
  * Writes down a freshly fetched order and tells the member `placed`, in one commit. From then on the placement knows
@@ -51,14 +52,19 @@ export async function recordOrder(
   return rowCount === 1;
 }
 
-/** An order recorded by an earlier try, with the integration it was last sent through; undefined: none yet. */
+/**
+ * An order recorded by an earlier try, with the integration it was last sent through; undefined: none yet. Where the
+ * row is there and its contents are gone it counts as ended, and is never fetched again.
+ */
 export async function readOrder(pool: Pool, serviceOrderId: string): Promise<KnownOrder | undefined> {
-  const { rows } = await pool.query<{ contents: CanonicalOrder; ended: boolean; integration: string | null }>({
+  const { rows } = await pool.query<{ contents: CanonicalOrder | null; ended: boolean; integration: string | null }>({
     name: 'read-order',
     text: `SELECT c.contents, o.ended_at IS NOT NULL AS ended, o.integration
-           FROM orders o JOIN order_contents c USING (service_order_id) WHERE service_order_id = $1`,
+           FROM orders o LEFT JOIN order_contents c USING (service_order_id) WHERE service_order_id = $1`,
     values: [serviceOrderId],
   });
   const row = rows[0];
-  return row && { order: row.contents, ended: row.ended, integration: row.integration };
+  if (row === undefined) return undefined;
+  if (row.ended || row.contents === null) return { ended: true };
+  return { ended: false, order: row.contents, integration: row.integration };
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { EVENT_OUTCOMES, applyDeliveries, type ArrivedEvent, type PosId } from './apply-deliveries.ts';
+import { blankDeliveries } from './erase-members.ts';
 import { inTransaction } from './in-transaction.ts';
 import { LOCK_SWEEP_PARKED, tryLock } from './locks.ts';
 import { statusAt } from './lifecycle.ts';
@@ -15,6 +16,7 @@ type ParkedRow = {
   native_status: string;
   reason: string | null;
   occurred_at: string | null;
+  erased: boolean;
 };
 
 const BATCH = 256;
@@ -64,7 +66,9 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
           ];
     const { rows } = await client.query<ParkedRow>(
       `SELECT e.event_id, e.location_id, e.integration, e.provider_order_id, e.delivery_day::text, e.delivery_id,
-              e.rank, e.native_status, e.reason, to_json(e.occurred_at) #>> '{}' AS occurred_at
+              e.rank, e.native_status, e.reason, to_json(e.occurred_at) #>> '{}' AS occurred_at,
+              EXISTS (SELECT FROM orders o WHERE o.service_order_id = p.service_order_id AND o.erased_at IS NOT NULL)
+                AS erased
        FROM parked_events e JOIN provider_orders p USING (location_id, integration, provider_order_id)
        WHERE ${condition}
        ORDER BY e.event_id LIMIT ${BATCH} FOR UPDATE OF e SKIP LOCKED`,
@@ -89,6 +93,8 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
         EVENT_OUTCOMES,
       ],
     );
+    const erased = rows.filter((row) => row.erased);
+    if (erased.length > 0) await blankDeliveries(client, erased);
     return { count: rows.length, conflicts };
   });
 }

@@ -57,13 +57,20 @@ export type System = {
 
 /** The service on real parts: Postgres, Pub/Sub over gRPC, a platform over GraphQL. In this process, on free ports. */
 export async function startSystem(
-  about: { providers?: Provider[]; env?: Record<string, string>; processes?: number } = {},
+  about: {
+    providers?: Provider[];
+    env?: Record<string, string>;
+    processes?: number;
+    /** Is given the database before anybody connects to it. */
+    prepare?: (databaseUrl: string) => Promise<void>;
+  } = {},
 ): Promise<System> {
   const [databaseUrl, pubsub, platform] = await Promise.all([
     createDatabase(),
     startPubsub(),
     startOrderingPlatform({ token: 'platform-token' }),
   ]);
+  await about.prepare?.(databaseUrl);
   process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
   const client = new PubSub({ projectId: PROJECT });
   await client.createTopic('order-status');

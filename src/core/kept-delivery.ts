@@ -1,0 +1,66 @@
+import type { Pool } from 'pg';
+import type { DeliveryOutcome } from './apply-deliveries.ts';
+import { PLACES, type DeliveryKey } from './list-deliveries.ts';
+
+/** A delivery as it is kept. */
+export type KeptDelivery = DeliveryKey & {
+  integration: string;
+  receivedAt: Date;
+  /** The webhook that it replays, and when that came: a replay's `receivedAt` says nothing about the POS's clock. */
+  replayOf: string | null;
+  firstReceivedAt: Date;
+  /** Without `authorization` and `cookie`. */
+  headers: Record<string, string>;
+  /** Those two and the URL's query; of a dropped one only. */
+  sealed: string | null;
+  body: Buffer;
+  truncated: boolean;
+  events: number;
+  outcome: DeliveryOutcome;
+  /** Why it was dropped, or what else there is to say about its outcome. */
+  reason: string | null;
+  /** Whose order was erased, and its body and headers with it. */
+  erased: boolean;
+};
+
+/** An id tells the time by the clock of the machine that gave it; where that is off by more, every day is looked at. */
+const DAYS_OFF = [1, 100_000];
+const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+
+/** Finds a delivery by its id alone, by way of the primary key. @returns undefined when there is none */
+export async function findDelivery(pool: Pool, deliveryId: string): Promise<DeliveryKey | undefined> {
+  const [, high, low] = UUID_V7.exec(deliveryId) ?? [];
+  if (high === undefined || low === undefined) return undefined;
+  const seconds = Number.parseInt(high + low, 16) / 1000;
+  for (const days of DAYS_OFF) {
+    const { rows } = await pool.query<DeliveryKey>(
+      `WITH RECURSIVE days AS (
+         SELECT k.first + i AS day
+         FROM (SELECT greatest(min(day), (to_timestamp($2::float8) AT TIME ZONE 'UTC')::date - $3::int) AS first,
+                      least(max(day), (to_timestamp($2::float8) AT TIME ZONE 'UTC')::date + $3::int) AS last
+               FROM deliveries HAVING min(day) IS NOT NULL) AS k,
+              generate_series(0, k.last - k.first) AS i
+       ), ${PLACES}
+       SELECT d.*
+       FROM place,
+       LATERAL (SELECT d.day::text, d.location_id AS "locationId", d.id AS "deliveryId"
+                FROM deliveries d
+                WHERE d.day = place.day AND d.location_id = place.location_id AND d.id = $1::uuid
+                LIMIT 1) AS d`,
+      [deliveryId, seconds, days],
+    );
+    if (rows[0] !== undefined) return rows[0];
+  }
+  return undefined;
+}
+
+export async function readDelivery(pool: Pool, key: DeliveryKey): Promise<KeptDelivery | undefined> {
+  const { rows } = await pool.query<KeptDelivery>(
+    `SELECT day::text, location_id AS "locationId", id AS "deliveryId", integration, received_at AS "receivedAt",
+            replay_of AS "replayOf", coalesce(first_received_at, received_at) AS "firstReceivedAt", headers, sealed,
+            body, truncated, events, outcome, reason, body = '' AND headers = '{}' AS erased
+     FROM deliveries WHERE day = $1::date AND location_id = $2 AND id = $3::uuid`,
+    [key.day, key.locationId, key.deliveryId],
+  );
+  return rows[0];
+}

@@ -1,0 +1,44 @@
+import pg from 'pg';
+import { listDeliveries, type DeliveryFilter, type ListedDelivery } from './list-deliveries.ts';
+import { replayKept, type Replayed, type Replaying } from './replay-delivery.ts';
+
+const BATCH = 200;
+
+/**
+ * Replays all webhooks that match, oldest first, each with its own commit: one that cannot be replayed stops no other,
+ * and a run that is cut short is simply repeated. Replays are not replayed, nor is what arrives during the run, so it
+ * ends.
+ * @param filter of them, `replayable` says whether a webhook that a replay made something else of already is replayed
+ *   again
+ * @throws when Postgres cannot be used; what was yielded until then is committed
+ */
+export async function* replayDeliveries(
+  deps: Replaying,
+  filter: DeliveryFilter & { replayable: 'open' | 'all' },
+): AsyncGenerator<{ of: ListedDelivery; replayed: Replayed | { refused: string } }> {
+  const { rows } = await deps.pool.query<{ now: Date }>(
+    'SELECT least(clock_timestamp(), $1::timestamptz) AS now', // least ignores a NULL
+    [filter.until ?? null],
+  );
+  const matching = { ...filter, until: rows[0]?.now };
+  let after: ListedDelivery | undefined;
+  for (;;) {
+    // Without their bodies, which may be large; those are read one at a time.
+    const batch = await listDeliveries(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
+    for (const of of batch) {
+      const replayed = await replayKept(deps, of).catch((error: unknown) => ({ refused: ownFault(error) }));
+      // Undefined when its day ended being kept meanwhile.
+      if (replayed !== undefined) yield { of, replayed };
+    }
+    after = batch.at(-1);
+    if (batch.length < BATCH) return;
+  }
+}
+
+/** A deadlock, a lock that somebody holds, values that cannot be stored: the next one may fare better. */
+function ownFault(error: unknown): string {
+  if (error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '')) {
+    return `Postgres gave up on it (${error.code}); try it again`;
+  }
+  throw error;
+}

@@ -1,0 +1,153 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { Pool, PoolClient } from 'pg';
+import {
+  applyDeliveries,
+  type Applied,
+  type Delivery,
+  type DeliveryOutcome,
+  type EventOutcome,
+} from './apply-deliveries.ts';
+import { isRefusalOfData } from './is-refusal-of-data.ts';
+import { findDelivery, readDelivery, type KeptDelivery } from './kept-delivery.ts';
+import type { Status } from './lifecycle.ts';
+import type { DeliveryKey } from './list-deliveries.ts';
+import { redriveParked } from './redrive-parked.ts';
+import { translateAgain, type TranslatedAgain, type TranslatingAgain } from './translate-again.ts';
+import { withClient } from './with-client.ts';
+
+export type Replaying = TranslatingAgain & {
+  /** Seconds for which a POS id we do not know may still become ours. */
+  parkTtlS: number;
+  /** Nothing is kept of it: say what would become of it now. */
+  dryRun: boolean;
+};
+
+/** Names orders, and nothing that a member or a POS wrote about them. */
+export type Replayed = {
+  /** The new delivery; null after a dry run. */
+  deliveryId: string | null;
+  /** The webhook that it replays. */
+  replayOf: string;
+  locationId: string;
+  integration: string;
+  outcome: DeliveryOutcome;
+  /** Why it was dropped. */
+  reason: string | null;
+  events: {
+    status: Status;
+    serviceOrderId: string | null;
+    providerOrderId: string | null;
+    outcome: EventOutcome;
+    /** It contradicts what we know: a person should look. */
+    conflict: boolean;
+  }[];
+  /** Events of earlier deliveries that waited for a POS id which this one told. */
+  redriven: number;
+};
+
+/**
+ * Replays one kept delivery: translates it anew and applies it as a delivery of its own, as if it came now. Repeats do
+ * no harm, as an order's status is the highest that it was told.
+ * @returns what became of it, why it cannot be replayed, or undefined when there is no such delivery
+ */
+export async function replayDelivery(
+  deps: Replaying,
+  deliveryId: string,
+): Promise<Replayed | { refused: string } | undefined> {
+  const key = await findDelivery(deps.pool, deliveryId);
+  return key && replayKept(deps, key);
+}
+
+/** The same by its key. */
+export async function replayKept(
+  deps: Replaying,
+  key: DeliveryKey,
+): Promise<Replayed | { refused: string } | undefined> {
+  const kept = await readDelivery(deps.pool, key);
+  if (kept === undefined) return undefined;
+  const translated = await translateAgain(deps, kept);
+  if ('refused' in translated) return translated;
+
+  const { delivery, applied } = await apply(
+    deps,
+    toDelivery(kept, translated, await now(deps.pool)),
+    translated.sealed,
+  );
+  // What fails here the sweep does; the replay itself is stored.
+  const redriven = deps.dryRun
+    ? undefined
+    : await redriveParked(deps.pool, { posIds: applied.newPosIds }, deps.parkTtlS).catch(() => undefined);
+  return {
+    deliveryId: deps.dryRun ? null : delivery.id,
+    replayOf: delivery.replayOf.deliveryId,
+    locationId: kept.locationId,
+    integration: kept.integration,
+    outcome: applied.deliveries[0] ?? 'ignored',
+    reason: delivery.dropped ?? null,
+    events: delivery.events.map((event, i) => ({
+      status: event.status,
+      serviceOrderId: event.serviceOrderId ?? null,
+      providerOrderId: event.providerOrderId ?? null,
+      outcome: applied.events[i] ?? 'unmatched',
+      conflict: applied.conflicts.some((conflict) => conflict.event === event),
+    })),
+    redriven: redriven?.count ?? 0,
+  };
+}
+
+type Replay = Delivery & { replayOf: NonNullable<Delivery['replayOf']> };
+
+function toDelivery(kept: KeptDelivery, { events, dropped, sealed }: TranslatedAgain, receivedAt: Date): Replay {
+  return {
+    id: randomUUIDv7(),
+    locationId: kept.locationId,
+    integration: kept.integration,
+    receivedAt,
+    headers: kept.headers,
+    sealed: dropped === undefined ? undefined : sealed,
+    body: kept.body,
+    truncated: false,
+    events,
+    dropped,
+    replayOf: { deliveryId: kept.replayOf ?? kept.deliveryId, receivedAt: kept.firstReceivedAt },
+  };
+}
+
+/** One statement, one commit, as at the door; and as there, one whose values Postgres refuses is dropped. */
+async function apply(
+  deps: Replaying,
+  delivery: Replay,
+  sealed: string | undefined,
+): Promise<{ delivery: Replay; applied: Applied }> {
+  try {
+    const applied = await withClient(deps.pool, (client) => {
+      const applying = (): Promise<Applied> => applyDeliveries(client, [delivery], [], deps.parkTtlS);
+      // A dry run is the very statement, undone: any judgement of another kind could be wrong.
+      return deps.dryRun ? rolledBack(client, applying) : applying();
+    });
+    return { delivery, applied };
+  } catch (error) {
+    if (delivery.dropped !== undefined || !isRefusalOfData(error)) throw error;
+    const dropped = `Postgres refused what it says (${error.code})`;
+    return apply(deps, { ...delivery, events: [], dropped, sealed }, sealed);
+  }
+}
+
+async function rolledBack<Result>(client: PoolClient, work: () => Promise<Result>): Promise<Result> {
+  await client.query('BEGIN');
+  try {
+    return await work();
+  } finally {
+    await client.query('ROLLBACK').catch((error: unknown) => {
+      // No error of Postgres's own: the connection may still be in the transaction, and must not be lent again.
+      throw new Error('could not be rolled back', { cause: error });
+    });
+  }
+}
+
+/** By the clock that all processes share. */
+async function now(pool: Pool): Promise<Date> {
+  const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+  if (rows[0] === undefined) throw new Error('Postgres did not tell the time');
+  return rows[0].now;
+}
