@@ -13,8 +13,7 @@ type Mutation = {
   guard: string;
   file: string;
   /** What stands in the file, exactly once, and what stands there instead. */
-  from: string;
-  to: string;
+  edits: readonly (readonly [from: string, to: string])[];
   /** Passes with the guard, and must fail without it. */
   noticedBy: readonly string[];
 };
@@ -45,57 +44,67 @@ const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'a token opens its own location and integration alone',
     file: 'src/http/webhook.ts',
-    from: 'if (scope?.integration !== integration || scope.locationId !== locationId) {',
-    to: 'if (scope === undefined) {',
+    edits: [
+      ['if (scope?.integration !== integration || scope.locationId !== locationId) {', 'if (scope === undefined) {'],
+    ],
     noticedBy: chaos('foreign'),
   },
   {
     guard: 'an event is applied to orders of its own location alone',
     file: 'src/core/apply-deliveries.ts',
-    from: 'WINDOW course AS (PARTITION BY target, location_id ORDER BY nth)',
-    to: 'WINDOW course AS (PARTITION BY target ORDER BY nth)',
+    edits: [
+      [
+        'WINDOW course AS (PARTITION BY target, location_id ORDER BY nth)',
+        'WINDOW course AS (PARTITION BY target ORDER BY nth)',
+      ],
+    ],
     noticedBy: chaos('foreign'),
   },
   {
     guard: 'only a higher rank moves an order',
     file: 'src/core/apply-deliveries.ts',
-    from: 'CASE WHEN ours AND rank > reached THEN 1',
-    to: 'CASE WHEN ours AND rank <> reached THEN 1',
+    edits: [['CASE WHEN ours AND rank > reached THEN 1', 'CASE WHEN ours AND rank <> reached THEN 1']],
     noticedBy: chaos('reorder,delay'),
   },
   {
     guard: 'the row lock on orders',
     file: 'src/core/apply-deliveries.ts',
-    from: '  ORDER BY o.service_order_id\n  FOR UPDATE\n',
-    to: '  ORDER BY o.service_order_id\n',
+    edits: [['  ORDER BY o.service_order_id\n  FOR UPDATE\n', '  ORDER BY o.service_order_id\n']],
     noticedBy: vitest('test/return.test.ts', '20 concurrent copies'),
   },
   {
     guard: 'our key on the call to the POS',
     file: 'src/providers/standard/create-order.ts',
-    from: "    'idempotency-key': id,\n",
-    to: '',
+    edits: [["    'idempotency-key': id,\n", '']],
     noticedBy: chaos('drop-answer'),
   },
   {
     guard: 'findOrder before a retry',
     file: 'src/core/place-order.ts',
-    from: 'if (inDoubt && !location.provider.deduplicates) {',
-    to: 'if (inDoubt && location.provider.integration === "") {',
+    edits: [
+      ['if (inDoubt && !location.provider.deduplicates) {', 'if (inDoubt && location.provider.integration === "") {'],
+    ],
     noticedBy: vitest('test/process.test.ts', 'POS that can be asked'),
   },
   {
     guard: 'the attempt is written down before the call',
     file: 'src/core/attempts.ts',
-    from: 'INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p',
-    to: 'INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at) SELECT $1, attempts, $3, now() FROM p',
+    edits: [
+      [
+        'INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p',
+        'INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at) SELECT $1, attempts, $3, now() FROM p',
+      ],
+    ],
     noticedBy: vitest('test/process.test.ts', 'does not repeat it blindly'),
   },
   {
     guard: 'the outbox in the same commit',
     file: 'src/core/apply-deliveries.ts',
-    from: '  const row = rows[0];\n  const named',
-    to: `  await client.query(
+    edits: [
+      ['  FROM ruled\n  WHERE outcome = 1\n), best', '  FROM ruled\n  WHERE false\n), best'],
+      [
+        '  const row = rows[0];\n  const named',
+        `  await client.query(
     \`INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
      SELECT service_order_id, e.sequence, location_id, fulfillment, array_position($2::text[], e.status) - 1
      FROM status_events e JOIN orders o USING (service_order_id)
@@ -104,43 +113,50 @@ const MUTATIONS: readonly Mutation[] = [
   );
   const row = rows[0];
   const named`,
+      ],
+    ],
     noticedBy: chaos('commit'),
   },
   {
     guard: 'the relay stops at an order whose message failed',
     file: 'src/core/publish-live.ts',
-    from: `          AND NOT EXISTS (SELECT FROM outbox e
+    edits: [
+      [
+        `          AND NOT EXISTS (SELECT FROM outbox e
                           WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence)
 `,
-    to: '',
+        '',
+      ],
+    ],
     noticedBy: chaos('publish'),
   },
   {
     guard: 'a row leaves the outbox after its message is out',
     file: 'src/core/publish-live.ts',
-    from: '      await deps.publish(toMessage(row));\n',
-    to: '      await forget(row);\n      await deps.publish(toMessage(row));\n',
+    edits: [
+      [
+        '      await deps.publish(toMessage(row));\n',
+        '      await forget(row);\n      await deps.publish(toMessage(row));\n',
+      ],
+    ],
     noticedBy: chaos('publish'),
   },
   {
     guard: 'the drain',
     file: 'src/main.ts',
-    from: '  await running.drain();\n',
-    to: '',
+    edits: [['  await running.drain();\n', '']],
     noticedBy: vitest('test/process.test.ts', 'is not ready at once'),
   },
   {
     guard: "Postgres's clock",
     file: 'src/http/webhook.ts',
-    from: 'const receivedAt = deps.now();',
-    to: 'const receivedAt = new Date();',
+    edits: [['const receivedAt = deps.now();', 'const receivedAt = new Date();']],
     noticedBy: chaos('clock,kill'),
   },
   {
     guard: 'parked events go on when their POS id becomes known',
     file: 'src/core/redrive-parked.ts',
-    from: 'if (rows.length === 0) return',
-    to: 'if (rows.length >= 0) return',
+    edits: [['if (rows.length === 0) return', 'if (rows.length >= 0) return']],
     noticedBy: chaos('early'),
   },
 ];
@@ -154,10 +170,10 @@ if (chosen.length === 0) {
 
 const passes = new Map<string, boolean>();
 let unnoticed = 0;
-for (const { guard, file, from, to, noticedBy } of chosen) {
+for (const { guard, file, edits, noticedBy } of chosen) {
   const name = noticedBy.filter((part) => part !== 'node_modules/vitest/vitest.mjs' && part !== 'run').join(' ');
   if (!passes.has(name)) passes.set(name, await succeeds(noticedBy));
-  const noticed = passes.get(name) === true && !(await succeeds(noticedBy, { file, from, to }));
+  const noticed = passes.get(name) === true && !(await succeeds(noticedBy, { file, edits }));
   if (!noticed) unnoticed += 1;
   const verdict = noticed ? 'noticed' : passes.get(name) === true ? 'NOT NOTICED' : 'FAILS WITH THE GUARD, TOO';
   process.stdout.write(`${verdict.padEnd(12)} ${guard}: ${name}\n`);
@@ -166,18 +182,18 @@ process.stdout.write(`${chosen.length - unnoticed} of ${chosen.length} guards ar
 process.exitCode = unnoticed === 0 ? 0 : 1;
 
 /** Runs a command in a copy of the checkout, with or without a guard. @returns whether it ended with 0 */
-async function succeeds(command: readonly string[], edit?: Pick<Mutation, 'file' | 'from' | 'to'>): Promise<boolean> {
+async function succeeds(command: readonly string[], edit?: Pick<Mutation, 'file' | 'edits'>): Promise<boolean> {
   const copy = mkdtempSync(join(tmpdir(), 'expediter-mutation-'));
   try {
     for (const part of PARTS) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
     if (edit !== undefined) {
-      const text = readFileSync(join(copy, edit.file), 'utf8');
-      if (text.split(edit.from).length !== 2) throw new Error(`${edit.file} does not hold once: ${edit.from}`);
-      writeFileSync(
-        join(copy, edit.file),
-        text.replace(edit.from, () => edit.to),
-      );
+      let text = readFileSync(join(copy, edit.file), 'utf8');
+      for (const [from, to] of edit.edits) {
+        if (text.split(from).length !== 2) throw new Error(`${edit.file} does not hold once: ${from}`);
+        text = text.replace(from, () => to);
+      }
+      writeFileSync(join(copy, edit.file), text);
     }
     const child = spawn(process.execPath, command, { cwd: copy, stdio: 'ignore', timeout: PATIENCE_MS });
     const [code] = (await once(child, 'exit')) as [number | null];

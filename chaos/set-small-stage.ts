@@ -1,0 +1,139 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { PubSub } from '@google-cloud/pubsub';
+import pg from 'pg';
+import { putLocation } from '../src/core/locations.ts';
+import { parseSettingsKeys } from '../src/core/settings-key.ts';
+import { issueToken } from '../src/core/webhook-tokens.ts';
+import { migrate } from '../src/migrate.ts';
+import { registry } from '../src/providers/index.ts';
+import { prepareClock } from '../test/support/move-clock.ts';
+import { runMain } from '../test/support/run-main.ts';
+import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import { startPos, type Pos } from '../test/support/start-pos.ts';
+import type { Postgres } from '../test/support/start-postgres.ts';
+import { startPubsub } from '../test/support/start-pubsub.ts';
+import type { Load, Offered } from './offer-load.ts';
+
+/** One process of the service with quiet parts around it, for one round of a measurement. */
+export type SmallStage = {
+  databaseUrl: string;
+  pool: pg.Pool;
+  platform: OrderingPlatform;
+  /** The POS of every location but the first, and that one's own. */
+  pos: Pos;
+  firstPos: Pos;
+  /** By location, the first one's first. */
+  webhookUrls: string[];
+  locationIds: string[];
+  url: string;
+  signal(serviceOrderId: string): Promise<void>;
+  /** Sends from a process of its own. */
+  offer(load: Load): Promise<Offered>;
+  stop(): Promise<void>;
+};
+
+const PROJECT = 'neighbours';
+const SETTINGS_KEY = `small:${Buffer.alloc(32, 7).toString('base64')}`;
+const OFFER_LOAD = new URL('offer-load.ts', import.meta.url);
+
+/**
+ * @param about.prepare is given the database, migrated and empty, before the service starts
+ */
+export async function setSmallStage(
+  postgres: Postgres,
+  about: { locations: number; prepare?: (pool: pg.Pool, databaseUrl: string) => Promise<void> },
+): Promise<SmallStage> {
+  const databaseUrl = await makeDatabase(postgres.url);
+  await prepareClock(databaseUrl);
+  await migrate(databaseUrl);
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
+  const [pubsub, platform, pos, firstPos] = await Promise.all([
+    startPubsub(),
+    startOrderingPlatform(),
+    startPos(),
+    startPos(),
+  ]);
+  const client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
+  await client.createTopic('order-status');
+  await client.close();
+
+  const locationIds = Array.from({ length: about.locations }, (_, nth) => `club-${nth + 1}`);
+  const paths = await Promise.all(
+    locationIds.map(async (locationId, nth) => {
+      const settings = { ordersUrl: (nth === 0 ? firstPos : pos).ordersUrl };
+      const keys = parseSettingsKeys(SETTINGS_KEY);
+      await putLocation(pool, registry, keys, { locationId, integration: 'standard', settings });
+      const { token } = await issueToken(pool, { locationId });
+      return `/webhook/standard/${locationId}?token=${token}`;
+    }),
+  );
+  await about.prepare?.(pool, databaseUrl);
+  const main = await runMain({
+    DATABASE_URL: databaseUrl,
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'warn',
+    ORDER_API_URL: platform.url,
+    GOOGLE_CLOUD_PROJECT: PROJECT,
+    PUBSUB_EMULATOR_HOST: pubsub.host,
+    PUSH_AUTH: 'off',
+    SETTINGS_KEY,
+    DRAIN_DELAY_MS: '0',
+  });
+  return {
+    databaseUrl,
+    pool,
+    platform,
+    pos,
+    firstPos,
+    locationIds,
+    webhookUrls: paths.map((path) => `${main.url}${path}`),
+    url: main.url,
+    async signal(serviceOrderId) {
+      const message = { messageId: '1', attributes: { orderId: serviceOrderId } };
+      const response = await fetch(`${main.url}/pubsub/push`, {
+        method: 'POST',
+        body: JSON.stringify({ message, subscription: 'projects/small/subscriptions/orders' }),
+      });
+      if (response.status !== 204) throw new Error(`a signal was answered ${response.status}`);
+    },
+    async offer(load) {
+      const sender = fork(OFFER_LOAD);
+      sender.send(load);
+      const [offered] = (await once(sender, 'message')) as [Offered];
+      return offered;
+    },
+    async stop() {
+      main.child.kill('SIGTERM');
+      await main.exited;
+      await pool.end();
+      await Promise.all([pubsub.stop(), platform.stop(), pos.stop(), firstPos.stop()]);
+      await dropDatabase(postgres.url, databaseUrl);
+    },
+  };
+}
+
+let made = 0;
+
+async function makeDatabase(serverUrl: string): Promise<string> {
+  made += 1;
+  const name = `round_${made}`;
+  await onServer(serverUrl, `CREATE DATABASE ${name}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+function dropDatabase(serverUrl: string, databaseUrl: string): Promise<void> {
+  return onServer(serverUrl, `DROP DATABASE ${new URL(databaseUrl).pathname.slice(1)} WITH (FORCE)`);
+}
+
+async function onServer(serverUrl: string, sql: string): Promise<void> {
+  const client = new pg.Client(serverUrl);
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
