@@ -632,6 +632,28 @@ describe('who may come in', () => {
 });
 
 describe('when it cannot be made durable', () => {
+  it('500 with Retry-After for a location that floods while the process falls behind; the others go on', async () => {
+    await system.addLocation('flood', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    await system.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    const [flood, quiet] = [await system.webhookUrl('flood'), await system.webhookUrl('quiet')];
+    const ignored = { eventType: 'menu.changed' };
+    await Promise.all(Array.from({ length: 300 }, () => post(flood, ignored)));
+    await post(quiet, ignored);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+    await sleep(30);
+    const [flooded, others] = await Promise.all([
+      Promise.all(Array.from({ length: 300 }, () => post(flood, ignored))),
+      Promise.all(Array.from({ length: 20 }, () => post(quiet, ignored))),
+    ]);
+    const refused = flooded.filter(({ status }) => status === 500);
+    expect(refused.length).toBeGreaterThan(100);
+    expect(refused.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
+    // A flood that had to connect anew each time would cost more than one that is let in.
+    expect(refused.every(({ headers }) => headers.get('connection') !== 'close')).toBe(true);
+    expect(others.map(({ status }) => status)).toEqual(others.map(() => 200));
+    expect(system.logged.filter((line) => line.includes('location floods'))).toHaveLength(1);
+  });
+
   it('500 with Retry-After within 1.5 s while Postgres does not answer, then everything goes on', async () => {
     const serviceOrderId = await order();
     const blocker = await system.pool.connect();

@@ -6,6 +6,7 @@ import { seal, type SettingsKeys } from '../core/settings-key.ts';
 import { translateDelivery } from '../core/translate-delivery.ts';
 import type { JudgeToken, TokenScope } from '../core/webhook-tokens.ts';
 import { bodyBudget } from './body-budget.ts';
+import { BeyondShare, fairShare } from './fair-share.ts';
 import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
 import { refuse } from './refuse.ts';
@@ -22,6 +23,8 @@ export type WebhookDeps = {
   bodyBudget: number;
 };
 
+/** What is left unread of a refused request up to this size is not worth a new connection. */
+const SMALL_BODY = 64 * 1024;
 /** A sender hears from us within 1.5 s, whatever Postgres does. */
 const ANSWER_MS = 1_400;
 
@@ -37,6 +40,8 @@ const ANSWER_MS = 1_400;
  */
 export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
   const budget = bodyBudget(deps.bodyBudget);
+  const share = fairShare((locationId) => app.log.warn({ locationId }, 'location floods: held back for the others'));
+  app.addHook('onClose', async () => share.stop());
   const authenticated = new WeakMap<FastifyRequest, { scope: TokenScope; spentMs: number }>();
 
   const authenticate = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -57,9 +62,14 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
   const receive = async (request: FastifyRequest): Promise<{ outcome: DeliveryOutcome; deliveryId: string }> => {
     const { scope, spentMs } = authenticated.get(request) ?? {};
     if (scope === undefined || spentMs === undefined) throw new Error('a webhook came past its token');
+    share.enter(scope.locationId);
     const room = budget.open(scope.locationId);
+    const onBytes = (bytes: number): void => {
+      room.take(bytes);
+      share.spend(scope.locationId, bytes);
+    };
     try {
-      const { body, truncated } = await readBody(request.raw, deps.bodyLimit, { onBytes: room.take });
+      const { body, truncated } = await readBody(request.raw, deps.bodyLimit, { onBytes });
       const deadline = Date.now() + ANSWER_MS - spentMs;
       const delivery = await toDelivery(request, scope, body, truncated, deps);
       const outcome = await deps.accept(delivery, deadline);
@@ -75,11 +85,12 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
   void app.register(async (scope) => {
     takeRawBodies(scope);
     scope.setErrorHandler(async (error, request, reply) => {
-      request.log.error({ err: error }, 'webhook not committed');
-      return reply
-        .code(500)
-        .headers({ 'retry-after': '1', connection: 'close' })
-        .send({ error: 'send it again later' });
+      reply.code(500).header('retry-after', '1');
+      // A flood is logged once, where it begins; and every new connection would cost more than what it brings.
+      const isSmall = Number(request.headers['content-length'] ?? Infinity) <= SMALL_BODY;
+      if (!(error instanceof BeyondShare)) request.log.error({ err: error }, 'webhook not committed');
+      if (!(error instanceof BeyondShare && isSmall)) reply.header('connection', 'close');
+      return reply.send({ error: 'send it again later' });
     });
     scope.post('/webhook/:integration/:locationId', { onRequest: authenticate }, async (request, reply) => {
       const answer = await receive(request);
