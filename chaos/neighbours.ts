@@ -42,7 +42,7 @@ const SCENARIOS: Record<string, Scenario> = {
     locations: 21,
     prepare: async (pool) => {
       await seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`);
-      await seedOrders(pool, FLOOD, 2_000 * ROUND_S, () => 'club-1');
+      await seedOrders(pool, FLOOD, 2_000 * ROUND_S, () => 'club');
     },
     async round(stage, disturbed) {
       const [first = '', ...others] = stage.webhookUrls;
@@ -53,6 +53,22 @@ const SCENARIOS: Record<string, Scenario> = {
           : undefined,
       ]);
       if (flood !== undefined) say(`  the flood was answered ${JSON.stringify(flood.answers)}, ${flood.held} held`);
+      allTaken(offered.answers);
+      return offered.latencies;
+    },
+  },
+  hostile: {
+    what: 'one sends 100 hostile webhooks a second, 20 others 10 good ones each',
+    limit: 1.25,
+    locations: 21,
+    prepare: (pool) => seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`),
+    async round(stage, disturbed) {
+      const urls = stage.webhookUrls.slice(1);
+      const [offered, hostile] = await Promise.all([
+        stage.offer({ urls, prefix: OTHERS, perSecond: 200, seconds: ROUND_S, warmUpS: WARM_UP_S }),
+        disturbed ? stage.offerHostility({ perSecond: 100, seconds: ROUND_S }) : undefined,
+      ]);
+      if (hostile !== undefined) say(`  the hostile were answered ${JSON.stringify(hostile)}`);
       allTaken(offered.answers);
       return offered.latencies;
     },
@@ -192,7 +208,7 @@ async function seedPast(pool: pg.Pool, count: number): Promise<void> {
        FROM generate_series(1, $1::int) AS nth
      ), o AS (
        INSERT INTO orders (service_order_id, location_id, integration, fulfillment, status, rank, sequence, ended_at)
-       SELECT id, 'club-1', 'standard', 'pickup', 'completed', 6, 7, now() FROM past
+       SELECT id, 'club', 'standard', 'pickup', 'completed', 6, 7, now() FROM past
      ), c AS (
        INSERT INTO order_contents (service_order_id, contents)
        SELECT id, jsonb_build_object('member', jsonb_build_object('name', repeat('x', 500))) FROM past
@@ -201,7 +217,7 @@ async function seedPast(pool: pg.Pool, count: number): Promise<void> {
        SELECT id, delivery_id, 'completed', 'COMPLETED', 'applied', 7 FROM past
      )
      INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
-     SELECT day, 'club-1', delivery_id, 'standard', now(), '{}', convert_to(repeat('x', 400), 'UTF8'), 1, 'applied'
+     SELECT day, 'club', delivery_id, 'standard', now(), '{}', convert_to(repeat('x', 400), 'UTF8'), 1, 'applied'
      FROM past`,
     [count],
   );
@@ -211,7 +227,7 @@ async function seedPast(pool: pg.Pool, count: number): Promise<void> {
 async function allGone(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ contents: number; deliveries: number }>(
     `SELECT (SELECT count(*)::int FROM order_contents) AS contents,
-            (SELECT count(*)::int FROM deliveries WHERE location_id = 'club-1') AS deliveries`,
+            (SELECT count(*)::int FROM deliveries WHERE location_id = 'club') AS deliveries`,
   );
   say(`  left of the past: ${JSON.stringify(rows[0])}`);
 }

@@ -13,6 +13,7 @@ import { startOrderingPlatform, type OrderingPlatform } from '../test/support/st
 import { startPos, type Pos } from '../test/support/start-pos.ts';
 import type { Postgres } from '../test/support/start-postgres.ts';
 import { startPubsub } from '../test/support/start-pubsub.ts';
+import type { Hostility } from './offer-hostility.ts';
 import type { Load, Offered } from './offer-load.ts';
 
 /** One process of the service with quiet parts around it, for one round of a measurement. */
@@ -30,12 +31,14 @@ export type SmallStage = {
   signal(serviceOrderId: string): Promise<void>;
   /** Sends from a process of its own. */
   offer(load: Load): Promise<Offered>;
+  offerHostility(about: { perSecond: number; seconds: number }): Promise<Record<string, number>>;
   stop(): Promise<void>;
 };
 
 const PROJECT = 'neighbours';
 const SETTINGS_KEY = `small:${Buffer.alloc(32, 7).toString('base64')}`;
 const OFFER_LOAD = new URL('offer-load.ts', import.meta.url);
+const OFFER_HOSTILITY = new URL('offer-hostility.ts', import.meta.url);
 
 /**
  * @param about.prepare is given the database, migrated and empty, before the service starts
@@ -58,7 +61,7 @@ export async function setSmallStage(
   await client.createTopic('order-status');
   await client.close();
 
-  const locationIds = Array.from({ length: about.locations }, (_, nth) => `club-${nth + 1}`);
+  const locationIds = Array.from({ length: about.locations }, (_, nth) => (nth === 0 ? 'club' : `club-${nth + 1}`));
   const paths = await Promise.all(
     locationIds.map(async (locationId, nth) => {
       const settings = { ordersUrl: (nth === 0 ? firstPos : pos).ordersUrl };
@@ -97,11 +100,11 @@ export async function setSmallStage(
       });
       if (response.status !== 204) throw new Error(`a signal was answered ${response.status}`);
     },
-    async offer(load) {
-      const sender = fork(OFFER_LOAD);
-      sender.send(load);
-      const [offered] = (await once(sender, 'message')) as [Offered];
-      return offered;
+    offer: (load) => ask<Offered>(OFFER_LOAD, load),
+    offerHostility(about) {
+      const { port } = new URL(main.url);
+      const token = new URLSearchParams(paths[0]?.split('?')[1]).get('token') ?? '';
+      return ask(OFFER_HOSTILITY, { ...about, port: Number(port), token } satisfies Hostility);
     },
     async stop() {
       main.child.kill('SIGTERM');
@@ -111,6 +114,13 @@ export async function setSmallStage(
       await dropDatabase(postgres.url, databaseUrl);
     },
   };
+}
+
+async function ask<Answer>(program: URL, question: Load | Hostility): Promise<Answer> {
+  const sender = fork(program);
+  sender.send(question);
+  const [answer] = (await once(sender, 'message')) as [Answer];
+  return answer;
 }
 
 let made = 0;

@@ -1,0 +1,41 @@
+/** A hostile sender in a process of its own. Forked with one message that says whom to send to; ends by itself. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Target } from '../test/hostile/hostile-input.ts';
+import { webhookInputs } from '../test/hostile/inputs-by-door.ts';
+import { sendRaw } from '../test/hostile/send-raw.ts';
+
+/** `token` opens the location `club`. */
+export type Hostility = { port: number; token: string; perSecond: number; seconds: number };
+
+/** One that waits for a time-out of the service is left alone after this. */
+const ANSWER_MS = 2_000;
+
+/** Every kind of the hostile suite's webhooks in turn, at a steady pace. @returns how many answers of each status */
+async function offerHostility({ port, token, perSecond, seconds }: Hostility): Promise<Record<string, number>> {
+  const target: Target = { token, signedToken: token, listToken: token, pushToken: '', signPushToken: () => '' };
+  const kinds = [...Map.groupBy(webhookInputs(), (input) => input.kind).values()];
+  const answers: Record<string, number> = {};
+  const sending: Promise<void>[] = [];
+  const began = performance.now();
+  for (let nth = 0; nth < perSecond * seconds; nth += 1) {
+    await sleep(Math.max(0, began + (nth * 1_000) / perSecond - performance.now()));
+    const kind = kinds[nth % kinds.length] ?? [];
+    const input = kind[Math.floor(nth / kinds.length) % kind.length];
+    if (input === undefined) continue;
+    const sent = sendRaw(port, input.bytes(target), input.pace, ANSWER_MS).then(({ status }) => {
+      answers[status] = (answers[status] ?? 0) + 1;
+    });
+    sending.push(sent);
+  }
+  await Promise.all(sending);
+  return answers;
+}
+
+const answer = process.send?.bind(process);
+if (answer !== undefined) {
+  process.once('message', (hostility: Hostility) => {
+    void offerHostility(hostility).then((answers) => {
+      answer(answers, undefined, undefined, () => process.disconnect?.());
+    });
+  });
+}
