@@ -2,12 +2,14 @@ import type { Readable } from 'node:stream';
 
 /** Enough of an oversized body to see what it was. */
 const KEEP = 64 * 1024;
+/** What a chunk counts for at the least: each costs time, and how many there are is the sender's to choose. */
+export const CHUNK_BYTES = 64;
 
 /**
  * Reads a request's body as the bytes it is, and never holds more than `limit` of them.
  * Over the limit the first `keep` bytes stay, `truncated` is true, and up to `limit` more are read and thrown away, so
  * that most senders get to the answer. What comes after that is left unread: close the connection on a truncated one.
- * @param limit bytes
+ * @param limit bytes, of which a chunk counts for 64 at the least
  * @param about.keep bytes, of a body over the limit
  * @param about.onBytes told of every chunk that is held; what it throws ends the reading
  * @throws the stream's error, or one of our own when the sender left before the end
@@ -21,10 +23,11 @@ export function readBody(
   return new Promise((resolve, reject) => {
     let held: Buffer = Buffer.alloc(0);
     let size = 0;
+    let cost = 0;
     let truncated = false;
 
     const onData = (chunk: Buffer): void => {
-      size += chunk.length;
+      cost += Math.max(chunk.length, CHUNK_BYTES);
       if (!truncated) {
         try {
           about.onBytes?.(chunk.length);
@@ -32,11 +35,12 @@ export function readBody(
           onError(error as Error);
           return;
         }
-        held = append(held, size - chunk.length, chunk, limit);
-        if (size <= limit) return;
+        held = append(held, size, chunk, limit);
+        size += chunk.length;
+        if (cost <= limit) return;
         truncated = true;
-        held = Buffer.from(held.subarray(0, Math.min(keep, limit)));
-      } else if (size > 2 * limit) {
+        held = Buffer.from(held.subarray(0, Math.min(keep, limit, size)));
+      } else if (cost > 2 * limit) {
         stream.pause();
         onEnd();
       }

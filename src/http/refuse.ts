@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CHUNK_BYTES } from './read-body.ts';
 
 /** A sender that still writes sees the answer within this time, or not at all. */
 const LINGER_MS = 1_000;
@@ -8,7 +9,7 @@ const LINGER_MS = 1_000;
 /**
  * Answers 401 before the body is read, and closes the connection. Closing at once would reset it under a sender that
  * still writes, which would then never see the answer: so a bounded rest is read and thrown away first.
- * @param limit bytes of the rest
+ * @param limit bytes of the rest, of which a chunk counts for 64 at the least
  */
 export async function refuse(request: FastifyRequest, reply: FastifyReply, limit: number): Promise<void> {
   const body = JSON.stringify({ error: 'unauthorized' });
@@ -24,11 +25,11 @@ export async function refuse(request: FastifyRequest, reply: FastifyReply, limit
 }
 
 async function discard(stream: FastifyRequest['raw'], limit: number): Promise<void> {
-  let size = 0;
+  let cost = 0;
   const stopped = new AbortController();
   stream.on('data', (chunk: Buffer) => {
-    size += chunk.length;
-    if (size > limit) stopped.abort();
+    cost += Math.max(chunk.length, CHUNK_BYTES);
+    if (cost > limit) stopped.abort();
   });
   stream.on('error', () => stopped.abort());
   await Promise.race([

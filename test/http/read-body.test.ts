@@ -3,16 +3,25 @@ import { describe, expect, it } from 'vitest';
 import { readBody } from '../../src/http/read-body.ts';
 
 describe('readBody', () => {
+  // In words of 64 bytes, for which every chunk counts at the least.
+  const bytes = (words: string): Buffer => Buffer.from([...words].map((word) => word.repeat(64)).join(''));
+
   it.each([
     ['nothing', [], '', false],
     ['chunks up to the limit', ['12345', '67890'], '1234567890', false],
     ['one byte more, of which it keeps the first', ['12345', '678901'], '1234', true],
     ['one chunk far over it', ['123456789012345'], '1234', true],
     ['much more, reading to the end', ['12345', '678901', '23', '45'], '1234', true],
-  ])('reads %s', async (_name, chunks, text, truncated) => {
-    const stream = Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
-    const { body, truncated: cut } = await readBody(stream, 10, { keep: 4 });
-    expect({ text: body.toString(), cut }).toEqual({ text, cut: truncated });
+  ])('reads %s', async (_name, chunks, words, truncated) => {
+    const { body, truncated: cut } = await readBody(Readable.from(chunks.map(bytes)), 640, { keep: 256 });
+    expect(body.toString()).toBe(bytes(words).toString());
+    expect(cut).toBe(truncated);
+  });
+
+  it('counts a chunk of one byte for 64, and keeps what came', async () => {
+    const crumbs = (count: number): Readable => Readable.from(Array.from({ length: count }, () => Buffer.from('x')));
+    expect(await readBody(crumbs(10), 640)).toEqual({ body: Buffer.from('x'.repeat(10)), truncated: false });
+    expect(await readBody(crumbs(11), 640)).toEqual({ body: Buffer.from('x'.repeat(11)), truncated: true });
   });
 
   it('never keeps more than the limit', async () => {
@@ -25,20 +34,20 @@ describe('readBody', () => {
     const endless = new Readable({
       highWaterMark: 1,
       read() {
-        given += 5;
-        this.push(Buffer.alloc(5));
+        given += 320;
+        this.push(Buffer.alloc(320));
       },
     });
-    expect(await readBody(endless, 10, { keep: 4 })).toMatchObject({ truncated: true });
-    expect(given).toBeLessThan(40);
+    expect(await readBody(endless, 640, { keep: 256 })).toMatchObject({ truncated: true });
+    expect(given).toBeLessThan(2_560);
     endless.destroy();
   });
 
   it('tells of every chunk it holds, and of none it throws away', async () => {
     const told: number[] = [];
-    const stream = Readable.from(['12345', '678901', '23'].map((chunk) => Buffer.from(chunk)));
-    await readBody(stream, 10, { onBytes: (bytes) => told.push(bytes) });
-    expect(told).toEqual([5, 6]);
+    const stream = Readable.from(['12345', '678901', '23'].map(bytes));
+    await readBody(stream, 640, { onBytes: (count) => told.push(count) });
+    expect(told).toEqual([320, 384]);
   });
 
   it('ends where it is told that there is no room', async () => {
