@@ -79,7 +79,8 @@ export type JudgeToken = (token: string) => Promise<TokenScope | undefined>;
  * @returns a function that resolves to undefined for a token that opens nothing, and throws when it cannot be judged
  */
 export function tokenJudge(pool: Pool, open: OpenSettings, now: Now): JudgeToken {
-  const known = new Map<string, { scope: TokenScope; until: number }>();
+  /** Kept by the monotonic clock: Postgres's may step back, with a failover, and a revoked token must not live on. */
+  const known = new Map<string, { scope: TokenScope; askedAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | undefined>>();
   let looking = false;
 
@@ -89,7 +90,7 @@ export function tokenJudge(pool: Pool, open: OpenSettings, now: Now): JudgeToken
       const asked = new Map(waiting);
       waiting.clear();
       try {
-        const asOf = now().getTime();
+        const askedAt = performance.now();
         const found = await findScopes(pool, open, [...asked.keys()]);
         for (const [sha256, answer] of asked) {
           const scope = found.get(sha256);
@@ -97,8 +98,7 @@ export function tokenJudge(pool: Pool, open: OpenSettings, now: Now): JudgeToken
             answer.reject(scope);
             continue;
           }
-          if (scope !== undefined)
-            known.set(sha256, { scope, until: Math.min(asOf + CACHE_MS, scope.expiresAt ?? Infinity) });
+          if (scope !== undefined) known.set(sha256, { scope, askedAt });
           answer.resolve(scope);
         }
       } catch (error) {
@@ -108,10 +108,13 @@ export function tokenJudge(pool: Pool, open: OpenSettings, now: Now): JudgeToken
     looking = false;
   };
 
+  const isFresh = ({ scope, askedAt }: { scope: TokenScope; askedAt: number }): boolean =>
+    performance.now() - askedAt < CACHE_MS && (scope.expiresAt === null || scope.expiresAt > now().getTime());
+
   return (token) => {
     const sha256 = digest(token);
     const cached = known.get(sha256);
-    if (cached !== undefined && cached.until > now().getTime()) return Promise.resolve(cached.scope);
+    if (cached !== undefined && isFresh(cached)) return Promise.resolve(cached.scope);
     if (known.size >= CACHE_SIZE) known.clear();
     known.delete(sha256);
     let answer = waiting.get(sha256);
