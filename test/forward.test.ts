@@ -536,6 +536,21 @@ describe('fair shares', () => {
     await system.query(`UPDATE placements SET finished_at = now(), state = 'failed' WHERE location_id = 'hanging'`);
   });
 
+  it('a vendor that hangs at a hundred locations keeps only their own orders waiting', async () => {
+    const hanging = await startPos();
+    hanging.behave = () => 'hang';
+    const locationIds = Array.from({ length: 100 }, (_, nth) => `vendor-${nth}`);
+    for (const locationId of locationIds) await system.addLocation(locationId, { ordersUrl: `${hanging.url}/orders` });
+    for (let each = 0; each < 4; each += 1) {
+      await Promise.all(locationIds.map((locationId) => system.placeOrder({ locationId })));
+    }
+    await until(() => hanging.requests >= 100);
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'sent', 5_000);
+    await hanging.stop();
+    await system.query(`UPDATE placements SET finished_at = now(), state = 'failed' WHERE location_id LIKE 'vendor-%'`);
+  });
+
   it('a platform that hangs keeps no order waiting that was fetched before', async () => {
     pos.behave = () => ({ status: 503 });
     const { serviceOrderId } = await system.placeOrder();

@@ -28,14 +28,16 @@ export type Claim = {
 export const LEASE_S = 30;
 
 /**
- * Claims due placements, the oldest first, and of each location no more than its share: a POS that hangs keeps its own
- * orders waiting and nobody else's. Those not fetched yet, whose location nobody knows, have a share of their own: a
- * platform that hangs must not keep the fetched ones waiting.
+ * Claims due placements, of each location no more than its share and the locations in turn: a POS that hangs keeps its
+ * own orders waiting and nobody else's, and a vendor that hangs at a hundred locations does not either. Those not
+ * fetched yet, whose location nobody knows, have a share of their own: a platform that hangs must not keep the fetched
+ * ones waiting. Some of them are the newest, so that one location's backlog does not hold up everybody's next order.
  * @param about.leaseId of all that are claimed now
  * @param about.lost lease ids of earlier claims whose answer never came: what they took is free again, since nobody
  *   knows that he has it
  * @param about.busy the location of each placement that this process is sending now
- * @param about.unfetched how many of those not fetched yet may be claimed
+ * @param about.senders how many fetched ones may be claimed in all
+ * @param about.oldest how many of those not fetched yet may be claimed, and `about.newest` so many more
  */
 export async function claimPlacements(
   pool: Pool,
@@ -45,7 +47,9 @@ export async function claimPlacements(
     limit: number;
     share: number;
     busy: readonly string[];
-    unfetched: number;
+    senders: number;
+    oldest: number;
+    newest: number;
   },
 ): Promise<Claim[]> {
   const { rows } = await pool.query<Claim>({
@@ -59,8 +63,11 @@ export async function claimPlacements(
                 WHERE finished_at IS NULL AND coalesce(location_id, '') > lane.name
                 ORDER BY coalesce(location_id, '') LIMIT 1)
         FROM lane WHERE lane.name IS NOT NULL
-      ), due AS (
-        SELECT oldest.service_order_id
+      ), found AS (
+        SELECT oldest.service_order_id, oldest.next_attempt_at, lane.name <> '' AS sends,
+               -- How many of its location's would be under way with it.
+               row_number() OVER (PARTITION BY lane.name ORDER BY oldest.next_attempt_at)
+                 + cardinality(array_positions($3::text[], lane.name)) AS turn
         FROM lane
         CROSS JOIN LATERAL (
           SELECT service_order_id, next_attempt_at
@@ -72,8 +79,21 @@ export async function claimPlacements(
                      ELSE least($1::int, greatest(0, $2::int - cardinality(array_positions($3::text[], lane.name)))) END
           FOR UPDATE SKIP LOCKED
         ) AS oldest
-        ORDER BY oldest.next_attempt_at
-        LIMIT $1::int
+      ), newest AS (
+        SELECT service_order_id
+        FROM placements
+        WHERE finished_at IS NULL AND coalesce(location_id, '') = '' AND next_attempt_at <= now()
+          AND (lease_until IS NULL OR lease_until < now() OR lease_id = ANY ($6::uuid[]))
+        ORDER BY next_attempt_at DESC
+        LIMIT $8::int
+        FOR UPDATE SKIP LOCKED
+      ), due AS (
+        (SELECT service_order_id FROM found WHERE sends
+         ORDER BY turn, next_attempt_at LIMIT least($1::int, $7::int))
+        UNION
+        SELECT service_order_id FROM found WHERE NOT sends
+        UNION
+        SELECT service_order_id FROM newest
       )
       UPDATE placements p
       SET lease_id = $5::uuid, lease_until = now() + make_interval(secs => ${LEASE_S})
@@ -86,7 +106,16 @@ export async function claimPlacements(
                 EXISTS (SELECT FROM placement_attempts a
                         WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL
                           AND a.call = 'createOrder') AS "callDied"`,
-    values: [about.limit, about.share, about.busy, about.unfetched, about.leaseId, about.lost],
+    values: [
+      about.limit,
+      about.share,
+      about.busy,
+      about.oldest,
+      about.leaseId,
+      about.lost,
+      about.senders,
+      about.newest,
+    ],
   });
   return rows;
 }
