@@ -1,4 +1,5 @@
--- A replay is a delivery of its own, with what it had from the webhook that it replays: body, headers, seal.
+-- A replay is a delivery of its own, with the body and the headers of the webhook that it replays, unless it is dropped
+-- as well: then that one has them.
 ALTER TABLE deliveries
   ADD COLUMN replay_of uuid,                    -- the webhook itself, also where a replay was replayed
   ADD COLUMN first_received_at timestamptz;     -- when that came: the clock that signatures are judged by

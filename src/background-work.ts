@@ -77,7 +77,7 @@ export async function startBackgroundWork(
       SOON_MS,
     ),
     every(HOUR_MS, () => forgetUnmatched(pool, unmatchedKeptS), log, 'forgetting of unmatched webhooks', SOON_MS),
-    every(HOUR_MS, () => eraseMembers(pool, config.PII_RETENTION_DAYS), log, 'erasing of member data', SOON_MS),
+    every(HOUR_MS, () => eraseMembers(pool, config.PII_RETENTION_DAYS, log), log, 'erasing of member data', SOON_MS),
   ];
 
   return {

@@ -48,6 +48,7 @@ const variables = {
 
   WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), '1048576'],
   BODY_BUDGET: [integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20), '67108864'],
+  WEBHOOK_SHARE: [integer(1, 1_000_000).default(100), '100'],
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), '1800'],
   PARK_TTL_S: [integer(1, 604_800).default(3600), '3600'],
   ORDER_END_S: [integer(1, 2_592_000).default(86_400), '86400'],
@@ -56,6 +57,8 @@ const variables = {
   POOL_SIZE: [integer(5, 1000).default(10), '10'],
   DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), '2000'],
 } as const satisfies Record<string, readonly [z.ZodType, string]>;
+
+const DAY_S = 86_400;
 
 const shape = Object.fromEntries(Object.entries(variables).map(([name, [schema]]) => [name, schema])) as {
   [Name in keyof typeof variables]: (typeof variables)[Name][0];
@@ -79,6 +82,12 @@ const Environment = z
   .refine(({ PII_RETENTION_DAYS, DELIVERY_RETENTION_DAYS }) => !(PII_RETENTION_DAYS < DELIVERY_RETENTION_DAYS), {
     path: ['PII_RETENTION_DAYS'],
     error: 'is less than DELIVERY_RETENTION_DAYS: webhooks hold member data, and would outlive it',
+    ...always,
+  })
+  .refine(({ PARK_TTL_S, DELIVERY_RETENTION_DAYS }) => !(PARK_TTL_S > DELIVERY_RETENTION_DAYS * DAY_S), {
+    path: ['PARK_TTL_S'],
+    error:
+      'is more than DELIVERY_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is kept',
     ...always,
   })
   .refine(({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST), {

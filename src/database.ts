@@ -33,6 +33,9 @@ export function openDatabase(
     });
     // An idle connection that dies says so here; without a listener that would end the process.
     pool.on('error', onError);
+    // While it is handed over it has no listener of the pool's any more and none of the borrower's yet. Ended in that
+    // moment, it would end the process; so the borrower's next query says that it is gone.
+    pool.on('connect', (client) => client.on('error', () => {}));
     return pool;
   };
   return {

@@ -83,6 +83,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       publicUrl: (config.PUBLIC_URL ?? '').replace(/\/$/, ''),
       bodyLimit: config.WEBHOOK_BODY_LIMIT,
       bodyBudget: config.BODY_BUDGET,
+      perSecond: config.WEBHOOK_SHARE,
     },
   });
   await app.listen({ host: config.HOST, port: config.PORT });

@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
@@ -13,32 +10,19 @@ import { GiveUp, TryAgain } from '../src/core/errors.ts';
 import type { OrderRef } from '../src/core/order.ts';
 import type { Provider } from '../src/core/provider.ts';
 import { createDatabase } from './support/create-database.ts';
+import { runCli as cli, runToEnd, type Ended } from './support/run-cli.ts';
+import { MAIN } from './support/run-main.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
 import { databaseUrl } from './support/template-database.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 const KEY_BASE64 = Buffer.alloc(32, 7).toString('base64');
 const SETTINGS_KEY = `test:${KEY_BASE64}`;
 /** Where nobody listens. */
 const SETTINGS = { ordersUrl: 'http://127.0.0.1:9/orders' };
 
-type Ended = { code: number | null; out: string; error: string };
 type Environment = Record<string, string>;
-
-async function run(file: string, args: readonly string[], env: Environment, input = ''): Promise<Ended> {
-  const child = spawn(process.execPath, [file, ...args], { cwd: ROOT, env: { PATH: process.env['PATH'], ...env } });
-  child.stdin.on('error', () => {});
-  child.stdin.end(input);
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [out, error, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  return { code, out, error };
-}
-
-function cli(env: Environment, args: readonly string[], input?: string): Promise<Ended> {
-  return run('src/cli.ts', args, env, input);
-}
 
 /** Runs a command that has to go well. @returns what it said in JSON */
 async function json<Value>(env: Environment, args: readonly string[], input?: string): Promise<Value> {
@@ -106,18 +90,22 @@ describe('the service', () => {
     await client.connect();
     await client.query(change);
     await client.end();
-    return run('src/main.ts', [], {
-      DATABASE_URL,
-      SETTINGS_KEY,
-      HOST: '127.0.0.1',
-      PORT: '0',
-      LOG_LEVEL: 'silent',
-      PUSH_AUTH: 'off',
-      ORDER_API_URL: 'http://127.0.0.1:9/graphql',
-      GOOGLE_CLOUD_PROJECT: 'test-project',
-      PUBSUB_EMULATOR_HOST: '127.0.0.1:9',
-      METADATA_SERVER_DETECTION: 'none',
-    });
+    return runToEnd(
+      MAIN,
+      {
+        DATABASE_URL,
+        SETTINGS_KEY,
+        HOST: '127.0.0.1',
+        PORT: '0',
+        LOG_LEVEL: 'silent',
+        PUSH_AUTH: 'off',
+        ORDER_API_URL: 'http://127.0.0.1:9/graphql',
+        GOOGLE_CLOUD_PROJECT: 'test-project',
+        PUBSUB_EMULATOR_HOST: '127.0.0.1:9',
+        METADATA_SERVER_DETECTION: 'none',
+      },
+      [],
+    );
   };
 
   it('does not boot on an older schema, and names the command that mends it', async () => {
@@ -137,7 +125,7 @@ describe('the service', () => {
   });
 
   it('says all that is wrong with its environment at once, each with an example', async () => {
-    const { code, error } = await run('src/main.ts', [], { PORT: 'eighty', SETTINGS_KEY: 'id:c2hvcnQ=' });
+    const { code, error } = await runToEnd(MAIN, { PORT: 'eighty', SETTINGS_KEY: 'id:c2hvcnQ=' }, []);
     expect(code).toBe(1);
     for (const name of ['DATABASE_URL', 'PORT', 'ORDER_API_URL', 'GOOGLE_CLOUD_PROJECT', 'SETTINGS_KEY']) {
       expect(error).toMatch(new RegExp(`^ {2}${name}: .+\\. Example: .+$`, 'm'));

@@ -4,18 +4,16 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Provider } from '../src/core/provider.ts';
 import { seal } from '../src/core/settings-key.ts';
 import { createDatabase } from './support/create-database.ts';
+import { CLI, runCli, type Ended } from './support/run-cli.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
 const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
 const ORDERS_URL = 'http://127.0.0.1:9/orders';
@@ -38,7 +36,6 @@ const WITNESS = `
     },
   };`;
 
-type Ended = { code: number | null; out: string; error: string };
 type Replayed = {
   deliveryId: string | null;
   replayOf: string;
@@ -73,16 +70,9 @@ afterAll(async () => {
 });
 
 async function cli(args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Ended> {
-  const child = spawn(process.execPath, ['src/cli.ts', ...args], {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], ...env, ...more },
-  });
-  child.stdin.on('error', () => {});
-  child.stdin.end(input);
-  const ended = once(child, 'close') as Promise<[number | null]>;
-  const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  said.push(out, error);
-  return { code, out, error };
+  const ended = await runCli({ ...env, ...more }, args, input);
+  said.push(ended.out, ended.error);
+  return ended;
 }
 
 async function json<Value>(...args: string[]): Promise<Value> {
@@ -221,7 +211,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const dropped = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     const again = await replay(dropped);
     expect(again).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('not authentic'), events: [] });
-    expect(await kept(again.deliveryId)).toMatchObject({ outcome: 'dropped', sealed: expect.stringMatching(/^eyJ/) });
+    expect(await kept(again.deliveryId)).toMatchObject({ outcome: 'dropped', sealed: null });
     expect(await system.order(serviceOrderId)).toMatchObject({ status: null });
 
     await mend(locationId);
@@ -294,6 +284,17 @@ describe('a webhook that was dropped for a wrong secret', () => {
     }
   });
 
+  it('is verified by the URL as its sender wrote it, however that is encoded', async () => {
+    await system.addLocation('club-1', { sees: 'nothing' }, 'witness');
+    const path = '/webhook/witness/club%2D1';
+    const url = (await system.webhookUrl('club-1')).replace('/webhook/witness/club-1', path);
+    const serviceOrderId = await order('club-1');
+    const answer = await post(url, { status: 'ready', nativeStatus: 'R', serviceOrderId });
+    expect(answer.body['outcome']).toBe('dropped');
+    await system.addLocation('club-1', { sees: `${PUBLIC_URL}${path}?  ` }, 'witness');
+    expect(await replay(answer.body['deliveryId'])).toMatchObject({ outcome: 'applied' });
+  });
+
   it('is dropped again where Postgres refuses what it says, and can be replayed when it no longer does', async () => {
     const locationId = 'unstorable';
     await system.addLocation(locationId, { sees: 'nothing' }, 'witness');
@@ -316,7 +317,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const { locationId, url } = await misconfigured();
     const dropped = await send(url, { serviceOrderId: 'any', status: 'READY' }, 'dropped');
     await mend(locationId);
-    const sealed = await seal(new Map([['lost', Buffer.alloc(32, 8)]]), { query: '' });
+    const sealed = await seal(new Map([['lost', Buffer.alloc(32, 8)]]), { target: '' });
     await system.query('UPDATE deliveries SET sealed = $2 WHERE id = $1', [dropped, sealed]);
     expect(await cli(['delivery', 'replay', dropped])).toEqual({
       code: 1,
@@ -358,6 +359,29 @@ describe('a webhook that verified when it came', () => {
     expect((await replayAll(...filters)).outcomes).toEqual({ applied: 1 });
     expect((await replayAll(...filters)).outcomes).toEqual({});
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+  });
+
+  it('replays as one that did, also where Postgres refused it or a replay could not read it', async () => {
+    const locationId = 'had-verified';
+    const sees = `${PUBLIC_URL}/webhook/witness/${locationId}? Basic aHVudGVyMg== session=hunter3`;
+    const reads = (what: string): Promise<void> => system.addLocation(locationId, { sees, reads: what }, 'witness');
+    await reads('well');
+    const serviceOrderId = await order(locationId);
+    const event = { status: 'ready', nativeStatus: 'refused', serviceOrderId };
+    const headers = { authorization: 'Basic aHVudGVyMg==', cookie: 'session=hunter3' };
+    await system.query(`ALTER TABLE status_events ADD CONSTRAINT picky CHECK (native_status <> 'refused')`);
+    const answer = await post(await system.webhookUrl(locationId), event, headers);
+    await system.query('ALTER TABLE status_events DROP CONSTRAINT picky');
+    expect(answer.body['outcome']).toBe('dropped');
+    const reason = 'Postgres refused what it says (23514)';
+    expect(await kept(answer.body['deliveryId'])).toMatchObject({ reason, sealed: null });
+
+    await reads('badly');
+    const unread = await replay(answer.body['deliveryId']);
+    expect(unread).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('translator failed') });
+    await reads('well');
+    expect(await replay(unread.deliveryId)).toMatchObject({ outcome: 'applied' });
+    expect(await replay(answer.body['deliveryId'])).toMatchObject({ outcome: 'duplicate' });
   });
 
   it('that tells a POS id lets events that waited for it go on, with no service running', async () => {
@@ -648,8 +672,7 @@ describe('all that match', () => {
         .length;
 
     await whileLocked(orders[3] ?? '', async () => {
-      const child = spawn(process.execPath, ['src/cli.ts', ...filters], {
-        cwd: ROOT,
+      const child = spawn(process.execPath, [CLI, ...filters], {
         env: { PATH: process.env['PATH'], ...env },
         stdio: 'ignore',
       });
@@ -771,6 +794,9 @@ describe('delivery show', () => {
       firstReceivedAt: shown['receivedAt'],
       replays: [{ deliveryId: dropped.deliveryId }],
     });
+    const raw = await cli(['delivery', 'show', id, '--json']);
+    expect(raw.out).not.toMatch(/[^\P{Cc}\n]/u);
+    expect(JSON.parse(raw.out)).toMatchObject({ headers: { 'x-vendor': 'v\x9b2J1' } });
     const { out } = await cli(['delivery', 'show', id]);
     expect(out).toMatch(/^why +not authentic/m);
     expect(out).toMatch(/^a replay today +would read 1 events$/m);

@@ -2,7 +2,7 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { z } from 'zod';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { applyDeliveries, type Delivery } from '../src/core/apply-deliveries.ts';
 import { ensureDeliveryPartitions } from '../src/core/delivery-partitions.ts';
@@ -26,6 +26,8 @@ const DAY_S = 86_400;
 const DELIVERY_DAYS = 14;
 const PII_DAYS = 30;
 const UNMATCHED_S = 2 * DAY_S;
+/** So often a process asks Postgres for the time. */
+const TOLD_MS = 2_000;
 
 /** A POS that says more than it should, of an order that it refuses and of one that it may have. */
 const gossip: Provider = {
@@ -71,16 +73,21 @@ async function startTestSystem(): Promise<TestSystem> {
       await moveClock(system.databaseUrl, { days });
       // As every hour.
       await ensureDeliveryPartitions(pools[0]);
-      for (const webhook of webhooks) {
-        await until(async () => {
-          const { body } = await post(webhook, []);
-          const [row] = await system.query(
-            `SELECT received_at > now() - interval '1 minute' AS today FROM deliveries WHERE id = $1`,
-            [body['deliveryId']],
-          );
-          return row?.['today'] === true;
-        });
-      }
+      const goesByIt = async (webhook: string): Promise<boolean> => {
+        const { body } = await post(webhook, []);
+        const [row] = await system.query(
+          `SELECT received_at > now() - interval '1 minute' AS today FROM deliveries WHERE id = $1`,
+          [body['deliveryId']],
+        );
+        return row?.['today'] === true;
+      };
+      // Once is enough unless Postgres was slow to answer.
+      await until(async () => {
+        vi.advanceTimersByTime(TOLD_MS);
+        return until(async () => (await Promise.all(webhooks.map(goesByIt))).every(Boolean), TOLD_MS).catch(
+          () => false,
+        );
+      });
     },
     async stop() {
       await Promise.all(pools.map((pool) => pool.end()));
@@ -93,12 +100,17 @@ let system: TestSystem;
 let fresh: TestSystem[];
 
 beforeAll(async () => {
+  // What processes do every so often they do when the clock moves, which need not be waited for.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   // One after the other: each takes its Pub/Sub from the environment of this process.
   fresh = [await startTestSystem(), await startTestSystem(), await startTestSystem()];
   // What the processes do by themselves soon after their start is behind them; the next time is in an hour.
   await sleep(6_000);
 });
-afterAll(() => Promise.all(fresh.map((each) => each.stop())));
+afterAll(async () => {
+  await Promise.all(fresh.map((each) => each.stop()));
+  vi.useRealTimers();
+});
 
 /** Each part has a database of its own, whose time passes on its own. */
 function useFreshSystem(): void {
@@ -581,13 +593,13 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     const holder = await system.pool.connect();
     await holder.query('BEGIN');
     await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [stuck[150]]);
-    expect(await eraseMembers(system.pools[0], PII_DAYS)).toBe(199);
+    expect(await eraseMembers(system.pools[0], PII_DAYS)).toBe(249);
     await holder.query('ROLLBACK');
     holder.release();
     const left = `SELECT count(*)::int AS left FROM orders WHERE reason = $1`;
-    expect(await system.query(left, [words])).toEqual([{ left: 51 }]);
+    expect(await system.query(left, [words])).toEqual([{ left: 1 }]);
     const erased = await Promise.all(system.pools.map((pool) => eraseMembers(pool, PII_DAYS)));
-    expect(sum(erased)).toBe(51);
+    expect(sum(erased)).toBe(1);
     expect(await system.query(left, [words])).toEqual([{ left: 0 }]);
   });
 

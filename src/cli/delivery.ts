@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Pool } from 'pg';
-import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
 import { EVENT_OUTCOMES, type DeliveryOutcome } from '../core/apply-deliveries.ts';
 import { ensureDeliveryPartitions } from '../core/delivery-partitions.ts';
@@ -17,6 +16,7 @@ import { loadProviders } from '../providers/index.ts';
 import { examples } from './examples.ts';
 import { NotFound, WrongInput, describe } from './failures.ts';
 import { facts, print, table } from './print.ts';
+import { readTime } from './read-time.ts';
 import { withDatabase } from './with-database.ts';
 
 type Filters = {
@@ -84,7 +84,8 @@ export function addDeliveryCommands(program: Command): void {
       'after',
       `
 A dropped webhook is verified again with the location's settings of today, by the time at which it came. Any other
-verified when it came. What a replay does is what the webhook would have done now, so a repeat moves nothing.
+verified when it came, and so had one that only Postgres refused. What a replay does is what the webhook would have
+done now, so a repeat moves nothing.
 
 With filters (--outcome or --since at least), webhooks are replayed oldest first, each with its own commit: one that
 cannot be replayed stops no other, and a run that was cut short is simply repeated. Left out are
@@ -113,6 +114,7 @@ ${examples(
 
 function withFilters(command: Command): Command {
   const outcomes: DeliveryOutcome[] = [...EVENT_OUTCOMES, 'ignored', 'dropped'];
+  const readPast = (text: string): Date => readTime(text, 'past');
   const when = 'a while ago (3d, 2h, 30m, 45s), or a time (2027-01-31T18:00:00Z)';
   return command
     .addOption(new Option('--outcome <outcome>', 'what became of it').choices(outcomes))
@@ -329,21 +331,4 @@ function readLimit(text: string): number {
   const limit = Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= LIST_LIMIT_MAX) return limit;
   throw new InvalidArgumentError(`Right would be a number from 1 to ${LIST_LIMIT_MAX}.`);
-}
-
-const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
-
-function readPast(text: string): Date {
-  const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
-  const at =
-    count === undefined
-      ? Date.parse(Time.safeParse(text).data ?? '')
-      : Date.now() - Number(count) * (UNIT_MS[unit] ?? 0);
-  if (Number.isNaN(at)) {
-    throw new InvalidArgumentError(
-      'Right would be a while ago such as 3d, 2h or 30m, or a time such as 2027-01-31T18:00:00Z.',
-    );
-  }
-  return new Date(at);
 }

@@ -5,7 +5,12 @@ type Cell = string | number | boolean | Date | null | undefined;
 /** Prints JSON for programs, words for people. */
 export function print(command: Command, value: unknown, forPeople: string): void {
   const { json } = command.optsWithGlobals<{ json?: true }>();
-  process.stdout.write(json ? `${JSON.stringify(value)}\n` : `${forPeople}\n`);
+  process.stdout.write(`${json ? escaped(value) : forPeople}\n`);
+}
+
+/** JSON leaves some of the controls that steer a terminal as they are. */
+function escaped(value: unknown): string {
+  return JSON.stringify(value).replaceAll(/[\u007f-\u009f]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
 }
 
 /** One line per row under the names of its columns, or `none` when there are no rows. */

@@ -1,12 +1,12 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { Pool } from 'pg';
-import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
 import { WrongLocation, listLocations } from '../core/locations.ts';
 import { issueToken, listTokens, revokeToken, type TokenRow } from '../core/webhook-tokens.ts';
 import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
 import { facts, print, table } from './print.ts';
+import { readTime } from './read-time.ts';
 import { withDatabase } from './with-database.ts';
 
 export function addTokenCommands(program: Command): void {
@@ -26,7 +26,9 @@ export function addTokenCommands(program: Command): void {
     )
     .requiredOption('--location <id>')
     .option('--label <text>', 'what it is for, to know it by later')
-    .option('--expires <when>', 'after a while (90d, 12h, 30m, 45s), or at a time (2027-01-31T00:00:00Z)', readExpiry)
+    .option('--expires <when>', 'after a while (90d, 12h, 30m, 45s), or at a time (2027-01-31T00:00:00Z)', (text) =>
+      readTime(text, 'future'),
+    )
     .addHelpText(
       'after',
       examples(
@@ -115,22 +117,4 @@ function stateOf(token: TokenRow, integration: string | undefined): TokenState {
   if (token.revokedAt !== null) return 'revoked';
   if (token.expiresAt !== null && token.expiresAt <= new Date()) return 'expired';
   return token.integration === integration ? 'valid' : 'of another integration';
-}
-
-const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
-
-function readExpiry(text: string): Date {
-  const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
-  const at =
-    count === undefined
-      ? Date.parse(Time.safeParse(text).data ?? '')
-      : Date.now() + Number(count) * (UNIT_MS[unit] ?? 0);
-  if (Number.isNaN(at)) {
-    throw new InvalidArgumentError(
-      'Right would be a while such as 90d, 12h or 30m, or a time such as 2027-01-31T00:00:00Z.',
-    );
-  }
-  if (at <= Date.now()) throw new InvalidArgumentError('That is not in the future.');
-  return new Date(at);
 }

@@ -15,7 +15,7 @@ export type Delivery = {
   receivedAt: Date;
   /** Without `authorization` and `cookie`. */
   headers: Record<string, string>;
-  /** Those two and the URL's query, sealed; of a dropped delivery only, which a replay verifies again. */
+  /** Those two and the request target, sealed; of a dropped delivery only, which a replay verifies again. */
   sealed?: string | undefined;
   body: Buffer;
   /** The body was over the limit and only its beginning is kept. */

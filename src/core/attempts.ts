@@ -146,7 +146,8 @@ export async function enterDoubt(pool: Pool, claim: Claim): Promise<void> {
 }
 
 /**
- * The ticket is at the POS: stores its id, tells the member `sent` unless the POS was quicker, stops all attempts.
+ * The ticket is at the POS: stores its id, tells the member `sent` unless the POS was quicker or the order
+ * has ended, stops all attempts.
  * Needs no lease: that the ticket is there stays true whoever holds the placement now.
  * @returns the POS id, when it became ours just now; and whether it contradicts what we know: we had told the member
  *   that the order failed, or the id is another order's
@@ -176,14 +177,14 @@ export async function storeOrderRef(
         RETURNING 1
       ), u AS (
         UPDATE orders
-        SET rank = greatest(orders.rank, ${RANK_SENT}), integration = $3,
-            sequence = o.sequence + CASE WHEN o.rank = ${RANK_PLACED} THEN 1 ELSE 0 END,
+        SET rank = CASE WHEN o.ended_at IS NULL THEN greatest(o.rank, ${RANK_SENT}) ELSE o.rank END, integration = $3,
+            sequence = o.sequence + CASE WHEN o.rank = ${RANK_PLACED} AND o.ended_at IS NULL THEN 1 ELSE 0 END,
             provider_order_id = coalesce(o.provider_order_id, $4), updated_at = now()
         FROM o WHERE orders.service_order_id = o.service_order_id
       ), x AS (
         INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id)
         SELECT service_order_id, sequence + 1, location_id, fulfillment, ${RANK_SENT}, $4
-        FROM o WHERE rank = ${RANK_PLACED}
+        FROM o WHERE rank = ${RANK_PLACED} AND ended_at IS NULL
       )
       SELECT o.location_id, EXISTS (SELECT FROM ids) AS is_new,
              o.failed_by_us OR EXISTS (

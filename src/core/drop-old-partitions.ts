@@ -12,10 +12,12 @@ type DayTable = { name: string; state: 'attached' | 'pending' | 'detached'; old:
  * concurrently and then dropped, neither of which webhooks wait for. One process at a time does it; whatever a round
  * that was interrupted left, pending or detached, the next one finishes.
  * @returns the names of the tables that went
- * @throws when somebody holds an old snapshot or a lock on `deliveries` for long; to be tried again
+ * @throws when somebody holds an old snapshot or a lock on `deliveries` for long, or when a table could not be dropped,
+ *   after all others; to be tried again
  */
 export async function dropOldPartitions(pool: Pool, retentionDays: number): Promise<string[]> {
   const dropped: string[] = [];
+  const failures: unknown[] = [];
   // Detaching concurrently commits by itself, so the lock is the session's and not a transaction's.
   await whileLocked(pool, LOCK_DROP_PARTITIONS, async (client) => {
     await client.query(`SET lock_timeout = ${PATIENCE_MS}`);
@@ -25,17 +27,23 @@ export async function dropOldPartitions(pool: Pool, retentionDays: number): Prom
         if (table.state === 'pending')
           await client.query(`ALTER TABLE deliveries DETACH PARTITION ${table.name} FINALIZE`);
         if (!table.old) continue;
-        if (table.state === 'attached') {
-          await client.query(`ALTER TABLE deliveries DETACH PARTITION ${table.name} CONCURRENTLY`);
-        }
-        await client.query(`DROP TABLE ${table.name}`);
-        dropped.push(table.name);
+        // A view may depend on it, or somebody have locked it: that keeps no other day.
+        await drop(client, table).then(
+          () => dropped.push(table.name),
+          (error: unknown) => failures.push(error),
+        );
       }
     } finally {
       await client.query('RESET lock_timeout');
     }
   });
+  if (failures.length > 0) throw failures[0];
   return dropped;
+}
+
+async function drop(client: ClientBase, { name, state }: DayTable): Promise<void> {
+  if (state === 'attached') await client.query(`ALTER TABLE deliveries DETACH PARTITION ${name} CONCURRENTLY`);
+  await client.query(`DROP TABLE ${name}`);
 }
 
 /** Those to do something with, a pending one first. They are known by their name, which a detached one keeps. */

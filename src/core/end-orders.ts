@@ -6,7 +6,8 @@ const BATCH = 1_000;
 
 /**
  * Ends orders that nobody has heard of for `orderEndS` seconds since their last event, or since the time the member
- * wanted them. Nothing is published: the member saw what there was to see. One that may still be placed goes on.
+ * wanted them. Nothing is published: the member saw what there was to see. One that may still be placed goes on,
+ * also one that somebody is trying to place this moment; but not one that is held, perhaps for ever, or in doubt.
  * @returns how many ended
  */
 export async function endOrders(pool: Pool, orderEndS: number): Promise<number> {
@@ -23,7 +24,7 @@ export async function endOrders(pool: Pool, orderEndS: number): Promise<number> 
                              AND e.recorded_at >= now() - make_interval(secs => $1::int))
            AND NOT EXISTS (SELECT FROM placements p
                            WHERE p.service_order_id = o.service_order_id AND p.finished_at IS NULL
-                             AND p.state <> 'in_doubt')
+                             AND (p.state NOT IN ('in_doubt', 'held') OR p.lease_until > now()))
          LIMIT ${BATCH} FOR UPDATE OF o SKIP LOCKED)`,
       [orderEndS],
     );

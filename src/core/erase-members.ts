@@ -1,32 +1,24 @@
-import type { ClientBase, Pool } from 'pg';
-import { inBatches } from './in-batches.ts';
+import pg, { type ClientBase, type Pool } from 'pg';
+import { inBatch, inBatches } from './in-batches.ts';
 import { LOCK_ERASE_MEMBERS } from './locks.ts';
+import type { Log } from './log.ts';
 
 /** Few, since their orders are locked meanwhile. */
 const BATCH = 100;
+/** Webhooks about these orders wait for as long, and behind them all others; the door waits for 1.4 s. */
+const PATIENCE_MS = 1_000;
 /** As long as an event can wait for its order at the most, in whole days and one for a night between. */
 const DAYS_WAITED = 8;
 
 /**
  * Erases member data `retentionDays` days after the end of its order, and what an operator was told about orders that
  * failed before they were fetched. One process at a time, in batches that each commit: a crash between two loses nothing.
+ * @param log is told of orders that could not be erased; the next round tries them again
  * @returns how many orders were erased
  */
-export async function eraseMembers(pool: Pool, retentionDays: number): Promise<number> {
-  const batches = { lock: LOCK_ERASE_MEMBERS, batch: BATCH };
-  const orders = await inBatches(pool, batches, async (client) => {
-    const { rows } = await client.query<{ service_order_id: string }>(
-      `SELECT service_order_id FROM orders
-       WHERE erased_at IS NULL AND ended_at < now() - make_interval(days => $1::int)
-       ORDER BY ended_at LIMIT ${BATCH}`,
-      [retentionDays],
-    );
-    return eraseOrders(
-      client,
-      rows.map((row) => row.service_order_id),
-    );
-  });
-  await inBatches(pool, batches, async (client) => {
+export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log): Promise<number> {
+  const orders = await eraseEnded(pool, retentionDays, log);
+  await inBatches(pool, { lock: LOCK_ERASE_MEMBERS, batch: BATCH }, async (client) => {
     const { rowCount } = await client.query(
       `UPDATE placements SET problem = NULL
        WHERE service_order_id = ANY (ARRAY(
@@ -40,8 +32,59 @@ export async function eraseMembers(pool: Pool, retentionDays: number): Promise<n
   return orders;
 }
 
+type Ended = { serviceOrderId: string; endedAt: string };
+
+/** Each batch begins behind the last, whatever became of that: one order that stays keeps no other. */
+async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefined): Promise<number> {
+  let erased = 0;
+  let after: Ended | undefined;
+  for (;;) {
+    const { rows }: pg.QueryResult<Ended> = await pool.query<Ended>(
+      `SELECT service_order_id AS "serviceOrderId", ended_at::text AS "endedAt" FROM orders
+       WHERE erased_at IS NULL AND ended_at < now() - make_interval(days => $1::int)
+         AND ($2::timestamptz IS NULL OR (ended_at, service_order_id) > ($2::timestamptz, $3::text))
+       ORDER BY ended_at, service_order_id LIMIT ${BATCH}`,
+      [retentionDays, after?.endedAt ?? null, after?.serviceOrderId ?? null],
+    );
+    const ids = rows.map((row) => row.serviceOrderId);
+    const count = await eraseBatch(pool, ids, log);
+    if (count === undefined) return erased;
+    erased += count;
+    after = rows.at(-1);
+    if (rows.length < BATCH) return erased;
+  }
+}
+
+/** Together, or one by one where that fails. @returns undefined when another process has the lock */
+async function eraseBatch(pool: Pool, ids: readonly string[], log: Log | undefined): Promise<number | undefined> {
+  try {
+    return await inBatch(pool, LOCK_ERASE_MEMBERS, async (client) => {
+      await client.query(`SET LOCAL statement_timeout = ${PATIENCE_MS}`);
+      return eraseOrders(client, ids);
+    });
+  } catch (error) {
+    if (!isAboutThese(error)) throw error;
+    if (ids.length === 1) {
+      log?.error({ serviceOrderId: ids[0], err: error }, 'the member data of an order could not be erased');
+      return 0;
+    }
+    let erased = 0;
+    for (const id of ids) {
+      const count = await eraseBatch(pool, [id], log);
+      if (count === undefined) return undefined;
+      erased += count;
+    }
+    return erased;
+  }
+}
+
+/** A time-out, a deadlock, a lock that somebody holds, values: it says nothing of other orders. */
+function isAboutThese(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '');
+}
+
 /**
- * Erases, in one of `inBatches`' transactions, all that may tell of the member of these orders; those that have not
+ * Erases, in a transaction of `inBatch`, all that may tell of the member of these orders; those that have not
  * ended, are erased, or are somebody's at this moment are left as they are: to wait for one would keep webhooks about
  * all the others waiting. The order itself stays, as a tombstone: it is not fetched again, and what
  * a webhook still says about it moves it and is not kept (see `applyDeliveries`).
@@ -71,21 +114,32 @@ export async function eraseOrders(client: ClientBase, serviceOrderIds: readonly 
 /** Of a delivery, all that came with it. That it came, when, and what became of it stays. */
 const BLANK = `body = '', headers = '{}', sealed = NULL, reason = NULL`;
 
+/** SQL: blanks the deliveries of `keys`, which may be replays or replayed: webhooks with all their replays. */
+const blanking = (keys: string): string => `heard AS MATERIALIZED (
+    SELECT d.day, d.location_id, d.id, coalesce(d.replay_of, d.id) AS root,
+           (coalesce(d.first_received_at, d.received_at) AT TIME ZONE 'UTC')::date AS root_day
+    FROM (${keys}) AS k
+    JOIN deliveries d ON d.day = k.day AND d.location_id = k.location_id AND d.id = k.delivery_id
+  ), webhooks AS (
+    UPDATE deliveries d SET ${BLANK}
+    FROM (SELECT day, location_id, id FROM heard
+          UNION SELECT root_day, location_id, root FROM heard
+          UNION SELECT r.day, r.location_id, r.id
+                FROM heard h JOIN deliveries r ON r.replay_of = h.root AND r.day >= h.root_day) AS k
+    WHERE d.day = k.day AND d.location_id = k.location_id AND d.id = k.id
+  )`;
+
 /** Blanks deliveries that turned out to be about erased orders. */
 export async function blankDeliveries(
   client: ClientBase,
   deliveries: readonly { delivery_day: string; location_id: string; delivery_id: string }[],
 ): Promise<void> {
-  await client.query(
-    `UPDATE deliveries d SET ${BLANK}
-     FROM unnest($1::date[], $2::text[], $3::uuid[]) AS k(day, location_id, id)
-     WHERE d.day = k.day AND d.location_id = k.location_id AND d.id = k.id`,
-    [
-      deliveries.map((delivery) => delivery.delivery_day),
-      deliveries.map((delivery) => delivery.location_id),
-      deliveries.map((delivery) => delivery.delivery_id),
-    ],
-  );
+  const keys = 'SELECT * FROM unnest($1::date[], $2::text[], $3::uuid[]) AS u(day, location_id, delivery_id)';
+  await client.query(`WITH ${blanking(keys)} SELECT`, [
+    deliveries.map((delivery) => delivery.delivery_day),
+    deliveries.map((delivery) => delivery.location_id),
+    deliveries.map((delivery) => delivery.delivery_id),
+  ]);
 }
 
 /**
@@ -104,19 +158,10 @@ const ERASE = `
     UPDATE placements SET problem = NULL WHERE service_order_id = ANY ($1::text[]) AND problem IS NOT NULL
   ), calls AS (
     UPDATE placement_attempts SET error = NULL WHERE service_order_id = ANY ($1::text[]) AND error IS NOT NULL
-  ), heard AS MATERIALIZED (
-    SELECT d.day, d.location_id, d.id, coalesce(d.replay_of, d.id) AS root,
-           (coalesce(d.first_received_at, d.received_at) AT TIME ZONE 'UTC')::date AS root_day
-    FROM (SELECT DISTINCT o.location_id, e.delivery_id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day
-          FROM status_events e JOIN orders o USING (service_order_id) CROSS JOIN generate_series(-1, ${DAYS_WAITED}) AS ago
-          WHERE e.service_order_id = ANY ($1::text[]) AND e.delivery_id IS NOT NULL) AS k
-    JOIN deliveries d ON d.day = k.day AND d.location_id = k.location_id AND d.id = k.delivery_id
-  ), webhooks AS (
-    UPDATE deliveries d SET ${BLANK}
-    FROM (SELECT day, location_id, id FROM heard
-          UNION SELECT root_day, location_id, root FROM heard
-          UNION SELECT r.day, r.location_id, r.id
-                FROM heard h JOIN deliveries r ON r.replay_of = h.root AND r.day >= h.root_day) AS k
-    WHERE d.day = k.day AND d.location_id = k.location_id AND d.id = k.id
-  )
+  ), ${blanking(`
+    SELECT DISTINCT o.location_id, e.delivery_id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day
+    FROM status_events e JOIN orders o USING (service_order_id) CROSS JOIN generate_series(-1, ${DAYS_WAITED}) AS ago
+    WHERE e.service_order_id = ANY ($1::text[]) AND e.delivery_id IS NOT NULL
+      -- The days before have gone, and a history may be long.
+      AND e.recorded_at >= (SELECT (min(day) - 1)::timestamp AT TIME ZONE 'UTC' FROM deliveries)`)}
   UPDATE orders SET reason = NULL, erased_at = now() WHERE service_order_id = ANY ($1::text[])`;

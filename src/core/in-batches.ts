@@ -5,7 +5,7 @@ import { tryLock } from './locks.ts';
 /**
  * Does `work` again and again, each time in a transaction of its own under `lock`, until it finds less than a batch or
  * another process has the lock.
- * @param work says how many rows it dealt with
+ * @param work says how many rows it found, none of which it finds again
  * @returns how many that were in all
  */
 export async function inBatches(
@@ -15,13 +15,22 @@ export async function inBatches(
 ): Promise<number> {
   let total = 0;
   for (;;) {
-    const count = await inTransaction(pool, async (client) => {
-      if (!(await tryLock(client, about.lock))) return 0;
-      // A batch is little and the tables are large: looked up row by row, whatever the planner thinks of their size.
-      await client.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
-      return work(client);
-    });
+    const count = (await inBatch(pool, about.lock, work)) ?? 0;
     total += count;
     if (count < about.batch) return total;
   }
+}
+
+/** Does `work` in one such transaction. @returns undefined when another process has the lock */
+export async function inBatch<Result>(
+  pool: Pool,
+  lock: number,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result | undefined> {
+  return inTransaction(pool, async (client) => {
+    if (!(await tryLock(client, lock))) return undefined;
+    // A batch is little and the tables are large: looked up row by row, whatever the planner thinks of their size.
+    await client.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
+    return work(client);
+  });
 }

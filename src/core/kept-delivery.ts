@@ -11,7 +11,7 @@ export type KeptDelivery = DeliveryKey & {
   firstReceivedAt: Date;
   /** Without `authorization` and `cookie`. */
   headers: Record<string, string>;
-  /** Those two and the URL's query; of a dropped one only. */
+  /** Those two and the request target; of a dropped one only. */
   sealed: string | null;
   body: Buffer;
   truncated: boolean;
@@ -21,7 +21,12 @@ export type KeptDelivery = DeliveryKey & {
   reason: string | null;
   /** Whose order was erased, and its body and headers with it. */
   erased: boolean;
+  /** A replay that was dropped keeps none of these, and the webhook that does is not kept any more. */
+  gone: boolean;
 };
+
+/** Why one that is `gone` cannot be replayed. */
+export const GONE = 'the webhook that it replays, with its body, is not kept any more';
 
 /** An id tells the time by the clock of the machine that gave it; where that is off by more, every day is looked at. */
 const DAYS_OFF = [1, 100_000];
@@ -54,12 +59,22 @@ export async function findDelivery(pool: Pool, deliveryId: string): Promise<Deli
   return undefined;
 }
 
+/** A replay that was dropped again has kept no contents, which would outlive the webhook's: it is read with those. */
 export async function readDelivery(pool: Pool, key: DeliveryKey): Promise<KeptDelivery | undefined> {
   const { rows } = await pool.query<KeptDelivery>(
-    `SELECT day::text, location_id AS "locationId", id AS "deliveryId", integration, received_at AS "receivedAt",
-            replay_of AS "replayOf", coalesce(first_received_at, received_at) AS "firstReceivedAt", headers, sealed,
-            body, truncated, events, outcome, reason, body = '' AND headers = '{}' AS erased
-     FROM deliveries WHERE day = $1::date AND location_id = $2 AND id = $3::uuid`,
+    `SELECT d.day::text, d.location_id AS "locationId", d.id AS "deliveryId", d.integration,
+            d.received_at AS "receivedAt", d.replay_of AS "replayOf",
+            coalesce(d.first_received_at, d.received_at) AS "firstReceivedAt", coalesce(c.headers, '{}') AS headers,
+            c.sealed, coalesce(c.body, '') AS body, coalesce(c.truncated, d.truncated) AS truncated, d.events,
+            d.outcome, d.reason, coalesce(c.body = '' AND c.headers = '{}', false) AS erased, c.body IS NULL AS gone
+     FROM (SELECT *, replay_of IS NOT NULL AND outcome = 'dropped' AS hollow FROM deliveries
+           WHERE day = $1::date AND location_id = $2 AND id = $3::uuid) AS d
+     LEFT JOIN LATERAL (
+       SELECT * FROM deliveries
+       WHERE day = CASE WHEN hollow THEN (d.first_received_at AT TIME ZONE 'UTC')::date ELSE d.day END
+         AND location_id = d.location_id AND id = CASE WHEN hollow THEN d.replay_of ELSE d.id END
+       LIMIT 1
+     ) AS c ON true`,
     [key.day, key.locationId, key.deliveryId],
   );
   return rows[0];

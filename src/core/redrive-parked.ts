@@ -52,8 +52,15 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
     const [condition, values] =
       'posIds' in parked
         ? [
-            `(e.location_id, e.integration, e.provider_order_id) IN
-               (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`,
+            `e.event_id = ANY (ARRAY(
+               SELECT w.event_id
+               FROM unnest($1::text[], $2::text[], $3::text[]) AS k(location_id, integration, provider_order_id)
+               CROSS JOIN LATERAL (
+                 SELECT w.event_id FROM parked_events w
+                 WHERE w.location_id = k.location_id AND w.integration = k.integration
+                   AND w.provider_order_id = k.provider_order_id
+                 OFFSET 0
+               ) AS w))`,
             [
               parked.posIds.map((id) => id.locationId),
               parked.posIds.map((id) => id.integration),
@@ -65,11 +72,18 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
             [parked.withinS, parked.unmatched],
           ];
     const { rows } = await client.query<ParkedRow>(
+      // Looked up event by event, by subqueries that are no joins: merged or hashed, all that was ever placed is read.
       `SELECT e.event_id, e.location_id, e.integration, e.provider_order_id, e.delivery_day::text, e.delivery_id,
               e.rank, e.native_status, e.reason, to_json(e.occurred_at) #>> '{}' AS occurred_at,
-              EXISTS (SELECT FROM orders o WHERE o.service_order_id = p.service_order_id AND o.erased_at IS NOT NULL)
+              (SELECT o.erased_at IS NOT NULL FROM orders o WHERE o.service_order_id = p.service_order_id) IS TRUE
                 AS erased
-       FROM parked_events e JOIN provider_orders p USING (location_id, integration, provider_order_id)
+       FROM parked_events e
+       CROSS JOIN LATERAL (
+         SELECT known.service_order_id FROM provider_orders known
+         WHERE known.location_id = e.location_id AND known.integration = e.integration
+           AND known.provider_order_id = e.provider_order_id
+         OFFSET 0
+       ) AS p
        WHERE ${condition}
        ORDER BY e.event_id LIMIT ${BATCH} FOR UPDATE OF e SKIP LOCKED`,
       values,

@@ -7,8 +7,10 @@ import {
   type DeliveryOutcome,
   type EventOutcome,
 } from './apply-deliveries.ts';
+import { blankDeliveries } from './erase-members.ts';
+import { inTransaction } from './in-transaction.ts';
 import { isRefusalOfData } from './is-refusal-of-data.ts';
-import { findDelivery, readDelivery, type KeptDelivery } from './kept-delivery.ts';
+import { GONE, findDelivery, readDelivery, type KeptDelivery } from './kept-delivery.ts';
 import type { Status } from './lifecycle.ts';
 import type { DeliveryKey } from './list-deliveries.ts';
 import { redriveParked } from './redrive-parked.ts';
@@ -65,14 +67,11 @@ export async function replayKept(
 ): Promise<Replayed | { refused: string } | undefined> {
   const kept = await readDelivery(deps.pool, key);
   if (kept === undefined) return undefined;
+  if (kept.gone) return { refused: GONE };
   const translated = await translateAgain(deps, kept);
   if ('refused' in translated) return translated;
 
-  const { delivery, applied } = await apply(
-    deps,
-    toDelivery(kept, translated, await now(deps.pool)),
-    translated.sealed,
-  );
+  const { delivery, applied } = await apply(deps, toDelivery(kept, translated, await now(deps.pool)));
   // What fails here the sweep does; the replay itself is stored.
   const redriven = deps.dryRun
     ? undefined
@@ -97,40 +96,54 @@ export async function replayKept(
 
 type Replay = Delivery & { replayOf: NonNullable<Delivery['replayOf']> };
 
-function toDelivery(kept: KeptDelivery, { events, dropped, sealed }: TranslatedAgain, receivedAt: Date): Replay {
-  return {
+function toDelivery(kept: KeptDelivery, { events, dropped }: TranslatedAgain, receivedAt: Date): Replay {
+  const delivery = {
     id: randomUUIDv7(),
     locationId: kept.locationId,
     integration: kept.integration,
     receivedAt,
     headers: kept.headers,
-    sealed: dropped === undefined ? undefined : sealed,
     body: kept.body,
     truncated: false,
     events,
-    dropped,
     replayOf: { deliveryId: kept.replayOf ?? kept.deliveryId, receivedAt: kept.firstReceivedAt },
   };
+  return dropped === undefined ? delivery : asDropped(delivery, dropped);
 }
 
-/** One statement, one commit, as at the door; and as there, one whose values Postgres refuses is dropped. */
-async function apply(
-  deps: Replaying,
-  delivery: Replay,
-  sealed: string | undefined,
-): Promise<{ delivery: Replay; applied: Applied }> {
+/** Without contents, which nobody could tell to be about an order: they go with the day of the webhook itself. */
+function asDropped(delivery: Replay, dropped: string): Replay {
+  return { ...delivery, headers: {}, body: Buffer.alloc(0), events: [], dropped };
+}
+
+/** One commit; and as at the door, one whose values Postgres refuses is dropped. */
+async function apply(deps: Replaying, delivery: Replay): Promise<{ delivery: Replay; applied: Applied }> {
+  const applying = async (client: PoolClient): Promise<Applied> => {
+    const applied = await applyDeliveries(client, [delivery], [], deps.parkTtlS);
+    if (delivery.dropped === undefined) await blankWithWebhook(client, delivery);
+    return applied;
+  };
   try {
-    const applied = await withClient(deps.pool, (client) => {
-      const applying = (): Promise<Applied> => applyDeliveries(client, [delivery], [], deps.parkTtlS);
-      // A dry run is the very statement, undone: any judgement of another kind could be wrong.
-      return deps.dryRun ? rolledBack(client, applying) : applying();
-    });
+    // A dry run is the very statements, undone: any judgement of another kind could be wrong.
+    const applied = deps.dryRun
+      ? await withClient(deps.pool, (client) => rolledBack(client, () => applying(client)))
+      : await inTransaction(deps.pool, applying);
     return { delivery, applied };
   } catch (error) {
     if (delivery.dropped !== undefined || !isRefusalOfData(error)) throw error;
-    const dropped = `Postgres refused what it says (${error.code})`;
-    return apply(deps, { ...delivery, events: [], dropped, sealed }, sealed);
+    return apply(deps, asDropped(delivery, `Postgres refused what it says (${error.code})`));
   }
+}
+
+/** Where it was stored without contents, since it is about an erased order, the webhook and its replays are as well. */
+async function blankWithWebhook(client: PoolClient, delivery: Replay): Promise<void> {
+  const { rows } = await client.query<{ delivery_day: string; location_id: string; delivery_id: string }>(
+    `SELECT day::text AS delivery_day, location_id, id AS delivery_id FROM deliveries
+     WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date AND location_id = $2 AND id = $3::uuid
+       AND body = '' AND headers = '{}'`,
+    [delivery.receivedAt.toISOString(), delivery.locationId, delivery.id],
+  );
+  if (rows.length > 0) await blankDeliveries(client, rows);
 }
 
 async function rolledBack<Result>(client: PoolClient, work: () => Promise<Result>): Promise<Result> {

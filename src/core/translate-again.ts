@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { KeptDelivery } from './kept-delivery.ts';
 import { WrongLocation, findLocation, type OpenSettings } from './locations.ts';
 import type { StatusEvent } from './order.ts';
-import { seal, unseal, type SettingsKeys } from './settings-key.ts';
+import { unseal, type SettingsKeys } from './settings-key.ts';
 import { translateDelivery } from './translate-delivery.ts';
 
 export type TranslatingAgain = {
@@ -15,22 +15,18 @@ export type TranslatingAgain = {
 };
 
 /** What today's settings and today's translator make of a kept delivery. */
-export type TranslatedAgain = {
-  events: readonly StatusEvent[];
-  dropped?: string | undefined;
-  /** What it is verified with, sealed anew, for the next time. */
-  sealed?: string | undefined;
-};
+export type TranslatedAgain = { events: readonly StatusEvent[]; dropped?: string | undefined };
 
 const Sealed = z.object({
   authorization: z.string().exactOptional(),
   cookie: z.string().exactOptional(),
-  query: z.string(),
+  target: z.string(),
 });
 
 /**
- * Translates a kept delivery anew, and changes nothing. One that was dropped never verified, so it is verified now, by
- * the clock of when the webhook came; any other verified when it came, and does not keep what that took.
+ * Translates a kept delivery anew, and changes nothing. What it is verified with is kept of one that may not have
+ * verified, so that is done now, by the clock of when the webhook came. Any other verified when it came, and does not
+ * keep what that took, even where it was dropped after all: Postgres refused it, or a replay could not read it.
  * @returns why it cannot be, where that is so
  */
 export async function translateAgain(
@@ -53,16 +49,15 @@ export async function translateAgain(
   const secrets = kept.sealed === null ? undefined : await orRefused(unsealed(deps.keys, kept.sealed));
   if (secrets !== undefined && 'refused' in secrets) return secrets;
 
-  const { query = '', ...credentials } = secrets ?? {};
   const path = `/webhook/${encodeURIComponent(kept.integration)}/${encodeURIComponent(kept.locationId)}`;
-  const translated = translateDelivery(opened.provider, opened.settings, {
+  const { target = path, ...credentials } = secrets ?? {};
+  return translateDelivery(opened.provider, opened.settings, {
     headers: { ...kept.headers, ...credentials },
     body: kept.body,
-    url: `${deps.publicUrl}${path}${query && `?${query}`}`,
+    url: deps.publicUrl + target,
     receivedAt: kept.firstReceivedAt,
-    verified: kept.outcome !== 'dropped',
+    verified: kept.sealed === null,
   });
-  return { ...translated, sealed: secrets && (await seal(deps.keys, secrets)) };
 }
 
 /** No message of these says more than a name: of a field, or of a key's id. */

@@ -11,9 +11,8 @@ export type FairShare = {
   stop(): void;
 };
 
-/** Webhooks a second that nobody is denied, far more than a restaurant sends, and how many of them at once. */
-const PER_SECOND = 100;
-const BURST = 200;
+/** So many seconds' share may come at once. */
+const BURST_S = 2;
 /** So many bytes count as one more webhook. */
 const BYTES = 64 * 1024;
 /** The process falls behind when what is due is done so much later. */
@@ -30,9 +29,11 @@ type Account = { tokens: number; at: number; heldBackUntil: number };
  * Keeps a location that floods from slowing the others down: beyond its share it is refused, before its body is read,
  * once the process falls behind. Alone, or while there is room for all, anybody may send as much as he likes; so may
  * all together, since then nobody floods.
+ * @param perSecond webhooks that nobody is denied
  * @param onHeldBack a location is held back from now on
  */
-export function fairShare(onHeldBack: (locationId: string) => void): FairShare {
+export function fairShare(perSecond: number, onHeldBack: (locationId: string) => void): FairShare {
+  const burst = BURST_S * perSecond;
   const accounts = new Map<string, Account>();
   // The last two that sent within their share: one of them is not the one that is asked about.
   let [latest, before] = [
@@ -50,10 +51,10 @@ export function fairShare(onHeldBack: (locationId: string) => void): FairShare {
   const accountOf = (locationId: string, now: number): Account => {
     let account = accounts.get(locationId);
     if (account === undefined) {
-      account = { tokens: BURST, at: now, heldBackUntil: -Infinity };
+      account = { tokens: burst, at: now, heldBackUntil: -Infinity };
       accounts.set(locationId, account);
     }
-    account.tokens = Math.min(BURST, account.tokens + ((now - account.at) * PER_SECOND) / 1_000);
+    account.tokens = Math.min(burst, account.tokens + ((now - account.at) * perSecond) / 1_000);
     account.at = now;
     return account;
   };
@@ -64,7 +65,7 @@ export function fairShare(onHeldBack: (locationId: string) => void): FairShare {
       const account = accountOf(locationId, now);
       if (account.tokens >= 1) {
         account.tokens -= 1;
-        if (account.tokens < BURST / 2) return;
+        if (account.tokens < burst / 2) return;
         if (latest.locationId !== locationId) before = latest;
         latest = { locationId, at: now };
         return;
@@ -80,7 +81,7 @@ export function fairShare(onHeldBack: (locationId: string) => void): FairShare {
     spend(locationId, bytes) {
       const account = accountOf(locationId, performance.now());
       // Not without end, or one large body would shut its location out for long.
-      account.tokens = Math.max(-BURST, account.tokens - bytes / BYTES);
+      account.tokens = Math.max(-burst, account.tokens - bytes / BYTES);
     },
     stop: () => clearInterval(looking),
   };

@@ -21,6 +21,8 @@ export type WebhookDeps = {
   publicUrl: string;
   bodyLimit: number;
   bodyBudget: number;
+  /** What one location may send however busy the others are. */
+  perSecond: number;
 };
 
 /** What is left unread of a refused request up to this size is not worth a new connection. */
@@ -40,7 +42,9 @@ const ANSWER_MS = 1_400;
  */
 export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
   const budget = bodyBudget(deps.bodyBudget);
-  const share = fairShare((locationId) => app.log.warn({ locationId }, 'location floods: held back for the others'));
+  const share = fairShare(deps.perSecond, (locationId) =>
+    app.log.warn({ locationId }, 'location floods: held back for the others'),
+  );
   app.addHook('onClose', async () => share.stop());
   const authenticated = new WeakMap<FastifyRequest, { scope: TokenScope; spentMs: number }>();
 
@@ -131,10 +135,7 @@ async function toDelivery(
     receivedAt,
     headers: withoutToken(headers, request),
     // A dropped one is verified again when it is replayed, and needs what the others need not keep.
-    sealed:
-      dropped === undefined
-        ? undefined
-        : await seal(deps.keys, { authorization, cookie, query: target.slice(target.indexOf('?') + 1) }),
+    sealed: dropped === undefined ? undefined : await seal(deps.keys, { authorization, cookie, target }),
     body,
     truncated,
     events,

@@ -1,16 +1,13 @@
 import { fileURLToPath } from 'node:url';
+import { PROBED, memoryOf, type Memory } from '../support/memory-of.ts';
 import { runMain, type MainProcess } from '../support/run-main.ts';
 import { sendJson, serveHttp } from '../support/serve-http.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
 import type { Target } from './hostile-input.ts';
 import { listPos } from './list-pos.ts';
 import { SECRET } from './secrets.ts';
 import { pushTokenSigner } from './sign-push-token.ts';
-
-/** Bytes, after a collection of garbage; and how many connections are open. */
-export type Memory = { heapUsed: number; external: number; rss: number; sockets: number };
 
 export type RunningTarget = {
   target: Target;
@@ -42,7 +39,9 @@ export async function startTarget(): Promise<RunningTarget> {
     LOG_LEVEL: 'trace',
     PUSH_JWKS_URL: `${keySet.url}/jwks`,
     PROVIDER_MODULES: fileOf('list-pos.ts'),
-    NODE_OPTIONS: `--expose-gc --import=${fileOf('probe-memory.ts')}`,
+    // The suite is a flood itself, and every input has an answer of its own.
+    WEBHOOK_SHARE: '1000000',
+    NODE_OPTIONS: PROBED,
   });
   system.urls[0] = main.url;
   const tokenOf = async (location: string): Promise<string> =>
@@ -60,12 +59,7 @@ export async function startTarget(): Promise<RunningTarget> {
     main,
     port: Number(new URL(main.url).port),
     pos,
-    async memory() {
-      const reports = (): string[] => [...main.output().matchAll(/^MEMORY (.+)$/gm)].map((match) => match[1] ?? '');
-      const before = reports().length;
-      main.child.kill('SIGUSR2');
-      return JSON.parse(await until(() => reports()[before])) as Memory;
-    },
+    memory: () => memoryOf(main),
     async stop() {
       main.child.kill('SIGKILL');
       await main.exited;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTarget, type Memory, type RunningTarget } from './start-target.ts';
+import type { Memory } from '../support/memory-of.ts';
+import { startTarget, type RunningTarget } from './start-target.ts';
 import { MARKER, type HostileInput } from './hostile-input.ts';
 import { byKind } from './inputs-by-door.ts';
 import { SECRET } from './secrets.ts';

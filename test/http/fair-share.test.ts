@@ -8,7 +8,7 @@ afterEach(() => share.stop());
 
 function begin(): void {
   heldBack = [];
-  share = fairShare((locationId) => heldBack.push(locationId));
+  share = fairShare(100, (locationId) => heldBack.push(locationId));
 }
 
 /** How many of so many webhooks get in. */

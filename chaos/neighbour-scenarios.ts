@@ -1,0 +1,174 @@
+/** What a bad neighbour does, and how the others are measured beside it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { moveClock } from '../test/support/move-clock.ts';
+import { sampleOrder } from '../test/support/sample-order.ts';
+import type { SmallStage } from './set-small-stage.ts';
+
+export type Scenario = {
+  what: string;
+  /** The others' p99 with the neighbour is at most so many times the one without it. */
+  limit: number;
+  locations: number;
+  prepare?: (pool: pg.Pool, databaseUrl: string, disturbed: boolean) => Promise<void>;
+  /** @returns milliseconds, of the others alone */
+  round(stage: SmallStage, disturbed: boolean, say: (line: string) => void): Promise<number[]>;
+};
+
+const ROUND_S = 13;
+/** The first of them, which do not count. */
+const WARM_UP_S = 3;
+const OTHERS = 'others-';
+const FLOOD = 'flood-';
+
+export const SCENARIOS: Record<string, Scenario> = {
+  hang: {
+    what: "one location's POS hangs: from a push to the POS's request at the others",
+    limit: 1.25,
+    locations: 20,
+    async round(stage, disturbed) {
+      if (disturbed) stage.firstPos.behave = () => 'hang';
+      return placeOrders(stage, 40);
+    },
+  },
+  flood: {
+    what: 'one location sends 2,000 webhooks a second, 20 others 10 each',
+    limit: 1.5,
+    locations: 21,
+    prepare: async (pool) => {
+      await seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`);
+      await seedOrders(pool, FLOOD, 2_000 * ROUND_S, () => 'club');
+    },
+    async round(stage, disturbed, say) {
+      const [first = '', ...others] = stage.webhookUrls;
+      const [offered, flood] = await Promise.all([
+        stage.offer({ urls: others, prefix: OTHERS, perSecond: 200, seconds: ROUND_S, warmUpS: WARM_UP_S }),
+        disturbed
+          ? stage.offer({ urls: [first], prefix: FLOOD, perSecond: 2_000, seconds: ROUND_S, warmUpS: 0 })
+          : undefined,
+      ]);
+      if (flood !== undefined) say(`  the flood was answered ${JSON.stringify(flood.answers)}, ${flood.held} held`);
+      allTaken(offered.answers, say);
+      return offered.latencies;
+    },
+  },
+  hostile: {
+    what: 'one sends 20 hostile webhooks a second, 20 others 10 good ones each',
+    limit: 1.25,
+    locations: 21,
+    prepare: (pool) => seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`),
+    async round(stage, disturbed, say) {
+      const urls = stage.webhookUrls.slice(1);
+      const [offered, hostile] = await Promise.all([
+        stage.offer({ urls, prefix: OTHERS, perSecond: 200, seconds: ROUND_S, warmUpS: WARM_UP_S }),
+        disturbed ? stage.offerHostility({ perSecond: 20, seconds: ROUND_S }) : undefined,
+      ]);
+      if (hostile !== undefined) say(`  the hostile were answered ${JSON.stringify(hostile)}`);
+      allTaken(offered.answers, say);
+      return offered.latencies;
+    },
+  },
+  retention: {
+    what: 'partitions are dropped and members erased while 20 locations send 10 webhooks a second each',
+    limit: 1.25,
+    locations: 21,
+    async prepare(pool, databaseUrl, disturbed) {
+      await seedPast(pool, 60_000);
+      if (disturbed) await moveClock(databaseUrl, { days: 40 });
+      await seedOrders(pool, OTHERS, 20 * 10 * 2 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`);
+    },
+    async round(stage, disturbed, say) {
+      const urls = stage.webhookUrls.slice(1);
+      // The jobs begin some seconds after the process.
+      const offered = await stage.offer({
+        urls,
+        prefix: OTHERS,
+        perSecond: 200,
+        seconds: 2 * ROUND_S,
+        warmUpS: WARM_UP_S,
+      });
+      allTaken(offered.answers, say);
+      if (disturbed) await allGone(stage.pool, say);
+      return offered.latencies;
+    },
+  },
+};
+
+/** @returns from each push to the request at the POS, at every location but the first */
+async function placeOrders(stage: SmallStage, perSecond: number): Promise<number[]> {
+  const pushedAt = new Map<string, number>();
+  const latencies: number[] = [];
+  const began = performance.now();
+  let reached = 0;
+  stage.pos.onTicket = ({ serviceOrderId }) => {
+    const at = pushedAt.get(serviceOrderId) ?? 0;
+    reached += 1;
+    if (at - began >= WARM_UP_S * 1_000) latencies.push(performance.now() - at);
+  };
+  const pushes: Promise<void>[] = [];
+  for (let nth = 0; nth < perSecond * ROUND_S; nth += 1) {
+    await sleep(Math.max(0, began + (nth * 1_000) / perSecond - performance.now()));
+    const serviceOrderId = `order-${nth}`;
+    const locationId = stage.locationIds[nth % stage.locationIds.length] ?? '';
+    stage.platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId }));
+    pushedAt.set(serviceOrderId, performance.now());
+    pushes.push(stage.signal(serviceOrderId));
+  }
+  await Promise.all(pushes);
+  await sleep(2_000);
+  const expected = [...pushedAt.keys()].filter((_, nth) => nth % stage.locationIds.length !== 0).length;
+  if (reached !== expected) throw new Error(`${reached} of ${expected} orders reached the POS`);
+  return latencies;
+}
+
+/** Orders as if they had been placed and sent. */
+async function seedOrders(
+  pool: pg.Pool,
+  prefix: string,
+  count: number,
+  locationOf: (nth: number) => string,
+): Promise<void> {
+  const nths = Array.from({ length: count }, (_, nth) => nth);
+  await pool.query(
+    `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
+     SELECT id, location_id, 'standard', 'pickup', 1, 2 FROM unnest($1::text[], $2::text[]) AS o(id, location_id)`,
+    [nths.map((nth) => `${prefix}${nth}`), nths.map(locationOf)],
+  );
+}
+
+/** Orders of long ago, with what is kept of them: contents, histories, deliveries of three days. */
+async function seedPast(pool: pg.Pool, count: number): Promise<void> {
+  await pool.query(
+    `WITH past AS (
+       SELECT nth, 'past-' || nth AS id, gen_random_uuid() AS delivery_id, current_date + nth % 3 - 1 AS day
+       FROM generate_series(1, $1::int) AS nth
+     ), o AS (
+       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, status, rank, sequence, ended_at)
+       SELECT id, 'club', 'standard', 'pickup', 'completed', 6, 7, now() FROM past
+     ), c AS (
+       INSERT INTO order_contents (service_order_id, contents)
+       SELECT id, jsonb_build_object('member', jsonb_build_object('name', repeat('x', 500))) FROM past
+     ), e AS (
+       INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome, sequence)
+       SELECT id, delivery_id, 'completed', 'COMPLETED', 'applied', 7 FROM past
+     )
+     INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+     SELECT day, 'club', delivery_id, 'standard', now(), '{}', convert_to(repeat('x', 400), 'UTF8'), 1, 'applied'
+     FROM past`,
+    [count],
+  );
+  await pool.query('ANALYZE');
+}
+
+async function allGone(pool: pg.Pool, say: (line: string) => void): Promise<void> {
+  const { rows } = await pool.query<{ contents: number; deliveries: number }>(
+    `SELECT (SELECT count(*)::int FROM order_contents) AS contents,
+            (SELECT count(*)::int FROM deliveries WHERE location_id = 'club') AS deliveries`,
+  );
+  say(`  left of the past: ${JSON.stringify(rows[0])}`);
+}
+
+function allTaken(answers: Record<string, number>, say: (line: string) => void): void {
+  const { 200: taken, ...others } = answers;
+  if (Object.keys(others).length > 0) say(`  the others were answered ${JSON.stringify({ 200: taken, ...others })}`);
+}

@@ -1,0 +1,24 @@
+import { InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+
+const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
+
+/**
+ * Reads a time, or how long ago (`past`) or from now on (`future`) it is: 3d, 2h, 30m, 45s.
+ * @throws InvalidArgumentError also when what should be in the future is not
+ */
+export function readTime(text: string, when: 'past' | 'future'): Date {
+  const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
+  const distance = Number(count) * (UNIT_MS[unit] ?? 0);
+  const at =
+    count === undefined
+      ? Date.parse(Time.safeParse(text).data ?? '')
+      : Date.now() + (when === 'past' ? -distance : distance);
+  if (Number.isNaN(at)) {
+    const example = when === 'past' ? 'a while ago such as 3d, 2h or 30m' : 'a while such as 90d, 12h or 30m';
+    throw new InvalidArgumentError(`Right would be ${example}, or a time such as 2027-01-31T18:00:00Z.`);
+  }
+  if (when === 'future' && at <= Date.now()) throw new InvalidArgumentError('That is not in the future.');
+  return new Date(at);
+}

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { readConfig } from '../src/config.ts';
+
+const env = {
+  DATABASE_URL: 'postgres://expediter@127.0.0.1:5432/expediter',
+  ORDER_API_URL: 'http://127.0.0.1:9/graphql',
+  GOOGLE_CLOUD_PROJECT: 'test',
+  PUSH_AUTH: 'off',
+  HOST: '127.0.0.1',
+  SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+};
+
+it('an event does not wait for its POS id for longer than its webhook is kept', () => {
+  const asLong = { PARK_TTL_S: '172800', DELIVERY_RETENTION_DAYS: '2' };
+  expect(readConfig({ ...env, ...asLong })).toMatchObject({ PARK_TTL_S: 172_800, DELIVERY_RETENTION_DAYS: 2 });
+  const message = 'PARK_TTL_S: is more than DELIVERY_RETENTION_DAYS';
+  expect(() => readConfig({ ...env, ...asLong, PARK_TTL_S: '172801' })).toThrow(message);
+  // Told together with what else is wrong.
+  expect(() => readConfig({ ...env, ...asLong, PARK_TTL_S: '172801', PORT: 'x' })).toThrow(message);
+});

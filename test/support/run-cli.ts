@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+export const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+
+export type Ended = { code: number | null; out: string; error: string };
+
+/** The command line as an operator runs it: in a process of its own, with this environment alone. */
+export function runCli(env: Record<string, string>, args: readonly string[], input?: string): Promise<Ended> {
+  return runToEnd(CLI, env, args, input);
+}
+
+/** The same with any other program that ends by itself. */
+export async function runToEnd(
+  file: string,
+  env: Record<string, string>,
+  args: readonly string[],
+  input = '',
+): Promise<Ended> {
+  const child = spawn(process.execPath, [file, ...args], { env: { PATH: process.env['PATH'], ...env } });
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
+  const ended = once(child, 'close') as Promise<[number | null]>;
+  const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { code, out, error };
+}
