@@ -8,7 +8,8 @@ export default defineConfig({
     // Off Google's machines nobody need look for their metadata server.
     env: { METADATA_SERVER_DETECTION: 'none' },
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than most small machines have cores: the tests mostly wait.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },
