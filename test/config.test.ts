@@ -18,3 +18,17 @@ it('an event does not wait for its POS id for longer than its webhook is kept', 
   // Told together with what else is wrong.
   expect(() => readConfig({ ...env, ...asLong, PARK_TTL_S: '172801', PORT: 'x' })).toThrow(message);
 });
+
+it('keeps webhooks for 14 days and member data for 30 unless it says otherwise', () => {
+  expect(readConfig(env)).toMatchObject({ DELIVERY_RETENTION_DAYS: 14, PII_RETENTION_DAYS: 30 });
+  expect(readConfig({ ...env, PII_RETENTION_DAYS: '14' })).toMatchObject({ PII_RETENTION_DAYS: 14 });
+});
+
+it.each([
+  ['less than the webhooks', { PII_RETENTION_DAYS: '13' }, 'PII_RETENTION_DAYS: is less than DELIVERY_RETENTION_DAYS'],
+  ['less than the webhooks, by the other variable', { DELIVERY_RETENTION_DAYS: '31' }, 'PII_RETENTION_DAYS: is less'],
+  ['no number', { PII_RETENTION_DAYS: 'a month' }, 'PII_RETENTION_DAYS: is not a whole number'],
+  ['less than what is unmatched', { DELIVERY_RETENTION_DAYS: '1' }, 'DELIVERY_RETENTION_DAYS: is less than 2'],
+])('names a retention that is %s', (_what, wrong, message) => {
+  expect(() => readConfig({ ...env, ...wrong })).toThrow(message);
+});

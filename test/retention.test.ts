@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { readConfig } from '../src/config.ts';
 import { applyDeliveries, type Delivery } from '../src/core/apply-deliveries.ts';
 import { ensureDeliveryPartitions } from '../src/core/delivery-partitions.ts';
 import { dropOldPartitions } from '../src/core/drop-old-partitions.ts';
@@ -621,34 +620,5 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       main.child.kill('SIGTERM');
       expect(await main.exited).toBe(0);
     }
-  });
-});
-
-describe('the environment', () => {
-  const env = {
-    DATABASE_URL: 'postgres://expediter@127.0.0.1:5432/expediter',
-    ORDER_API_URL: 'http://127.0.0.1:9/graphql',
-    GOOGLE_CLOUD_PROJECT: 'test',
-    PUSH_AUTH: 'off',
-    HOST: '127.0.0.1',
-    SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
-  };
-
-  it('keeps webhooks for 14 days and member data for 30 unless it says otherwise', () => {
-    expect(readConfig(env)).toMatchObject({ DELIVERY_RETENTION_DAYS: 14, PII_RETENTION_DAYS: 30 });
-    expect(readConfig({ ...env, PII_RETENTION_DAYS: '14' })).toMatchObject({ PII_RETENTION_DAYS: 14 });
-  });
-
-  it.each([
-    [
-      'less than the webhooks',
-      { PII_RETENTION_DAYS: '13' },
-      'PII_RETENTION_DAYS: is less than DELIVERY_RETENTION_DAYS',
-    ],
-    ['less than the webhooks, by the other variable', { DELIVERY_RETENTION_DAYS: '31' }, 'PII_RETENTION_DAYS: is less'],
-    ['no number', { PII_RETENTION_DAYS: 'a month' }, 'PII_RETENTION_DAYS: is not a whole number'],
-    ['less than what is unmatched', { DELIVERY_RETENTION_DAYS: '1' }, 'DELIVERY_RETENTION_DAYS: is less than 2'],
-  ])('names a retention that is %s', (_what, wrong, message) => {
-    expect(() => readConfig({ ...env, ...wrong })).toThrow(message);
   });
 });
