@@ -40,16 +40,13 @@ export const SCENARIOS: Record<string, Scenario> = {
       await seedOrders(pool, FLOOD, 2_000 * ROUND_S, () => 'club');
     },
     async round(stage, disturbed, say) {
-      const [first = '', ...others] = stage.webhookUrls;
-      const [offered, flood] = await Promise.all([
-        stage.offer({ urls: others, prefix: OTHERS, perSecond: 200, seconds: ROUND_S, warmUpS: WARM_UP_S }),
-        disturbed
-          ? stage.offer({ urls: [first], prefix: FLOOD, perSecond: 2_000, seconds: ROUND_S, warmUpS: 0 })
-          : undefined,
+      const urls = stage.webhookUrls.slice(0, 1);
+      const [latencies, flood] = await Promise.all([
+        sendAsOthers(stage, ROUND_S, say),
+        disturbed ? stage.offer({ urls, prefix: FLOOD, perSecond: 2_000, seconds: ROUND_S, warmUpS: 0 }) : undefined,
       ]);
       if (flood !== undefined) say(`  the flood was answered ${JSON.stringify(flood.answers)}, ${flood.held} held`);
-      allTaken(offered.answers, say);
-      return offered.latencies;
+      return latencies;
     },
   },
   hostile: {
@@ -58,14 +55,12 @@ export const SCENARIOS: Record<string, Scenario> = {
     locations: 21,
     prepare: (pool) => seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`),
     async round(stage, disturbed, say) {
-      const urls = stage.webhookUrls.slice(1);
-      const [offered, hostile] = await Promise.all([
-        stage.offer({ urls, prefix: OTHERS, perSecond: 200, seconds: ROUND_S, warmUpS: WARM_UP_S }),
+      const [latencies, hostile] = await Promise.all([
+        sendAsOthers(stage, ROUND_S, say),
         disturbed ? stage.offerHostility({ perSecond: 20, seconds: ROUND_S }) : undefined,
       ]);
       if (hostile !== undefined) say(`  the hostile were answered ${JSON.stringify(hostile)}`);
-      allTaken(offered.answers, say);
-      return offered.latencies;
+      return latencies;
     },
   },
   retention: {
@@ -78,18 +73,10 @@ export const SCENARIOS: Record<string, Scenario> = {
       await seedOrders(pool, OTHERS, 20 * 10 * 2 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`);
     },
     async round(stage, disturbed, say) {
-      const urls = stage.webhookUrls.slice(1);
-      // The jobs begin some seconds after the process.
-      const offered = await stage.offer({
-        urls,
-        prefix: OTHERS,
-        perSecond: 200,
-        seconds: 2 * ROUND_S,
-        warmUpS: WARM_UP_S,
-      });
-      allTaken(offered.answers, say);
+      // Twice as long: the jobs begin some seconds after the process.
+      const latencies = await sendAsOthers(stage, 2 * ROUND_S, say);
       if (disturbed) await allGone(stage.pool, say);
-      return offered.latencies;
+      return latencies;
     },
   },
 };
@@ -168,7 +155,12 @@ async function allGone(pool: pg.Pool, say: (line: string) => void): Promise<void
   say(`  left of the past: ${JSON.stringify(rows[0])}`);
 }
 
-function allTaken(answers: Record<string, number>, say: (line: string) => void): void {
-  const { 200: taken, ...others } = answers;
-  if (Object.keys(others).length > 0) say(`  the others were answered ${JSON.stringify({ 200: taken, ...others })}`);
+/** Two hundred webhooks a second from every location but the first. @returns milliseconds until their answers */
+async function sendAsOthers(stage: SmallStage, seconds: number, say: (line: string) => void): Promise<number[]> {
+  const urls = stage.webhookUrls.slice(1);
+  const load = { urls, prefix: OTHERS, perSecond: 200, seconds, warmUpS: WARM_UP_S };
+  const { answers, latencies } = await stage.offer(load);
+  if (Object.keys(answers).some((status) => status !== '200'))
+    say(`  the others were answered ${JSON.stringify(answers)}`);
+  return latencies;
 }
