@@ -50,14 +50,14 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   hostile: {
-    what: 'one sends 20 hostile webhooks a second, 20 others 10 good ones each',
+    what: 'one location sends 10 hostile webhooks a second, 20 others 10 good ones each',
     limit: 1.25,
     locations: 21,
     prepare: (pool) => seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`),
     async round(stage, disturbed, say) {
       const [latencies, hostile] = await Promise.all([
         sendAsOthers(stage, ROUND_S, say),
-        disturbed ? stage.offerHostility({ perSecond: 20, seconds: ROUND_S }) : undefined,
+        disturbed ? stage.offerHostility({ perSecond: 10, seconds: ROUND_S }) : undefined,
       ]);
       if (hostile !== undefined) say(`  the hostile were answered ${JSON.stringify(hostile)}`);
       return latencies;
@@ -68,7 +68,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     limit: 1.25,
     locations: 21,
     async prepare(pool, databaseUrl, disturbed) {
-      await seedPast(pool, 60_000);
+      await seedPast(pool, 30_000);
       if (disturbed) await moveClock(databaseUrl, { days: 40 });
       await seedOrders(pool, OTHERS, 20 * 10 * 2 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`);
     },

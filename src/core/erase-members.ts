@@ -1,5 +1,5 @@
 import pg, { type ClientBase, type Pool } from 'pg';
-import { inBatch, inBatches } from './in-batches.ts';
+import { inBatch, inBatches, restSince } from './in-batches.ts';
 import { LOCK_ERASE_MEMBERS } from './locks.ts';
 import type { Log } from './log.ts';
 
@@ -39,6 +39,7 @@ async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefine
   let erased = 0;
   let after: Ended | undefined;
   for (;;) {
+    const began = performance.now();
     const { rows }: pg.QueryResult<Ended> = await pool.query<Ended>(
       `SELECT service_order_id AS "serviceOrderId", ended_at::text AS "endedAt" FROM orders
        WHERE erased_at IS NULL AND ended_at < now() - make_interval(days => $1::int)
@@ -52,6 +53,7 @@ async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefine
     erased += count;
     after = rows.at(-1);
     if (rows.length < BATCH) return erased;
+    await restSince(began);
   }
 }
 

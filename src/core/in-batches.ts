@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { inTransaction } from './in-transaction.ts';
 import { tryLock } from './locks.ts';
@@ -15,10 +16,17 @@ export async function inBatches(
 ): Promise<number> {
   let total = 0;
   for (;;) {
+    const began = performance.now();
     const count = (await inBatch(pool, about.lock, work)) ?? 0;
     total += count;
     if (count < about.batch) return total;
+    await restSince(began);
   }
+}
+
+/** As long as the work took, so that at most half of the database's time goes to what has time. */
+export function restSince(began: number): Promise<void> {
+  return sleep(performance.now() - began);
 }
 
 /** Does `work` in one such transaction. @returns undefined when another process has the lock */

@@ -168,6 +168,7 @@ export function statusText(order: Record<string, unknown>, more: Record<string, 
 export const UNMATCHED: Expected = { status: 200, outcome: 'unmatched' };
 export const IGNORED: Expected = { status: 200, outcome: 'ignored' };
 export const NOT_JSON = 'unreadable: the body is not JSON';
+export const TOO_DEEP = 'unreadable: the body is nested deeper than 100';
 export const NOT_UTF8 = 'unreadable: the body is not UTF-8';
 
 export function dropped(reason: string): Expected {

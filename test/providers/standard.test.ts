@@ -107,6 +107,12 @@ describe('translateWebhook', () => {
     ]);
   });
 
+  it('counts no bracket within a string as a level', () => {
+    const reason = `\\" ${'[{'.repeat(200)} \\\\`;
+    const [event] = translate(webhookOf(statusOf({ reason })));
+    expect(event?.reason).toBe(reason);
+  });
+
   it.each([
     ['an unknown status', statusOf({ status: 'SHREDDED' })],
     ['a status that every object has', statusOf({ status: 'constructor' })],
@@ -119,6 +125,8 @@ describe('translateWebhook', () => {
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 'not UTF-8'],
     ['no JSON', '{"secret', 'not JSON'],
     ['an empty body', '', 'not JSON'],
+    ['what is nested 101 deep', '['.repeat(101) + ']'.repeat(101), 'deeper than 100: an object with'],
+    ['what is nested 100 deep and no object', '['.repeat(100) + ']'.repeat(100), 'expected object, received array'],
     ['a list', '["secret"]', 'expected object, received array'],
     ['no event type', '{}', 'eventType: Invalid input: expected string, received undefined'],
     ['no order', '{"eventType":"order.status"}', 'order: Invalid input: expected object, received undefined'],

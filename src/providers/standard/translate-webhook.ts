@@ -2,6 +2,7 @@ import { Poison } from '../../core/errors.ts';
 import { STATUSES } from '../../core/lifecycle.ts';
 import { StatusEvent, describeIssues } from '../../core/order.ts';
 import type { Webhook } from '../../core/provider.ts';
+import { parseJson } from '../parse-json.ts';
 import { AnyEvent, OrderStatusEvent, secretsOf } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 import { verify } from './sign.ts';
@@ -17,7 +18,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   const secrets = secretsOf(settings);
   if (secrets.length > 0 && !webhook.verified) verify(secrets, webhook);
 
-  const json = parse(webhook.body);
+  const json = parseJson(webhook.body, 'an object with eventType and order');
   const kind = AnyEvent.safeParse(json);
   if (!kind.success) throw new Poison(describeIssues(kind.error));
   if (kind.data.eventType !== 'order.status') return [];
@@ -41,19 +42,4 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
     throw new Poison('order.thirdPartyReference and order.id are both missing: a string in either is required');
   }
   throw new Poison(describeIssues(event.error));
-}
-
-function parse(body: Buffer): unknown {
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    throw new Poison('the body is not UTF-8: JSON in UTF-8 is required');
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    // V8's own message quotes the body.
-    throw new Poison('the body is not JSON: an object with eventType and order is required');
-  }
 }
