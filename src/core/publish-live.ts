@@ -99,24 +99,28 @@ export function publishLive(deps: { pool: Pool; publish: Publish; log: Pick<Log,
   });
 }
 
+/**
+ * No joins here, and looked up row by row: a plan made while the outbox was empty, as it mostly is, would otherwise read
+ * all of it for every row once it is full.
+ */
 async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
   const { rows } = await pool.query<OutboxRow>({
     name: 'claim-outbox',
     text: `
       WITH lowest AS (
-        SELECT o.service_order_id, o.sequence
+        SELECT o.ctid
         FROM outbox o
         WHERE (o.lease_until IS NULL OR o.lease_until < now())
           AND NOT EXISTS (SELECT FROM outbox e
-                          WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence)
+                          WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence
+                          OFFSET 0)
         ORDER BY o.applied_at
         LIMIT $1
         FOR UPDATE SKIP LOCKED
       )
       UPDATE outbox o
       SET lease_until = now() + make_interval(secs => ${LEASE_S}), attempts = o.attempts + 1
-      FROM lowest l
-      WHERE o.service_order_id = l.service_order_id AND o.sequence = l.sequence
+      WHERE o.ctid = ANY (ARRAY(SELECT ctid FROM lowest))
       RETURNING o.service_order_id AS "serviceOrderId", o.sequence, o.location_id AS "locationId", o.fulfillment,
                 o.rank, o.provider_order_id AS "providerOrderId", o.reason,
                 to_json(o.occurred_at) #>> '{}' AS "occurredAt", to_json(o.applied_at) #>> '{}' AS "appliedAt",
@@ -129,8 +133,16 @@ async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
 async function forgetPublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {
   await pool.query({
     name: 'forget-published',
-    text: `DELETE FROM outbox o USING unnest($1::text[], $2::int[]) AS p(service_order_id, sequence)
-           WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence`,
+    // One that was claimed again meanwhile may stay, and be published once more.
+    text: `
+      DELETE FROM outbox
+      WHERE ctid = ANY (ARRAY(
+        SELECT known.ctid
+        FROM unnest($1::text[], $2::int[]) AS p(service_order_id, sequence)
+        CROSS JOIN LATERAL (
+          SELECT o.ctid FROM outbox o WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence
+          OFFSET 0
+        ) AS known))`,
     values: [rows.map((row) => row.serviceOrderId), rows.map((row) => row.sequence)],
   });
 }
