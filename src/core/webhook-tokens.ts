@@ -71,7 +71,8 @@ export async function revokeToken(pool: Pool, tokenId: string): Promise<boolean>
   return rowCount === 1;
 }
 
-export type JudgeToken = (token: string) => Promise<TokenScope | undefined>;
+/** At once where the answer is known. */
+export type JudgeToken = (token: string) => TokenScope | Promise<TokenScope | undefined>;
 
 /**
  * Judges tokens. Only positive answers are kept, for five seconds. Look-ups are gathered, one query at a time, so that
@@ -114,7 +115,7 @@ export function tokenJudge(pool: Pool, open: OpenSettings, now: Now): JudgeToken
   return (token) => {
     const sha256 = digest(token);
     const cached = known.get(sha256);
-    if (cached !== undefined && isFresh(cached)) return Promise.resolve(cached.scope);
+    if (cached !== undefined && isFresh(cached)) return cached.scope;
     if (known.size >= CACHE_SIZE) known.clear();
     known.delete(sha256);
     let answer = waiting.get(sha256);

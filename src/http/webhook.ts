@@ -53,8 +53,8 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
     // Given twice it is an array, and opens nothing.
-    const scope =
-      typeof token === 'string' && token !== '' ? await within(ANSWER_MS, deps.judgeToken(token)) : undefined;
+    const judged = typeof token === 'string' && token !== '' ? deps.judgeToken(token) : undefined;
+    const scope = judged instanceof Promise ? await within(ANSWER_MS, judged) : judged;
     if (scope?.integration !== integration || scope.locationId !== locationId) {
       request.log.info({ outcome: 'unauthorized' }, 'webhook refused');
       return refuse(request, reply, deps.bodyLimit);
@@ -117,7 +117,6 @@ async function toDelivery(
 ): Promise<Delivery> {
   const receivedAt = deps.now();
   const all = flatten(request.raw.rawHeaders);
-  const { authorization, cookie, ...headers } = all;
   const target = request.raw.url ?? '';
   const { events, dropped } = truncated
     ? { events: [], dropped: `over ${deps.bodyLimit} bytes; the beginning is kept` }
@@ -133,9 +132,12 @@ async function toDelivery(
     locationId: scope.locationId,
     integration: scope.integration,
     receivedAt,
-    headers: withoutToken(headers, request),
+    headers: withoutSecrets(all, request),
     // A dropped one is verified again when it is replayed, and needs what the others need not keep.
-    sealed: dropped === undefined ? undefined : await seal(deps.keys, { authorization, cookie, target }),
+    sealed:
+      dropped === undefined
+        ? undefined
+        : await seal(deps.keys, { authorization: all['authorization'], cookie: all['cookie'], target }),
     body,
     truncated,
     events,
@@ -145,20 +147,29 @@ async function toDelivery(
 
 /** Every header as it came, in lower case; one sent twice is joined as RFC 9110 section 5.3 says. */
 function flatten(rawHeaders: readonly string[]): Record<string, string> {
-  const headers = new Map<string, string>();
+  const headers = withoutPrototype();
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]?.toLowerCase() ?? '';
     const value = rawHeaders[i + 1] ?? '';
-    const before = headers.get(name);
-    headers.set(name, before === undefined ? value : `${before}, ${value}`);
+    const before = headers[name];
+    headers[name] = before === undefined ? value : `${before}, ${value}`;
   }
-  return Object.fromEntries(headers);
+  return headers;
 }
 
-/** Some proxies repeat the URL in a header. */
-function withoutToken(headers: Record<string, string>, request: FastifyRequest): Record<string, string> {
+/** What may be kept. Some proxies repeat the URL, and so the token, in a header. */
+function withoutSecrets(headers: Record<string, string>, request: FastifyRequest): Record<string, string> {
   const { token } = request.query as { token: string };
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.replaceAll(token, '[token]')]));
+  const kept = withoutPrototype();
+  for (const name in headers) {
+    if (name !== 'authorization' && name !== 'cookie') kept[name] = headers[name]?.replaceAll(token, '[token]') ?? '';
+  }
+  return kept;
+}
+
+/** A header may be called `__proto__`. */
+function withoutPrototype(): Record<string, string> {
+  return Object.create(null) as Record<string, string>;
 }
 
 async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {

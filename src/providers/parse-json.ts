@@ -30,7 +30,7 @@ function isDeeperThan(limit: number, body: Buffer): boolean {
   let depth = 0;
   let inString = false;
   for (let at = 0; at < body.length; at += 1) {
-    switch (body[at]) {
+    switch (body[at] ?? 0) {
       case 0x22 /* " */:
         inString = !inString;
         break;
