@@ -60,40 +60,46 @@ export type Applied = {
  */
 const APPLY = `
 WITH event AS MATERIALIZED (
-  SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target, known.service_order_id AS mapped
+  SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM unnest($11::int[], $12::uuid[], $13::text[], $14::text[], $15::text[], $16::text[], $17::smallint[],
               $18::text[], $19::text[], $20::timestamptz[])
        WITH ORDINALITY AS e(delivery_nth, delivery_id, location_id, integration, service_order_id, provider_order_id,
                             rank, native_status, reason, occurred_at, nth)
   CROSS JOIN LATERAL (
     SELECT (SELECT p.service_order_id FROM provider_orders p
-            WHERE p.location_id = e.location_id AND p.integration = e.integration
+            WHERE e.service_order_id IS NULL AND p.location_id = e.location_id AND p.integration = e.integration
               AND p.provider_order_id = e.provider_order_id) AS service_order_id
     OFFSET 0 -- looked up once, not once for every mention
   ) AS known
 ), locked AS MATERIALIZED (
   SELECT o.service_order_id, o.location_id, o.fulfillment, o.rank, o.sequence, o.failed_by_us, o.provider_order_id,
-         o.reason, o.erased_at IS NOT NULL AS erased
+         o.integration, o.reason, o.erased_at IS NOT NULL AS erased
   FROM orders o
   WHERE o.service_order_id = ANY (ARRAY(SELECT target FROM event WHERE target IS NOT NULL))
   ORDER BY o.service_order_id
   FOR UPDATE
 ), line AS (
   SELECT service_order_id AS target, location_id, 0::bigint AS nth, rank, fulfillment, sequence, failed_by_us,
-         provider_order_id AS known_pos_id, reason AS known_reason, erased,
+         provider_order_id AS known_pos_id, integration AS known_integration, reason AS known_reason, erased,
          NULL::int AS delivery_nth, NULL::uuid AS delivery_id, NULL AS integration, NULL AS service_order_id,
-         NULL AS provider_order_id, NULL AS native_status, NULL AS said, NULL::timestamptz AS occurred_at,
-         NULL AS mapped
+         NULL AS provider_order_id, NULL AS native_status, NULL AS said, NULL::timestamptz AS occurred_at
   FROM locked
   UNION ALL
-  SELECT target, location_id, nth, rank, NULL, NULL, NULL, NULL, NULL, NULL,
+  SELECT target, location_id, nth, rank, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
          delivery_nth, delivery_id, integration, service_order_id, provider_order_id, native_status, reason,
-         occurred_at, mapped
+         occurred_at
   FROM event
 ), seen AS (
   SELECT line.*,
          first_value(nth) OVER course = 0 AND target IS NOT NULL AS ours,
-         coalesce(mapped <> service_order_id, false) AS foreign_id, -- the POS id is another order's
+         -- Whose is the POS id? Mostly it is the one that the order's own row names, and need not be looked up.
+         CASE WHEN service_order_id IS NULL THEN target
+              WHEN provider_order_id = first_value(known_pos_id) OVER course
+               AND integration = first_value(known_integration) OVER course THEN target
+              WHEN provider_order_id IS NOT NULL THEN (
+                SELECT p.service_order_id FROM provider_orders p
+                WHERE p.location_id = line.location_id AND p.integration = line.integration
+                  AND p.provider_order_id = line.provider_order_id) END AS mapped,
          first_value(rank) OVER course AS order_rank,
          first_value(sequence) OVER course AS order_sequence,
          first_value(fulfillment) OVER course AS order_fulfillment,
@@ -115,9 +121,11 @@ WITH event AS MATERIALIZED (
                 WHERE p.location_id = seen.location_id AND p.provider_order_id IS NULL
                   AND p.requested_at > now() - make_interval(secs => $21::int)) THEN 2
               ELSE 5 END AS outcome,
+         foreign_id,
          foreign_id OR ours AND (reached = $22::int AND rank > $22::int
                                  OR order_failed_by_us AND rank BETWEEN 2 AND $22::int) AS conflict
   FROM seen
+  CROSS JOIN LATERAL (SELECT coalesce(mapped <> service_order_id, false) AS foreign_id) AS whose
   WHERE nth > 0
 ), ruled AS MATERIALIZED (
   SELECT judged.*,

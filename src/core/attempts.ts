@@ -164,6 +164,9 @@ export async function storeOrderRef(
     text: `
       WITH ${END_ATTEMPT}, o AS MATERIALIZED (
         SELECT * FROM orders WHERE service_order_id = $1 FOR UPDATE
+      ), foreign_id AS MATERIALIZED (
+        SELECT FROM o JOIN provider_orders t USING (location_id)
+        WHERE t.integration = $3 AND t.provider_order_id = $4 AND t.service_order_id <> $1
       ), p AS (
         UPDATE placements p
         SET state = CASE WHEN p.state = 'failed' THEN 'failed' ELSE 'sent' END, problem = NULL, failures = 0,
@@ -179,7 +182,8 @@ export async function storeOrderRef(
         UPDATE orders
         SET rank = CASE WHEN o.ended_at IS NULL THEN greatest(o.rank, ${RANK_SENT}) ELSE o.rank END, integration = $3,
             sequence = o.sequence + CASE WHEN o.rank = ${RANK_PLACED} AND o.ended_at IS NULL THEN 1 ELSE 0 END,
-            provider_order_id = coalesce(o.provider_order_id, $4), updated_at = now()
+            provider_order_id = coalesce(o.provider_order_id, CASE WHEN NOT EXISTS (SELECT FROM foreign_id) THEN $4 END),
+            updated_at = now()
         FROM o WHERE orders.service_order_id = o.service_order_id
       ), x AS (
         INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id)
@@ -187,10 +191,7 @@ export async function storeOrderRef(
         FROM o WHERE rank = ${RANK_PLACED} AND ended_at IS NULL
       )
       SELECT o.location_id, EXISTS (SELECT FROM ids) AS is_new,
-             o.failed_by_us OR EXISTS (
-               SELECT FROM provider_orders t
-               WHERE t.location_id = o.location_id AND t.integration = $3 AND t.provider_order_id = $4
-                 AND t.service_order_id <> $1) AS conflict
+             o.failed_by_us OR EXISTS (SELECT FROM foreign_id) AS conflict
       FROM o`,
     values: [serviceOrderId, endingOf(end), integration, ref.providerOrderId ?? null],
   });
