@@ -1,0 +1,81 @@
+/**
+ * The service's own statement from plain database clients, an event and a commit at a time, without HTTP, in a process
+ * of its own. Each message is a load and is answered with what came of it; ends when its parent lets it go.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import pg from 'pg';
+import { applyDeliveries, type Delivery } from '../src/core/apply-deliveries.ts';
+import { chooseRequest } from './choose-request.ts';
+import type { Load } from './generate-load.ts';
+import { orderId, senderOf } from './seed-orders.ts';
+import { summarize, type Measured } from './summarize.ts';
+
+export type ClientLoad = Omit<Load, 'port' | 'connections'> & { databaseUrl: string; clients: number };
+
+async function applyFromClients(load: ClientLoad): Promise<Measured> {
+  const latencies: number[] = [];
+  const deliveries = Array.from({ length: load.requests }, (_, g) => toDelivery(load, g));
+  const clients = await Promise.all(
+    Array.from({ length: load.clients }, async () => {
+      const options = '-c synchronous_commit=on -c enable_seqscan=off -c plan_cache_mode=force_generic_plan';
+      const client = new pg.Client({ connectionString: load.databaseUrl, options });
+      await client.connect();
+      // Of nothing, so that the statement is planned: the others' connections have long done that.
+      await applyDeliveries(client, [], [], 3_600);
+      return client;
+    }),
+  );
+  const began = performance.now();
+  await Promise.all(
+    clients.map(async (client, nth) => {
+      for (let g = nth; g < load.requests; g += load.clients) {
+        const delivery = deliveries[g];
+        if (delivery === undefined) return;
+        const sent = performance.now();
+        await applyDeliveries(client, [delivery], [], 3_600);
+        latencies.push(performance.now() - sent);
+      }
+    }),
+  );
+  const milliseconds = performance.now() - began;
+  await Promise.all(clients.map((client) => client.end()));
+  return summarize(latencies, milliseconds, { 200: latencies.length });
+}
+
+/** What the service would make of the g-th request. */
+function toDelivery({ senders, plan, orders, from }: ClientLoad, g: number): Delivery {
+  const { body, headers } = chooseRequest(senders, plan, orders, from + g);
+  const { order } = JSON.parse(body) as { order: { thirdPartyReference: string; id: string; status: 'received' } };
+  const { locationId } = senderOf(senders, nthOf(order.thirdPartyReference));
+  return {
+    id: randomUUIDv7(),
+    locationId,
+    integration: 'standard',
+    receivedAt: new Date(),
+    headers: {
+      host: '127.0.0.1:8080',
+      connection: 'keep-alive',
+      'content-length': String(Buffer.byteLength(body)),
+      ...headers,
+    },
+    body: Buffer.from(body),
+    truncated: false,
+    events: [
+      {
+        serviceOrderId: order.thirdPartyReference,
+        providerOrderId: order.id,
+        status: order.status,
+        nativeStatus: order.status,
+        occurredAt: '2026-01-31T18:30:00Z',
+      },
+    ],
+  };
+}
+
+function nthOf(id: string): number {
+  return Number(id.slice(orderId(0).indexOf('0')));
+}
+
+process.on('message', (load: ClientLoad) => {
+  void applyFromClients(load).then((measured) => process.send?.(measured));
+});

@@ -1,0 +1,56 @@
+import pg from 'pg';
+import { countPoison, type Plan } from './choose-request.ts';
+
+type Books = Record<'deliveries' | 'dropped' | 'history' | 'applied' | 'outbox' | 'steps', number>;
+
+/**
+ * Holds what a load left in the database against what was answered. Every answer is 200, every webhook is in the
+ * deliveries, all but poison are in the history, every step of an order waits in the outbox, and
+ * unless the load is hot, each of its webhooks was such a step.
+ * @param about.steps of all orders, before the load
+ * @param about.from the first of its requests, of all there were about these orders
+ * @throws when anything is missing or too much
+ */
+export async function balanceBooks(
+  databaseUrl: string,
+  about: { steps: number; from: number; requests: number; answers: Record<string, number>; plan: Plan },
+): Promise<void> {
+  const { from, requests, answers, plan } = about;
+  const books = await readBooks(databaseUrl);
+  const isBalanced =
+    answers['200'] === requests &&
+    books.deliveries === requests &&
+    books.dropped === countPoison(plan, from, requests) &&
+    books.history === requests - books.dropped &&
+    (plan === 'hot' || books.applied === books.history) &&
+    books.applied === books.outbox &&
+    books.applied === books.steps - about.steps;
+  if (!isBalanced) throw new Error(`the books do not balance: ${JSON.stringify({ ...about, books })}`);
+}
+
+/** Empties what a load fills, orders apart. @returns how many steps those have taken so far */
+export async function emptyBooks(databaseUrl: string): Promise<{ steps: number }> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  await client.query('TRUNCATE status_events, parked_events, deliveries, outbox');
+  await client.query('CHECKPOINT');
+  await client.end();
+  const { steps } = await readBooks(databaseUrl);
+  return { steps };
+}
+
+async function readBooks(databaseUrl: string): Promise<Books> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  const { rows } = await client.query<Books>(
+    `SELECT (SELECT count(*)::int FROM deliveries) AS deliveries,
+            (SELECT count(*)::int FROM deliveries WHERE outcome = 'dropped') AS dropped,
+            (SELECT count(*)::int FROM status_events) AS history,
+            (SELECT count(*)::int FROM status_events WHERE outcome = 'applied') AS applied,
+            (SELECT count(*)::int FROM outbox) AS outbox,
+            (SELECT sum(sequence)::int FROM orders) AS steps`,
+  );
+  await client.end();
+  if (rows[0] === undefined) throw new Error('Postgres answered nothing');
+  return rows[0];
+}

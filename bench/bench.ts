@@ -1,0 +1,105 @@
+import { writeFile } from 'node:fs/promises';
+import { constants } from 'node:os';
+import pg from 'pg';
+import { startPostgres } from '../test/support/start-postgres.ts';
+import { compareVariants, nameOf, type Compared } from './compare-variants.ts';
+import { describeMachine } from './describe-machine.ts';
+import { drawChart } from './draw-chart.ts';
+import { FIGURES, reaches, toResults, type Figure, type FigureName } from './figures.ts';
+import { measureLive } from './measure-live.ts';
+import { measureMemory } from './measure-memory.ts';
+import { measurePlacements } from './measure-placements.ts';
+import { measureStart } from './measure-start.ts';
+import { readArguments } from './read-arguments.ts';
+import { startContest } from './start-contest.ts';
+import { median } from './summarize.ts';
+
+// Off Google's machines nobody need look for their metadata server.
+process.env['METADATA_SERVER_DETECTION'] = 'none';
+
+// Our children, the service and Postgres among them, end with us, and what we compiled goes when we exit.
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(name, () => process.exit(128 + constants.signals[name]));
+}
+
+const args = readArguments(process.argv.slice(2));
+const words = args.json ? process.stderr : process.stdout;
+const say = (line: string): void => void words.write(`${line}\n`);
+
+const measured: Partial<Record<FigureName, number>> = {};
+let compared: Compared | undefined;
+
+const postgres = await startPostgres({ settings: { fsync: 'on', synchronous_commit: 'on', max_connections: '200' } });
+try {
+  say(describeMachine(await versionOf(postgres.url)));
+  if (args.only.includes('compare')) await compare();
+  if (args.only.includes('live')) {
+    say('live messages, relay on');
+    Object.assign(measured, await measureLive(postgres, { stepS: 10, backlog: 20_000, lagS: 20 }, say));
+  }
+  if (args.only.includes('placements')) {
+    say('placements');
+    Object.assign(measured, await measurePlacements(postgres, { stepS: 10, latencyS: 20 }, say));
+  }
+  if (args.only.includes('memory')) {
+    say(`memory, ${args.memory} minutes`);
+    measured.rssMb = (await measureMemory(postgres, { minutes: args.memory }, say)).rssMb;
+  }
+  if (args.only.includes('start')) {
+    say('start');
+    measured.startMs = (await measureStart(postgres, { times: 5 }, say)).startMs;
+  }
+} finally {
+  await postgres.stop();
+}
+const results = toResults(measured);
+tell();
+if (args.chart !== undefined && compared !== undefined) await writeFile(args.chart, drawChart(compared));
+if (args.json) process.stdout.write(`${JSON.stringify(results)}\n`);
+
+async function compare(): Promise<void> {
+  say('ways to take a webhook, in turn; the relay is off in all of them');
+  const contest = await startContest(postgres.url);
+  try {
+    const about = { rounds: args.rounds, seconds: args.quick ? 1 : 4, quick: args.quick, tenMillion: args.tenMillion };
+    compared = await compareVariants(contest, about, say);
+    for (const [figure, ratios] of compared.ratios) measured[figure] = median(ratios);
+  } finally {
+    await contest.stop();
+  }
+}
+
+/** What was found, as tables in Markdown: they read well on a terminal, too. */
+function tell(): void {
+  if (compared !== undefined) {
+    say('\n| way, connections | webhooks a second: median | least to most | p50 ms | p99 ms |\n|---|---|---|---|---|');
+    for (const { cell, rounds } of compared.cells.values()) {
+      const rates = rounds.map((round) => round.perSecond);
+      const [p50, p99] = [rounds.map((round) => round.p50Ms), rounds.map((round) => round.p99Ms)].map(median);
+      const spread = `${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)}`;
+      say(`| ${nameOf(cell)} | ${median(rates).toFixed(0)} | ${spread} | ${p50?.toFixed(2)} | ${p99?.toFixed(2)} |`);
+    }
+  }
+  say('\n| figure | measured | least to most | goal | |\n|---|---|---|---|---|');
+  for (const [name, figure] of Object.entries<Figure>(FIGURES)) {
+    const value = results[name as FigureName];
+    if (value === null) continue;
+    const ratios = compared?.ratios.get(name as FigureName);
+    const spread = ratios === undefined ? '' : `${show(Math.min(...ratios))} to ${show(Math.max(...ratios))}`;
+    const goal = 'atLeast' in figure.goal ? `at least ${figure.goal.atLeast}` : `at most ${figure.goal.atMost}`;
+    const verdict = reaches(figure, value) ? '' : 'not reached';
+    say(`| ${figure.what} | ${show(value)}${figure.unit ?? ''} | ${spread} | ${goal} | ${verdict} |`);
+  }
+}
+
+function show(value: number): string {
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2);
+}
+
+async function versionOf(url: string): Promise<string> {
+  const client = new pg.Client(url);
+  await client.connect();
+  const { rows } = await client.query<{ server_version: string }>('SHOW server_version');
+  await client.end();
+  return rows[0]?.server_version ?? 'unknown';
+}

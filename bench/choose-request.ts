@@ -1,0 +1,40 @@
+import type { Sender } from './prepare-database.ts';
+import { orderId } from './seed-orders.ts';
+import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
+
+/**
+ * What webhooks are about. `spread`: each moves an order, and no two in a row the same. `hot`: nine of ten are about one
+ * order. `poison`: one of a hundred says what Postgres cannot store.
+ */
+export const PLANS = ['spread', 'hot', 'poison'] as const;
+export type Plan = (typeof PLANS)[number];
+
+/** Of the plan `poison`: one of so many, the one in their middle. */
+export const POISON_EVERY = 100;
+
+/** Prime, and so in turn every order, far from the one before. */
+const STRIDE = 611_953;
+const POISONS = [
+  { thirdPartyReference: `${orderId(0)}\0` },
+  { thirdPartyReference: 'half of a \uD83C slice' },
+  { id: 'x'.repeat(10_000) },
+  { occurredAt: '0000-01-31T18:30:00Z' },
+];
+
+/** The g-th request of a load on `orders` orders. */
+export function chooseRequest(senders: readonly Sender[], plan: Plan, orders: number, g: number): SignedRequest {
+  const move = MOVES[Math.floor(g / orders) % MOVES.length] ?? 'completed';
+  const nth = (g * STRIDE) % orders;
+  if (plan === 'hot' && g % 10 !== 0) return signRequest(senders, 0, MOVES[g % MOVES.length] ?? 'completed');
+  if (countPoison(plan, g, 1) === 1) {
+    return signRequest(senders, nth, move, POISONS[Math.floor(g / POISON_EVERY) % POISONS.length]);
+  }
+  return signRequest(senders, nth, move);
+}
+
+/** How many of `requests` requests from the `from`-th on are poison. */
+export function countPoison(plan: Plan, from: number, requests: number): number {
+  if (plan !== 'poison') return 0;
+  const before = (g: number): number => Math.floor((g + POISON_EVERY / 2 - 1) / POISON_EVERY);
+  return before(from + requests) - before(from);
+}

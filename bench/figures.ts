@@ -1,0 +1,76 @@
+/** What the benchmark measures, in the order in which it is told. */
+export type Figure = {
+  what: string;
+  /** What it is to reach; `unit` is empty for a ratio. */
+  goal: { atLeast: number } | { atMost: number };
+  unit?: string;
+};
+
+export const FIGURES = {
+  vsNaive8: { what: 'throughput against naive, 8 connections', goal: { atLeast: 3.5 } },
+  vsNaive64: { what: 'throughput against naive, 64 connections', goal: { atLeast: 8 } },
+  vsNaive256: { what: 'throughput against naive, 256 connections', goal: { atLeast: 8 } },
+  vsOneStatement64: { what: 'throughput against one statement per webhook, 64 connections', goal: { atLeast: 2.7 } },
+  vsCeiling64: { what: 'throughput against bare Fastify, 64 connections', goal: { atLeast: 0.75 } },
+  vsCeiling256: { what: 'throughput against bare Fastify, 256 connections', goal: { atLeast: 0.8 } },
+  vsTransactions8: { what: 'throughput against a transaction per event from 8 database clients', goal: { atLeast: 1 } },
+  vsTransactions64: {
+    what: 'throughput against a transaction per event from 64 database clients',
+    goal: { atLeast: 1.5 },
+  },
+  p50At1VsOneStatement: { what: 'p50 against one statement per webhook, 1 connection', goal: { atMost: 1.1 } },
+  p99At64VsNaive: { what: 'p99 against naive, 64 connections', goal: { atMost: 0.35 } },
+  hotOrderVsNaive64: { what: 'throughput against naive, nine of ten about one order', goal: { atLeast: 8 } },
+  orders1mVs50k: { what: 'throughput on 1 million orders against 50,000', goal: { atLeast: 0.95 } },
+  orders10mVs50k: { what: 'throughput on 10 million orders against 50,000', goal: { atLeast: 0.8 } },
+  poisonLoss: { what: 'throughput lost when one payload of a hundred is poison', goal: { atMost: 0.05 } },
+  sustainedEventsPerSecond: {
+    what: 'events a second with the relay on, the outbox flat',
+    goal: { atLeast: 2_500 },
+    unit: '/s',
+  },
+  drainPerSecond: { what: 'live messages a second out of a full outbox', goal: { atLeast: 2_500 }, unit: '/s' },
+  liveLagP50Ms: {
+    what: 'from the commit to a subscriber at 1,000 events a second, p50',
+    goal: { atMost: 15 },
+    unit: ' ms',
+  },
+  liveLagP99Ms: {
+    what: 'from the commit to a subscriber at 1,000 events a second, p99',
+    goal: { atMost: 60 },
+    unit: ' ms',
+  },
+  placementsPerSecond: {
+    what: 'orders a second to POS systems that answer in 50 ms, 200 locations',
+    goal: { atLeast: 300 },
+    unit: '/s',
+  },
+  placementP50Ms: {
+    what: "from the push to the POS's request at 20 orders a second, p50",
+    goal: { atMost: 150 },
+    unit: ' ms',
+  },
+  placementP99Ms: {
+    what: "from the push to the POS's request at 20 orders a second, p99",
+    goal: { atMost: 500 },
+    unit: ' ms',
+  },
+  rssMb: { what: 'resident memory under load, 256 connections', goal: { atMost: 220 }, unit: ' MB' },
+  startMs: { what: 'from the start to listening', goal: { atMost: 500 }, unit: ' ms' },
+} as const satisfies Record<string, Figure>;
+
+export type FigureName = keyof typeof FIGURES;
+
+/** `null`: not measured. */
+export type Results = Record<FigureName, number | null>;
+
+/** Every figure, `null` where there is none: it was not asked for, or nothing came of which it could be made. */
+export function toResults(measured: Partial<Record<FigureName, number>>): Results {
+  const names = Object.keys(FIGURES) as FigureName[];
+  const all = names.map((name) => [name, Number.isFinite(measured[name]) ? measured[name] : null]);
+  return Object.fromEntries(all) as Results;
+}
+
+export function reaches({ goal }: Figure, value: number): boolean {
+  return 'atLeast' in goal ? value >= goal.atLeast : value <= goal.atMost;
+}

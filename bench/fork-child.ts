@@ -1,0 +1,37 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { END_WITH_PARENT } from './end-with-parent.ts';
+
+/** A program of this directory in a process of its own, which answers each message with one. */
+export type Child = {
+  ask<Answer>(message: object): Promise<Answer>;
+  pid: number;
+  stop(): Promise<void>;
+};
+
+/** @param args for its command line; its output is thrown away, its errors are ours. It ends with us. */
+export function forkChild(file: string, args: readonly string[] = []): Child {
+  const child = fork(new URL(file, import.meta.url), args, {
+    execArgv: END_WITH_PARENT,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const exited = once(child, 'exit');
+  return {
+    pid: child.pid ?? 0,
+    async ask<Answer>(message: object) {
+      const answered = once(child, 'message');
+      child.send(message);
+      const [answer] = await Promise.race([
+        answered,
+        exited.then(([code, signal]) => {
+          throw new Error(`${file} ended with ${String(code ?? signal)}`);
+        }),
+      ]);
+      return answer as Answer;
+    },
+    async stop() {
+      if (child.connected) child.disconnect();
+      await exited;
+    },
+  };
+}

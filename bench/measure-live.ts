@@ -1,0 +1,209 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../test/support/until.ts';
+import { findSustained } from './find-sustained.ts';
+import { orderId, seedOrders } from './seed-orders.ts';
+import { setLiveStage, type LiveStage } from './set-live-stage.ts';
+import { percentile } from './summarize.ts';
+
+export type LiveMeasurement = {
+  /** Live messages for as many webhooks, each of which moves an order, without the outbox growing. */
+  sustainedEventsPerSecond: number;
+  /** How fast a backlog goes, of a service that has just started. */
+  drainPerSecond: number;
+  /** From a commit to a subscriber's hands. */
+  liveLagP50Ms: number;
+  liveLagP99Ms: number;
+};
+
+export type LiveLengths = {
+  /** Of each rate that is tried. */
+  stepS: number;
+  /** Rows that wait when the service starts. */
+  backlog: number;
+  /** Of the measurement of lags, after its warm-up. */
+  lagS: number;
+};
+
+const STEPS = { coarse: 500, fine: 125 };
+const WARM_UP_S = 5;
+const LAG_PER_SECOND = 1_000;
+/** So much of a second's rows may be in the outbox at the end: they are under way. */
+const UNDER_WAY_S = 0.25;
+/** And it may seem to grow by so much of the rate: what is under way goes up and down. */
+const SLOPE = 0.02;
+/** A sender that is later than this does not keep its pace. */
+const LATE_MS = 100;
+const SETTLED_WITHIN_S = 60;
+
+/**
+ * What the relay achieves, on one process of the service and a Pub/Sub of its own.
+ * @param postgres a running one, which keeps what it commits (fsync)
+ */
+export async function measureLive(
+  postgres: { url: string },
+  about: LiveLengths,
+  say: (line: string) => void,
+): Promise<LiveMeasurement> {
+  const stage = await setLiveStage(postgres.url);
+  try {
+    await stage.startService();
+    await tryRate(stage, STEPS.coarse, WARM_UP_S, () => {});
+    const holds = (perSecond: number): Promise<boolean> => tryRate(stage, perSecond, about.stepS, say);
+    const sustainedEventsPerSecond = await findSustained(holds, STEPS);
+    await stage.stopService();
+    const drainPerSecond = await measureDrain(stage, about.backlog, say);
+    const lags = await measureLags(stage, about.lagS, say);
+    return { sustainedEventsPerSecond, drainPerSecond, ...lags };
+  } finally {
+    await stage.stop();
+  }
+}
+
+/** @returns whether the outbox stayed flat, every webhook was answered and the sender kept its pace */
+async function tryRate(
+  stage: LiveStage,
+  perSecond: number,
+  seconds: number,
+  say: (line: string) => void,
+): Promise<boolean> {
+  const webhooks = perSecond * seconds;
+  await seedOrders(stage.databaseUrl, stage.senders, webhooks);
+  const begin = await stage.sign({ perSecond, webhooks });
+  const before = await stage.published();
+  const processors = stage.watchProcessors();
+
+  const offering = begin();
+  const sizes = await sampleEachSecond(offering, () => outboxSize(stage));
+  const { answers, held, lateMs } = await offering;
+  const spent = processors();
+  const left = await outboxSize(stage);
+
+  const sent = answers['200'] ?? 0;
+  const { repeats } = await settle(stage, before, sent);
+  // The first second is the one in which what is under way comes to be.
+  const slope = slopeOf(sizes.slice(1));
+  const isFlat =
+    sent === webhooks &&
+    repeats === 0 &&
+    lateMs <= LATE_MS &&
+    left <= UNDER_WAY_S * perSecond &&
+    slope <= SLOPE * perSecond;
+  say(
+    `  ${perSecond} a second: ${isFlat ? 'flat' : 'not flat'}; outbox ${sizes.join(' ')}, at the end ${left}, ` +
+      `slope ${slope.toFixed(1)}; ${JSON.stringify(answers)}, ${held} held, sent ${lateMs.toFixed(0)} ms late; ` +
+      `${repeats} repeats; ${spent}`,
+  );
+  return isFlat;
+}
+
+/** @returns rows a second, from the first one gone until the last */
+async function measureDrain(stage: LiveStage, rows: number, say: (line: string) => void): Promise<number> {
+  await seedOrders(stage.databaseUrl, stage.senders, rows);
+  // As webhooks leave them that found nobody to publish.
+  await stage.client.query(
+    `WITH moved AS (
+       UPDATE orders SET rank = 2, status = 'received', sequence = sequence + 1, updated_at = now()
+       RETURNING service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, status
+     ), history AS (
+       INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence, provider_order_id,
+                                  occurred_at)
+       SELECT service_order_id, status, status, 'applied', sequence, provider_order_id, now() FROM moved
+     )
+     INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, occurred_at)
+     SELECT service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, now() FROM moved`,
+  );
+  const before = await stage.published();
+  await stage.startService();
+  const processors = stage.watchProcessors();
+  const first = await until(async () => {
+    const left = await outboxSize(stage);
+    return left < rows && { left, at: performance.now() };
+  });
+  await untilEmpty(stage);
+  const perSecond = (first.left * 1_000) / (performance.now() - first.at);
+  const spent = processors();
+  const { repeats } = await settle(stage, before, rows);
+  say(`  backlog: ${Math.round(perSecond)} a second; ${repeats} repeats; ${spent}`);
+  return perSecond;
+}
+
+/** The lag of every message of an even load, but for the first seconds, in which code is compiled. */
+async function measureLags(
+  stage: LiveStage,
+  seconds: number,
+  say: (line: string) => void,
+): Promise<Pick<LiveMeasurement, 'liveLagP50Ms' | 'liveLagP99Ms'>> {
+  const webhooks = LAG_PER_SECOND * (WARM_UP_S + seconds);
+  await seedOrders(stage.databaseUrl, stage.senders, webhooks);
+  const begin = await stage.sign({ perSecond: LAG_PER_SECOND, webhooks });
+  const receive = await stage.listen({ messages: webhooks, withinS: WARM_UP_S + seconds + SETTLED_WITHIN_S });
+  const before = await stage.published();
+  const processors = stage.watchProcessors();
+  const sending = begin().then((offered) => {
+    const { answers, held } = offered;
+    if (answers['200'] === webhooks) return offered;
+    throw new Error(`${LAG_PER_SECOND} a second are too many: ${JSON.stringify(answers)}, ${held} held`);
+  });
+  const [{ lateMs }, { lags }] = await Promise.all([sending, receive()]);
+  const spent = processors();
+  const { repeats } = await settle(stage, before, webhooks);
+
+  const warm = orderId(LAG_PER_SECOND * WARM_UP_S);
+  const counted = Object.entries(lags).flatMap(([order, lag]) => (order >= warm ? [lag] : []));
+  const [p50, p99] = [percentile(counted, 0.5), percentile(counted, 0.99)];
+  say(
+    `  lag at ${LAG_PER_SECOND} a second: p50 ${p50} ms, p99 ${p99} ms, worst ${Math.max(...counted)} ms, ` +
+      `of ${counted.length}; sent ${lateMs.toFixed(0)} ms late; ${repeats} repeats; ${spent}`,
+  );
+  return { liveLagP50Ms: p50, liveLagP99Ms: p99 };
+}
+
+/**
+ * Waits until nothing is left to publish, and does the books.
+ * @param before how many messages the topic had been given
+ * @param moves how many orders were moved
+ * @throws when one was not, or a message was lost
+ */
+async function settle(stage: LiveStage, before: number, moves: number): Promise<{ repeats: number }> {
+  await untilEmpty(stage);
+  const { rows } = await stage.client.query<{ applied: number }>(
+    "SELECT count(*)::int AS applied FROM status_events WHERE outcome = 'applied'",
+  );
+  const applied = rows[0]?.applied;
+  const published = (await stage.published()) - before;
+  if (applied !== moves || published < moves) {
+    throw new Error(`of ${moves} moves ${applied} were applied and ${published} published`);
+  }
+  return { repeats: published - moves };
+}
+
+async function sampleEachSecond(during: Promise<unknown>, look: () => Promise<number>): Promise<number[]> {
+  const samples: number[] = [];
+  for (;;) {
+    const isOver = await Promise.race([sleep(1_000, false), during.then(() => true)]);
+    if (isOver) return samples;
+    samples.push(await look());
+  }
+}
+
+async function untilEmpty({ client }: LiveStage): Promise<void> {
+  // Not a count: asked so often, that would cost Postgres a good part of a processor.
+  await until(async () => (await client.query('SELECT FROM outbox LIMIT 1')).rowCount === 0, SETTLED_WITHIN_S * 1_000);
+}
+
+async function outboxSize({ client }: LiveStage): Promise<number> {
+  const { rows } = await client.query<{ size: number }>('SELECT count(*)::int AS size FROM outbox');
+  return rows[0]?.size ?? 0;
+}
+
+/** Of a straight line through them (least squares), a step apart. */
+function slopeOf(values: readonly number[]): number {
+  const middle = (values.length - 1) / 2;
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  let [rise, run] = [0, 0];
+  for (const [at, value] of values.entries()) {
+    rise += (at - middle) * (value - mean);
+    run += (at - middle) ** 2;
+  }
+  return rise / run;
+}

@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { until } from '../test/support/until.ts';
+import { compileService } from './compile-service.ts';
+import { findSustained } from './find-sustained.ts';
+import { forkChild, type Child } from './fork-child.ts';
+import { prepareDatabase } from './prepare-database.ts';
+import { pushSignals } from './push-signals.ts';
+import type { Happened, OutsideWorld } from './serve-outside-world.ts';
+import { startService } from './start-service.ts';
+import { percentile } from './summarize.ts';
+
+export type PlacementMeasurement = {
+  /** The highest rate of signals at which the orders under way do not become more. */
+  placementsPerSecond: number;
+  /** From a push to the request at the POS. */
+  placementP50Ms: number;
+  placementP99Ms: number;
+};
+
+export type PlacementLengths = {
+  /** Of each rate that is tried. */
+  stepS: number;
+  /** Of the measurement of latencies, after its warm-up. */
+  latencyS: number;
+};
+
+type Stage = {
+  url: string;
+  client: pg.Client;
+  world: Child;
+  /** Orders so far: the number of the next one. */
+  pushed: number;
+};
+
+type Pass = {
+  /** Of each order, in milliseconds since 1970. */
+  sentAt: number[];
+  ticketAt: number[];
+  answers: Record<string, number>;
+  /** POSTs of orders. */
+  requests: number;
+  /** Of the outside world, as a share of one processor. */
+  cpu: number;
+};
+
+const LOCATIONS = 200;
+const STEPS = { coarse: 100, fine: 25 };
+const WARM_UP_S = 3;
+const LATENCY_PER_SECOND = 20;
+/** So much of a second's orders may be under way at the end. */
+const UNDER_WAY_S = 0.25;
+/** And of a second's orders so many more may be under way a second later. */
+const SLOPE = 0.02;
+/** In which the orders under way are counted, of each fifth of a step. */
+const MOMENTS = 20;
+const SETTLED_WITHIN_MS = 120_000;
+
+/**
+ * How fast one process of the service places orders at two hundred locations whose POS takes 50 ms.
+ * @param postgres a running one, which keeps what it commits (fsync)
+ */
+export async function measurePlacements(
+  postgres: { url: string },
+  about: PlacementLengths,
+  say: (line: string) => void,
+): Promise<PlacementMeasurement> {
+  const main = await compileService();
+  const world = forkChild('serve-outside-world.ts', [String(LOCATIONS)]);
+  try {
+    const { env, ordersUrl } = await world.ask<OutsideWorld>({});
+    const { databaseUrl } = await prepareDatabase(postgres.url, {
+      name: 'bench_placements',
+      locations: LOCATIONS,
+      ordersUrl,
+    });
+    const service = await startService(main, { ...env, DATABASE_URL: databaseUrl });
+    const client = new pg.Client(databaseUrl);
+    try {
+      await client.connect();
+      const stage = { url: service.url, client, world, pushed: 0 };
+      const latencies = await measureLatencies(stage, about.latencyS, say);
+      const holds = (perSecond: number): Promise<boolean> => tryRate(stage, perSecond, about.stepS, say);
+      return { placementsPerSecond: await findSustained(holds, STEPS), ...latencies };
+    } finally {
+      await client.end();
+      await service.stop();
+    }
+  } finally {
+    await world.stop();
+  }
+}
+
+async function measureLatencies(
+  stage: Stage,
+  seconds: number,
+  say: (line: string) => void,
+): Promise<Pick<PlacementMeasurement, 'placementP50Ms' | 'placementP99Ms'>> {
+  const { sentAt, ticketAt, cpu } = await pass(stage, LATENCY_PER_SECOND, WARM_UP_S + seconds);
+  const latencies = sentAt.map((at, nth) => (ticketAt[nth] ?? Number.NaN) - at).slice(WARM_UP_S * LATENCY_PER_SECOND);
+  const [p50, p99] = [percentile(latencies, 0.5), percentile(latencies, 0.99)];
+  say(
+    `  ${LATENCY_PER_SECOND} a second: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ` +
+      `at most ${Math.max(...latencies).toFixed(1)} ms of ${latencies.length}; the outside world ${percent(cpu)}`,
+  );
+  return { placementP50Ms: p50, placementP99Ms: p99 };
+}
+
+/** @returns whether the service keeps up */
+async function tryRate(
+  stage: Stage,
+  perSecond: number,
+  seconds: number,
+  say: (line: string) => void,
+): Promise<boolean> {
+  const { sentAt, ticketAt, answers, requests, cpu } = await pass(stage, perSecond, seconds);
+  const began = sentAt[0] ?? Number.NaN;
+  const end = sentAt.at(-1) ?? Number.NaN;
+  const underWay = (at: number): number => countUntil(sentAt, at) - countUntil(ticketAt, at);
+  // The mean of a fifth of the step: how many are under way in one moment is chance.
+  const inFifth = (nth: number): number =>
+    meanOf(
+      Array.from({ length: MOMENTS }, (_, moment) => underWay(began + ((nth + moment / MOMENTS) / 5) * (end - began))),
+    );
+  const [middle, last] = [inFifth(2), inFifth(4)];
+  const slope = (last - middle) / ((2 / 5) * seconds);
+  const isFlat =
+    answers['204'] === sentAt.length &&
+    requests === sentAt.length &&
+    underWay(end) <= UNDER_WAY_S * perSecond &&
+    slope <= SLOPE * perSecond;
+  say(
+    `  ${perSecond} a second: ${isFlat ? 'sustained' : 'not sustained'}; under way ${middle.toFixed(0)} in the middle, ` +
+      `${last.toFixed(0)} in the last fifth, ${underWay(end)} at the end; ${JSON.stringify(answers)}, ${requests - sentAt.length} repeats, ` +
+      `all there after ${((Math.max(...ticketAt) - end) / 1_000).toFixed(2)} s; the outside world ${percent(cpu)}`,
+  );
+  return isFlat;
+}
+
+/**
+ * Pushes signals and waits until the service has nothing left to do.
+ * @throws when an order has no ticket or two, is not known as sent, or has not both of its live messages
+ */
+async function pass(stage: Stage, perSecond: number, seconds: number): Promise<Pass> {
+  const first = stage.pushed;
+  stage.pushed += perSecond * seconds;
+  await stage.world.ask<Happened>({});
+  const { sentAt, answers } = await pushSignals(stage.url, { first, perSecond, seconds });
+  const happened = [await stage.world.ask<Happened>({})];
+  await until(async () => {
+    await sleep(200);
+    return (await openOf(stage.client)) === 0;
+  }, SETTLED_WITHIN_MS);
+  happened.push(await stage.world.ask<Happened>({}));
+
+  const ticketAt: number[] = [];
+  let tickets = 0;
+  for (const [nth, at] of happened.flatMap((each) => each.tickets)) {
+    ticketAt[nth - first] = at;
+    tickets += 1;
+  }
+  const sum = (count: (each: Happened) => number): number => happened.reduce((all, each) => all + count(each), 0);
+  const published = sum((each) => each.published);
+  const orders = Object.keys(ticketAt).length;
+  const sent = await sentOf(stage.client);
+  if (orders !== sentAt.length || tickets !== orders || sent !== stage.pushed || published < 2 * orders) {
+    const books = { pushed: sentAt.length, orders, tickets, published, sentInAll: sent, pushedInAll: stage.pushed };
+    throw new Error(`the books do not balance: ${JSON.stringify(books)}`);
+  }
+  return { sentAt, ticketAt, answers, requests: sum((each) => each.requests), cpu: happened[0]?.cpu ?? Number.NaN };
+}
+
+/** Placements and live messages that are still to be made. */
+async function openOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ open: number }>(
+    `SELECT (SELECT count(*)::int FROM placements WHERE finished_at IS NULL)
+          + (SELECT count(*)::int FROM outbox) AS open`,
+  );
+  return rows[0]?.open ?? Number.NaN;
+}
+
+async function sentOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ sent: number }>(
+    `SELECT count(*)::int AS sent FROM placements WHERE state = 'sent'`,
+  );
+  return rows[0]?.sent ?? Number.NaN;
+}
+
+/** How many of the times are not after `at`. */
+function countUntil(times: readonly number[], at: number): number {
+  return times.filter((time) => time <= at).length;
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)} % of a core`;
+}

@@ -1,0 +1,61 @@
+import { Command, InvalidArgumentError } from 'commander';
+
+/** The parts of the benchmark, in the order in which they run. */
+export const PARTS = ['compare', 'live', 'placements', 'memory', 'start'] as const;
+export type Part = (typeof PARTS)[number];
+
+const QUICK: readonly Part[] = ['compare', 'start'];
+const MOST = 1_000;
+
+export type Arguments = {
+  json: boolean;
+  quick: boolean;
+  rounds: number;
+  tenMillion: boolean;
+  /** For how many minutes memory is watched, if it is. */
+  memory: number;
+  only: readonly Part[];
+  /** Where the chart goes. */
+  chart?: string;
+};
+
+/** Prints the usage and ends the process where the arguments ask for it, or are wrong. */
+export function readArguments(argv: string[]): Arguments {
+  const given = new Command('npm run bench --')
+    .description(
+      'Measures the service on a Postgres of its own against other ways to do the same, in turn, on this machine. Takes ' +
+        'some fifteen minutes. Ratios tell more than figures, and both more on a machine that does nothing else.',
+    )
+    .option('--quick', 'the essential ones, in a minute', false)
+    .option('--rounds <n>', 'how often each way comes to its turn (default: 5, or 2 with --quick)', fromOn(1))
+    .option('--only <parts>', `some of ${PARTS.join(', ')}, with commas between them`, someParts)
+    .option('--ten-million', 'with ten million orders as well: some minutes and 10 GB more', false)
+    .option('--memory <minutes>', 'watch memory under load as well, and for so long (--only memory: 10)', fromOn(2))
+    .option('--chart <file>', 'write a chart, as SVG')
+    .option('--json', 'the last line of standard output is the result; the rest goes to standard error', false)
+    .parse(argv, { from: 'user' })
+    .opts<Omit<Arguments, 'rounds' | 'memory' | 'only'> & Partial<Arguments>>();
+  const only = given.only ?? (given.quick ? QUICK : PARTS.filter((part) => part !== 'memory'));
+  return {
+    ...given,
+    rounds: given.rounds ?? (given.quick ? 2 : 5),
+    memory: given.memory ?? 10,
+    only: given.memory === undefined ? only : [...only, 'memory'],
+  };
+}
+
+function fromOn(least: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= least && value <= MOST) return value;
+    throw new InvalidArgumentError(`A whole number from ${least} to ${MOST} is required.`);
+  };
+}
+
+function someParts(text: string): Part[] {
+  return text.split(',').map((name) => {
+    const part = PARTS.find((known) => known === name.trim());
+    if (part === undefined) throw new InvalidArgumentError(`There is no part "${name}".`);
+    return part;
+  });
+}

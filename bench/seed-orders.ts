@@ -1,0 +1,41 @@
+import pg from 'pg';
+import type { Sender } from './prepare-database.ts';
+
+/** The n-th order, from 0 on; of the length of a UUID, as an ordering platform's usually are. */
+export function orderId(nth: number): string {
+  return `order-${String(nth).padStart(30, '0')}`;
+}
+
+/** The location of the n-th order. */
+export function senderOf<Each>(senders: readonly Each[], nth: number): Each {
+  const sender = senders[nth % senders.length];
+  if (sender === undefined) throw new Error('there are no senders');
+  return sender;
+}
+
+/** Empties every table that webhooks fill, and lays `count` orders as if each had just been sent to its POS, which knows it as `pos-<n>`. */
+export async function seedOrders(databaseUrl: string, senders: readonly Sender[], count: number): Promise<void> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  try {
+    await client.query(
+      'TRUNCATE orders, order_contents, provider_orders, placements, status_events, parked_events, deliveries, outbox CASCADE',
+    );
+    await client.query(
+      `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+       SELECT 'order-' || lpad(nth::text, 30, '0'), ($1::text[])[nth % $2::int + 1], 'standard', 'pickup', 1, 2,
+              'pos-' || nth
+       FROM generate_series(0, $3::int - 1) AS nth`,
+      [senders.map((sender) => sender.locationId), senders.length, count],
+    );
+    await client.query(
+      `INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+       SELECT location_id, integration, provider_order_id, service_order_id FROM orders`,
+    );
+    // As autovacuum leaves it, and not while a round is measured.
+    await client.query('VACUUM (ANALYZE) orders, provider_orders, outbox, status_events, deliveries');
+    await client.query('CHECKPOINT');
+  } finally {
+    await client.end();
+  }
+}

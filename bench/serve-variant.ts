@@ -1,0 +1,98 @@
+/**
+ * One way to take webhooks, in a process of its own. Forked with the way's name and the database's URL as arguments and
+ * one message with the senders; answers with the port it listens on, and ends when its parent lets it go.
+ */
+import type { AddressInfo } from 'node:net';
+import pg from 'pg';
+import type { FastifyInstance } from 'fastify';
+import { buildApp } from '../src/app.ts';
+import { applyDeliveries, type Delivery, type DeliveryOutcome } from '../src/core/apply-deliveries.ts';
+import { databaseClock } from '../src/core/database-clock.ts';
+import { gatherDeliveries } from '../src/core/gather-deliveries.ts';
+import { settingsOpener } from '../src/core/locations.ts';
+import { parseSettingsKeys } from '../src/core/settings-key.ts';
+import { tokenJudge } from '../src/core/webhook-tokens.ts';
+import { withClient } from '../src/core/with-client.ts';
+import { createLog } from '../src/create-log.ts';
+import { FLUSHERS, openDatabase } from '../src/database.ts';
+import { registry } from '../src/providers/index.ts';
+import { acceptNaively } from './accept-naively.ts';
+import { bareFastify } from './bare-fastify.ts';
+import { SETTINGS_KEY, type Sender } from './prepare-database.ts';
+import type { Variant } from './variants.ts';
+
+const POOL_SIZE = 10;
+const PARK_TTL_S = 3_600;
+const MIB = 2 ** 20;
+
+type Accept = (delivery: Delivery, deadline: number) => Promise<DeliveryOutcome>;
+
+/** The doors of the service, with everything on but the relay; `accept` is where the variants differ. */
+async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyInstance> {
+  const { pool } = openDatabase(databaseUrl, POOL_SIZE, () => {});
+  const clock = databaseClock(pool);
+  await clock.follow();
+  const keys = parseSettingsKeys(SETTINGS_KEY);
+  return buildApp({
+    log: createLog('info'),
+    readiness: () => ({ ready: true, database: 'up' }),
+    push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')) },
+    webhook: {
+      now: clock.now,
+      judgeToken: tokenJudge(pool, settingsOpener(registry, keys), clock.now),
+      accept,
+      keys,
+      publicUrl: '',
+      bodyLimit: MIB,
+      bodyBudget: 64 * MIB,
+      // Everybody sends as much as everybody else: nobody floods.
+      perSecond: 1_000_000,
+    },
+  });
+}
+
+function gathered(databaseUrl: string): Accept {
+  const { flushPool } = openDatabase(databaseUrl, POOL_SIZE, () => {});
+  return gatherDeliveries({
+    pool: flushPool,
+    flushers: FLUSHERS,
+    parkTtlS: PARK_TTL_S,
+    onApplied: () => {},
+    onRefused: () => {},
+  }).accept;
+}
+
+/** As many connections as the service is given. */
+function openPool(databaseUrl: string, settings = ''): pg.Pool {
+  return new pg.Pool({
+    connectionString: databaseUrl,
+    max: POOL_SIZE,
+    // Others have their turn for longer than a connection would be kept, and its plans with it.
+    idleTimeoutMillis: 0,
+    options: `-c synchronous_commit=on ${settings}`,
+  });
+}
+
+function oneStatement(databaseUrl: string): Accept {
+  const pool = openPool(databaseUrl, '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan');
+  return async (delivery) => {
+    const { deliveries } = await withClient(pool, (client) => applyDeliveries(client, [delivery], [], PARK_TTL_S));
+    return deliveries[0] ?? 'ignored';
+  };
+}
+
+async function serve(variant: Variant, databaseUrl: string, senders: readonly Sender[]): Promise<FastifyInstance> {
+  if (variant === 'bare') return bareFastify(senders);
+  if (variant === 'service') return serveDoors(databaseUrl, gathered(databaseUrl));
+  if (variant === 'one-statement') return serveDoors(databaseUrl, oneStatement(databaseUrl));
+  return serveDoors(databaseUrl, acceptNaively(openPool(databaseUrl)));
+}
+
+const [variant, databaseUrl] = process.argv.slice(2) as [Variant, string];
+process.once('message', (senders: Sender[]) => {
+  void (async () => {
+    const app = await serve(variant, databaseUrl, senders);
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    process.send?.({ port: (app.server.address() as AddressInfo).port });
+  })();
+});

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import { compileService } from './compile-service.ts';
+import { forkChild, type Child } from './fork-child.ts';
+import type { Offered, Steady } from './offer-steadily.ts';
+import { prepareDatabase, type Sender } from './prepare-database.ts';
+import type { Received, Receiving } from './receive-live.ts';
+import type { Published } from './serve-pubsub.ts';
+import { startService } from './start-service.ts';
+
+/** One process of the service, a Pub/Sub, a sender and a subscriber, each a process of its own. */
+export type LiveStage = {
+  databaseUrl: string;
+  senders: readonly Sender[];
+  /** The harness' own, so that no connection of the service waits for it. */
+  client: pg.Client;
+  /** Resolves as soon as it is ready. */
+  startService(): Promise<void>;
+  stopService(): Promise<void>;
+  /** Resolves when everything is signed; what it returns sends it. */
+  sign(load: Pick<Steady, 'perSecond' | 'webhooks'>): Promise<() => Promise<Offered>>;
+  /** Resolves when it listens; what it returns resolves when it has received them all. */
+  listen(receiving: Pick<Receiving, 'messages' | 'withinS'>): Promise<() => Promise<Received>>;
+  /** How many messages the topic was given so far, repeats and all. */
+  published(): Promise<number>;
+  /** Starts a watch; what it returns says in words what part of a core each process took since. */
+  watchProcessors(): () => string;
+  stop(): Promise<void>;
+};
+
+const PROJECT = 'bench';
+const TOPIC = 'order-status';
+const LOCATIONS = 20;
+
+/** @param serverUrl of a Postgres, in which it makes a database of its own */
+export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
+  const main = await compileService();
+  const { databaseUrl, senders } = await prepareDatabase(serverUrl, { name: 'bench_live', locations: LOCATIONS });
+  const running = new Map<string, { pid: number; stop(): Promise<void> }>();
+  /** Another one of the same name is stopped first. */
+  const start = async (name: string, args: readonly string[] = []): Promise<Child> => {
+    await running.get(name)?.stop();
+    const child = forkChild(`${name}.ts`, args);
+    running.set(name, child);
+    return child;
+  };
+  const stop = async (): Promise<void> => {
+    await Promise.all([...running.values()].map((each) => each.stop()));
+  };
+  const client = new pg.Client(databaseUrl);
+  let pubsub: Child;
+  let host: string;
+  try {
+    pubsub = await start('serve-pubsub', [PROJECT, TOPIC]);
+    ({ host } = await pubsub.ask<Published>({}));
+    await client.connect();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  let url = '';
+
+  return {
+    databaseUrl,
+    senders,
+    client,
+    async startService() {
+      const service = await startService(main, {
+        DATABASE_URL: databaseUrl,
+        // All send alike, and more than their share: what is measured is not the refusing.
+        WEBHOOK_SHARE: '100000',
+        GOOGLE_CLOUD_PROJECT: PROJECT,
+        STATUS_TOPIC: TOPIC,
+        PUBSUB_EMULATOR_HOST: host,
+      });
+      running.set('service', service);
+      url = service.url;
+    },
+    async stopService() {
+      await running.get('service')?.stop();
+    },
+    async sign(load) {
+      const sender = await start('offer-steadily');
+      await sender.ask({ url, senders, ...load } satisfies Steady);
+      return () => sender.ask<Offered>({});
+    },
+    async listen(receiving) {
+      const subscriber = await start('receive-live');
+      await subscriber.ask({ host, projectId: PROJECT, topic: TOPIC, ...receiving } satisfies Receiving);
+      return () => subscriber.ask<Received>({});
+    },
+    async published() {
+      return (await pubsub.ask<Published>({})).count;
+    },
+    watchProcessors() {
+      const began = performance.now();
+      const before = [...running].map(([name, { pid }]) => ({ name, pid, spentMs: processorMs(pid) }));
+      return () => {
+        const passed = performance.now() - began;
+        const shares = before.flatMap(({ name, pid, spentMs }) => {
+          const share = (processorMs(pid) - spentMs) / passed;
+          return Number.isNaN(share) ? [] : [`${name} ${Math.round(100 * share)} %`];
+        });
+        return `of a core: ${shares.join(', ') || 'unknown'}`;
+      };
+    },
+    async stop() {
+      await stop();
+      await client.end();
+    },
+  };
+}
+
+/** What it has spent so far, in its own code and in the kernel; NaN where there is no /proc, or no such process. */
+function processorMs(pid: number): number {
+  try {
+    // Its name is in brackets and may hold blanks. Ticks are hundredths of a second on every Linux we know.
+    const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+    const [user, system] = fields.split(' ').slice(11, 13);
+    return (Number(user) + Number(system)) * 10;
+  } catch {
+    return Number.NaN;
+  }
+}

@@ -1,0 +1,41 @@
+import { createHmac } from 'node:crypto';
+import type { Status } from '../src/core/lifecycle.ts';
+import type { Sender } from './prepare-database.ts';
+import { orderId, senderOf } from './seed-orders.ts';
+
+/** What a POS of the `standard` integration posts. */
+export type SignedRequest = { path: string; headers: Record<string, string>; body: string };
+
+/** The moves of an order that has been sent, each of which comes once. */
+export const MOVES: readonly Status[] = ['received', 'in_progress', 'ready', 'en_route', 'completed'];
+
+let signed = 0;
+
+/** One webhook about the n-th order, with its location's token and signature. */
+export function signRequest(senders: readonly Sender[], nth: number, status: string, more: object = {}): SignedRequest {
+  const { locationId, token, secret } = senderOf(senders, nth);
+  signed += 1;
+  const id = `msg_${signed.toString(36).padStart(24, '0')}`;
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const order = {
+    thirdPartyReference: orderId(nth),
+    id: `pos-${nth}`,
+    status,
+    occurredAt: '2026-01-31T18:30:00Z',
+    ...more,
+  };
+  const body = JSON.stringify({ eventType: 'order.status', order });
+  const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return {
+    path: `/webhook/standard/${locationId}?token=${token}`,
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'standard-pos/1.0',
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,${signature}`,
+    },
+    body,
+  };
+}

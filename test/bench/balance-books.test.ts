@@ -1,0 +1,127 @@
+import { randomUUIDv7 } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
+import { orderId, seedOrders } from '../../bench/seed-orders.ts';
+import { applyDeliveries, type Delivery } from '../../src/core/apply-deliveries.ts';
+import { ensureDeliveryPartitions } from '../../src/core/delivery-partitions.ts';
+import { withClient } from '../../src/core/with-client.ts';
+import { createDatabase } from '../support/create-database.ts';
+
+const REQUESTS = 10;
+const LOCATION = { locationId: 'club-1', token: '', secret: '' };
+
+let databaseUrl: string;
+let pool: pg.Pool;
+beforeAll(async () => {
+  databaseUrl = await createDatabase();
+  pool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
+  await ensureDeliveryPartitions(pool);
+});
+afterAll(() => pool.end());
+
+/** Ten webhooks, each of which moves an order of its own; the last may be dropped. */
+async function load(last: Partial<Delivery> = {}): Promise<{ steps: number }> {
+  await seedOrders(databaseUrl, [LOCATION], REQUESTS);
+  const before = await emptyBooks(databaseUrl);
+  const deliveries = Array.from({ length: REQUESTS }, (_, nth) => delivery(nth));
+  await withClient(pool, (client) =>
+    applyDeliveries(
+      client,
+      deliveries.map((each, nth) => (nth === REQUESTS - 1 ? { ...each, ...last } : each)),
+      [],
+      60,
+    ),
+  );
+  return before;
+}
+
+function delivery(nth: number): Delivery {
+  return {
+    id: randomUUIDv7(),
+    locationId: LOCATION.locationId,
+    integration: 'standard',
+    receivedAt: new Date(),
+    headers: {},
+    body: Buffer.from('{}'),
+    truncated: false,
+    events: [{ serviceOrderId: orderId(nth), status: 'received', nativeStatus: 'received' }],
+  };
+}
+
+const all200 = { 200: REQUESTS };
+const DROPPED = { events: [], dropped: 'unreadable' };
+const about = { from: 0, requests: REQUESTS, answers: all200, plan: 'spread' } as const;
+
+it('balance when every webhook was answered and is everywhere', async () => {
+  const before = await load();
+  await balanceBooks(databaseUrl, { ...before, ...about });
+  expect(await emptyBooks(databaseUrl)).toEqual({ steps: before.steps + REQUESTS });
+});
+
+it('balance when the poison was dropped, and only then', async () => {
+  const poisoned = { ...about, from: 41, plan: 'poison' } as const;
+  const before = await load(DROPPED);
+  await balanceBooks(databaseUrl, { ...before, ...poisoned });
+  await expect(balanceBooks(databaseUrl, { ...before, ...about })).rejects.toThrow('do not balance');
+  await expect(balanceBooks(databaseUrl, { ...before, ...poisoned, from: 40 })).rejects.toThrow('do not balance');
+  const all = await load();
+  await expect(balanceBooks(databaseUrl, { ...all, ...poisoned })).rejects.toThrow('do not balance');
+});
+
+describe('do not balance when', () => {
+  const answers: [string, Record<string, number>][] = [
+    ['an answer is missing', { 200: REQUESTS - 1 }],
+    ['there is an answer too much', { 200: REQUESTS + 1 }],
+    ['one was refused', { 200: REQUESTS - 1, 500: 1 }],
+    ['nothing was answered', {}],
+  ];
+  it.each(answers)('%s', async (_, given) => {
+    const before = await load();
+    await expect(balanceBooks(databaseUrl, { ...before, ...about, answers: given })).rejects.toThrow('do not balance');
+  });
+
+  const one = `service_order_id = '${orderId(3)}'`;
+  const rows: [string, string][] = [
+    ['a delivery is missing', `DELETE FROM deliveries WHERE id = (SELECT max(id::text)::uuid FROM deliveries)`],
+    [
+      'there is a delivery too much',
+      `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+       VALUES (now()::date, 'club-1', gen_random_uuid(), 'standard', now(), '{}', '', 1, 'applied')`,
+    ],
+    [
+      'one was dropped that is no poison',
+      `UPDATE deliveries SET outcome = 'dropped' WHERE id = (SELECT max(id::text)::uuid FROM deliveries)`,
+    ],
+    ['a row of the history is missing', `DELETE FROM status_events WHERE ${one}`],
+    [
+      'there is a row of the history too much',
+      `INSERT INTO status_events (service_order_id, status, native_status, outcome)
+       VALUES ('${orderId(3)}', 'received', 'received', 'stale')`,
+    ],
+    [
+      'one moved nothing',
+      `WITH e AS (UPDATE status_events SET outcome = 'stale' WHERE ${one}), b AS (DELETE FROM outbox WHERE ${one})
+       UPDATE orders SET sequence = sequence - 1 WHERE ${one}`,
+    ],
+    [
+      'one is kept, and nothing else came of it',
+      `WITH e AS (DELETE FROM status_events WHERE ${one}), b AS (DELETE FROM outbox WHERE ${one})
+       UPDATE orders SET sequence = sequence - 1 WHERE ${one}`,
+    ],
+    ['a row of the outbox is missing', `DELETE FROM outbox WHERE ${one}`],
+    ['the outbox is empty', 'DELETE FROM outbox'],
+    [
+      'there is a row of the outbox too much',
+      `INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
+       VALUES ('${orderId(3)}', 9, 'club-1', 'pickup', 4)`,
+    ],
+    ['an order took no step', `UPDATE orders SET sequence = sequence - 1 WHERE ${one}`],
+    ['an order took a step too much', `UPDATE orders SET sequence = sequence + 1 WHERE ${one}`],
+  ];
+  it.each(rows)('%s', async (_, sql) => {
+    const before = await load();
+    await pool.query(sql);
+    await expect(balanceBooks(databaseUrl, { ...before, ...about })).rejects.toThrow('do not balance');
+  });
+});

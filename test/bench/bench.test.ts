@@ -1,0 +1,77 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { PARTS, readArguments } from '../../bench/read-arguments.ts';
+import { createDatabase } from '../support/create-database.ts';
+import { MAIN } from '../support/run-main.ts';
+import { until } from '../support/until.ts';
+
+const fileOf = (name: string): string => fileURLToPath(new URL(`../../bench/${name}`, import.meta.url));
+
+function bench(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((ended) => {
+    execFile(process.execPath, [fileOf('bench.ts'), ...args], { timeout: 10_000 }, (error, out, err) => {
+      ended({ code: Number(error?.code ?? 0), out, err });
+    });
+  });
+}
+
+describe('npm run bench', () => {
+  it('explains itself', async () => {
+    const { code, out } = await bench('--help');
+    expect(code).toBe(0);
+    for (const word of ['--quick', '--rounds', '--memory', ...PARTS]) expect(out).toContain(word);
+  });
+
+  it.each([
+    [['--only', 'compare,weather'], 'There is no part "weather"'],
+    [['--memory', '1'], 'from 2 to 1000'],
+  ])('refuses %j and says why', async (args, why) => {
+    const { code, err } = await bench(...args);
+    expect(code).toBe(1);
+    expect(err).toContain(why);
+  });
+
+  it('measures what it is told to, and memory only when asked', () => {
+    expect(readArguments([])).toMatchObject({ rounds: 5, only: ['compare', 'live', 'placements', 'start'] });
+    expect(readArguments(['--quick'])).toMatchObject({ rounds: 2, only: ['compare', 'start'], json: false });
+    expect(readArguments(['--quick', '--rounds', '7', '--json'])).toMatchObject({ rounds: 7, json: true });
+    expect(readArguments(['--only', 'live, start'])).toMatchObject({ only: ['live', 'start'] });
+    expect(readArguments(['--only', 'memory'])).toMatchObject({ only: ['memory'], memory: 10 });
+    expect(readArguments(['--quick', '--memory', '2'])).toMatchObject({
+      only: ['compare', 'start', 'memory'],
+      memory: 2,
+    });
+  });
+});
+
+describe('a harness that is killed', () => {
+  it('leaves neither a child nor a service behind', async () => {
+    const program = `
+      import { forkChild } from ${JSON.stringify(fileOf('fork-child.ts'))};
+      import { startService } from ${JSON.stringify(fileOf('start-service.ts'))};
+      const child = forkChild('serve-pubsub.ts', ['bench', 'order-status']);
+      await child.ask({});
+      const service = await startService(${JSON.stringify(MAIN)}, { DATABASE_URL: ${JSON.stringify(await createDatabase())} });
+      process.stdout.write(JSON.stringify([child.pid, service.pid]));
+      setInterval(() => {}, 1_000);
+    `;
+    const harness = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [said] = (await once(harness.stdout, 'data')) as [Buffer];
+    const pids = JSON.parse(said.toString()) as number[];
+    expect(pids.map(isRunning)).toEqual([true, true]);
+    harness.kill('SIGKILL');
+    await until(() => !pids.some(isRunning), 3_000);
+  });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

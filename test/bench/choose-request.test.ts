@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { PLANS, POISON_EVERY, chooseRequest, countPoison } from '../../bench/choose-request.ts';
+import type { Sender } from '../../bench/prepare-database.ts';
+import { orderId, senderOf } from '../../bench/seed-orders.ts';
+import { MOVES, type SignedRequest } from '../../bench/sign-request.ts';
+import { ORDERS } from '../../bench/start-contest.ts';
+import { LIFECYCLE, RANK_SENT } from '../../src/core/lifecycle.ts';
+import { translateDelivery } from '../../src/core/translate-delivery.ts';
+import { standard } from '../../src/providers/standard/index.ts';
+
+const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+const senders: Sender[] = ['club-1', 'club-2', 'club-3'].map((locationId) => ({
+  locationId,
+  token: `token-of-${locationId}`,
+  secret: SECRET,
+}));
+
+/** As the service does. */
+function read({ path, headers, body }: SignedRequest): ReturnType<typeof translateDelivery> {
+  const webhook = { headers, body: Buffer.from(body), url: path, receivedAt: new Date(), verified: false };
+  return translateDelivery(standard, { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET }, webhook);
+}
+
+describe('a spread load', () => {
+  const orders = 256;
+  const connections = 64;
+  const all = Array.from({ length: MOVES.length * orders }, (_, g) => ({
+    g,
+    path: chooseRequest(senders, 'spread', orders, g).path,
+    event: read(chooseRequest(senders, 'spread', orders, g)).events[0],
+  }));
+
+  it('moves an order with every request: all its moves, each once, in the order of its life', () => {
+    const moves = Map.groupBy(all, ({ event }) => event?.serviceOrderId);
+    expect(moves.size).toBe(orders);
+    for (const of of moves.values()) expect(of.map(({ event }) => event?.status)).toEqual(MOVES);
+    const ranks = MOVES.map((status) => LIFECYCLE.findIndex((step) => step.status === status));
+    expect(ranks).toEqual(ranks.toSorted((a, b) => a - b));
+    expect(ranks[0]).toBeGreaterThan(RANK_SENT);
+  });
+
+  it('sends the moves of an order over one connection, one after the other', () => {
+    // As the generator deals them out.
+    for (const of of Map.groupBy(all, ({ event }) => event?.serviceOrderId).values()) {
+      expect(new Set(of.map(({ g }) => g % connections)).size).toBe(1);
+    }
+    expect([8, 64, 256].filter((connections) => ORDERS % connections !== 0)).toEqual([]);
+  });
+
+  it('is about all orders in turn, and no two in a row are neighbours', () => {
+    const nths = all.slice(0, orders).map(({ event }) => Number(event?.serviceOrderId?.slice('order-'.length)));
+    expect(new Set(nths).size).toBe(orders);
+    for (const [at, nth] of nths.slice(1).entries()) expect(Math.abs(nth - (nths[at] ?? 0))).toBeGreaterThan(1);
+    for (const count of [ORDERS, 1_000_000, 10_000_000]) expect(gcd(611_953, count)).toBe(1);
+  });
+
+  it('names each order at its own location, as the POS knows it', () => {
+    for (const { path, event } of all) {
+      const nth = Number(event?.serviceOrderId?.slice('order-'.length));
+      expect(path).toContain(`/${senderOf(senders, nth).locationId}?token=${senderOf(senders, nth).token}`);
+      expect(event).toMatchObject({ serviceOrderId: orderId(nth), providerOrderId: `pos-${nth}` });
+    }
+  });
+});
+
+describe('a hot load', () => {
+  it('is about one order, nine times of ten, and has no poison', () => {
+    const all = Array.from({ length: 1_000 }, (_, g) => read(chooseRequest(senders, 'hot', ORDERS, g)));
+    const hot = all.filter(({ events }) => events[0]?.serviceOrderId === orderId(0));
+    expect(hot.length).toBeGreaterThanOrEqual(900);
+    expect(hot.length).toBeLessThan(910);
+    expect(all.filter(({ dropped }) => dropped !== undefined)).toEqual([]);
+  });
+});
+
+describe('poison', () => {
+  it('is one of a hundred, and what the provider drops; nothing else is', () => {
+    const reads = Array.from({ length: 2_000 }, (_, g) => read(chooseRequest(senders, 'poison', ORDERS, g)));
+    const dropped = reads.flatMap(({ dropped }, g) => (dropped === undefined ? [] : [{ g, dropped }]));
+    expect(dropped.length).toBe(2_000 / POISON_EVERY);
+    for (const { dropped: why } of dropped) expect(why).toMatch(/^unreadable: /);
+    for (const [from, requests] of [
+      [0, 2_000],
+      [37, 13],
+      [37, 14],
+      [50, 1],
+      [51, 99],
+      [51, 100],
+      [333, 1_111],
+    ] as const) {
+      const within = dropped.filter(({ g }) => g >= from && g < from + requests);
+      expect(countPoison('poison', from, requests), `${requests} from ${from}`).toBe(within.length);
+    }
+    expect(PLANS.filter((plan) => countPoison(plan, 0, 1_000) > 0)).toEqual(['poison']);
+  });
+});
+
+function gcd(a: number, b: number): number {
+  return b === 0 ? a : gcd(b, a % b);
+}

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { compareVariants, nameOf, type Compared } from '../../bench/compare-variants.ts';
+import { drawChart } from '../../bench/draw-chart.ts';
+import { FIGURES, toResults } from '../../bench/figures.ts';
+import type { Cell, Contest } from '../../bench/start-contest.ts';
+import { median } from '../../bench/summarize.ts';
+
+const RATES = { service: 8_000, 'one-statement': 4_000, naive: 1_000, bare: 10_000, transactions: 5_000 };
+
+/** On a machine that gets slower all the time: by half from one round to the next, but for one of the ways. */
+async function compare(about: { rounds: number; quick: boolean; tenMillion: boolean }): Promise<{
+  compared: Compared;
+  measured: string[];
+}> {
+  const measured: string[] = [];
+  const times = new Map<string, number>();
+  const contest: Contest = {
+    async measure(cell: Cell) {
+      const name = nameOf(cell);
+      measured.push(name);
+      const time = times.get(name) ?? 0;
+      times.set(name, time + 1);
+      const perSecond =
+        (RATES[cell.variant] * (cell.plan === 'poison' ? 0.9 : 1)) / (cell.variant === 'one-statement' ? 1 : 2 ** time);
+      return { answers: {}, perSecond, p50Ms: 10 * 2 ** time, p99Ms: (20_000 * 2 ** time) / RATES[cell.variant] };
+    },
+    stop: async () => {},
+  };
+  const compared = await compareVariants(contest, { ...about, seconds: 1 }, () => {});
+  return { compared, measured };
+}
+
+describe('a comparison', () => {
+  it('is of what was measured in the same round', async () => {
+    const { compared } = await compare({ rounds: 3, quick: false, tenMillion: false });
+    expect(compared.ratios.get('vsNaive64')).toEqual([8, 8, 8]);
+    expect(compared.ratios.get('vsOneStatement64')).toEqual([1, 0.5, 0.25]);
+    expect(compared.ratios.get('vsTransactions64')).toEqual([1.6, 1.6, 1.6]);
+    expect(compared.ratios.get('p50At1VsOneStatement')).toEqual([1, 1, 1]);
+    expect(compared.ratios.get('p99At64VsNaive')).toEqual([0.125, 0.125, 0.125]);
+    expect(median(compared.ratios.get('poisonLoss') ?? [])).toBeCloseTo(0.1);
+  });
+
+  it('measures every way as often, in turn, there and back, after all were warm', async () => {
+    const { compared, measured } = await compare({ rounds: 2, quick: true, tenMillion: false });
+    const ways = [...compared.cells.keys()];
+    expect(ways.length).toBeGreaterThan(5);
+    expect(measured).toEqual([...ways, ...ways, ...ways.toReversed()]);
+    for (const { rounds } of compared.cells.values()) expect(rounds.length).toBe(2);
+  });
+
+  it('leaves out what was not asked for', async () => {
+    const { compared: quick } = await compare({ rounds: 1, quick: true, tenMillion: false });
+    expect([...quick.cells.values()].filter(({ cell }) => cell.plan !== 'spread' || cell.orders > 100_000)).toEqual([]);
+    const figures = async (tenMillion: boolean): Promise<string[]> => [
+      ...(await compare({ rounds: 1, quick: false, tenMillion })).compared.ratios.keys(),
+    ];
+    expect(await figures(false)).not.toContain('orders10mVs50k');
+    expect(await figures(true)).toContain('orders10mVs50k');
+  });
+});
+
+describe('results', () => {
+  it('hold every figure, null where there is no number', () => {
+    const results = toResults({ vsNaive64: 8.5, vsNaive8: Number.NaN, rssMb: Number.POSITIVE_INFINITY, startMs: 0 });
+    expect(Object.keys(results)).toEqual(Object.keys(FIGURES));
+    const { vsNaive64, startMs, ...others } = results;
+    expect({ vsNaive64, startMs }).toEqual({ vsNaive64: 8.5, startMs: 0 });
+    expect(new Set(Object.values(others))).toEqual(new Set([null]));
+  });
+});
+
+describe('the chart', () => {
+  it('is well-formed, with the median of each way by connections, and bars to the same scale', async () => {
+    const { compared } = await compare({ rounds: 3, quick: false, tenMillion: false });
+    const svg = drawChart(compared);
+    expect(unclosed(svg)).toEqual([]);
+    // The rounds halve after the one for warming up: their median is the second.
+    const shown = [...svg.matchAll(/<text x="[\d.]+" y="\d+">([\d,]+)<\/text>/g)].map(([, rate]) => rate);
+    const [bare, service, one, naive] = ['2,500', '2,000', '4,000', '250'];
+    expect(shown).toEqual([service, naive, bare, service, one, naive, bare, service, naive]);
+    const [, , widest, second] = [...svg.matchAll(/<rect x="\d+" y="\d+" width="([\d.]+)" height="14"/g)].map(
+      ([, width]) => Number(width),
+    );
+    expect((second ?? 0) / (widest ?? 0)).toBeCloseTo(0.8, 2);
+    for (const label of ['8 connections', '64 connections', '256 connections']) expect(svg).toContain(`>${label}<`);
+  });
+});
+
+/** What would keep a browser from showing it: tags that do not match, or characters that mean something in XML. */
+function unclosed(svg: string): string[] {
+  const open: string[] = [];
+  const wrong: string[] = [];
+  const ATTRIBUTES = /^(\s+[\w-]+="[^"<&]*")*\s*$/;
+  const rest = svg.replaceAll(
+    /<(\/?)(\w+)([^<>]*?)(\/?)>/g,
+    (tag, closing, name: string, attributes: string, alone) => {
+      if (!ATTRIBUTES.test(attributes)) wrong.push(tag);
+      if (closing !== '' && open.pop() !== name) wrong.push(tag);
+      if (closing === '' && alone === '') open.push(name);
+      return '';
+    },
+  );
+  return [...wrong, ...open, ...(rest.match(/[<>&]/g) ?? [])];
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { median, percentile, summarize } from '../../bench/summarize.ts';
+
+describe('median', () => {
+  it('is the one in the middle, or the mean of the two there', () => {
+    expect(median([9, 1, 5])).toBe(5);
+    expect(median([9, 1, 5, 7])).toBe(6);
+    expect(median([4])).toBe(4);
+    expect(median([])).toBeNaN();
+  });
+
+  it('leaves what it is given in its order', () => {
+    const given = [3, 1, 2];
+    median(given);
+    percentile(given, 0.5);
+    expect(given).toEqual([3, 1, 2]);
+  });
+});
+
+describe('percentile', () => {
+  it('is one of the values: so large a share of them is smaller', () => {
+    const values = Array.from({ length: 100 }, (_, nth) => 100 - nth);
+    expect(percentile(values, 0.5)).toBe(51);
+    expect(percentile(values, 0.99)).toBe(100);
+    expect(percentile([1, 2], 0.5)).toBe(2);
+    expect(percentile([1, 2, 3], 0.5)).toBe(2);
+    expect(percentile([1, 2, 3], 1)).toBe(3);
+    expect(percentile([], 0.5)).toBeNaN();
+  });
+});
+
+it('a summary counts by what was answered, in the time that took', () => {
+  const latencies = Array.from({ length: 200 }, (_, nth) => nth + 1);
+  expect(summarize(latencies, 4_000, { 200: 200 })).toEqual({
+    answers: { 200: 200 },
+    perSecond: 50,
+    p50Ms: 101,
+    p99Ms: 199,
+  });
+});
