@@ -149,9 +149,10 @@ describe('a process that is killed', () => {
 
 describe('SIGTERM', () => {
   it('is not ready at once, answers what still comes, loses nothing and exits 0', async () => {
-    const main = await runMain(env);
+    // Long enough to ask it while it drains, however busy the machine is; the webhooks go on beyond it.
+    const main = await runMain({ ...env, DRAIN_DELAY_MS: '1500' });
     const url = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
-    const orders = Array.from({ length: 200 }, (_, i) => `drain-${i}`);
+    const orders = Array.from({ length: 500 }, (_, i) => `drain-${i}`);
     for (const serviceOrderId of orders) await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
     const sent = orders.map(async (serviceOrderId, i) => {
       await sleep(i * 4);
@@ -160,7 +161,7 @@ describe('SIGTERM', () => {
     await sleep(200);
     const began = performance.now();
     main.child.kill('SIGTERM');
-    await sleep(100);
+    await until(() => main.output().includes('draining'));
     expect((await fetch(`${main.url}/readyz`)).status).toBe(503);
     expect((await fetch(`${main.url}/healthz`)).status).toBe(200);
     expect(await main.exited).toBe(0);
