@@ -38,7 +38,11 @@ export async function prepareDatabase(
       const locationId = `club-${nth + 1}`;
       const secret = `whsec_${randomBytes(32).toString('base64')}`;
       const settings = { ordersUrl: about.ordersUrl ?? 'http://127.0.0.1:9/orders', secret };
-      await putLocation(pool, registry, keys, { locationId, integration: 'standard', settings });
+      await putLocation(
+        pool,
+        { registry, keys, publicUrl: undefined },
+        { locationId, integration: 'standard', settings },
+      );
       const { token } = await issueToken(pool, { locationId });
       return { locationId, token, secret };
     }),

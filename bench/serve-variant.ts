@@ -39,7 +39,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
     push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')) },
     webhook: {
       now: clock.now,
-      judgeToken: tokenJudge(pool, settingsOpener(registry, keys), clock.now),
+      judgeToken: tokenJudge(pool, settingsOpener({ registry, keys, publicUrl: undefined }), clock.now),
       accept,
       keys,
       publicUrl: '',

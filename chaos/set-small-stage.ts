@@ -66,7 +66,11 @@ export async function setSmallStage(
     locationIds.map(async (locationId, nth) => {
       const settings = { ordersUrl: (nth === 0 ? firstPos : pos).ordersUrl };
       const keys = parseSettingsKeys(SETTINGS_KEY);
-      await putLocation(pool, registry, keys, { locationId, integration: 'standard', settings });
+      await putLocation(
+        pool,
+        { registry, keys, publicUrl: undefined },
+        { locationId, integration: 'standard', settings },
+      );
       const { token } = await issueToken(pool, { locationId });
       return `/webhook/standard/${locationId}?token=${token}`;
     }),

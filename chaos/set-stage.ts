@@ -169,7 +169,7 @@ async function openKitchens(
         const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
         const ordersUrl = dead ? `http://127.0.0.1:${await freePort()}/orders` : pos.ordersUrl;
         const settings = { ordersUrl, ...(signs && { secret: POS_SECRET }) };
-        await putLocation(pool, registry, keys, { locationId, integration, settings });
+        await putLocation(pool, { registry, keys, publicUrl: undefined }, { locationId, integration, settings });
         const { token } = await issueToken(pool, { locationId });
         const webhookUrl = `${balancer.url}/webhook/${integration}/${locationId}?token=${token}`;
         const vendor = VENDORS[nth % VENDORS.length];

@@ -15,7 +15,11 @@ export async function setUpLocation(about: {
   const pool = new pg.Pool({ connectionString: about.databaseUrl, max: 1 });
   try {
     const keys = parseSettingsKeys(about.settingsKey);
-    await putLocation(pool, registry, keys, { locationId, integration: 'standard', settings });
+    await putLocation(
+      pool,
+      { registry, keys, publicUrl: undefined },
+      { locationId, integration: 'standard', settings },
+    );
     const { token, integration } = await issueToken(pool, { locationId, label: 'demo' });
     return `/webhook/${integration}/${locationId}?token=${token}`;
   } finally {

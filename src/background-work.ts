@@ -8,6 +8,7 @@ import { endOrders } from './core/end-orders.ts';
 import { eraseMembers } from './core/erase-members.ts';
 import { every } from './core/every.ts';
 import { forgetUnmatched } from './core/forget-unmatched.ts';
+import { keepCredentials } from './core/keep-credentials.ts';
 import type { Placing } from './core/placing.ts';
 import { publishLive } from './core/publish-live.ts';
 import type { Parked } from './core/redrive-parked.ts';
@@ -49,6 +50,7 @@ export async function startBackgroundWork(
   const placements = workPlacements({
     ...deps,
     now: clock.now,
+    credentialsFor: keepCredentials(pool, config.SETTINGS_KEY),
     deadlineS: config.PLACEMENT_DEADLINE_S,
     onLive: relay.wake,
   });

@@ -35,7 +35,7 @@ export type Running = {
 /** Ties the doors, the workers and the connections together, and listens. */
 export async function start(config: Config, registry: Registry, log: FastifyBaseLogger): Promise<Running> {
   const query = await readOrderQuery(config.ORDER_QUERY_FILE);
-  const open = settingsOpener(registry, config.SETTINGS_KEY);
+  const open = settingsOpener({ registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL });
   const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {
     log.warn({ err: error }, 'lost an idle connection to Postgres');
   });

@@ -30,7 +30,11 @@ beforeAll(async () => {
   const pool = new pg.Pool({ connectionString: postgres.url, max: 1 });
   const settings = { ordersUrl: 'http://127.0.0.1:9/orders' };
   const keys = parseSettingsKeys(SETTINGS_KEY);
-  await putLocation(pool, registry, keys, { locationId: 'club-1', integration: 'standard', settings });
+  await putLocation(
+    pool,
+    { registry, keys, publicUrl: undefined },
+    { locationId: 'club-1', integration: 'standard', settings },
+  );
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await pool.end();
   main = await runMain({

@@ -12,11 +12,11 @@ import { replayDelivery, type Replayed, type Replaying } from '../core/replay-de
 import { showDelivery, type ShownDelivery } from '../core/show-delivery.ts';
 import { showOrder } from '../core/show-order.ts';
 import type { TranslatingAgain } from '../core/translate-again.ts';
-import { loadProviders } from '../providers/index.ts';
 import { examples } from './examples.ts';
 import { NotFound, WrongInput, describe } from './failures.ts';
 import { facts, print, table } from './print.ts';
 import { readTime } from './read-time.ts';
+import { settingsRules } from './settings-rules.ts';
 import { withDatabase } from './with-database.ts';
 
 type Filters = {
@@ -226,7 +226,7 @@ async function replayMany(
 
 async function withTranslators<Result>(work: (deps: TranslatingAgain) => Promise<Result>): Promise<Result> {
   const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL');
-  const open = settingsOpener(await loadProviders(env.PROVIDER_MODULES), env.SETTINGS_KEY);
+  const open = settingsOpener(await settingsRules(env));
   const publicUrl = (env.PUBLIC_URL ?? '').replace(/\/$/, '');
   return withDatabase(env.DATABASE_URL, (pool) => work({ pool, open, keys: env.SETTINGS_KEY, publicUrl }));
 }

@@ -13,10 +13,10 @@ import {
   settingsOpener,
   type OpenSettings,
 } from '../core/locations.ts';
-import { loadProviders } from '../providers/index.ts';
 import { examples } from './examples.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
 import { facts, print, table, time } from './print.ts';
+import { settingsRules } from './settings-rules.ts';
 import { countValidTokens } from './token.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -46,13 +46,11 @@ export function addLocationCommands(program: Command): void {
       ),
     )
     .action(async (options: { location: string; integration: string; settings: string }, command: Command) => {
-      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PROVIDER_MODULES');
-      const registry = await loadProviders(env.PROVIDER_MODULES);
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const rules = await settingsRules(env);
       const settings = await readSettings(options.settings);
       const { location: locationId, integration } = options;
-      await withDatabase(env.DATABASE_URL, (pool) =>
-        putLocation(pool, registry, env.SETTINGS_KEY, { locationId, integration, settings }),
-      );
+      await withDatabase(env.DATABASE_URL, (pool) => putLocation(pool, rules, { locationId, integration, settings }));
       print(
         command,
         { locationId, integration },
@@ -88,8 +86,8 @@ export function addLocationCommands(program: Command): void {
     .argument('<id>')
     .addHelpText('after', examples('expediter location show club-1'))
     .action(async (locationId: string, _options: object, command: Command) => {
-      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PROVIDER_MODULES');
-      const open = settingsOpener(await loadProviders(env.PROVIDER_MODULES), env.SETTINGS_KEY);
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const open = settingsOpener(await settingsRules(env));
       const shown = await withDatabase(env.DATABASE_URL, (pool) => showLocation(pool, open, locationId));
       const { pausedAt, settings } = shown;
       print(

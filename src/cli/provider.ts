@@ -1,16 +1,24 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
+import { connectLocation } from '../core/connect-location.ts';
+import { databaseClock } from '../core/database-clock.ts';
+import { WrongLocation, findLocation } from '../core/locations.ts';
 import { loadProviders } from '../providers/index.ts';
 import { examples } from './examples.ts';
-import { NotFound } from './failures.ts';
+import { NotFound, noSuchLocation } from './failures.ts';
 import { print, table } from './print.ts';
+import { settingsRules } from './settings-rules.ts';
+import { withDatabase } from './with-database.ts';
 
 export function addProviderCommands(program: Command): void {
   const provider = program
     .command('provider')
-    .description('the integrations there are, PROVIDER_MODULES included; needs no database')
-    .addHelpText('after', examples('expediter provider list', 'expediter provider schema standard'));
+    .description('the integrations there are, PROVIDER_MODULES included, and their POS systems')
+    .addHelpText(
+      'after',
+      examples('expediter provider list', 'expediter provider schema standard', 'expediter provider connect club-1'),
+    );
 
   provider
     .command('list')
@@ -50,5 +58,30 @@ export function addProviderCommands(program: Command): void {
       }
       const schema = z.toJSONSchema(found.settings, { io: 'input', unrepresentable: 'any' });
       print(command, schema, JSON.stringify(schema, undefined, 2));
+    });
+
+  provider
+    .command('connect')
+    .description(
+      "make a location's POS call our webhook, with a new token: registers it where the POS's API allows it, " +
+        'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
+    )
+    .argument('<location>', 'its id on the ordering platform')
+    .addHelpText('after', examples('expediter provider connect club-1'))
+    .action(async (locationId: string, _options: object, command: Command) => {
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const { publicUrl, ...rules } = await settingsRules(env);
+      if (publicUrl === undefined) {
+        throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
+      }
+      const connection = await withDatabase(env.DATABASE_URL, async (pool) => {
+        if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
+        const clock = databaseClock(pool);
+        await clock.follow();
+        return connectLocation({ pool, rules: { ...rules, publicUrl }, now: clock.now }, locationId);
+      });
+      const { done, todo } = connection;
+      const lines = [...done, ...(todo.length > 0 ? ['Left to do:'] : []), ...todo.map((step) => `- ${step}`)];
+      print(command, { locationId, ...connection }, lines.join('\n'));
     });
 }

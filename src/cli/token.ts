@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
 import { WrongLocation, listLocations } from '../core/locations.ts';
-import { issueToken, listTokens, revokeToken, type TokenRow } from '../core/webhook-tokens.ts';
+import { issueToken, listTokens, revokeToken, webhookUrl, type TokenRow } from '../core/webhook-tokens.ts';
 import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
 import { facts, print, table } from './print.ts';
@@ -44,9 +44,8 @@ export function addTokenCommands(program: Command): void {
           throw error instanceof WrongLocation ? noSuchLocation(locationId) : error;
         }),
       );
-      const base = (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/$/, '');
-      const path = `/webhook/${encodeURIComponent(issued.integration)}/${encodeURIComponent(locationId)}`;
-      const shown = { token: issued.token, url: `${base}${path}?token=${issued.token}`, tokenId: issued.tokenId };
+      const url = webhookUrl(env.PUBLIC_URL ?? `http://localhost:${env.PORT}`, { ...issued, locationId });
+      const shown = { token: issued.token, url, tokenId: issued.tokenId };
       print(command, shown, facts(shown));
       if (env.PUBLIC_URL === undefined) {
         process.stderr.write(

@@ -1,19 +1,16 @@
 /** What follows from a try: one function for each way on, and one for the ticket. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { failPlacement, postpone, storeOrderRef, type AttemptEnd } from './attempts.ts';
 import { describe } from './call-provider.ts';
 import type { Claim } from './claim-placements.ts';
 import { TryAgain, type OursToFix } from './errors.ts';
 import type { Location } from './locations.ts';
 import type { OrderRef } from './order.ts';
+import { persistently } from './persistently.ts';
 import type { Placing } from './placing.ts';
 
 const HELD_RETRY_MS = 30_000;
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 60_000;
-/** Together with the call itself still within the lease. */
-const PERSIST_MS = 10_000;
-const PERSIST_EVERY_MS = 250;
 const UNREACHABLE = 'could not reach the POS';
 
 /** The ticket is at the POS. */
@@ -125,22 +122,6 @@ function delayAfter(claim: Claim, error: unknown): number {
   const ceiling = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(claim.failures, 20));
   const asked = error instanceof TryAgain ? (error.retryAfterMs ?? 0) : 0;
   return Math.max(asked, Math.random() * ceiling);
-}
-
-/**
- * What the POS answered is known here alone: a blip of Postgres must not turn it into a doubt. Each of these writes may
- * be repeated without harm.
- */
-async function persistently<Result>(write: () => Promise<Result>): Promise<Result> {
-  const until = performance.now() + PERSIST_MS;
-  for (;;) {
-    try {
-      return await write();
-    } catch (error) {
-      if (performance.now() > until) throw error;
-      await sleep(PERSIST_EVERY_MS);
-    }
-  }
 }
 
 function about(claim: Claim): object {

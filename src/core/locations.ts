@@ -25,19 +25,27 @@ export type OpenSettings = (
   sealedSettings: string,
 ) => Promise<{ provider: Provider; settings: unknown }>;
 
+/** What settings are read by. */
+export type SettingsRules = {
+  registry: Registry;
+  keys: SettingsKeys;
+  /** Some webhooks can only be verified with the URL that the POS calls. */
+  publicUrl: string | undefined;
+};
+
 /**
  * Decrypts and parses settings, once per text: the same ones are asked for on every webhook and every attempt.
  */
-export function settingsOpener(registry: Registry, keys: SettingsKeys): OpenSettings {
+export function settingsOpener(rules: SettingsRules): OpenSettings {
   const opened = new Map<string, { provider: Provider; settings: unknown }>();
   return async (integration, sealedSettings) => {
     const key = `${integration} ${sealedSettings}`;
     const known = opened.get(key);
     if (known !== undefined) return known;
-    const settings = await unseal(keys, sealedSettings).catch((error: Error) => {
+    const settings = await unseal(rules.keys, sealedSettings).catch((error: Error) => {
       throw new WrongLocation(`settings cannot be decrypted: ${error.message}`);
     });
-    const fresh = parseSettings(registry, integration, settings);
+    const fresh = parseSettings(rules, integration, settings);
     // Replaced settings leave their old text behind: start over now and then rather than keep them for ever.
     if (opened.size >= 10_000) opened.clear();
     opened.set(key, fresh);
@@ -46,7 +54,7 @@ export function settingsOpener(registry: Registry, keys: SettingsKeys): OpenSett
 }
 
 function parseSettings(
-  registry: Registry,
+  { registry, publicUrl }: SettingsRules,
   integration: string,
   settings: unknown,
 ): { provider: Provider; settings: unknown } {
@@ -56,6 +64,11 @@ function parseSettings(
   }
   const parsed = provider.settings.safeParse(settings);
   if (!parsed.success) throw new WrongLocation(`settings: ${describeIssues(parsed.error)}`);
+  if (publicUrl === undefined && provider.needsPublicUrl?.(parsed.data)) {
+    throw new WrongLocation(
+      'PUBLIC_URL is unset, and this POS signs the URL that it calls. Example: https://expediter.example.com',
+    );
+  }
   return { provider, settings: parsed.data };
 }
 
@@ -65,13 +78,12 @@ function parseSettings(
  */
 export async function putLocation(
   pool: Pool,
-  registry: Registry,
-  keys: SettingsKeys,
+  rules: SettingsRules,
   location: { locationId: string; integration: string; settings: unknown },
 ): Promise<void> {
   const locationId = Id.safeParse(location.locationId);
   if (!locationId.success) throw new WrongLocation(`location: ${describeIssues(locationId.error)}`);
-  parseSettings(registry, location.integration, location.settings);
+  parseSettings(rules, location.integration, location.settings);
   await pool.query(
     `WITH put AS (
        INSERT INTO locations (location_id, integration, settings) VALUES ($1, $2, $3)
@@ -80,7 +92,7 @@ export async function putLocation(
      )
      UPDATE placements SET next_attempt_at = now()
      WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
-    [locationId.data, location.integration, await seal(keys, location.settings)],
+    [locationId.data, location.integration, await seal(rules.keys, location.settings)],
   );
 }
 

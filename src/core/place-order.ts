@@ -7,6 +7,7 @@ import { isRefusalOfData } from './is-refusal-of-data.ts';
 import { WrongLocation, findLocation, type Location } from './locations.ts';
 import { OrderRef, type CanonicalOrder } from './order.ts';
 import type { Placing } from './placing.ts';
+import type { PosContext } from './provider.ts';
 import { readOrder, recordOrder, type KnownOrder } from './record-order.ts';
 import { UNREADABLE } from './refetch-order.ts';
 
@@ -103,6 +104,11 @@ async function usableLocation(deps: Placing, locationId: string): Promise<Locati
   }
 }
 
+function contextOf(deps: Placing, location: Location, signal: AbortSignal): PosContext<unknown> {
+  const { settings, integration } = location;
+  return { settings, signal, now: deps.now(), credentials: deps.credentialsFor(integration) };
+}
+
 /** Calls the POS; whatever it answers, the placement says what comes next. */
 async function attempt(
   deps: Placing,
@@ -111,9 +117,9 @@ async function attempt(
   location: Location,
   inDoubt: boolean,
 ): Promise<void> {
-  const { provider, settings } = location;
+  const { provider } = location;
   const call = await callProvider(deps, claim, 'createOrder', location, async (signal) =>
-    OrderRef.parse(await provider.createOrder(order, { settings, signal, now: deps.now() })),
+    OrderRef.parse(await provider.createOrder(order, contextOf(deps, location, signal))),
   );
   if (call === undefined) return undefined;
   if (!('error' in call)) return storeRef(deps, claim, location, call.result, call.end);
@@ -133,13 +139,9 @@ async function attempt(
 
 /** @returns 'absent' when the POS surely has no such order, 'settled' when the placement has been dealt with */
 async function lookUp(deps: Placing, claim: Claim, location: Location): Promise<'absent' | 'settled'> {
-  const { provider, settings } = location;
+  const { provider } = location;
   const call = await callProvider(deps, claim, 'findOrder', location, async (signal) => {
-    const ref = await provider.findOrder?.(claim.serviceOrderId, {
-      settings,
-      signal,
-      now: deps.now(),
-    });
+    const ref = await provider.findOrder?.(claim.serviceOrderId, contextOf(deps, location, signal));
     return ref && OrderRef.parse(ref);
   });
   if (call === undefined) return 'settled';

@@ -3,6 +3,7 @@ import type { PosId } from './apply-deliveries.ts';
 import type { Now } from './database-clock.ts';
 import type { OpenSettings } from './locations.ts';
 import type { Log } from './log.ts';
+import type { Credentials } from './provider.ts';
 import type { RefetchOrder } from './refetch-order.ts';
 
 /** What it takes to place orders. */
@@ -11,6 +12,7 @@ export type Placing = {
   refetch: RefetchOrder;
   open: OpenSettings;
   now: Now;
+  credentialsFor: (integration: string) => Credentials;
   deadlineS: number;
   log: Log;
   /** False when the location has its share of the workers already. */

@@ -1,6 +1,33 @@
 import type { ZodType } from 'zod';
 import type { CanonicalOrder, OrderRef, StatusEvent } from './order.ts';
 
+/** An access token as a POS grants it. */
+export type Grant = {
+  accessToken: string;
+  /** Seconds. */
+  expiresIn: number;
+  /** Where the next token is asked for with one; it takes the place of the one before. */
+  refreshToken?: string | undefined;
+};
+
+/** Keeps what a POS grants for a time: encrypted, for all processes, one renewal at a time. */
+export type Credentials = {
+  /**
+   * An access token that is still good, obtained or renewed where there is none.
+   * @param about.seed the settings that the token stems from, secrets included: other settings begin anew, and locations
+   *   with the same ones share their token
+   * @param about.obtain asks the POS, with the refresh token of the last grant if there is one. It throws `OursToFix`
+   *   only when nothing but a new authorisation can help
+   * @param about.rejected the access token that the POS has just refused, whatever its time
+   * @throws TryAgain `sent: false`, or OursToFix: `reconnect needed` when the refresh token is lost
+   */
+  accessToken(about: {
+    seed: Readonly<Record<string, string>>;
+    obtain: (refreshToken: string | undefined) => Promise<Grant>;
+    rejected?: string | undefined;
+  }): Promise<string>;
+};
+
 /** What a call to the POS gets beside the order. */
 export type PosContext<Settings> = {
   settings: Settings;
@@ -8,6 +35,17 @@ export type PosContext<Settings> = {
   now: Date;
   /** Aborts when the attempt's time is up. */
   signal: AbortSignal;
+  /** For a POS whose tokens expire. */
+  credentials: Credentials;
+};
+
+/** What it took to make the POS call our webhook; sentences for the operator, without secrets. */
+export type Connection = {
+  done: readonly string[];
+  /** What is left to do by hand, exactly, in order. */
+  todo: readonly string[];
+  /** What the POS gave in return: kept in the location's settings, in place of fields of the same name. */
+  settings?: Readonly<Record<string, unknown>>;
 };
 
 /** One POST as it arrived. */
@@ -47,6 +85,15 @@ export type Provider<Settings = unknown> = {
    * @throws NotAuthentic or Poison: the delivery is dropped and kept
    */
   translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[];
+  /**
+   * Registers the webhook where the POS's API allows it, and says what is left to do. Safe to repeat.
+   * @param context.webhookUrl with its token
+   * @param context.locations how many of our locations this integration serves, this one included
+   * @throws TryAgain, OursToFix or GiveUp
+   */
+  connect?(context: PosContext<Settings> & { webhookUrl: string; locations: number }): Promise<Connection>;
+  /** Can its webhooks only be verified with the URL that the POS calls, hence with `PUBLIC_URL`? */
+  needsPublicUrl?(settings: Settings): boolean;
 };
 
 /** A `Map`, since an object would find `constructor` in `/webhook/constructor/x`. */

@@ -52,6 +52,12 @@ export async function issueToken(
   return { tokenId, token, integration: row.integration };
 }
 
+/** What the POS calls. `base` is the outside base URL. */
+export function webhookUrl(base: string, about: { integration: string; locationId: string; token: string }): string {
+  const path = `/webhook/${encodeURIComponent(about.integration)}/${encodeURIComponent(about.locationId)}`;
+  return `${base.replace(/\/$/, '')}${path}?token=${about.token}`;
+}
+
 export async function listTokens(pool: Pool, locationId: string | undefined): Promise<TokenRow[]> {
   const { rows } = await pool.query<TokenRow>(
     `SELECT token_id AS "tokenId", location_id AS "locationId", integration, label, created_at AS "createdAt",

@@ -39,7 +39,7 @@ beforeAll(async () => {
   url = await system.webhookUrl('club-1');
   ({ pool, flushPool } = openDatabase(system.databaseUrl, 5, () => {}));
   const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
-  const open = settingsOpener(new Map([['picky', picky]]), keys);
+  const open = settingsOpener({ registry: new Map([['picky', picky]]), keys, publicUrl: undefined });
   deps = { pool, open, keys, publicUrl: '', parkTtlS: 3600, dryRun: false };
   await ensureDeliveryPartitions(pool);
 });

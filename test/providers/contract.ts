@@ -1,118 +1,457 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { NotAuthentic, Poison } from '../../src/core/errors.ts';
-import { StatusEvent } from '../../src/core/order.ts';
-import type { Provider, Webhook } from '../../src/core/provider.ts';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
+import type { FulfillmentType, Status } from '../../src/core/lifecycle.ts';
+import { CanonicalOrder, StatusEvent } from '../../src/core/order.ts';
+import type { PosContext, Provider, Webhook } from '../../src/core/provider.ts';
+import type { Fault, SignedWebhook, Simulator, StartSimulator, Ticket } from '../simulators/simulator.ts';
+import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
+import { keepCredentials } from './keep-credentials.ts';
 
-export type ProviderFixtures<Settings> = {
-  /** Valid ones, with the secret that signs where the vendor has such a thing. */
-  settings: Settings;
-  /** What this provider's settings must refuse, beside what none may take. */
-  junkSettings: Readonly<Record<string, unknown>>;
-  /** Webhooks as the vendor would send them under `settings`, signed, and how many events are in each. */
-  webhooks: readonly { name: string; webhook: Webhook; events: number }[];
-  /** The same webhook with a signature that is not the vendor's; left out where the vendor signs nothing. */
-  forge?: (webhook: Webhook) => Webhook;
+export type ProviderFixtures = {
+  /** The POS, held to its vendor's documentation. Its settings map the items of `sampleOrder` where that is needed. */
+  start: StartSimulator;
+  /** Fields of the settings and what none of them may be, one value at a time; `undefined` stands for left out. */
+  wrongSettings: Readonly<Record<string, readonly unknown[]>>;
+  /** The fields that no error and no log may show. */
+  secretSettings: readonly string[];
+  /** Every native status that is documented and what it says about an order; null: nothing. */
+  statuses: Readonly<Record<string, Status | null | Readonly<Record<FulfillmentType, Status | null>>>>;
+  /** Without it a webhook is not authentic. */
+  signatureHeader: string;
+  /** False for a mere password. */
+  signsBody?: boolean;
+  /** What the POS is told is paid, where that is not the order's total. */
+  paid?: (order: CanonicalOrder) => number | undefined;
 };
 
+const WEBHOOK_URL = 'https://expediter.example.com/webhook/pos/club-1?token=t-1';
+const NOW = new Date();
+const UNKNOWN_STATUS = '999';
+const FULFILLMENTS: readonly FulfillmentType[] = ['pickup', 'delivery'];
+
 /** What the core relies on, whatever the POS. */
-export function providerContract<Settings>(provider: Provider<Settings>, fixtures: ProviderFixtures<Settings>): void {
-  const { settings, webhooks, forge } = fixtures;
+export function providerContract<Settings>(provider: Provider<Settings>, fixtures: ProviderFixtures): void {
+  const { start, wrongSettings, secretSettings, signatureHeader, signsBody = true } = fixtures;
+  const paidOf = fixtures.paid ?? ((order: CanonicalOrder) => order.money.total);
+  const ends: (() => Promise<void>)[] = [];
+
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+
+  /** A POS of one location, and a process that knows it. */
+  async function stage(currency = 'EUR') {
+    const pos = await start({ currency });
+    ends.push(() => pos.stop());
+    const settings = provider.settings.parse(pos.settings);
+    let now = NOW;
+    const credentials = keepCredentials(() => now);
+    const contextOf = (signal = AbortSignal.timeout(10_000)): PosContext<Settings> => {
+      return { settings, now, signal, credentials };
+    };
+    return {
+      pos,
+      settings,
+      contextOf,
+      create: (order: CanonicalOrder) => provider.createOrder(order, contextOf()),
+      wait: (seconds: number) => (now = new Date(now.getTime() + seconds * 1000)),
+    };
+  }
+  type Stage = Awaited<ReturnType<typeof stage>>;
+
+  const orderOf = (options: SampleOptions = {}): CanonicalOrder => CanonicalOrder.parse(sampleOrder(options));
+
+  /** What createOrder threw, which may show neither secrets nor the member. */
+  async function failureOf({ pos, contextOf }: Stage, signal?: AbortSignal): Promise<Error> {
+    const error = await provider.createOrder(orderOf({ type: 'delivery' }), contextOf(signal)).then(
+      (ref) => expect.unreachable(`was taken as ${JSON.stringify(ref)}`),
+      (error: unknown) => error as Error,
+    );
+    expectNoSecrets(pos, error);
+    return error;
+  }
+
+  function expectNoSecrets(pos: Simulator, error: Error): void {
+    const text = `${error.message} ${error instanceof GiveUp ? error.reason : ''}`;
+    for (const name of secretSettings) expect(text).not.toContain(String(pos.settings[name]));
+    expect(text).not.toMatch(/Lovelace|ada@example|3012345678|Lindenstr/i);
+  }
+
+  async function ticketOf({ pos, create }: Stage, options: SampleOptions = {}): Promise<Ticket> {
+    const order = orderOf(options);
+    await create(order);
+    const ticket = pos.tickets.find((ticket) => ticket.serviceOrderId === order.serviceOrderId);
+    return ticket ?? expect.unreachable(`no ticket: ${pos.refusals.join('; ')}`);
+  }
+
+  function received({ headers, body }: SignedWebhook): Webhook {
+    return { headers, body, url: WEBHOOK_URL, receivedAt: NOW, verified: false };
+  }
+
+  const statuses = Object.entries(fixtures.statuses).flatMap(([native, meaning]) =>
+    FULFILLMENTS.map((fulfillment) => ({
+      native,
+      fulfillment,
+      status: meaning === null || typeof meaning === 'string' ? meaning : meaning[fulfillment],
+    })),
+  );
+  const said = statuses.find(({ status }) => status !== null);
+  if (said === undefined) throw new Error('the fixtures know no status that says anything');
 
   describe(`the provider contract: ${provider.integration}`, () => {
     it('has a name that fits a URL', () => {
       expect(provider.integration).toMatch(/^[a-z0-9][a-z0-9-]*$/);
     });
 
-    it('takes its own settings, and again what it made of them', () => {
-      const once = provider.settings.parse(settings);
-      expect(provider.settings.parse(once)).toEqual(once);
-    });
-
-    it.each([
-      ...Object.entries({ nothing: undefined, null: null, 'a number': 1, text: 'junk', 'a list': [], 'no field': {} }),
-      // A mistyped "secret" that is passed over would leave webhooks unverified.
-      ['an unknown field', { ...settings, unheardOf: true }],
-      ...Object.entries(fixtures.junkSettings),
-    ])('refuses settings: %s', (_name, junk) => {
-      expect(provider.settings.safeParse(junk).success).toBe(false);
-    });
-
-    it('can describe its settings', () => {
-      expect(z.toJSONSchema(provider.settings, { io: 'input' })).toMatchObject({ type: 'object' });
-    });
-
-    it.each(webhooks)('translates $name', ({ webhook, events }) => {
-      const bytes = Buffer.from(webhook.body);
-      const translated = provider.translateWebhook(webhook, settings);
-      expect(translated).toHaveLength(events);
-      for (const event of translated) expect(StatusEvent.parse(event)).toEqual(event);
-      expect(webhook.body.equals(bytes), 'the bytes are kept for replay').toBe(true);
-    });
-
-    if (forge !== undefined) {
-      it.each(webhooks)('drops a forged signature: $name', ({ webhook }) => {
-        expect(() => provider.translateWebhook(forge(webhook), settings)).toThrow(NotAuthentic);
+    describe('settings', () => {
+      it('are taken, and again what was made of them', async () => {
+        const { settings } = await stage();
+        expect(provider.settings.parse(settings)).toEqual(settings);
       });
 
-      it.each(webhooks)('asks no signature of what was verified before: $name', ({ webhook, events }) => {
-        const replayed = { ...forge(webhook), verified: true };
-        expect(provider.translateWebhook(replayed, settings)).toHaveLength(events);
+      it.each(Object.entries({ nothing: undefined, null: null, number: 1, text: 'junk', list: [], 'no field': {} }))(
+        'are refused as %s',
+        (_name, junk) => {
+          expect(provider.settings.safeParse(junk).success).toBe(false);
+        },
+      );
+
+      it('with an unknown field are refused: mistyped, a "secret" would leave webhooks unverified', async () => {
+        const { pos } = await stage();
+        expect(provider.settings.safeParse({ ...pos.settings, unheardOf: true }).success).toBe(false);
       });
 
-      it('verifies before it reads', () => {
-        const body = Buffer.from('{ no JSON at all');
-        for (const { webhook } of webhooks) {
-          expect(() => provider.translateWebhook({ ...webhook, body }, settings)).toThrow(NotAuthentic);
+      it.each(Object.entries(wrongSettings).flatMap(([field, values]) => values.map((value) => ({ field, value }))))(
+        'name the field that is wrong: $field $value',
+        async ({ field, value }) => {
+          const { pos } = await stage();
+          const result = provider.settings.safeParse({ ...pos.settings, [field]: value });
+          expect(result.error?.issues.map((issue) => String(issue.path[0]))).toContain(field);
+        },
+      );
+
+      it('can be described', () => {
+        expect(z.toJSONSchema(provider.settings, { io: 'input', unrepresentable: 'any' })).toMatchObject({
+          type: 'object',
+        });
+      });
+    });
+
+    describe('createOrder', () => {
+      it.each(FULFILLMENTS)('puts a whole %s order into the kitchen', async (type) => {
+        const at = await stage();
+        const order = orderOf({ type });
+        const ref = await at.create(order);
+        expect(at.pos.refusals).toEqual([]);
+        expect(at.pos.tickets).toHaveLength(1);
+        const ticket = at.pos.tickets[0] as Ticket;
+        expect(ticket).toMatchObject({ serviceOrderId: order.serviceOrderId, fulfillment: type });
+        expect([undefined, ticket.providerOrderId]).toContain(ref.providerOrderId);
+        expect(ticket.lines.map((line) => line.quantity)).toEqual(order.items.map((item) => item.quantity));
+        expect(ticket.lines[0]?.modifiers.map((modifier) => modifier.quantity)).toEqual([1, 1]);
+        expect(ticket.lines[0]?.note ?? ticket.note).toContain('well done');
+        expect(ticket.note).toContain('terrace');
+        if (ticket.lines[2]?.ageRestricted !== true) {
+          expect(ticket.note, 'who hands it over must see it first').toMatch(/^AGE CHECK: Pale Ale/);
         }
+      });
+
+      it.each(['EUR', 'JPY', 'KWD'])('says exactly what is paid in %s', async (currency) => {
+        const at = await stage(currency);
+        const order = orderOf({ type: 'delivery' });
+        order.money.currency = currency;
+        await at.create(order);
+        expect(at.pos.refusals).toEqual([]);
+        expect(at.pos.tickets.map((ticket) => ticket.paid)).toEqual([paidOf(order)]);
+      });
+
+      it('carries every script and symbol', async () => {
+        const at = await stage();
+        const [burger, ...others] = sampleOrder().items;
+        const ticket = await ticketOf(at, {
+          member: { id: 'm-1', name: '山田 👩‍🍳 Zoë', email: 'zoe@example.com', phone: '+493012345678' },
+          items: [{ ...(burger as CanonicalOrder['items'][number]), notes: 'ohne 🧅, مع الجبن' }, ...others],
+          notes: 'Zum Geburtstag 🎂: "Zoë\\n"',
+        });
+        expect(at.pos.refusals).toEqual([]);
+        expect(ticket.note).toContain('Zum Geburtstag 🎂: "Zoë\\n"');
+        expect(ticket.lines[0]?.note ?? ticket.note).toContain('ohne 🧅, مع الجبن');
+      });
+
+      it('cuts what is too long, and says so', async () => {
+        const at = await stage();
+        const ticket = await ticketOf(at, { notes: '🎂'.repeat(20_000) });
+        expect(at.pos.refusals).toEqual([]);
+        expect(ticket.note.isWellFormed()).toBe(true);
+        if (ticket.note.length < 40_000) expect(ticket.note).toContain('[…]');
+      });
+
+      it('takes an order of 300 items', async () => {
+        const at = await stage();
+        const { items } = sampleOrder();
+        const many = Array.from({ length: 100 }, () => items).flat();
+        const ticket = await ticketOf(at, { items: many });
+        expect(ticket.lines.reduce((sum, line) => sum + line.quantity, 0)).toBe(400);
+      });
+
+      it('twice makes one ticket', async () => {
+        const at = await stage();
+        const order = orderOf();
+        const first = await at.create(order);
+        const second = await again(at, order);
+        expect(at.pos.tickets).toHaveLength(1);
+        expect(second).toEqual(first);
+      });
+
+      it('says that the order may be there when the answer is lost, and then finds it so', async () => {
+        const at = await stage();
+        const order = orderOf();
+        at.pos.behave = once('drop-answer');
+        await expect(at.create(order)).rejects.toMatchObject({ name: 'TryAgain', sent: true });
+        expect(at.pos.tickets).toHaveLength(1);
+        const ref = await again(at, order);
+        expect(at.pos.tickets).toHaveLength(1);
+        expect([undefined, at.pos.tickets[0]?.providerOrderId]).toContain(ref?.providerOrderId);
+      });
+
+      it('says that the order may be there when the POS hangs', async () => {
+        const at = await stage();
+        await at.create(orderOf()); // tokens and the like are not what hangs
+        at.pos.behave = () => 'hang';
+        expect(await failureOf(at, AbortSignal.timeout(150))).toMatchObject({ name: 'TryAgain', sent: true });
+      });
+
+      it('sends nothing once the time is up', async () => {
+        const at = await stage();
+        expect(await failureOf(at, AbortSignal.abort())).toMatchObject({ name: 'TryAgain', sent: false });
+        expect(at.pos.requests).toBe(0);
+      });
+
+      it('waits as Retry-After says on 429, and the whole location with it', async () => {
+        const at = await stage();
+        at.pos.behave = () => ({ status: 429, headers: { 'retry-after': '7' } });
+        expect(await failureOf(at)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 7000 });
+        at.pos.behave = undefined;
+        const { requests } = at.pos;
+        at.wait(3);
+        expect(await failureOf(at)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 4000 });
+        expect(at.pos.requests).toBe(requests);
+        at.wait(4);
+        await at.create(orderOf());
+        expect(at.pos.tickets).toHaveLength(1);
+      });
+
+      it.each([
+        [500, false],
+        [503, false],
+        [502, true],
+        [504, true],
+      ])('tries again after %i, perhaps taken: %s', async (status, sent) => {
+        const at = await stage();
+        at.pos.behave = () => ({ status });
+        const error = await failureOf(at);
+        expect(error).toBeInstanceOf(TryAgain);
+        expect(error).toMatchObject({ sent });
+      });
+
+      it.each([401, 403])('leaves %i to us', async (status) => {
+        const at = await stage();
+        at.pos.behave = () => ({ status });
+        expect(await failureOf(at)).toBeInstanceOf(OursToFix);
+      });
+
+      it.each([
+        ['nothing', ''],
+        ['what is not JSON', '<html>'],
+        ['what is not documented', { oops: [1, { deep: 'secret' }] }],
+      ])('does not repeat what was refused with 400 and %s', async (_name, body) => {
+        const at = await stage();
+        at.pos.behave = () => ({ status: 400, body });
+        const error = await failureOf(at);
+        expect(error instanceof GiveUp || error instanceof OursToFix, String(error)).toBe(true);
+        if (error instanceof GiveUp) expect(error.reason).toMatch(/^.{1,200}$/s);
+      });
+
+      it('gets itself a fresh token when the old one has expired', async () => {
+        const at = await stage();
+        if (at.pos.expireTokens === undefined) return;
+        await at.create(orderOf());
+        expect(at.pos.grants).toBe(1);
+        await at.create(orderOf());
+        expect(at.pos.grants, 'tokens are kept').toBe(1);
+        at.pos.expireTokens();
+        await at.create(orderOf());
+        expect(at.pos.grants).toBe(2);
+        expect(at.pos.tickets).toHaveLength(3);
+      });
+    });
+
+    if (provider.findOrder !== undefined) {
+      it('findOrder finds nothing where there is nothing', async () => {
+        const at = await stage();
+        expect(await provider.findOrder?.('no-such-order', at.contextOf())).toBeUndefined();
       });
     }
 
-    it('answers any bytes with events, Poison or NotAuthentic', () => {
-      fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), holds), { numRuns: 300 });
-    });
-
-    it('answers any JSON with events, Poison or NotAuthentic', () => {
-      fc.assert(
-        fc.property(
-          fc.json().map((text) => Buffer.from(text)),
-          holds,
-        ),
-        { numRuns: 300 },
-      );
-    });
-
-    it('answers its own payloads with a part replaced by anything with events, Poison or NotAuthentic', () => {
-      const originals = webhooks.flatMap(({ webhook }) => jsonOf(webhook.body));
-      if (originals.length === 0) return;
-      const replaced = fc
-        .tuple(fc.constantFrom(...originals), fc.nat(), fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' })))
-        .map(([original, at, part]) => Buffer.from(JSON.stringify(replacePart(original, at, part))));
-      fc.assert(fc.property(replaced, holds), { numRuns: 1000 });
-    });
-
-    it('survives JSON of any depth and a key named __proto__', () => {
-      const deep = '['.repeat(100_000) + ']'.repeat(100_000);
-      for (const text of [deep, `{"order":${deep}}`, '{"__proto__":{"order":{}}}', '{"constructor":{"prototype":1}}']) {
-        holds(Buffer.from(text));
-      }
-      expect(({} as Record<string, unknown>)['order']).toBeUndefined();
-    });
-
-    function holds(bytes: Uint8Array): void {
-      for (const { webhook } of webhooks) {
-        for (const verified of [true, false]) {
-          try {
-            const events = provider.translateWebhook({ ...webhook, body: Buffer.from(bytes), verified }, settings);
-            for (const event of events) StatusEvent.parse(event);
-          } catch (error) {
-            if (!(error instanceof Poison || error instanceof NotAuthentic)) throw error;
-          }
+    describe('translateWebhook', () => {
+      it.each(statuses)('reads $native of a $fulfillment order as $status', async ({ native, fulfillment, status }) => {
+        const at = await stage();
+        const ticket = await ticketOf(at, { type: fulfillment });
+        const webhook = received(at.pos.sign(WEBHOOK_URL, ticket, native));
+        const bytes = Buffer.from(webhook.body);
+        const events = provider.translateWebhook(webhook, at.settings);
+        expect(webhook.body.equals(bytes), 'the bytes are kept for replay').toBe(true);
+        expect(events.map((event) => event.status)).toEqual(status === null ? [] : [status]);
+        for (const event of events) {
+          expect(StatusEvent.parse(event)).toEqual(event);
+          expect(event.nativeStatus).not.toBe('');
+          expect([undefined, ticket.serviceOrderId]).toContain(event.serviceOrderId);
+          expect([undefined, ticket.providerOrderId]).toContain(event.providerOrderId);
         }
+      });
+
+      it('finds nothing in a status that nobody knows', async () => {
+        const at = await stage();
+        const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), UNKNOWN_STATUS));
+        expect(provider.translateWebhook(webhook, at.settings)).toEqual([]);
+      });
+
+      it("drops a webhook signed with another location's secret", async () => {
+        const [at, elsewhere] = [await stage(), await stage()];
+        const forged = elsewhere.pos.sign(WEBHOOK_URL, await ticketOf(elsewhere), said.native);
+        const error = errorOf(() => provider.translateWebhook(received(forged), at.settings));
+        expect(error).toBeInstanceOf(NotAuthentic);
+        expectNoSecrets(at.pos, error);
+      });
+
+      it('drops a webhook whose signature is missing, empty, short or long', async () => {
+        const at = await stage();
+        const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
+        const right = webhook.headers[signatureHeader] ?? expect.unreachable('is not signed');
+        for (const value of [undefined, '', right.slice(0, -1), `${right}A`, `${right}é`]) {
+          const { [signatureHeader]: _left, ...headers } = webhook.headers;
+          if (value !== undefined) headers[signatureHeader] = value;
+          expect(() => provider.translateWebhook({ ...webhook, headers }, at.settings)).toThrow(NotAuthentic);
+        }
+      });
+
+      if (signsBody) {
+        it('drops a webhook of which any byte was changed', async () => {
+          const at = await stage();
+          const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
+          for (let nth = 0; nth < webhook.body.length; nth += 1) {
+            const body = Buffer.from(webhook.body);
+            body[nth] = (body[nth] ?? 0) ^ 1;
+            expect(() => provider.translateWebhook({ ...webhook, body }, at.settings)).toThrow(NotAuthentic);
+          }
+        });
+
+        it('verifies before it reads', async () => {
+          const at = await stage();
+          const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
+          const body = Buffer.from('{ no JSON at all');
+          expect(() => provider.translateWebhook({ ...webhook, body }, at.settings)).toThrow(NotAuthentic);
+        });
       }
+
+      it('asks no signature of what was verified before', async () => {
+        const at = await stage();
+        const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at, { type: said.fulfillment }), said.native));
+        const replayed = { ...webhook, headers: {}, verified: true };
+        expect(provider.translateWebhook(replayed, at.settings)).toHaveLength(1);
+      });
+
+      describe('answers with events, Poison or NotAuthentic', () => {
+        it('to any bytes', async () => {
+          const holds = await holder();
+          fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), holds), { numRuns: 300 });
+        });
+
+        it('to any JSON', async () => {
+          const holds = await holder();
+          fc.assert(
+            fc.property(
+              fc.json().map((text) => Buffer.from(text)),
+              holds,
+            ),
+            { numRuns: 300 },
+          );
+        });
+
+        it('to its own payloads with a part replaced by anything', async () => {
+          const at = await stage();
+          const ticket = await ticketOf(at);
+          const bodies = Object.keys(fixtures.statuses).map((native) => at.pos.sign(WEBHOOK_URL, ticket, native).body);
+          const originals = bodies.flatMap(jsonOf);
+          if (originals.length === 0) return;
+          const holds = await holder();
+          const replaced = fc
+            .tuple(fc.constantFrom(...originals), fc.nat(), fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' })))
+            .map(([original, at, part]) => Buffer.from(JSON.stringify(replacePart(original, at, part))));
+          fc.assert(fc.property(replaced, holds), { numRuns: 1000 });
+        });
+
+        it('to JSON of any depth and a key named __proto__', async () => {
+          const holds = await holder();
+          const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+          for (const text of [
+            deep,
+            `{"order":${deep}}`,
+            '{"__proto__":{"order":{}}}',
+            '{"constructor":{"prototype":1}}',
+          ]) {
+            holds(Buffer.from(text));
+          }
+          expect(({} as Record<string, unknown>)['order']).toBeUndefined();
+        });
+
+        async function holder(): Promise<(bytes: Uint8Array) => void> {
+          const at = await stage();
+          const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said?.native ?? ''));
+          return (bytes) => {
+            for (const verified of [true, false]) {
+              try {
+                const events = provider.translateWebhook(
+                  { ...webhook, body: Buffer.from(bytes), verified },
+                  at.settings,
+                );
+                for (const event of events) StatusEvent.parse(event);
+              } catch (error) {
+                if (!(error instanceof Poison || error instanceof NotAuthentic)) throw error;
+              }
+            }
+          };
+        }
+      });
+    });
+
+    /** What the core does next: repeats where the POS deduplicates, looks it up where it does not. */
+    async function again(at: Stage, order: CanonicalOrder) {
+      if (provider.deduplicates) return at.create(order);
+      if (provider.findOrder === undefined) return expect.unreachable('an operator would have to decide');
+      return provider.findOrder(order.serviceOrderId, at.contextOf());
     }
   });
+}
+
+function once(fault: Fault): () => Fault | undefined {
+  let left: Fault | undefined = fault;
+  return () => {
+    const now = left;
+    left = undefined;
+    return now;
+  };
+}
+
+function errorOf(throws: () => unknown): Error {
+  try {
+    throws();
+  } catch (error) {
+    return error as Error;
+  }
+  return expect.unreachable('nothing was thrown');
 }
 
 /** A vendor that sends forms has nothing to replace a part of. */

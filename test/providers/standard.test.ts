@@ -8,7 +8,9 @@ import { CanonicalOrder } from '../../src/core/order.ts';
 import type { StatusEvent } from '../../src/core/order.ts';
 import type { Webhook } from '../../src/core/provider.ts';
 import { standard } from '../../src/providers/standard/index.ts';
+import { startStandard } from '../simulators/start-standard.ts';
 import { providerContract } from './contract.ts';
+import { keepCredentials } from './keep-credentials.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 'today').toString('base64')}`;
 const PREVIOUS = `whsec_${Buffer.alloc(32, 'yesterday').toString('base64')}`;
@@ -44,48 +46,39 @@ function laterBy(seconds: number): Date {
 }
 
 providerContract(standard, {
-  settings: signed,
-  junkSettings: {
-    'no URL': { secret: SECRET },
-    'not a URL': { ordersUrl: 'orders' },
-    'another scheme': { ordersUrl: 'ftp://pos.example/orders' },
-    'credentials in the URL': { ordersUrl: 'https://user:word@pos.example/orders' },
-    'a short secret': { ...unsigned, secret: `whsec_${Buffer.alloc(23).toString('base64')}` },
-    'a long secret': { ...unsigned, secret: `whsec_${Buffer.alloc(65).toString('base64')}` },
-    'a secret that is not base64': { ...unsigned, secret: 'whsec_correct horse battery staple, and some more of it' },
-    'a previous secret alone': { ...unsigned, previousSecret: PREVIOUS },
+  start: startStandard,
+  wrongSettings: {
+    ordersUrl: [undefined, 'orders', 'ftp://pos.example/orders', 'https://user:word@pos.example/orders'],
+    secret: [
+      `whsec_${Buffer.alloc(23).toString('base64')}`,
+      `whsec_${Buffer.alloc(65).toString('base64')}`,
+      'whsec_correct horse battery staple, and some more of it',
+    ],
   },
-  webhooks: [
-    { name: 'a status', webhook: signedBy(SECRET, statusOf({ id: 'pos-1' })), events: 1 },
-    { name: 'another event type', webhook: signedBy(SECRET, '{"eventType":"menu.updated"}'), events: 0 },
-  ],
-  forge: (webhook) => ({
-    ...webhook,
-    headers: { ...webhook.headers, 'webhook-signature': new Scheme(STRANGER).sign('m-1', NOW, webhook.body) },
-  }),
+  secretSettings: ['secret'],
+  statuses: {
+    RECEIVED: 'received',
+    in_progress: 'in_progress',
+    Ready: 'ready',
+    EN_ROUTE: 'en_route',
+    COMPLETED: 'completed',
+    CANCELLED: 'cancelled',
+    FAILED: 'failed',
+  },
+  signatureHeader: 'webhook-signature',
 });
 
 describe('settings', () => {
+  it('hold no previous secret without the one that follows it', () => {
+    expect(standard.settings.safeParse({ ...unsigned, previousSecret: PREVIOUS }).success).toBe(false);
+  });
+
   it('take a secret without its prefix, as the libraries do', () => {
     expect(standard.settings.safeParse({ ...unsigned, secret: SECRET.slice('whsec_'.length) }).success).toBe(true);
   });
 });
 
 describe('translateWebhook', () => {
-  it.each([
-    ['RECEIVED', 'received'],
-    ['in_progress', 'in_progress'],
-    ['Ready', 'ready'],
-    ['EN_ROUTE', 'en_route'],
-    ['COMPLETED', 'completed'],
-    ['CANCELLED', 'cancelled'],
-    ['FAILED', 'failed'],
-  ])('reads %s as %s', (native, status) => {
-    expect(translate(webhookOf(statusOf({ status: native })))).toEqual([
-      { status, serviceOrderId: 'o-1', nativeStatus: native },
-    ]);
-  });
-
   it('reads every field', () => {
     const order = { id: 'pos-1', status: 'CANCELLED', reason: 'Out of dough', occurredAt: '2026-01-31T19:30:00+01:00' };
     expect(translate(webhookOf(statusOf(order)))).toEqual([
@@ -415,7 +408,8 @@ describe('createOrder', () => {
   );
 
   function contextOf(ordersUrl: string, settings = {}, signal = AbortSignal.timeout(5000)) {
-    return { settings: { ordersUrl, ...settings }, now: new Date(), signal };
+    const now = new Date();
+    return { settings: { ordersUrl, ...settings }, now, signal, credentials: keepCredentials(() => now) };
   }
 
   function create(url: string, settings = {}) {

@@ -123,7 +123,11 @@ export async function startSystem(
     logged,
     query,
     async addLocation(locationId, settings, integration = 'standard') {
-      await putLocation(pool, registry, config.SETTINGS_KEY, { locationId, integration, settings });
+      await putLocation(
+        pool,
+        { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL },
+        { locationId, integration, settings },
+      );
     },
     async webhookUrl(locationId, { expiresAt } = {}) {
       const { token, integration } = await issueToken(pool, { locationId, expiresAt });

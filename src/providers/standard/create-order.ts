@@ -2,9 +2,13 @@ import { GiveUp, OursToFix } from '../../core/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
 import type { PosContext } from '../../core/provider.ts';
 import { callPos } from '../call-pos.ts';
+import { limitRate } from '../limit-rate.ts';
 import { OrderRefused, OrderTaken, secretsOf } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 import { sign } from './sign.ts';
+
+/** Those that the POS tells us with 429. */
+const withinLimits = limitRate([]);
 
 /** A member reads it: a sentence, not a page. */
 const REASON_MAX = 200;
@@ -33,7 +37,9 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
     ...(secrets.length > 0 && { 'webhook-signature': sign(secrets, id, timestamp, body) }),
   };
 
-  const answer = await callPos({ method: 'POST', url: settings.ordersUrl, headers, body, signal });
+  const answer = await withinLimits(settings.ordersUrl, now, () =>
+    callPos({ method: 'POST', url: settings.ordersUrl, headers, body, signal }),
+  );
   if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};
   const reason = reasonIn(answer.json);
   if (reason === undefined && (answer.status === 404 || answer.status === 405)) {

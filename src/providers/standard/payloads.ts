@@ -1,23 +1,18 @@
 import { z } from 'zod';
 import { Id } from '../../core/order.ts';
+import { absentable } from '../absentable.ts';
+import { HttpUrl } from '../shared-settings.ts';
 import { isSecret } from './sign.ts';
 
 const Secret = z
   .string()
   .refine(isSecret, { error: 'is not a Standard Webhooks secret: whsec_ and the base64 of 24 to 64 bytes' });
 
-function hasCredentials(text: string): boolean {
-  const url = URL.parse(text);
-  return url !== null && url.username + url.password !== '';
-}
-
 /** One location's. Without a secret nothing is signed either way, and the webhook's token alone says who sent it. */
 export const Settings = z
   .strictObject({
     /** Where orders are posted. */
-    ordersUrl: z
-      .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
-      .refine((url) => !hasCredentials(url), { error: 'holds a user name or password, which fetch refuses to send' }),
+    ordersUrl: HttpUrl,
     /** Signs orders, and is asked of webhooks. */
     secret: Secret.optional(),
     /** Honoured beside `secret` while the POS changes over. */
@@ -45,11 +40,6 @@ const Time = z.iso.datetime({
 /** What the POS answers an order with. */
 export const OrderTaken = z.object({ providerOrderId: Id });
 export const OrderRefused = z.object({ reason: z.string() });
-
-/** Many a till writes null or an empty string for what it does not have. */
-function absentable<Shape extends z.ZodType>(shape: Shape) {
-  return z.preprocess((value) => (value === null || value === '' ? undefined : value), shape.optional());
-}
 
 export const AnyEvent = z.object({ eventType: z.string() });
 

@@ -1,0 +1,10 @@
+import type { Config } from '../config.ts';
+import type { SettingsRules } from '../core/locations.ts';
+import { loadProviders } from '../providers/index.ts';
+
+/** What a command reads settings by: as the service does. */
+export async function settingsRules(
+  env: Pick<Config, 'SETTINGS_KEY' | 'PUBLIC_URL' | 'PROVIDER_MODULES'>,
+): Promise<SettingsRules> {
+  return { registry: await loadProviders(env.PROVIDER_MODULES), keys: env.SETTINGS_KEY, publicUrl: env.PUBLIC_URL };
+}

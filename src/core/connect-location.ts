@@ -1,0 +1,58 @@
+import type { Pool } from 'pg';
+import type { Now } from './database-clock.ts';
+import { keepCredentials } from './keep-credentials.ts';
+import {
+  WrongLocation,
+  findLocation,
+  listLocations,
+  putLocation,
+  settingsOpener,
+  type SettingsRules,
+} from './locations.ts';
+import type { Connection } from './provider.ts';
+import { unseal } from './settings-key.ts';
+import { issueToken, revokeToken, webhookUrl } from './webhook-tokens.ts';
+
+/** For all calls of one connection together. */
+const CONNECT_TIMEOUT_MS = 60_000;
+const LABEL = 'provider connect';
+
+/**
+ * Makes a location's POS call its webhook, with a token of its own; earlier tokens stay valid. What the POS gives in
+ * return goes into the location's settings.
+ * @throws WrongLocation, and what the provider throws; then the token is revoked
+ */
+export async function connectLocation(
+  deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; now: Now },
+  locationId: string,
+): Promise<Omit<Connection, 'settings'> & { tokenId: string }> {
+  const { pool, rules, now } = deps;
+  const found = await findLocation(pool, locationId);
+  if (found === undefined) throw new WrongLocation(`no location is called "${locationId}"`);
+  const { integration, sealedSettings } = found;
+  const { provider, settings } = await settingsOpener(rules)(integration, sealedSettings);
+  const locations = (await listLocations(pool)).filter((each) => each.integration === integration).length;
+  const { tokenId, token } = await issueToken(pool, { locationId, label: LABEL });
+  const url = webhookUrl(rules.publicUrl, { integration, locationId, token });
+  if (provider.connect === undefined) {
+    return { tokenId, done: [], todo: [`Let the POS post its webhooks to ${url}`] };
+  }
+  try {
+    const connection = await provider.connect({
+      settings,
+      now: now(),
+      signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
+      credentials: keepCredentials(pool, rules.keys)(integration),
+      webhookUrl: url,
+      locations,
+    });
+    if (connection.settings !== undefined) {
+      const before = (await unseal(rules.keys, sealedSettings)) as Record<string, unknown>;
+      await putLocation(pool, rules, { locationId, integration, settings: { ...before, ...connection.settings } });
+    }
+    return { tokenId, done: connection.done, todo: connection.todo };
+  } catch (error) {
+    await revokeToken(pool, tokenId);
+    throw error;
+  }
+}

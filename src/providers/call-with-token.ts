@@ -1,0 +1,22 @@
+import { OursToFix } from '../core/errors.ts';
+import type { Credentials } from '../core/provider.ts';
+import type { PosAnswer } from './call-pos.ts';
+
+/**
+ * Makes a call with an access token, and once more with a fresh one when the POS refuses the first: it may have been
+ * revoked before its time.
+ * @throws as `callPos` and `Credentials` do; OursToFix when the fresh one is refused as well
+ */
+export async function callWithToken(
+  credentials: Credentials,
+  grant: Parameters<Credentials['accessToken']>[0],
+  call: (accessToken: string) => Promise<PosAnswer>,
+): Promise<PosAnswer> {
+  const accessToken = await credentials.accessToken(grant);
+  try {
+    return await call(accessToken);
+  } catch (error) {
+    if (!(error instanceof OursToFix && error.httpStatus === 401)) throw error;
+  }
+  return call(await credentials.accessToken({ ...grant, rejected: accessToken }));
+}

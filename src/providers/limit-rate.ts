@@ -1,0 +1,63 @@
+import { TryAgain } from '../core/errors.ts';
+
+/** So many requests within a span that begins at a round multiple of itself, as vendors count minutes, hours and days. */
+export type Allowance = { requests: number; seconds: number };
+
+/** One caller's at the POS, such as a connection or a restaurant. */
+type Spent = { spans: { began: number; requests: number }[]; closedUntil: number };
+
+/** More callers than a process has locations; beyond them the oldest is forgotten. */
+const CALLERS = 10_000;
+
+/**
+ * Keeps to a POS's limits, caller by caller, as far as one process can: what others spend is known when the POS answers
+ * 429, and then this caller waits as long as it asks, whatever the order.
+ * @param allowances none where the vendor publishes no figures
+ * @returns runs a request at once, or throws TryAgain with `sent: false` and the wait
+ */
+export function limitRate(
+  allowances: readonly Allowance[],
+): <Result>(caller: string, now: Date, request: () => Promise<Result>) => Promise<Result> {
+  const callers = new Map<string, Spent>();
+
+  const spentBy = (caller: string): Spent => {
+    const known = callers.get(caller);
+    if (known !== undefined) return known;
+    const [oldest] = callers.keys();
+    if (callers.size >= CALLERS && oldest !== undefined) callers.delete(oldest);
+    const spent: Spent = { spans: allowances.map(() => ({ began: 0, requests: 0 })), closedUntil: 0 };
+    callers.set(caller, spent);
+    return spent;
+  };
+
+  /** @returns milliseconds until there is room again; 0 when there is, and then it is taken */
+  const enter = (spent: Spent, at: number): number => {
+    const waits = allowances.map(({ requests, seconds }, nth) => {
+      const length = seconds * 1000;
+      const began = at - (at % length);
+      const span = spent.spans[nth];
+      if (span === undefined) return 0;
+      if (span.began !== began) Object.assign(span, { began, requests: 0 });
+      return span.requests < requests ? 0 : began + length - at;
+    });
+    const wait = Math.max(spent.closedUntil - at, 0, ...waits);
+    if (wait === 0) for (const span of spent.spans) span.requests += 1;
+    return wait;
+  };
+
+  return async (caller, now, request) => {
+    const spent = spentBy(caller);
+    const retryAfterMs = enter(spent, now.getTime());
+    if (retryAfterMs > 0) {
+      throw new TryAgain('the POS has had as many requests as it allows for now', { sent: false, retryAfterMs });
+    }
+    try {
+      return await request();
+    } catch (error) {
+      if (error instanceof TryAgain && error.httpStatus === 429) {
+        spent.closedUntil = now.getTime() + (error.retryAfterMs ?? 0);
+      }
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,25 @@
+/**
+ * Digits after the decimal point, where they are not two: ISO 4217, list one, as of 2024-06-25.
+ * `Intl` goes by the Unicode project's digits, which follow habit (none for IQD), not the standard.
+ */
+const DIGITS: ReadonlyMap<string, number> = new Map([
+  ...['BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF']
+    .concat('XPF')
+    .map((currency) => [currency, 0] as const),
+  ...['BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND'].map((currency) => [currency, 3] as const),
+  ...['CLF', 'UYW'].map((currency) => [currency, 4] as const),
+]);
+
+/** How many digits of a currency's amount are minor units: 2 for EUR, 0 for JPY, 3 for KWD. */
+export function minorDigits(currency: string): number {
+  return DIGITS.get(currency) ?? 2;
+}
+
+/** An amount of minor units as the decimal it stands for, exactly: 1290 EUR is "12.90", 1290 KWD "1.290". */
+export function toDecimal(minorUnits: number, currency: string): string {
+  const digits = minorDigits(currency);
+  const all = String(Math.abs(minorUnits)).padStart(digits + 1, '0');
+  const whole = all.slice(0, all.length - digits);
+  const rest = all.slice(all.length - digits);
+  return `${minorUnits < 0 ? '-' : ''}${whole}${rest && `.${rest}`}`;
+}

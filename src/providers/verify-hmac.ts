@@ -1,0 +1,25 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { NotAuthentic } from '../core/errors.ts';
+import type { Webhook } from '../core/provider.ts';
+
+/**
+ * Holds the HMAC-SHA256 that a POS put into a header against the bytes that it signs.
+ * @param about.header in lower case
+ * @param about.signed what is signed, in order
+ * @throws NotAuthentic that names the header
+ */
+export function verifyHmac(
+  { headers }: Pick<Webhook, 'headers'>,
+  about: { header: string; secret: string; signed: readonly (string | Buffer)[]; encoding: 'hex' | 'base64' },
+): void {
+  const { header, secret, signed, encoding } = about;
+  const given = headers[header];
+  if (given === undefined || given === '') throw new NotAuthentic(`the header ${header} is missing`);
+  const hmac = createHmac('sha256', secret);
+  for (const part of signed) hmac.update(part);
+  const right = Buffer.from(hmac.digest(encoding));
+  const offered = Buffer.from(encoding === 'hex' ? given.toLowerCase() : given);
+  if (right.length !== offered.length || !timingSafeEqual(right, offered)) {
+    throw new NotAuthentic(`the signature in ${header} is not ours`);
+  }
+}

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { OursToFix, TryAgain } from '../../src/core/errors.ts';
+import type { Credentials } from '../../src/core/provider.ts';
+import { callWithToken } from '../../src/providers/call-with-token.ts';
+import { limitRate } from '../../src/providers/limit-rate.ts';
+import { minorDigits, toDecimal } from '../../src/providers/money.ts';
+import { cutText, orderNote, splitName } from '../../src/providers/order-texts.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+
+describe('money', () => {
+  it.each([
+    [1290, 'EUR', '12.90'],
+    [5, 'EUR', '0.05'],
+    [0, 'EUR', '0.00'],
+    [-5, 'EUR', '-0.05'],
+    [1290, 'JPY', '1290'],
+    [0, 'JPY', '0'],
+    [1290, 'KWD', '1.290'],
+    [7, 'KWD', '0.007'],
+    [12345, 'CLF', '1.2345'],
+    [Number.MAX_SAFE_INTEGER, 'EUR', '90071992547409.91'],
+  ])('%i minor units of %s are %s', (minor, currency, decimal) => {
+    expect(toDecimal(minor, currency)).toBe(decimal);
+  });
+
+  it('goes by the standard, not by habit', () => {
+    expect([minorDigits('IQD'), minorDigits('ISK'), minorDigits('HUF'), minorDigits('USD')]).toEqual([3, 0, 2, 2]);
+  });
+});
+
+describe('texts', () => {
+  it('are cut within the limit, never through a symbol, and say so', () => {
+    expect(cutText('short', 5)).toBe('short');
+    expect(cutText('too long', 7)).toBe('too […]');
+    for (let limit = 5; limit < 12; limit += 1) {
+      const cut = cutText('🎂'.repeat(10), limit);
+      expect(cut.isWellFormed()).toBe(true);
+      expect(cut.length).toBeLessThanOrEqual(limit);
+      expect(cut).toMatch(/ \[…\]$/);
+    }
+  });
+
+  it('put the age check first, however long the rest is', () => {
+    const note = orderNote(sampleOrder({ notes: 'x'.repeat(500) }), 60);
+    expect(note).toMatch(/^AGE CHECK: Pale Ale 0\.33 l\nx+ \[…\]$/);
+    expect(note).toHaveLength(60);
+    const [burger] = sampleOrder().items;
+    const { notes: _none, ...order } = sampleOrder({ items: burger === undefined ? [] : [burger] });
+    expect(orderNote(order, 60)).toBeUndefined();
+  });
+
+  it.each([
+    ['Ada Lovelace', 'Ada', 'Lovelace'],
+    [' Ada  King Lovelace ', 'Ada King', 'Lovelace'],
+    ['Ada', 'Ada', ''],
+    ['', '', ''],
+  ])('a name %j has the parts %j and %j', (name, first, last) => {
+    expect(splitName(name)).toEqual({ first, last });
+  });
+});
+
+describe('limits', () => {
+  const at = (seconds: number): Date => new Date(Date.UTC(2026, 0, 31, 18, 30, 0) + seconds * 1000);
+  const fine = async (): Promise<string> => 'fine';
+
+  it('of a span are kept caller by caller, and open again when the next one begins', async () => {
+    const withinLimits = limitRate([
+      { requests: 2, seconds: 60 },
+      { requests: 3, seconds: 3600 },
+    ]);
+    await withinLimits('one', at(10), fine);
+    await withinLimits('one', at(20), fine);
+    await expect(withinLimits('one', at(30), fine)).rejects.toMatchObject({ sent: false, retryAfterMs: 30_000 });
+    expect(await withinLimits('other', at(30), fine)).toBe('fine');
+    expect(await withinLimits('one', at(60), fine)).toBe('fine');
+    await expect(withinLimits('one', at(120), fine)).rejects.toMatchObject({ retryAfterMs: 1_680_000 });
+  });
+
+  it('that the POS tells hold for one caller, as long as it says', async () => {
+    const withinLimits = limitRate([]);
+    const refused = (): Promise<never> =>
+      Promise.reject(new TryAgain('429', { sent: false, httpStatus: 429, retryAfterMs: 5_000 }));
+    await expect(withinLimits('one', at(0), refused)).rejects.toThrow('429');
+    await expect(withinLimits('one', at(4), fine)).rejects.toMatchObject({ sent: false, retryAfterMs: 1_000 });
+    expect(await withinLimits('other', at(4), fine)).toBe('fine');
+    expect(await withinLimits('one', at(5), fine)).toBe('fine');
+  });
+
+  it('are not touched by other failures', async () => {
+    const withinLimits = limitRate([]);
+    await expect(
+      withinLimits('one', at(0), () => Promise.reject(new TryAgain('no', { sent: true }))),
+    ).rejects.toThrow();
+    expect(await withinLimits('one', at(0), fine)).toBe('fine');
+  });
+});
+
+describe('a call with a token', () => {
+  function credentials(...tokens: string[]): Credentials & { rejected: (string | undefined)[] } {
+    const rejected: (string | undefined)[] = [];
+    return {
+      rejected,
+      accessToken: async (about) => {
+        rejected.push(about.rejected);
+        return tokens.shift() ?? expect.unreachable('asked too often');
+      },
+    };
+  }
+  const grant = { seed: {}, obtain: () => Promise.reject(new Error('not here')) };
+  const answer = { status: 200, headers: new Headers(), json: {} };
+  const refusal = (httpStatus: number): OursToFix => new OursToFix('no', { httpStatus });
+
+  it('is made once more with a fresh one after 401, and not a third time', async () => {
+    const kept = credentials('old', 'new');
+    const used: string[] = [];
+    const call = async (token: string): Promise<never> => {
+      used.push(token);
+      throw refusal(401);
+    };
+    await expect(callWithToken(kept, grant, call)).rejects.toMatchObject({ httpStatus: 401 });
+    expect(used).toEqual(['old', 'new']);
+    expect(kept.rejected).toEqual([undefined, 'old']);
+  });
+
+  it('is not repeated after 403, nor when it went well', async () => {
+    await expect(callWithToken(credentials('a'), grant, () => Promise.reject(refusal(403)))).rejects.toThrow();
+    expect(await callWithToken(credentials('a'), grant, async () => answer)).toBe(answer);
+  });
+});

@@ -1,0 +1,95 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { CanonicalOrder } from '../../src/core/order.ts';
+import { startPos, type Ticket as PosTicket } from '../support/start-pos.ts';
+import { deliverWebhook, type Delivery } from './deliver-webhook.ts';
+import type { Simulator, StartSimulator, Ticket } from './simulator.ts';
+
+/** Standard Webhooks recommends: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h. */
+const DELIVERY: Delivery = {
+  waits: [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1_000),
+  timeoutMs: 15_000,
+  acknowledges: (status) => status >= 200 && status < 300,
+};
+
+/** The sample POS of our own words, as a simulator. */
+export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}) => {
+  const secret = `whsec_${randomBytes(32).toString('base64')}`;
+  const pos = await startPos({ secret, port });
+  const known = new Map<PosTicket, Ticket>();
+
+  const read = (ticket: PosTicket): Ticket => {
+    const before = known.get(ticket);
+    if (before !== undefined) return before;
+    const order = CanonicalOrder.parse(ticket.order);
+    const { providerOrderId, serviceOrderId } = ticket;
+    const fresh: Ticket = {
+      providerOrderId,
+      serviceOrderId,
+      fulfillment: order.fulfillment.type,
+      lines: order.items.map((item) => ({
+        reference: item.serviceItemId,
+        name: item.name,
+        quantity: item.quantity,
+        note: item.notes,
+        ageRestricted: item.ageRestricted,
+        modifiers: item.modifiers.map(({ serviceModifierId, quantity }) => ({
+          reference: serviceModifierId,
+          quantity,
+        })),
+      })),
+      paid: order.money.total,
+      note: order.notes ?? '',
+      get requests() {
+        return ticket.requests;
+      },
+      status: undefined,
+    };
+    known.set(ticket, fresh);
+    return fresh;
+  };
+
+  const simulator: Simulator = {
+    integration: 'standard',
+    url: pos.url,
+    settings: { ordersUrl: pos.ordersUrl, secret },
+    get tickets() {
+      return pos.tickets.map(read);
+    },
+    get requests() {
+      return pos.requests;
+    },
+    refusals: [],
+    behave: undefined,
+    onTicket: undefined,
+    lifeOf: (fulfillment) => [
+      'RECEIVED',
+      'IN_PROGRESS',
+      'READY',
+      ...(fulfillment === 'delivery' ? ['EN_ROUTE'] : []),
+      'COMPLETED',
+    ],
+    sign(_webhookUrl, { serviceOrderId, providerOrderId }, status) {
+      const order = { thirdPartyReference: serviceOrderId, id: providerOrderId, status };
+      const body = JSON.stringify({ eventType: 'order.status', order });
+      const [id, at] = [`msg_${randomUUID()}`, new Date()];
+      return {
+        headers: {
+          'content-type': 'application/json',
+          'webhook-id': id,
+          'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+          'webhook-signature': new Webhook(secret).sign(id, at, body),
+        },
+        body: Buffer.from(body),
+      };
+    },
+    report(webhookUrl, ticket, nativeStatus) {
+      ticket.status = nativeStatus;
+      return deliverWebhook(webhookUrl, () => simulator.sign(webhookUrl, ticket, nativeStatus), DELIVERY, hurry);
+    },
+    stop: () => pos.stop(),
+  };
+  pos.behave = ({ order }) => simulator.behave?.({ serviceOrderId: order.serviceOrderId });
+  pos.onTicket = (ticket) => simulator.onTicket?.(read(ticket));
+  return simulator;
+};
