@@ -33,7 +33,6 @@ export async function emptyBooks(databaseUrl: string): Promise<{ steps: number }
   const client = new pg.Client(databaseUrl);
   await client.connect();
   await client.query('TRUNCATE status_events, parked_events, deliveries, outbox');
-  await client.query('CHECKPOINT');
   await client.end();
   const { steps } = await readBooks(databaseUrl);
   return { steps };

@@ -29,7 +29,16 @@ const say = (line: string): void => void words.write(`${line}\n`);
 const measured: Partial<Record<FigureName, number>> = {};
 let compared: Compared | undefined;
 
-const postgres = await startPostgres({ settings: { fsync: 'on', synchronous_commit: 'on', max_connections: '200' } });
+const postgres = await startPostgres({
+  settings: {
+    fsync: 'on',
+    synchronous_commit: 'on',
+    max_connections: '200',
+    // A checkpoint comes when a round begins, not when it likes: after it each page is logged whole once more.
+    max_wal_size: '16GB',
+    checkpoint_timeout: '1h',
+  },
+});
 try {
   say(describeMachine(await versionOf(postgres.url)));
   if (args.only.includes('compare')) await compare();

@@ -12,7 +12,7 @@ import { startOrderingPlatform, type OrderingPlatform } from '../test/support/st
 import { startPos, type Pos } from '../test/support/start-pos.ts';
 import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
 import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
-import { balanceLoad } from './balance-load.ts';
+import { balanceLoad } from '../test/support/balance-load.ts';
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
 import type { History } from './history.ts';
 import { runInstances, type Instances } from './run-instances.ts';

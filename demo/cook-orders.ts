@@ -1,43 +1,40 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FulfillmentType } from '../src/core/lifecycle.ts';
-import type { Pos, Ticket } from '../test/support/start-pos.ts';
+import type { Simulator, Ticket } from '../test/simulators/simulator.ts';
 import type { Timeline } from './timeline.ts';
 
-const STEPS: Record<FulfillmentType, readonly string[]> = {
-  pickup: ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'],
-  delivery: ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED'],
-};
 /** Long enough to watch, short enough to wait for. */
 const PAUSE_MS = 600;
-/** As a POS does with a webhook that was not answered 200. */
+/** Where a vendor has given a webhook up, which a real kitchen would not notice. */
 const TRY_AGAIN_MS = 1_000;
 
 /** The kitchen: moves every ticket of the POS through its life, and reports each step to the webhook. */
-export function cookOrders(about: { pos: Pos; webhookUrl: string; timeline: Timeline; signal: AbortSignal }): void {
+export function cookOrders(about: {
+  pos: Simulator;
+  webhookUrl: string;
+  timeline: Timeline;
+  signal: AbortSignal;
+}): void {
   const { pos, webhookUrl, timeline, signal } = about;
 
-  const report = async ({ serviceOrderId, providerOrderId }: Ticket, status: string): Promise<boolean> => {
-    const answer = await pos.sendStatus(webhookUrl, { serviceOrderId, providerOrderId, status }).catch(() => undefined);
+  const report = async (ticket: Ticket, status: string, width: number): Promise<boolean> => {
+    const answer = await pos.report(webhookUrl, ticket, status);
     if (signal.aborted) return false;
-    const said = answer === undefined ? 'no answer' : `${answer.status} ${outcomeIn(answer.body)}`;
-    const good = answer?.status === 200;
-    timeline.tell(
-      serviceOrderId,
-      'POS',
-      `webhook ${status.padEnd('IN_PROGRESS'.length)}  ${said}`,
-      good ? 'good' : 'bad',
-    );
+    const said = answer.status === 0 ? 'no answer' : `${answer.status} ${outcomeIn(answer.body)}`;
+    const good = answer.status === 200;
+    timeline.tell(ticket.serviceOrderId, 'POS', `webhook ${status.padEnd(width)}  ${said}`, good ? 'good' : 'bad');
     return good;
   };
 
   const cook = async (ticket: Ticket): Promise<void> => {
-    const fulfillment = ticket.order.fulfillment?.type === 'delivery' ? 'delivery' : 'pickup';
+    const { serviceOrderId, providerOrderId, fulfillment } = ticket;
+    const statuses = pos.lifeOf(fulfillment);
+    const width = Math.max(...statuses.map((status) => status.length));
     // One of an earlier run, which the service did not give up, comes without a beginning.
-    timeline.begin({ serviceOrderId: ticket.serviceOrderId, fulfillment });
-    timeline.tell(ticket.serviceOrderId, 'POS', `takes it as ${ticket.providerOrderId}`);
-    for (const status of STEPS[fulfillment]) {
+    timeline.begin({ serviceOrderId, fulfillment });
+    timeline.tell(serviceOrderId, 'POS', `takes it as ${providerOrderId}`);
+    for (const status of statuses) {
       await sleep(PAUSE_MS, undefined, { signal });
-      while (!(await report(ticket, status))) await sleep(TRY_AGAIN_MS, undefined, { signal });
+      while (!(await report(ticket, status, width))) await sleep(TRY_AGAIN_MS, undefined, { signal });
     }
   };
 

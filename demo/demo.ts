@@ -97,6 +97,7 @@ async function show(
   print('Expediter, the whole of it on this machine\n');
   const demo = await startDemo({
     dir: options.dir,
+    pos: options.pos,
     env: process.env,
     endings: about.ends,
     timeline: lines,
@@ -121,7 +122,7 @@ async function show(
 
   print(`
 Place another:  curl -X POST '${demo.ordersUrl}?type=delivery'   (or type=pickup)
-The kitchen:    ${demo.pos.url}/
+The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz
 Ctrl-C ends everything. The data stays in ${options.dir}
 `);

@@ -1,6 +1,6 @@
 import { memberStateAt, rankOf, type FulfillmentType, type MemberState } from '../src/core/lifecycle.ts';
 import type { LiveMessage } from '../src/core/publish-live.ts';
-import type { Ticket } from '../test/support/start-pos.ts';
+import type { Ticket } from '../test/simulators/simulator.ts';
 import type { PlacedOrder } from './place-orders.ts';
 
 /** One order's way, as the member and the kitchen saw it. */

@@ -2,7 +2,10 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-export type Arguments = { help: boolean; once: boolean; json: boolean; dir: string };
+const POS_NAMES = ['standard', 'hubrise', 'square', 'lightspeed-k', 'deliverect', 'toast'] as const;
+export type PosName = (typeof POS_NAMES)[number];
+
+export type Arguments = { help: boolean; once: boolean; json: boolean; pos: PosName; dir: string };
 
 /** Answered with the usage and exit code 2. */
 export class WrongUsage extends Error {
@@ -19,6 +22,7 @@ to the POS and back, and stays up until Ctrl-C.
 Options:
   --once       end as soon as both orders are complete; exit code 0 when all went well, otherwise 1
   --json       with --once: the last line of standard output is the result as JSON; the rest goes to standard error
+  --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard)
   --dir <dir>  keep the data there, from one run to the next (default: .demo in this repository)
   -h, --help   print this
 
@@ -29,10 +33,12 @@ Environment:
 
 /** @throws WrongUsage */
 export function readArguments(argv: string[]): Arguments {
-  const { help = false, once = false, json = false, dir = DEFAULT_DIR } = parse(argv);
+  const { help = false, once = false, json = false, pos: name = 'standard', dir = DEFAULT_DIR } = parse(argv);
+  const pos = POS_NAMES.find((each) => each === name);
+  if (pos === undefined) throw new WrongUsage(`--pos is none of ${POS_NAMES.join(', ')}`);
   if (json && !once && !help) throw new WrongUsage('--json needs --once');
   if (dir === '') throw new WrongUsage('--dir needs a directory');
-  return { help, once, json, dir: resolve(dir) };
+  return { help, once, json, pos, dir: resolve(dir) };
 }
 
 function parse(argv: string[]) {
@@ -43,6 +49,7 @@ function parse(argv: string[]) {
         help: { type: 'boolean', short: 'h' },
         once: { type: 'boolean' },
         json: { type: 'boolean' },
+        pos: { type: 'string' },
         dir: { type: 'string' },
       },
     }).values;

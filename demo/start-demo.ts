@@ -2,22 +2,37 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
-import { startPos, type Pos } from '../test/support/start-pos.ts';
+import { until } from '../test/support/until.ts';
+import type { Simulator } from '../test/simulators/simulator.ts';
+import { balanceLoad } from '../test/support/balance-load.ts';
 import { cookOrders } from './cook-orders.ts';
 import type { Endings } from './endings.ts';
 import { followLive, type Live } from './follow-live.ts';
 import { keepSettingsKey } from './keep-settings-key.ts';
 import { openPubsub } from './open-pubsub.ts';
 import { placeOrders, type PlaceOrder } from './place-orders.ts';
+import { POS_SYSTEMS } from './pos-systems.ts';
 import { prepareDatabase } from './prepare-database.ts';
+import type { PosName } from './read-arguments.ts';
 import { runService } from './run-service.ts';
 import { setUpLocation } from './set-up-location.ts';
+import { showKitchen } from './show-kitchen.ts';
 import { takeOrders } from './take-orders.ts';
 import type { Timeline } from './timeline.ts';
 
-export type Demo = { place: PlaceOrder; live: Live; pos: Pos; ordersUrl: string; serviceUrl: string; logFile: string };
+export type Demo = {
+  place: PlaceOrder;
+  live: Live;
+  pos: Simulator;
+  kitchenUrl: string;
+  ordersUrl: string;
+  serviceUrl: string;
+  logFile: string;
+};
 
 const LOCATION = 'demo-club';
+/** A vendor's minutes between two tries take a tenth of a second here. */
+const HURRY = 600;
 
 /**
  * Starts everything, each part before those that need it, and leaves its end to `endings`.
@@ -25,6 +40,7 @@ const LOCATION = 'demo-club';
  */
 export async function startDemo(about: {
   dir: string;
+  pos: PosName;
   env: NodeJS.ProcessEnv;
   endings: Endings;
   timeline: Timeline;
@@ -55,14 +71,26 @@ export async function startDemo(about: {
   endings.add('the ordering platform', () => platform.stop());
   announce('Platform', `${platform.url} (GraphQL)`);
 
-  const secret = `whsec_${randomBytes(32).toString('base64')}`;
-  const pos = await startPos({ secret });
+  const pos = await POS_SYSTEMS[about.pos]({ hurry: HURRY });
   endings.add('the POS', () => pos.stop());
-  announce('POS', `${pos.url}/ (its tickets, in a browser)`);
+  const kitchen = await showKitchen(pos);
+  endings.add('the kitchen', () => kitchen.stop());
+  announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
+
+  // Some POS sign the URL that they call, so it is known before the service is there.
+  let instances: string[] = [];
+  const balancer = await balanceLoad(() => instances);
+  endings.add('the load balancer', () => balancer.stop());
 
   const settingsKey = keepSettingsKey(dir);
-  const settings = { ordersUrl: pos.ordersUrl, secret };
-  const webhook = await setUpLocation({ databaseUrl: database.url, settingsKey, locationId: LOCATION, settings });
+  const webhookUrl = await setUpLocation({
+    databaseUrl: database.url,
+    settingsKey,
+    publicUrl: balancer.url,
+    locationId: LOCATION,
+    integration: pos.integration,
+    settings: pos.settings,
+  });
   signal.throwIfAborted();
 
   const service = await runService({
@@ -72,23 +100,34 @@ export async function startDemo(about: {
       ORDER_API_URL: platform.url,
       ORDER_API_TOKEN: platformToken,
       SETTINGS_KEY: settingsKey,
+      PUBLIC_URL: balancer.url,
     },
     logFile,
     signal,
   });
   void service.ended.then((how) => stopping.abort(new Error(`the service ${how}; its log is in ${logFile}`)));
   endings.add('the service', () => service.stop());
-  announce('Service', `${service.url}/readyz (process ${service.pid}, log in ${logFile})`);
+  instances = [service.url];
+  await until(async () => (await fetch(`${balancer.url}/readyz`, { signal })).ok);
+  announce('Service', `${balancer.url}/readyz (process ${service.pid}, log in ${logFile})`);
 
-  cookOrders({ pos, webhookUrl: service.url + webhook, timeline, signal });
+  cookOrders({ pos, webhookUrl, timeline, signal });
   const subscription = await pubsub.subscribeToStatus();
   const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
   endings.add('the subscriber', () => live.stop());
-  await pubsub.pushOrdersTo(`${service.url}/pubsub/push`);
+  await pubsub.pushOrdersTo(`${balancer.url}/pubsub/push`);
 
   const place = placeOrders({ platform, topic: pubsub.orders, locationId: LOCATION, timeline });
   const counter = await takeOrders(place);
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
-  return { place, live, pos, ordersUrl: `${counter.url}/orders`, serviceUrl: service.url, logFile };
+  return {
+    place,
+    live,
+    pos,
+    kitchenUrl: kitchen.url,
+    ordersUrl: `${counter.url}/orders`,
+    serviceUrl: balancer.url,
+    logFile,
+  };
 }

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { registry } from '../src/providers/index.ts';
 
 const SRC = new URL('../src/', import.meta.url).pathname;
-const FUTURE = ['hubrise', 'square', 'lightspeed', 'deliverect', 'toast', 'clover', 'otter', 'olo'];
+/** Where an integration's name is not the vendor's, and vendors that may come. */
+const VENDORS = ['lightspeed', 'clover', 'otter', 'olo'];
 
 function filesIn(folder: string): { file: string; text: string }[] {
   return readdirSync(join(SRC, folder), { recursive: true, encoding: 'utf8' })
@@ -28,7 +29,7 @@ describe('the structure', () => {
   });
 
   it('core names no POS', () => {
-    const names = [...registry.keys(), ...FUTURE];
+    const names = [...registry.keys(), ...VENDORS];
     for (const { file, text } of filesIn('core')) {
       for (const name of names) expect(text.toLowerCase(), file).not.toMatch(new RegExp(`\\b${name}\\b`));
     }
@@ -47,13 +48,34 @@ describe('the structure', () => {
       ).toEqual([]);
   });
 
+  it('a provider knows the core, what providers share, zod and Node, and no other provider', () => {
+    const allowed = /^(\.\/[\w-]+\.ts|\.\.\/[\w-]+\.ts|\.\.\/\.\.\/core\/[\w-]+\.ts|node:\w+|zod)$/;
+    const files = filesIn('providers').filter(({ file }) => file.split('/').length > 2);
+    expect(new Set(files.map(({ file }) => file.split('/')[1])).size).toBe(registry.size);
+    for (const { file, text } of files) {
+      expect(
+        importsOf(text).filter((path) => !allowed.test(path) || path === '../index.ts'),
+        file,
+      ).toEqual([]);
+    }
+  });
+
   it('only the registry names the providers', () => {
-    for (const { file, text } of [...filesIn('.')].filter(({ file }) => !file.startsWith('providers'))) {
+    const files = filesIn('.').filter(({ file }) => !file.startsWith('providers') && file !== 'provider.ts');
+    for (const { file, text } of files) {
       expect(
         importsOf(text).filter((path) => /providers\/(?!index\.ts)/.test(path)),
         file,
       ).toEqual([]);
     }
+  });
+
+  it("the package's entry gives a provider of its own all that ours share, and no provider", () => {
+    const shared = readdirSync(join(SRC, 'providers'), { withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name !== 'index.ts')
+      .map(({ name }) => `./providers/${name}`);
+    const entry = readFileSync(join(SRC, 'provider.ts'), 'utf8');
+    expect(importsOf(entry).filter((path) => path.startsWith('./providers/'))).toEqual(shared.sort());
   });
 
   it('.env.example holds every variable of the environment, and no other', async () => {

@@ -1,10 +1,15 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Provider, Registry } from '../core/provider.ts';
+import { deliverect } from './deliverect/index.ts';
+import { hubrise } from './hubrise/index.ts';
+import { lightspeedK } from './lightspeed-k/index.ts';
+import { square } from './square/index.ts';
 import { standard } from './standard/index.ts';
+import { toast } from './toast/index.ts';
 
 /** Every provider of our own: a new POS is one folder and one line here. */
-const providers: readonly Provider[] = [standard];
+const providers: readonly Provider[] = [standard, hubrise, square, lightspeedK, deliverect, toast];
 
 export const registry: Registry = new Map(providers.map((provider) => [provider.integration, provider]));
 

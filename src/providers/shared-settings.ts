@@ -13,9 +13,12 @@ export const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
   .refine((url) => !hasCredentials(url), { error: 'holds a user name or password, which fetch refuses to send' });
 
-/** The API's host; without a slash at its end, so that paths can follow. */
+/** An API's host; without a slash at its end, so that paths can follow. */
+export const BaseUrl = HttpUrl.transform((url) => url.replace(/\/+$/, ''));
+
+/** The same for a vendor that has one for everybody. */
 export function baseUrl(production: string) {
-  return HttpUrl.transform((url) => url.replace(/\/+$/, '')).default(production);
+  return BaseUrl.default(production);
 }
 
 /** A token, secret or key: any text without a space at either end, which came from copying. */

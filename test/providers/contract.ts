@@ -24,6 +24,8 @@ export type ProviderFixtures = {
   signsBody?: boolean;
   /** What the POS is told is paid, where that is not the order's total. */
   paid?: (order: CanonicalOrder) => number | undefined;
+  /** Currencies whose smallest amounts the vendor's format cannot hold: such an order is given up, never rounded. */
+  unwritable?: readonly string[];
 };
 
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/pos/club-1?token=t-1';
@@ -162,6 +164,11 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
         const at = await stage(currency);
         const order = orderOf({ type: 'delivery' });
         order.money.currency = currency;
+        if (fixtures.unwritable?.includes(currency)) {
+          await expect(at.create(order)).rejects.toBeInstanceOf(GiveUp);
+          expect(at.pos.tickets).toEqual([]);
+          return;
+        }
         await at.create(order);
         expect(at.pos.refusals).toEqual([]);
         expect(at.pos.tickets.map((ticket) => ticket.paid)).toEqual([paidOf(order)]);

@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import type { Status } from '../../src/core/lifecycle.ts';
-import { renderTickets } from './render-tickets.ts';
 import { readBody, sendJson, serveHttp } from './serve-http.ts';
 
 export type PosOptions = {
@@ -67,7 +66,6 @@ export type StatusReport = {
 };
 
 export type Pos = {
-  /** In a browser it shows the tickets. */
   readonly url: string;
   /** For the location's settings. */
   readonly ordersUrl: string;
@@ -157,8 +155,6 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     const route = `${request.method} ${pathname}`;
     if (route === 'POST /orders') await takeOrder(request, response);
     else if (route === 'GET /orders') lookUp(searchParams.get('reference'), response);
-    else if (route === 'GET /')
-      response.setHeader('content-type', 'text/html; charset=utf-8').end(renderTickets(tickets));
     else sendJson(response, 404, { error: `no ${route} here` });
   }, options.port);
 

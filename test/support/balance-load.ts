@@ -1,5 +1,5 @@
 import { Agent, request as send, type IncomingMessage, type ServerResponse } from 'node:http';
-import { readBody, sendJson, serveHttp, type HttpServer } from '../test/support/serve-http.ts';
+import { readBody, sendJson, serveHttp, type HttpServer } from './serve-http.ts';
 
 const LOOK_EVERY_MS = 250;
 const LOOK_FOR_MS = 1_000;

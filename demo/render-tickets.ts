@@ -1,4 +1,4 @@
-import type { Ticket } from './start-pos.ts';
+import type { Ticket } from '../test/simulators/simulator.ts';
 
 /** The kitchen's screen as a page, newest ticket first. It reloads itself and needs no script. */
 export function renderTickets(tickets: readonly Ticket[]): string {
@@ -19,16 +19,16 @@ ${tickets.length === 0 ? '<p>No tickets yet.</p>' : tickets.map(renderTicket).to
 `;
 }
 
-function renderTicket({ order, providerOrderId, serviceOrderId, requests, status }: Ticket): string {
-  const items = (order.items ?? []).map(({ name, quantity, modifiers = [] }) => {
-    const extras = modifiers.map((modifier) => modifier.name).join(', ');
+function renderTicket({ fulfillment, lines, note, providerOrderId, serviceOrderId, requests, status }: Ticket): string {
+  const items = lines.map(({ reference, name = reference, quantity, modifiers }) => {
+    const extras = modifiers.map((modifier) => modifier.reference).join(', ');
     return `<li>${escape(`${quantity} × ${name}${extras === '' ? '' : ` (${extras})`}`)}</li>`;
   });
   const repeats = requests > 1 ? `, asked for ${requests} times` : '';
   return `<article>
-  <h2>${escape(order.fulfillment?.type ?? 'order')}: ${escape(status ?? 'new')}</h2>
+  <h2>${escape(fulfillment)}: ${escape(status ?? 'new')}</h2>
   <ul>${items.join('')}</ul>
-  ${order.notes === undefined ? '' : `<p>${escape(order.notes)}</p>`}
+  ${note === '' ? '' : `<p>${escape(note)}</p>`}
   <p><small>${escape(serviceOrderId)}, here ${escape(providerOrderId)}${repeats}</small></p>
 </article>`;
 }

@@ -1,0 +1,12 @@
+import type { Simulator } from '../test/simulators/simulator.ts';
+import { sendJson, serveHttp, type HttpServer } from '../test/support/serve-http.ts';
+import { renderTickets } from './render-tickets.ts';
+
+/** The kitchen's screen, in a browser. */
+export function showKitchen(pos: Simulator): Promise<HttpServer> {
+  return serveHttp((request, response) => {
+    if (request.method !== 'GET' || request.url !== '/')
+      return sendJson(response, 404, { error: 'only GET / is here' });
+    return void response.setHeader('content-type', 'text/html; charset=utf-8').end(renderTickets(pos.tickets));
+  });
+}

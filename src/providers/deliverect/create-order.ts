@@ -1,0 +1,64 @@
+import { GiveUp, OursToFix } from '../../core/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
+import type { PosContext } from '../../core/provider.ts';
+import { callPos } from '../call-pos.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { callWithToken } from '../call-with-token.ts';
+import { limitRate } from '../limit-rate.ts';
+import { tokenOf } from './obtain-token.ts';
+import { NotAllowed, OrderRefused } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+import { writeOrder } from './write-order.ts';
+
+/** Deliverect publishes no figures; a 429 is kept to all the same. */
+const withinLimits = limitRate([]);
+
+/**
+ * Posts the order to the location's channel link. `channelOrderId` is the order's id however often it is sent, which is
+ * what Deliverect deduplicates on: a repeat is answered like the first and "hidden as a duplicate"
+ * (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting).
+ *
+ * 2xx only means that Deliverect has it: whether the POS takes it, an unknown PLU included, comes in a webhook, and so
+ * does Deliverect's own id. https://developers.deliverect.com/v3.0-ordering-experience/reference/order
+ */
+export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+  const { settings, credentials, signal, now } = context;
+  const { baseUrl, channelName, channelLinkId } = settings;
+  const body = JSON.stringify(writeOrder(order, settings, now));
+  const answer = await withinLimits(channelLinkId, now, () =>
+    callWithToken(credentials, tokenOf(context), (accessToken) =>
+      callPos({
+        method: 'POST',
+        url: `${baseUrl}/${channelName}/order/${channelLinkId}`,
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json',
+          authorization: `Bearer ${accessToken}`,
+        },
+        body,
+        signal,
+      }),
+    ),
+  );
+  if (answer.status < 300) return {};
+  throw refusalOf(answer);
+}
+
+function refusalOf({ status: httpStatus, json }: PosAnswer): OursToFix | GiveUp {
+  if (httpStatus === 404 || httpStatus === 405 || NotAllowed.safeParse(json).success) {
+    const question = 'are channelName, channelLinkId and baseUrl right?';
+    return new OursToFix(`Deliverect knows no such channel link (${httpStatus}): ${question}`, { httpStatus });
+  }
+  const fields = fieldsIn(json);
+  const named = fields.length === 0 ? '' : ` for ${fields.join(', ')}`;
+  return new GiveUp(`Deliverect refused the order with ${httpStatus}${named}`, {
+    reason: 'The restaurant could not take this order.',
+    httpStatus,
+  });
+}
+
+function fieldsIn(json: unknown): string[] {
+  const { orderFieldsErrors = {}, orderPaymentErrors = {} } = OrderRefused.safeParse(json).data ?? {};
+  const fields = [...Object.keys(orderFieldsErrors), ...Object.keys(orderPaymentErrors).map((key) => `payment.${key}`)];
+  return fields.filter((field) => /^[A-Za-z.]{1,40}$/.test(field)).slice(0, 20);
+}

@@ -1,0 +1,16 @@
+import type { Provider } from '../../core/provider.ts';
+import { connect } from './connect.ts';
+import { createOrder } from './create-order.ts';
+import { Settings } from './payloads.ts';
+import { translateWebhook } from './translate-webhook.ts';
+
+/** Deliverect, a hub before many a POS: its Channel API. Operators read docs/providers/deliverect.md. */
+export const deliverect: Provider<Settings> = {
+  integration: 'deliverect',
+  settings: Settings,
+  // An order of the same channelOrderId is refused as a duplicate: https://help.deliverect.com/en/articles/7979014-order-statuses
+  deduplicates: true,
+  createOrder,
+  translateWebhook,
+  connect,
+};

@@ -1,0 +1,44 @@
+import { OursToFix, TryAgain } from '../../core/errors.ts';
+import type { Credentials, Grant, PosContext } from '../../core/provider.ts';
+import { callPos } from '../call-pos.ts';
+import { TokenGranted } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+
+/** What the location's access token stems from; locations of one platform share theirs. */
+export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
+  const { clientId, clientSecret, baseUrl } = context.settings;
+  return { seed: { clientId, clientSecret, baseUrl }, obtain: () => obtainToken(context) };
+}
+
+/**
+ * OAuth's client credentials, as JSON; `audience` is the environment that the token is for.
+ * https://developers.deliverect.com/reference/access-token and https://developers.deliverect.com/openapi/oauth2.json
+ */
+async function obtainToken({ settings, signal, now }: PosContext<Settings>): Promise<Grant> {
+  const { clientId, clientSecret, baseUrl } = settings;
+  const answer = await callPos({
+    method: 'POST',
+    url: `${baseUrl}/oauth/token`,
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({
+      client_id: clientId,
+      client_secret: clientSecret,
+      audience: baseUrl,
+      grant_type: 'client_credentials',
+    }),
+    signal,
+  });
+  if (answer.status >= 300) {
+    throw new OursToFix(
+      `Deliverect grants no token (${answer.status}): are clientId, clientSecret and baseUrl right?`,
+      {
+        httpStatus: answer.status,
+      },
+    );
+  }
+  const granted = TokenGranted.safeParse(answer.json);
+  if (!granted.success) throw new TryAgain('Deliverect granted no token that can be read', { sent: false });
+  const { access_token: accessToken, expires_in: expiresIn, expires_at: expiresAt } = granted.data;
+  // Not documented that either is always there; without both the token serves this order and is not kept.
+  return { accessToken, expiresIn: expiresIn ?? Math.max(0, (expiresAt ?? 0) - now.getTime() / 1000) };
+}

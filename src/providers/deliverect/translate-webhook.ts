@@ -1,0 +1,80 @@
+import { Poison } from '../../core/errors.ts';
+import type { Status } from '../../core/lifecycle.ts';
+import { describeIssues, StatusEvent } from '../../core/order.ts';
+import type { Webhook } from '../../core/provider.ts';
+import { parseJson } from '../parse-json.ts';
+import { verifyHmac } from '../verify-hmac.ts';
+import { OrderUpdate } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+
+/**
+ * https://developers.deliverect.com/page/order-status; all others are Deliverect's own affairs, a courier's way to the
+ * restaurant, or unknown, which "can safely be ignored". A 30 says that an order came twice and the second was dropped.
+ */
+const MEANINGS: ReadonlyMap<number, Status> = new Map([
+  [2, 'received'], // the POS's webhook took it
+  [10, 'received'],
+  [20, 'received'], // accepted
+  [40, 'in_progress'], // the ticket is printed
+  [50, 'in_progress'],
+  [60, 'ready'], // prepared
+  [70, 'ready'], // to be picked up
+  [80, 'en_route'], // "en route to customer"; one version of the page calls it the assignment of a courier
+  [87, 'en_route'],
+  [89, 'en_route'], // at the door
+  [90, 'completed'], // finalized; of a courier: delivered
+  [95, 'completed'], // finalized by Deliverect, as the POS says no more
+  [110, 'cancelled'],
+  [35, 'cancelled'], // denied by the restaurant
+  [120, 'failed'],
+]);
+
+/**
+ * Reads an order status and a courier's status. Other webhooks of Deliverect's, such as menus and pauses, name no order.
+ * The signature is the hex HMAC-SHA256 of the raw body:
+ * https://developers.deliverect.com/reference/hmac-authentication
+ * @throws NotAuthentic, Poison
+ */
+export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
+  if (!webhook.verified) {
+    verifyHmac(webhook, {
+      header: 'x-server-authorization-hmac-sha256',
+      secret: settings.hmacSecret,
+      signed: [webhook.body],
+      encoding: 'hex',
+    });
+  }
+
+  const json = parseJson(webhook.body, 'an object with channelOrderId and status');
+  if (!namesAnOrder(json)) return [];
+  const update = OrderUpdate.safeParse(json);
+  if (!update.success) throw new Poison(describeIssues(update.error));
+  const { status: code, channelLink, channelOrderId, orderId, reason, timeStamp } = update.data;
+  if (channelOrderId === undefined && orderId === undefined) {
+    throw new Poison('channelOrderId and orderId are both empty: a string in either is required');
+  }
+  if ((channelLink ?? settings.channelLinkId) !== settings.channelLinkId) return [];
+  const status = MEANINGS.get(code);
+  if (status === undefined || (status === 'completed' && !settings.closedMeansCompleted)) return [];
+
+  const event = StatusEvent.safeParse({
+    status,
+    serviceOrderId: channelOrderId,
+    providerOrderId: orderId,
+    reason: reasonFor(status, reason),
+    occurredAt: StatusEvent.shape.occurredAt.safeParse(timeStamp).data,
+    nativeStatus: String(code),
+  });
+  if (!event.success) throw new Poison(describeIssues(event.error));
+  return [event.data];
+}
+
+function namesAnOrder(json: unknown): boolean {
+  return typeof json === 'object' && json !== null && ('channelOrderId' in json || 'orderId' in json);
+}
+
+/** A restaurant cancels in its own words ("Item out of stock"); a failure is told in a technician's. */
+function reasonFor(status: Status, reason: string | null | undefined): string | undefined {
+  if (status === 'failed') return 'The restaurant could not take this order.';
+  return status === 'cancelled' ? reason?.trim() || undefined : undefined;
+}

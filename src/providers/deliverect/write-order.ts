@@ -1,0 +1,132 @@
+import { GiveUp } from '../../core/errors.ts';
+import type { CanonicalOrder } from '../../core/order.ts';
+import { minorDigits } from '../money.ts';
+import { orderNote } from '../order-texts.ts';
+import { entryOf } from '../shared-settings.ts';
+import type { Settings } from './payloads.ts';
+
+/** Deliverect documents no length for ids, names and notes. */
+const UNLIMITED = Infinity;
+/** "Typically 4 or 5 characters, although up to 12": https://developers.deliverect.com/page/glossary-pos-orders */
+const DISPLAY_ID_MAX = 12;
+/** Up to here ahead an order counts as ASAP: https://developers.deliverect.com/page/channel-orders */
+const ASAP_MS = 30 * 60_000;
+/** "Credit card online": a channel's choice is between that and cash. https://developers.deliverect.com/page/payment-types */
+const PAID_ONLINE = 0;
+
+type Item = CanonicalOrder['items'][number];
+
+/**
+ * The order as Deliverect wants it: https://developers.deliverect.com/page/channel-orders
+ * Amounts are integers of `decimalDigits` digits, as our minor units are.
+ * @throws GiveUp where an item has no price
+ */
+export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date): Record<string, unknown> {
+  const { fulfillment, items, member, money } = order;
+  const isDelivery = fulfillment.type === 'delivery';
+  return {
+    channelOrderId: order.serviceOrderId,
+    channelOrderDisplayId: displayIdOf(order.serviceOrderId),
+    orderType: isDelivery ? 2 : 1,
+    ...timesOf(order, now),
+    placedTime: writeTime(new Date(order.placedAt)),
+    // The restaurant's own delivery, or one that Deliverect arranges; the other choice is the channel's own couriers.
+    courier: 'restaurant',
+    // For the driver, hence the note as well.
+    ageCheck: items.some((item) => item.ageRestricted),
+    ...(isDelivery && { deliveryAddress: addressOf(fulfillment.destination) }),
+    decimalDigits: minorDigits(money.currency),
+    payment: { amount: money.total, type: PAID_ONLINE, due: 0 },
+    orderIsAlreadyPaid: true,
+    ...(isDelivery ? { deliveryCost: money.fee } : { serviceCharge: money.fee }),
+    tip: money.tip,
+    taxes: taxesOf(money),
+    items: items.map((item, nth) => writeItem(item, nth, settings)),
+    note: orderNote(order, UNLIMITED),
+    customer: { name: member.name, phoneNumber: member.phone, email: member.email },
+  };
+}
+
+/** What people call out; the end of an id tells orders apart best. */
+function displayIdOf(id: string): string {
+  return id.slice(-DISPLAY_ID_MAX).replace(/^[\uDC00-\uDFFF]/, '');
+}
+
+/**
+ * An order whose pickupTime has passed is not shown in Deliverect, so ASAP says the present:
+ * https://developers.deliverect.com/docs/orders-not-showing-in-deliverect-account
+ * pickupTime is required of deliveries too. Not documented what it is when only the delivery's time is known; how long
+ * the drive takes is the restaurant's to know, so both are the time that the member asked for.
+ */
+function timesOf({ fulfillment }: CanonicalOrder, now: Date): Record<string, unknown> {
+  const { type, requestedAt } = fulfillment;
+  const asked = requestedAt === undefined ? now : new Date(requestedAt);
+  const isAhead = asked > now;
+  return {
+    deliveryIsAsap: asked.getTime() - now.getTime() <= ASAP_MS,
+    pickupTime: writeTime(isAhead ? asked : now),
+    ...(isAhead && type === 'delivery' && { deliveryTime: writeTime(asked) }),
+  };
+}
+
+/** UTC as yyyy-MM-ddTHH:mm:ssZ. */
+function writeTime(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/**
+ * `street` is "the full street address in a single-line string" and `streetNumber` must not repeat what is in it
+ * (https://developers.deliverect.com/page/glossary-delivery-only-model). Which part of a line is the house number no
+ * rule tells in every country, so the line stays whole. Another page wants the number wherever the restaurant delivers;
+ * not documented that an order is refused without it.
+ */
+function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
+  const { line1, line2, city, postalCode, region, country, latitude, longitude, instructions } = destination;
+  const extra = [line2, region, instructions].filter(Boolean).join(', ');
+  return {
+    street: line1,
+    postalCode,
+    city,
+    country,
+    ...(extra !== '' && { extraAddressInfo: extra }),
+    ...(latitude !== undefined && longitude !== undefined && { coordinates: { latitude, longitude } }),
+  };
+}
+
+/**
+ * What comes on top of the prices; none where they include the tax.
+ * "payment total = prices + deliveryCost + serviceCharge + taxes", and the samples add the tip:
+ * https://developers.deliverect.com/page/tax-exclusive-orders
+ */
+function taxesOf({ subtotal, tax, tip, fee, total }: CanonicalOrder['money']): unknown[] {
+  const isOnTop = tax > 0 && total === subtotal + tax + tip + fee;
+  return isOnTop ? [{ name: 'Tax', total: tax }] : [];
+}
+
+/** A price is required; of a modifier without one the documentation's own examples say 0, of an item they do not. */
+function writeItem(item: Item, nth: number, { itemMap }: Settings): Record<string, unknown> {
+  if (item.unitPrice === undefined) {
+    throw new GiveUp(`items.${nth}.unitPrice is missing, and Deliverect requires a price`, {
+      reason: 'The restaurant could not take this order: an item has no price.',
+    });
+  }
+  return {
+    plu: pluOf(item.serviceItemId, itemMap),
+    name: item.name,
+    price: item.unitPrice,
+    quantity: item.quantity,
+    remark: item.notes,
+    subItems: item.modifiers.map(({ serviceModifierId, name, unitPrice = 0, quantity }) => ({
+      plu: pluOf(serviceModifierId, itemMap),
+      name,
+      price: unitPrice,
+      quantity,
+      subItems: [],
+    })),
+  };
+}
+
+function pluOf(id: string, itemMap: Settings['itemMap']): string {
+  // An item may be called "constructor".
+  return entryOf(itemMap, id) ?? id;
+}

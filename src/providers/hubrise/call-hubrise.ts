@@ -1,0 +1,59 @@
+import { OursToFix, TryAgain } from '../../core/errors.ts';
+import type { PosContext } from '../../core/provider.ts';
+import { callPos, type PosAnswer } from '../call-pos.ts';
+import { limitRate } from '../limit-rate.ts';
+import type { Settings } from './payloads.ts';
+
+const MINUTE_MS = 60_000;
+
+// https://www.hubrise.com/developers/api/general-concepts#rate-limiting: per connection, which is what a token stands
+// for, in windows that begin at a round minute, hour and day.
+const anyRequest = limitRate([
+  { requests: 500, seconds: 60 },
+  { requests: 2500, seconds: 3600 },
+  { requests: 10_000, seconds: 86_400 },
+]);
+const heavyRequest = limitRate([{ requests: 10, seconds: 60 }]);
+
+export type HubriseRequest = {
+  method: 'GET' | 'POST';
+  /** From `baseUrl` on. */
+  path: string;
+  body?: object;
+  /** A list of orders, of which HubRise allows fewer. */
+  heavy?: boolean;
+};
+
+/**
+ * Calls HubRise with the connection's token.
+ * @throws as `callPos` does; OursToFix on 404: the token is of no location, or `baseUrl` is wrong
+ */
+export async function callHubrise(
+  { settings, signal, now }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now'>,
+  { method, path, body, heavy = false }: HubriseRequest,
+): Promise<PosAnswer> {
+  const { accessToken, baseUrl } = settings;
+  const request = async (): Promise<PosAnswer> => {
+    const headers = { 'x-access-token': accessToken, accept: 'application/json', 'content-type': 'application/json' };
+    const content = body === undefined ? {} : { body: JSON.stringify(body) };
+    try {
+      return await callPos({ method, url: `${baseUrl}${path}`, headers, signal, ...content });
+    } catch (error) {
+      throw error instanceof TryAgain && error.httpStatus === 429 ? untilNextWindow(error, now) : error;
+    }
+  };
+  const limited = () => anyRequest(accessToken, now, request);
+  const answer = await (heavy ? heavyRequest(accessToken, now, limited) : limited());
+  if (answer.status === 404) {
+    throw new OursToFix('HubRise answered 404: is accessToken of a location (not of an account), and baseUrl right?', {
+      httpStatus: 404,
+    });
+  }
+  return answer;
+}
+
+/** HubRise documents no Retry-After; the first window to end is the minute's. */
+function untilNextWindow({ message, retryAfterMs, httpStatus }: TryAgain, now: Date): TryAgain {
+  const wait = retryAfterMs ?? MINUTE_MS - (now.getTime() % MINUTE_MS);
+  return new TryAgain(message, { sent: false, retryAfterMs: wait, httpStatus });
+}

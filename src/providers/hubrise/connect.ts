@@ -1,0 +1,45 @@
+import { OursToFix } from '../../core/errors.ts';
+import type { Connection, PosContext } from '../../core/provider.ts';
+import { callHubrise, type HubriseRequest } from './call-hubrise.ts';
+import { nameRefusal } from './name-refusal.ts';
+import { Callback, Location, type Settings } from './payloads.ts';
+
+/**
+ * Updates of orders alone. They tell of deliveries too (https://www.hubrise.com/developers/api/orders#delivery), while
+ * `delivery.update` comes with every move of a driver; and nobody is told of the orders that they create themselves.
+ */
+const EVENTS = { order: ['update'] };
+
+/**
+ * Sets the connection's callback, of which it has one: https://www.hubrise.com/developers/api/callbacks#callbacks.
+ * @throws as `callHubrise` does, and OursToFix
+ */
+export async function connect(context: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
+  const { webhookUrl: url } = context;
+  const location = Location.safeParse(await ask({ method: 'GET', path: '/location' }));
+  const callback = Callback.safeParse(await ask({ method: 'GET', path: '/callback' })).data;
+  const isSet = callback?.url === url && JSON.stringify(callback.events) === JSON.stringify(EVENTS);
+  if (!isSet) await ask({ method: 'POST', path: '/callback', body: { url, events: EVENTS } });
+
+  const done = [
+    isSet
+      ? 'HubRise calls this webhook for updates of orders already.'
+      : 'Told HubRise to call this webhook for updates of orders.',
+  ];
+  if (location.success) {
+    const { id, name, account } = location.data;
+    done.unshift(`The access token is of ${name} (${id}) of ${account.name}, whose currency is ${account.currency}.`);
+  }
+  if (!isSet && callback?.url && URL.canParse(callback.url)) {
+    done.push(`It took the place of the connection's callback before, at ${new URL(callback.url).origin}.`);
+  }
+  return { done, todo: [] };
+
+  async function ask(request: HubriseRequest): Promise<unknown> {
+    const answer = await callHubrise(context, request);
+    if (answer.status < 300) return answer.json;
+    throw new OursToFix(`HubRise refused ${request.method} ${request.path} with ${nameRefusal(answer)}`, {
+      httpStatus: answer.status,
+    });
+  }
+}

@@ -1,0 +1,24 @@
+import { GiveUp } from '../../core/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
+import type { PosContext } from '../../core/provider.ts';
+import { callHubrise } from './call-hubrise.ts';
+import { OrderTaken, type Settings } from './payloads.ts';
+import { nameRefusal } from './name-refusal.ts';
+import { writeOrder } from './write-order.ts';
+
+/**
+ * `POST /location/orders`. HubRise makes another order of every request, so this is never to be repeated blindly.
+ *
+ * - 200 with the order: taken; without a usable id as well, since webhooks name our id too
+ * - 400, 415, 422: wrong in form, or "needs to be modified before being attempted again"; `errors` name the fields
+ * @throws as `callHubrise` does, and GiveUp
+ */
+export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+  const body = writeOrder(order, context.settings.itemMap, context.now);
+  const answer = await callHubrise(context, { method: 'POST', path: '/location/orders', body });
+  if (answer.status < 300) return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
+  throw new GiveUp(`HubRise refused the order with ${nameRefusal(answer)}`, {
+    reason: 'The restaurant could not take this order.',
+    httpStatus: answer.status,
+  });
+}

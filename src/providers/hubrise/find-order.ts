@@ -1,0 +1,27 @@
+import { OursToFix, TryAgain } from '../../core/errors.ts';
+import type { OrderRef } from '../../core/order.ts';
+import type { PosContext } from '../../core/provider.ts';
+import { callHubrise } from './call-hubrise.ts';
+import { nameRefusal } from './name-refusal.ts';
+import { Orders, type Settings } from './payloads.ts';
+
+/**
+ * `GET /location/orders?private_ref=`, which finds what this client sent and nothing else:
+ * https://www.hubrise.com/developers/api/general-concepts#private-refs. Ten a minute and connection.
+ * @throws as `callHubrise` does; TryAgain where the answer proves neither that it is there nor that it is not
+ */
+export async function findOrder(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined> {
+  const path = `/location/orders?private_ref=${encodeURIComponent(serviceOrderId)}`;
+  const answer = await callHubrise(context, { method: 'GET', path, heavy: true });
+  if (answer.status >= 300) {
+    throw new OursToFix(`HubRise refused to look an order up with ${nameRefusal(answer)}`, {
+      httpStatus: answer.status,
+    });
+  }
+  const orders = Orders.safeParse(answer.json);
+  const order = orders.data?.find(({ private_ref }) => private_ref === serviceOrderId);
+  if (order !== undefined) return { providerOrderId: order.id };
+  // "Not there" leads to a second ticket where it is wrong, so only a whole list without it says so.
+  if (orders.success && !answer.headers.has('x-cursor-next')) return undefined;
+  throw new TryAgain('HubRise’s list of orders cannot be read, or is not all of it', { sent: false });
+}

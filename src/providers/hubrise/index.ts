@@ -1,0 +1,17 @@
+import type { Provider } from '../../core/provider.ts';
+import { connect } from './connect.ts';
+import { createOrder } from './create-order.ts';
+import { findOrder } from './find-order.ts';
+import { Settings } from './payloads.ts';
+import { translateWebhook } from './translate-webhook.ts';
+
+/** HubRise, which hands orders on to some hundred POS systems: https://www.hubrise.com/developers */
+export const hubrise: Provider<Settings> = {
+  integration: 'hubrise',
+  settings: Settings,
+  deduplicates: false,
+  createOrder,
+  findOrder,
+  translateWebhook,
+  connect,
+};

@@ -1,0 +1,134 @@
+import { GiveUp } from '../../core/errors.ts';
+import type { CanonicalOrder } from '../../core/order.ts';
+import { cutText, orderNote, splitName } from '../order-texts.ts';
+import { entryOf } from '../shared-settings.ts';
+import type { Settings } from './payloads.ts';
+import { writeMoney } from './write-money.ts';
+
+// HubRise documents no lengths but 255 for private refs. Names are kept to as much; a longer note is no use in a kitchen.
+const NAME_MAX = 255;
+const NOTE_MAX = 2000;
+
+/** Required with every option; ours have no lists, so this is one that any menu could have. */
+const OPTION_LIST = 'Options';
+
+/** Identical options go as objects of their own; beyond this many, one object tells their number. */
+const SEPARATE_OPTIONS = 50;
+
+type Item = CanonicalOrder['items'][number];
+type Modifier = Item['modifiers'][number];
+
+/**
+ * The order as `POST /location/orders` takes it: https://www.hubrise.com/developers/api/orders#create-order and
+ * https://www.hubrise.com/developers/integration-guide#encoding-orders.
+ * @param now decides whether `requestedAt` still lies ahead: HubRise wants a time in the future or none
+ * @throws GiveUp for what HubRise's format cannot hold
+ */
+export function writeOrder(order: CanonicalOrder, itemMap: Settings['itemMap'], now: Date): object {
+  const { serviceOrderId, fulfillment, items, money } = order;
+  const { requestedAt } = fulfillment;
+  const isAhead = requestedAt !== undefined && Date.parse(requestedAt) > now.getTime();
+  return {
+    status: 'new',
+    ref: serviceOrderId,
+    private_ref: serviceOrderId,
+    service_type: fulfillment.type === 'delivery' ? 'delivery' : 'collection',
+    ...(isAhead && { expected_time: requestedAt }),
+    customer_notes: orderNote(order, NOTE_MAX),
+    items: items.map((item, nth) => writeItem(item, `items.${nth}`, money.currency, itemMap)),
+    charges: chargesOf(order).map(({ name, ref, price }) => ({
+      name,
+      ref: lookUp(ref, itemMap).ref,
+      price: writeMoney(price, money.currency),
+    })),
+    payments: [
+      { name: 'Paid online', ref: lookUp('ONLINE', itemMap).ref, amount: writeMoney(money.total, money.currency) },
+    ],
+    customer: writeCustomer(order),
+  };
+}
+
+function writeItem(item: Item, path: string, currency: string, itemMap: Settings['itemMap']): object {
+  const { serviceItemId, name, quantity, unitPrice, notes, modifiers } = item;
+  if (unitPrice === undefined) {
+    throw new GiveUp(`${path}.unitPrice is missing: HubRise requires the price of every item`, {
+      reason: 'The restaurant could not take this order.',
+    });
+  }
+  return {
+    product_name: cutText(name, NAME_MAX),
+    sku_ref: lookUp(serviceItemId, itemMap).ref,
+    price: writeMoney(unitPrice, currency),
+    quantity: String(quantity),
+    customer_notes: notes && cutText(notes, NOTE_MAX),
+    options: modifiers.flatMap((modifier) => writeOptions(modifier, currency, itemMap)),
+  };
+}
+
+/** Without a price an option is free, as HubRise has it too. */
+function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['itemMap']): object[] {
+  const { serviceModifierId, name, quantity, unitPrice } = modifier;
+  const { ref, optionListName = OPTION_LIST } = lookUp(serviceModifierId, itemMap);
+  const option = {
+    option_list_name: optionListName,
+    name: cutText(name, NAME_MAX),
+    ref,
+    ...(unitPrice !== undefined && { price: writeMoney(unitPrice, currency) }),
+  };
+  if (quantity > SEPARATE_OPTIONS) return [{ ...option, quantity }];
+  return Array.from({ length: quantity }, () => ({ ...option, quantity: 1 }));
+}
+
+/**
+ * Whatever is paid beside the items, so that HubRise's own total is what was paid. Prices are with or without tax as
+ * the HubRise account has it (https://www.hubrise.com/developers/api/orders#tax-rates): the tax is a charge exactly
+ * where the order's total shows that it came on top.
+ */
+function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
+  const { fee, tip, tax, total } = money;
+  const goods = items.reduce((sum, item) => {
+    const options = item.modifiers.reduce((sum, { unitPrice = 0, quantity }) => sum + unitPrice * quantity, 0);
+    return sum + ((item.unitPrice ?? 0) + options) * item.quantity;
+  }, 0);
+  const isOnTop = goods + fee + tip + tax === total;
+  const feeCharge =
+    fulfillment.type === 'delivery'
+      ? { name: 'Delivery fee', ref: 'DELIVERY_FEE', price: fee }
+      : { name: 'Service fee', ref: 'SERVICE_FEE', price: fee };
+  return [
+    feeCharge,
+    { name: 'Tip', ref: 'TIP', price: tip },
+    { name: 'Tax', ref: 'TAX', price: isOnTop ? tax : 0 },
+  ].filter(({ price }) => price > 0);
+}
+
+/** A guest's details: https://www.hubrise.com/developers/api/orders#customer. Of the address, what the order names. */
+function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
+  const { first, last } = splitName(member.name);
+  const to = fulfillment.destination;
+  return {
+    first_name: cutText(first, NAME_MAX),
+    last_name: last === '' ? undefined : cutText(last, NAME_MAX),
+    email: member.email,
+    phone: member.phone,
+    address_1: to?.line1 && cutText(to.line1, NAME_MAX),
+    address_2: to?.line2 && cutText(to.line2, NAME_MAX),
+    postal_code: to?.postalCode && cutText(to.postalCode, NAME_MAX),
+    city: to?.city && cutText(to.city, NAME_MAX),
+    state: to?.region && cutText(to.region, NAME_MAX),
+    country: countryCode(to?.country),
+    latitude: to?.latitude?.toFixed(7),
+    longitude: to?.longitude?.toFixed(7),
+    delivery_notes: to?.instructions && cutText(to.instructions, NOTE_MAX),
+  };
+}
+
+/** ISO 3166-1 alpha-2 is all that HubRise takes; an address is found without its country's name. */
+function countryCode(country: string | undefined): string | undefined {
+  return country !== undefined && /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined;
+}
+
+function lookUp(id: string, itemMap: Settings['itemMap']): { ref: string; optionListName?: string | undefined } {
+  const mapped = entryOf(itemMap, id);
+  return typeof mapped === 'object' ? mapped : { ref: mapped ?? id };
+}

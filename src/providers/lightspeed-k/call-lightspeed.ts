@@ -1,0 +1,63 @@
+import type { PosContext } from '../../core/provider.ts';
+import { callPos } from '../call-pos.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { callWithToken } from '../call-with-token.ts';
+import { limitRate } from '../limit-rate.ts';
+import { tokenOf } from './obtain-token.ts';
+import { Refusal } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+
+/** Lightspeed publishes no figures for the K-Series; a 429 is kept to all the same. */
+const withinLimits = limitRate([]);
+
+/** Enough for an operator to know where to look. */
+const FIELDS_MAX = 10;
+
+/**
+ * Calls the API in the location's name.
+ * @param path from `baseUrl` on
+ * @throws as `callPos` and `Credentials` do
+ */
+export function callLightspeed(
+  context: PosContext<Settings>,
+  method: 'GET' | 'POST' | 'PUT',
+  path: string,
+  body?: object,
+): Promise<PosAnswer> {
+  const { settings, credentials, signal, now } = context;
+  const { baseUrl, businessLocationId } = settings;
+  const json = body === undefined ? {} : { body: JSON.stringify(body) };
+  return withinLimits(`${baseUrl} ${businessLocationId}`, now, () =>
+    callWithToken(credentials, tokenOf(context), (accessToken) =>
+      callPos({
+        method,
+        url: `${baseUrl}${path}`,
+        headers: {
+          authorization: `Bearer ${accessToken}`,
+          accept: 'application/json',
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...json,
+        signal,
+      }),
+    ),
+  );
+}
+
+/** The fields that a 400 complains about, each with the rule it breaks, and without what was sent. */
+export function fieldsRefused(json: unknown): { field: string; code: string | undefined }[] {
+  const { errors = [] } = Refusal.safeParse(json).data ?? {};
+  return errors
+    .flatMap(({ field = '', code }) => (isName(field) ? [{ field, code: isName(code) ? code : undefined }] : []))
+    .slice(0, FIELDS_MAX);
+}
+
+/** For an error's message; an empty string where there are none. */
+export function listFields(fields: ReturnType<typeof fieldsRefused>): string {
+  const listed = fields.map(({ field, code }) => (code === undefined ? field : `${field} (${code})`));
+  return listed.length === 0 ? '' : ` for ${listed.join(', ')}`;
+}
+
+function isName(word: string | undefined): word is string {
+  return word !== undefined && /^[A-Za-z][\w.[\]]{0,60}$/.test(word);
+}

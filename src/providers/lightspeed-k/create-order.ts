@@ -1,0 +1,45 @@
+import { GiveUp, OursToFix } from '../../core/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
+import type { PosContext } from '../../core/provider.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { callLightspeed, fieldsRefused, listFields } from './call-lightspeed.ts';
+import { Refusal } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+import { writeOrder } from './write-order.ts';
+
+/** Fields whose values come from the settings. */
+const OF_SETTINGS = /^(businessLocationId|endpointId|accountProfileCode|payment\.paymentMethod)$/;
+
+/**
+ * Places the order. `thirdPartyReference` is the order's id however often it is sent: Lightspeed takes a reference once
+ * and answers 409 from then on, so both mean that it has the order.
+ *
+ * 200 only means that Lightspeed has it: whether a till takes it comes in a webhook, and so does the POS's own id.
+ * https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
+ */
+export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+  const body = writeOrder(order, context.settings, context.now);
+  const answer = await callLightspeed(context, 'POST', '/o/op/1/order/toGo', body);
+  if (answer.status < 300 || isRepeat(answer)) return {};
+  throw refusalOf(answer);
+}
+
+/** The words come with 409 here, and with 400 from the sibling `POST /o/op/1/pay`. A 409 has no other meaning documented. */
+function isRepeat({ status, json }: PosAnswer): boolean {
+  const { message, msg = message } = Refusal.safeParse(json).data ?? {};
+  if (msg === undefined) return status === 409;
+  return /^reference has already been used\b/i.test(msg) && (status === 409 || status === 400);
+}
+
+function refusalOf({ status: httpStatus, json }: PosAnswer): OursToFix | GiveUp {
+  if (httpStatus === 404 || httpStatus === 405) {
+    const question = 'are baseUrl, businessLocationId and endpointId right?';
+    return new OursToFix(`Lightspeed answered the order with ${httpStatus}: ${question}`, { httpStatus });
+  }
+  const fields = fieldsRefused(json);
+  const message = `Lightspeed refused the order with ${httpStatus}${listFields(fields)}`;
+  if (fields.some(({ field }) => OF_SETTINGS.test(field))) {
+    return new OursToFix(`${message}: is it right in the settings?`, { httpStatus });
+  }
+  return new GiveUp(message, { reason: 'The restaurant could not take this order.', httpStatus });
+}

@@ -1,0 +1,65 @@
+import { OursToFix, TryAgain } from '../../core/errors.ts';
+import type { Credentials, Grant, PosContext } from '../../core/provider.ts';
+import { callPos } from '../call-pos.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { TokenGranted, TokenRefused } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+
+const RECONNECT = 'reconnect needed: have the restaurant authorise the API client again, and put the new refreshToken';
+
+/** What the location's access token stems from: a new authorisation, with its new refresh token, begins anew. */
+export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
+  const { baseUrl, tokenUrl, clientId, clientSecret, refreshToken } = context.settings;
+  return {
+    seed: { baseUrl, clientId, clientSecret, refreshToken, ...(tokenUrl !== undefined && { tokenUrl }) },
+    obtain: (lastRefreshToken) => obtainToken(context, lastRefreshToken ?? refreshToken),
+  };
+}
+
+/**
+ * Spends a refresh token, which serves once, for an access token of some 60 minutes and the next refresh token. The
+ * client's credentials travel as HTTP Basic.
+ * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
+ * @throws OursToFix `reconnect needed` when the refresh token is spent or over 14 days old
+ */
+async function obtainToken({ settings, signal }: PosContext<Settings>, refreshToken: string): Promise<Grant> {
+  const { baseUrl, tokenUrl = `${baseUrl}/oauth/token`, clientId, clientSecret } = settings;
+  const answer = await callPos({
+    method: 'POST',
+    url: tokenUrl,
+    headers: {
+      authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+      accept: 'application/json',
+    },
+    body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refreshToken }).toString(),
+    signal,
+  }).catch((error: unknown) => {
+    throw error instanceof OursToFix && error.httpStatus === 401 ? notKnown() : error;
+  });
+  if (answer.status >= 300) throw refusalOf(answer);
+
+  const granted = TokenGranted.safeParse(answer.json);
+  // The next attempt learns whether the refresh token was spent on it.
+  if (!granted.success) throw new TryAgain('Lightspeed granted no token that can be read', { sent: false });
+  const { access_token: accessToken, expires_in: expiresIn, refresh_token: next } = granted.data;
+  return { accessToken, expiresIn, refreshToken: next };
+}
+
+/** Not documented what a 401 says here; elsewhere in OAuth it is either of both. */
+function notKnown(): OursToFix {
+  return new OursToFix(
+    `Lightspeed refused the request for a token with 401: either clientId and clientSecret are wrong, or ${RECONNECT}`,
+    { httpStatus: 401 },
+  );
+}
+
+function refusalOf({ status: httpStatus, json }: PosAnswer): OursToFix {
+  const { error = '' } = TokenRefused.safeParse(json).data ?? {};
+  if (error === 'invalid_grant') return new OursToFix(RECONNECT, { httpStatus });
+  const named = /^[a-z_]{1,40}$/.test(error) ? `, ${error}` : '';
+  return new OursToFix(
+    `Lightspeed grants no token (${httpStatus}${named}): are clientId, clientSecret, baseUrl and tokenUrl right?`,
+    { httpStatus },
+  );
+}

@@ -1,0 +1,158 @@
+import { GiveUp } from '../../core/errors.ts';
+import type { CanonicalOrder } from '../../core/order.ts';
+import { toDecimal } from '../money.ts';
+import { ageCheck, cutText, splitName } from '../order-texts.ts';
+import { entryOf } from '../shared-settings.ts';
+import { SKU_MAX } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+import { rawNumber } from './raw-number.ts';
+
+const REFERENCE_MAX = 48;
+const NAME_MAX = 128;
+/** Not documented; 255 is what a database column of text holds by default. */
+const NOTE_MAX = 255;
+/** How long Lightspeed tries to hand the order to a till. From then on it reports a failure, which a member can act on. */
+const DELIVER_WITHIN_MS = 600_000;
+/** Times "must be in the future" when Lightspeed reads them, by a clock that is not ours. */
+const AHEAD_MS = 60_000;
+const MINUTE_MS = 60_000;
+
+type Item = CanonicalOrder['items'][number];
+
+/**
+ * The body of `POST /o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
+ * Numbers that a double might change are raw JSON.
+ * @throws GiveUp where an id is longer than Lightspeed takes
+ */
+export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date): Record<string, unknown> {
+  const { serviceOrderId, fulfillment, money } = order;
+  const { businessLocationId, endpointId, accountProfileCodes, feeSku } = settings;
+  if (serviceOrderId.length > REFERENCE_MAX) {
+    // Nothing else that we send comes back in a webhook, so a shorter stand-in could not be told for this order.
+    throw new GiveUp(
+      `serviceOrderId has ${serviceOrderId.length} characters; Lightspeed's thirdPartyReference takes ${REFERENCE_MAX}`,
+      { reason: 'The restaurant could not take this order.' },
+    );
+  }
+  const isDelivery = fulfillment.type === 'delivery';
+  const items = order.items.map((item, nth) => writeItem(item, nth, settings));
+  if (feeSku !== undefined && money.fee > 0) {
+    items.push({ quantity: 1, sku: feeSku, customItemPrice: rawNumber(toDecimal(money.fee, money.currency)) });
+  }
+  return {
+    businessLocationId: rawNumber(businessLocationId),
+    thirdPartyReference: serviceOrderId,
+    endpointId,
+    customerInfo: customerOf(order, settings),
+    orderNote: noteOf(order),
+    accountProfileCode: accountProfileCodes[fulfillment.type],
+    maxTimeToAttemptOrderDeliverToPos: DELIVER_WITHIN_MS,
+    ...timesOf(order, settings, now),
+    payment: paymentOf(order, settings),
+    items,
+    ...(isDelivery && { deliveryAddress: addressOf(fulfillment.destination) }),
+  };
+}
+
+/**
+ * "If the email is left empty, this should be empty as well", says the schema of the customer's own reference. Both stay
+ * out unless the settings ask for them: for an address that another channel has made known, Lightspeed's sample of a
+ * failed order reads "A consumer already exists for this email address with a different external reference."
+ */
+function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings): Record<string, unknown> {
+  const { first, last } = splitName(member.name);
+  return {
+    firstName: cutText(first || 'Guest', NAME_MAX),
+    ...(last !== '' && { lastName: cutText(last, NAME_MAX) }),
+    ...(sendCustomerEmail && member.email && { email: member.email, thirdPartyReference: member.id }),
+    contactNumberAsE164: member.phone,
+  };
+}
+
+/** The only place for words, so those about items stand before those about the whole: it is cut at its end. */
+function noteOf(order: CanonicalOrder): string | undefined {
+  const { items, notes, fulfillment } = order;
+  const instructions = fulfillment.type === 'delivery' ? fulfillment.destination.instructions : undefined;
+  const lines = [
+    ageCheck(order),
+    ...items.map((item) => item.notes && `${item.name}: ${item.notes}`),
+    instructions && `Delivery: ${instructions}`,
+    notes,
+  ].filter(Boolean);
+  return lines.length === 0 ? undefined : cutText(lines.join('\n'), NOTE_MAX);
+}
+
+/**
+ * `scheduledTimeForOrderAsIso8601` is when the POS gets the order, `orderCollectionTimeAsIso8601` when the member does.
+ */
+function timesOf({ fulfillment }: CanonicalOrder, { preparationMinutes }: Settings, now: Date): Record<string, string> {
+  if (fulfillment.requestedAt === undefined) return {};
+  const asked = new Date(fulfillment.requestedAt);
+  const begin = new Date(asked.getTime() - preparationMinutes * MINUTE_MS);
+  const isAhead = (time: Date): boolean => time.getTime() - now.getTime() > AHEAD_MS;
+  return {
+    ...(isAhead(begin) && { scheduledTimeForOrderAsIso8601: writeTime(begin) }),
+    ...(isAhead(asked) && { orderCollectionTimeAsIso8601: writeTime(asked) }),
+  };
+}
+
+/** As in the documentation's samples: 2024-04-04T09:42:00.000+00:00. */
+function writeTime(time: Date): string {
+  return time.toISOString().replace(/Z$/, '+00:00');
+}
+
+/**
+ * The POS goes by its own prices: a payment above what it finds due makes the order fail, one below leaves the check
+ * open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). What is due there are the items, their tax and
+ * the tip, which `paymentAmount` includes; our fee only where an item stands for it.
+ * Nothing paid is no payment: not documented what one of 0 would do.
+ */
+function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string, unknown> | undefined {
+  const { tip, fee, total, currency } = money;
+  const amount = settings.feeSku === undefined ? total - fee : total;
+  if (amount <= 0) return undefined;
+  return {
+    paymentMethod: settings.paymentMethod,
+    paymentAmount: rawNumber(toDecimal(amount, currency)),
+    ...(tip > 0 && { tipAmount: rawNumber(toDecimal(tip, currency)) }),
+  };
+}
+
+/** No place for region, country and coordinates. */
+function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
+  const { line1, line2, postalCode, city } = destination;
+  return { addressLine1: line1, addressLine2: line2, zip: postalCode, city };
+}
+
+/**
+ * A modifier of Lightspeed's is a production instruction: it has an id, and neither price nor quantity, so it is said as
+ * often as it is wanted. One with a SKU (a "product modifier") is a sub-item, with a quantity per item.
+ * Not documented: that repeating is what a quantity means, and that a sub-item's quantity is per item.
+ */
+function writeItem(item: Item, nth: number, { itemMap, subItemMap }: Settings): Record<string, unknown> {
+  const sku = entryOf(itemMap, item.serviceItemId) ?? item.serviceItemId;
+  if (sku.length > SKU_MAX) {
+    throw new GiveUp(
+      `items.${nth} has a SKU of ${sku.length} characters, Lightspeed's have ${SKU_MAX}: is it in itemMap?`,
+      {
+        reason: 'An item is not on the menu of the restaurant.',
+      },
+    );
+  }
+  const modifiers: { modifierId: string }[] = [];
+  const subItems: { quantity: number; sku: string }[] = [];
+  for (const { serviceModifierId, quantity } of item.modifiers) {
+    const subItem = entryOf(subItemMap, serviceModifierId);
+    if (subItem !== undefined) subItems.push({ quantity, sku: subItem });
+    else {
+      const modifierId = entryOf(itemMap, serviceModifierId) ?? serviceModifierId;
+      for (let said = 0; said < quantity; said += 1) modifiers.push({ modifierId });
+    }
+  }
+  return {
+    quantity: item.quantity,
+    sku,
+    ...(modifiers.length > 0 && { modifiers }),
+    ...(subItems.length > 0 && { subItems }),
+  };
+}

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import type { ZodType } from 'zod';
+import { GiveUp, OursToFix, type TryAgain } from '../../core/errors.ts';
+import type { Connection, PosContext } from '../../core/provider.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { API_VERSION, callSquare, refusalBy, type Square } from './call-square.ts';
+import { SubscriptionAnswer, SubscriptionList, TokenStatus, type Settings, type Subscription } from './payloads.ts';
+
+const EVENT_TYPES = ['order.fulfillment.updated', 'order.updated'];
+/** What orders, payments and webhooks ask of a seller's token. */
+const SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
+const PATH = '/v2/webhooks/subscriptions';
+const PAGES = 20;
+
+type ConnectContext = PosContext<Settings> & { webhookUrl: string; locations: number };
+
+/**
+ * Subscribes the webhook to what becomes of orders, or brings the subscription of an earlier time up to date: that one
+ * has the same URL but for the token in it.
+ * Subscriptions are the application's, and so take its own token; with a seller's there are steps left to do by hand.
+ * https://developer.squareup.com/docs/webhooks/webhook-subscriptions-api
+ */
+export async function connect(context: ConnectContext): Promise<Connection> {
+  const { webhookUrl, locations } = context;
+  const ours = await listOurs(context);
+  if (ours === undefined) return byHand(context);
+
+  const [first, ...others] = ours;
+  const { signatureKey, did } = first === undefined ? await subscribe(context) : await update(first, context);
+  return {
+    done: [
+      did,
+      `One subscription reports all the seller's locations to one URL: ${locations} of our locations need ${locations} of them. Square publishes no limit.`,
+    ],
+    todo: others.map(
+      ({ id }) => `In Square's Developer Console, delete the subscription ${id}: it calls this location too`,
+    ),
+    settings: { signatureKey, notificationUrl: webhookUrl },
+  };
+}
+
+/** @returns undefined where this token may not see subscriptions */
+async function listOurs(context: ConnectContext): Promise<Subscription[] | undefined> {
+  const ours: Subscription[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < PAGES; page += 1) {
+    const query = new URLSearchParams({ include_disabled: 'true', ...(cursor && { cursor }) });
+    let answer: PosAnswer;
+    try {
+      answer = await callSquare(context, { method: 'GET', path: `${PATH}?${query.toString()}` });
+    } catch (error) {
+      if (error instanceof OursToFix && (error.httpStatus === 401 || error.httpStatus === 403)) return undefined;
+      throw error;
+    }
+    const list = read(SubscriptionList, answer, 'the list of subscriptions');
+    const here = withoutQuery(context.webhookUrl);
+    ours.push(...list.subscriptions.filter(({ notification_url = '' }) => withoutQuery(notification_url) === here));
+    if (!list.cursor) break;
+    cursor = list.cursor;
+  }
+  return ours.sort((one, other) => Number(other.enabled ?? true) - Number(one.enabled ?? true));
+}
+
+async function subscribe(context: ConnectContext): Promise<{ signatureKey: string; did: string }> {
+  const { webhookUrl } = context;
+  const subscription = {
+    name: 'Expediter',
+    enabled: true,
+    event_types: EVENT_TYPES,
+    notification_url: webhookUrl,
+    api_version: API_VERSION,
+  };
+  const idempotency_key = createHash('sha256').update(webhookUrl).digest('base64url');
+  const answer = await callSquare(context, { method: 'POST', path: PATH, body: { idempotency_key, subscription } });
+  const made = read(SubscriptionAnswer, answer, 'the subscription').subscription;
+  const signatureKey = made.signature_key ?? (await signatureKeyOf(made, context));
+  return { signatureKey, did: `Square calls this location's webhook now (subscription ${made.id})` };
+}
+
+/** The key first: once the URL is changed, nothing may fail any more. */
+async function update(old: Subscription, context: ConnectContext): Promise<{ signatureKey: string; did: string }> {
+  const { webhookUrl } = context;
+  const signatureKey = await signatureKeyOf(old, context);
+  const isRight =
+    old.notification_url === webhookUrl &&
+    old.enabled !== false &&
+    EVENT_TYPES.every((type) => old.event_types.includes(type));
+  if (isRight) return { signatureKey, did: `Square calls this location's webhook already (subscription ${old.id})` };
+
+  const event_types = [...new Set([...old.event_types, ...EVENT_TYPES])];
+  const subscription = { enabled: true, event_types, notification_url: webhookUrl };
+  const answer = await callSquare(context, { method: 'PUT', path: pathOf(old), body: { subscription } });
+  if (answer.status >= 300) throw refusalOf(answer, 'the change of the subscription');
+  return { signatureKey, did: `Square calls this location's webhook at its new URL (subscription ${old.id})` };
+}
+
+async function signatureKeyOf(subscription: Subscription, context: Square): Promise<string> {
+  const answer = await callSquare(context, { method: 'GET', path: pathOf(subscription) });
+  const { signature_key } = read(SubscriptionAnswer, answer, 'to show the subscription').subscription;
+  if (signature_key === undefined) {
+    throw new OursToFix(`Square does not tell the signature key of the subscription ${subscription.id}`);
+  }
+  return signature_key;
+}
+
+/**
+ * A seller's token is good for orders alone. Whether that is what it is shows in its status, which any good token may
+ * ask for. @throws OursToFix where it is not
+ */
+async function byHand(context: ConnectContext): Promise<Connection> {
+  const { webhookUrl, locations } = context;
+  let answer: PosAnswer;
+  try {
+    answer = await callSquare(context, { method: 'POST', path: '/oauth2/token/status' });
+  } catch (error) {
+    if (!(error instanceof OursToFix)) throw error;
+    throw new OursToFix('Square refuses the accessToken: is it of this baseUrl, and has it expired?', {
+      httpStatus: error.httpStatus,
+    });
+  }
+  const scopes = read(TokenStatus, answer, "the token's status").scopes ?? [];
+  const missing = scopes.length === 0 ? [] : SCOPES.filter((scope) => !scopes.includes(scope));
+  return {
+    done: ["The accessToken is a seller's: it is good, but subscriptions take the application's own token."],
+    todo: [
+      ...(missing.length > 0 ? [`Let the seller authorise the application for ${missing.join(', ')} as well`] : []),
+      `In Square's Developer Console, open the application, choose Webhooks, Subscriptions, Add subscription: notification URL ${webhookUrl} , API version ${API_VERSION}, events ${EVENT_TYPES.join(' and ')}`,
+      `Show the subscription's signature key there, and put it into the location's settings as signatureKey, with notificationUrl ${webhookUrl}`,
+      ...(locations > 1 ? [`Do the same for each of our ${locations} locations: every one needs a subscription`] : []),
+    ],
+  };
+}
+
+function read<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what: string): Shape {
+  if (answer.status >= 300) throw refusalOf(answer, what);
+  const result = shape.safeParse(answer.json);
+  if (!result.success) throw new OursToFix(`Square's answer about ${what} cannot be read: is baseUrl right?`);
+  return result.data;
+}
+
+/** No order is at stake, so that nothing is given up. */
+function refusalOf(answer: PosAnswer, what: string): TryAgain | OursToFix {
+  const refusal = refusalBy(answer, what);
+  if (!(refusal instanceof GiveUp)) return refusal;
+  return new OursToFix(refusal.message, { httpStatus: refusal.httpStatus });
+}
+
+function pathOf({ id }: Subscription): string {
+  return `${PATH}/${encodeURIComponent(id)}`;
+}
+
+/** Each token makes another query of one and the same webhook. */
+function withoutQuery(url: string): string {
+  return url.replace(/\?.*$/s, '');
+}

@@ -1,0 +1,89 @@
+import { OursToFix, TryAgain } from '../../core/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
+import type { PosContext } from '../../core/provider.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { callSquare, hasCode, refusalBy, type Square } from './call-square.ts';
+import { findOrder } from './find-order.ts';
+import { OrderAnswer, type Settings, type SquareOrder } from './payloads.ts';
+import { keyOf, writeOrder, writePayment } from './write-order.ts';
+
+/**
+ * Makes the order, then pays it: Square shows a seller paid orders only.
+ * https://developer.squareup.com/docs/orders-api/fulfillments
+ *
+ * Both keys stem from the order's id, so that a repeat gets the first answer and goes on where it broke off.
+ */
+export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+  const square = await obtainOrder(order, context);
+  try {
+    await payOrder(order, square, context);
+  } catch (error) {
+    throw afterOrder(error);
+  }
+  return { providerOrderId: square.id };
+}
+
+async function obtainOrder(order: CanonicalOrder, context: Square): Promise<SquareOrder> {
+  const body = writeOrder(order, context.settings);
+  const answer = await callSquare(context, { method: 'POST', path: '/v2/orders', body });
+  if (answer.status < 300) return orderIn(answer);
+  const refusal = refusalBy(answer, 'the order');
+  if (!hasCode(answer, 'IDEMPOTENCY_KEY_REUSED')) throw refusal;
+  // The settings, or this program, have changed since an attempt whose answer was lost: its order is there.
+  const found = await findOrder(order, context);
+  if (found === undefined) throw refusal;
+  return found;
+}
+
+async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Square): Promise<void> {
+  if (isPaid(square)) return;
+  const { serviceOrderId, money } = order;
+  // Square takes no payment of 0, but one of a tip alone.
+  const answer =
+    square.total_money.amount + money.tip === 0
+      ? await callSquare(context, {
+          method: 'POST',
+          path: `/v2/orders/${encodeURIComponent(square.id)}/pay`,
+          body: { idempotency_key: keyOf('pay-order', serviceOrderId), payment_ids: [] },
+        })
+      : await callSquare(context, {
+          method: 'POST',
+          path: '/v2/payments',
+          body: writePayment(order, square, context.settings.locationId),
+        });
+  if (answer.status < 300) return;
+  const refusal = refusalBy(answer, 'the payment of the order');
+  if (refusal instanceof OursToFix || refusal instanceof TryAgain) throw refusal;
+  // A paid order takes no second payment, and the member must not be told that it failed.
+  if (!isPaid(await retrieveOrder(square.id, context))) throw refusal;
+}
+
+async function retrieveOrder(id: string, context: Square): Promise<SquareOrder> {
+  const answer = await callSquare(context, { method: 'GET', path: `/v2/orders/${encodeURIComponent(id)}` });
+  if (answer.status >= 300) throw refusalBy(answer, 'to show the order');
+  return orderIn(answer);
+}
+
+/** @throws TryAgain: the order is there, but what Square said of it got lost */
+function orderIn({ status: httpStatus, json }: PosAnswer): SquareOrder {
+  const result = OrderAnswer.safeParse(json);
+  if (result.success) return result.data.order;
+  throw new TryAgain(`Square answered ${httpStatus} without an order that can be read`, { sent: true, httpStatus });
+}
+
+/** An order of 0 owes nothing before it is paid, either; its payment is repeated. */
+function isPaid({ total_money, net_amount_due_money }: SquareOrder): boolean {
+  return total_money.amount > 0 && net_amount_due_money?.amount === 0;
+}
+
+/** The order is there, whatever became of its payment. */
+function afterOrder(error: unknown): unknown {
+  if (error instanceof TryAgain) {
+    const { message, retryAfterMs, httpStatus } = error;
+    return new TryAgain(`the order is there, but not paid: ${message}`, { sent: true, retryAfterMs, httpStatus });
+  }
+  if (error instanceof OursToFix) {
+    return new OursToFix(`the order is there, but not paid: ${error.message}`, { httpStatus: error.httpStatus });
+  }
+  return error;
+}

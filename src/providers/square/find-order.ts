@@ -1,0 +1,37 @@
+import { TryAgain } from '../../core/errors.ts';
+import type { CanonicalOrder } from '../../core/order.ts';
+import { callSquare, refusalBy, type Square } from './call-square.ts';
+import { FoundOrders, type SquareOrder } from './payloads.ts';
+import { referenceOf } from './write-order.ts';
+
+const PAGE = 100;
+/** A busy location's day. */
+const PAGES = 20;
+/** Square's clock against the platform's. */
+const SKEW_MS = 60 * 60_000;
+
+/**
+ * Looks among the location's orders since this one was placed; Square cannot search by reference.
+ * https://developer.squareup.com/docs/orders-api/manage-orders/search-orders
+ */
+export async function findOrder(order: CanonicalOrder, context: Square): Promise<SquareOrder | undefined> {
+  const reference = referenceOf(order.serviceOrderId);
+  const start_at = new Date(Date.parse(order.placedAt) - SKEW_MS).toISOString();
+  const query = {
+    filter: { date_time_filter: { created_at: { start_at } } },
+    sort: { sort_field: 'CREATED_AT', sort_order: 'ASC' },
+  };
+  let cursor: string | undefined;
+  for (let page = 0; page < PAGES; page += 1) {
+    const body = { location_ids: [context.settings.locationId], query, limit: PAGE, ...(cursor && { cursor }) };
+    const answer = await callSquare(context, { method: 'POST', path: '/v2/orders/search', body });
+    if (answer.status >= 300) throw refusalBy(answer, 'to search its orders');
+    const list = FoundOrders.safeParse(answer.json).data;
+    if (list === undefined) throw new TryAgain('Square answered a search with what cannot be read', { sent: true });
+    const found = list.orders.find((each) => each?.reference_id === reference);
+    if (found) return found;
+    if (!list.cursor) return undefined;
+    cursor = list.cursor;
+  }
+  return undefined;
+}

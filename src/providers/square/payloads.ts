@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { Id, StatusEvent } from '../../core/order.ts';
+import { HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
+
+/**
+ * One location's.
+ * There is no `closedMeansCompleted`: at Square an order that is COMPLETED is paid, which ours are from the start, and
+ * only its fulfillment says that the food was handed over.
+ */
+export const Settings = z.strictObject({
+  /** The seller's, by OAuth, or the application's own. */
+  accessToken: Secret,
+  /** Square's id of the location. */
+  locationId: z.string().regex(/^\w{1,255}$/, { error: "is not one of Square's location ids, letters and digits" }),
+  /** Of the webhook subscription; `connect` fills it in. */
+  signatureKey: Secret.optional(),
+  /** The subscription's URL, byte for byte, which the signature covers; ours by `PUBLIC_URL` unless it is given. */
+  notificationUrl: HttpUrl.optional(),
+  itemMap: ItemMap,
+  baseUrl: baseUrl('https://connect.squareup.com'),
+});
+export type Settings = z.infer<typeof Settings>;
+
+/** Minor units, as ours. */
+const Money = z.object({ amount: z.int().default(0), currency: z.string() });
+
+/** What an order at Square says about money; https://developer.squareup.com/reference/square/objects/Order */
+export const SquareOrder = z.object({
+  id: Id,
+  reference_id: z.string().optional(),
+  total_money: Money,
+  net_amount_due_money: Money.optional(),
+});
+export type SquareOrder = z.infer<typeof SquareOrder>;
+
+export const OrderAnswer = z.object({ order: SquareOrder });
+
+/** Orders of a till's own in an unforeseen shape are none of ours. */
+export const FoundOrders = z.object({
+  orders: z.array(SquareOrder.nullable().catch(null)).default([]),
+  cursor: z.string().optional(),
+});
+
+/** https://developer.squareup.com/reference/square/objects/Error */
+export const Refusal = z.object({
+  errors: z
+    .array(
+      z.object({
+        category: z.string().optional(),
+        code: z.string(),
+        detail: z.string().optional(),
+        field: z.string().optional(),
+      }),
+    )
+    .min(1),
+});
+
+/** https://developer.squareup.com/reference/square/objects/WebhookSubscription */
+const Subscription = z.object({
+  id: z.string().min(1),
+  enabled: z.boolean().optional(),
+  event_types: z.array(z.string()).default([]),
+  notification_url: z.string().optional(),
+  signature_key: z.string().min(1).optional(),
+});
+export type Subscription = z.infer<typeof Subscription>;
+
+export const SubscriptionAnswer = z.object({ subscription: Subscription });
+export const SubscriptionList = z.object({
+  subscriptions: z.array(Subscription).default([]),
+  cursor: z.string().optional(),
+});
+
+/** https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */
+export const TokenStatus = z.object({ scopes: z.array(z.string()).optional() });
+
+/** What cannot be stored as a time costs the time, not the event. */
+const TimeIfAny = StatusEvent.shape.occurredAt.catch(undefined);
+
+export const AnyEvent = z.object({ type: z.string(), created_at: TimeIfAny });
+
+const about = { order_id: Id, location_id: z.string(), updated_at: TimeIfAny };
+
+/** https://developer.squareup.com/reference/square/webhooks/order.fulfillment.updated */
+export const FulfillmentUpdated = z.object({
+  data: z.object({
+    object: z.object({
+      order_fulfillment_updated: z.object({
+        ...about,
+        fulfillment_update: z.array(z.object({ old_state: z.string().nullish(), new_state: z.string() })),
+      }),
+    }),
+  }),
+});
+
+/** https://developer.squareup.com/reference/square/webhooks/order.updated */
+export const OrderUpdated = z.object({
+  data: z.object({ object: z.object({ order_updated: z.object({ ...about, state: z.string() }) }) }),
+});

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto';
+import type { CanonicalOrder } from '../../core/order.ts';
+import { toDecimal } from '../money.ts';
+import { cutText, orderNote } from '../order-texts.ts';
+import type { Settings, SquareOrder } from './payloads.ts';
+
+/**
+ * Requests are a function of the order and the settings alone, never of the time: Square refuses a key that comes back
+ * with another body. https://developer.squareup.com/docs/build-basics/common-api-patterns/idempotency
+ */
+
+/** Square's limits, in characters; https://developer.squareup.com/reference/square/orders-api/create-order */
+const REFERENCE_MAX = 40;
+const TICKET_NAME_MAX = 30;
+const LINE_NOTE_MAX = 2000;
+const NAME_MAX = 255;
+const EMAIL_MAX = 255;
+const PICKUP_NOTE_MAX = 500;
+const DELIVERY_NOTE_MAX = 550;
+
+/**
+ * Not documented: what Square makes of an ASAP pickup without a duration, and nobody tells us the kitchen's. A delivery
+ * must have one, its way included.
+ */
+const PREPARE_PICKUP = 'PT15M';
+const PREPARE_DELIVERY = 'PT30M';
+
+/**
+ * 43 characters whatever the id, within the 45 of a payment. Not documented: whether Square keeps the keys of its
+ * endpoints apart, hence the purpose.
+ */
+export function keyOf(purpose: 'order' | 'payment' | 'pay-order', serviceOrderId: string): string {
+  return createHash('sha256').update(`${purpose}\n${serviceOrderId}`).digest('base64url');
+}
+
+/** Our id where it fits; otherwise what it begins with, for people, and enough of its hash to be told apart. */
+export function referenceOf(serviceOrderId: string): string {
+  if (serviceOrderId.length <= REFERENCE_MAX) return serviceOrderId;
+  const hash = createHash('sha256').update(serviceOrderId).digest('hex').slice(0, 16);
+  return `${serviceOrderId.slice(0, REFERENCE_MAX - 17).replace(/[\uD800-\uDBFF]$/, '')}-${hash}`;
+}
+
+/**
+ * The body of `POST /v2/orders`.
+ *
+ * Prices are ours where we know them, and stand above the catalog's. The taxes are Square's: an order carries tax as
+ * percentages only, so that ours, an amount, has no place, and the seller's books want the seller's own rates.
+ * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
+ */
+export function writeOrder(order: CanonicalOrder, { locationId, itemMap }: Settings) {
+  const { serviceOrderId, member, money } = order;
+  const { currency } = money;
+  const reference = referenceOf(serviceOrderId);
+  const price = (unitPrice: number | undefined) =>
+    unitPrice !== undefined && { base_price_money: { amount: unitPrice, currency } };
+
+  return {
+    idempotency_key: keyOf('order', serviceOrderId),
+    order: {
+      location_id: locationId,
+      reference_id: reference,
+      ...(reference !== serviceOrderId && { metadata: { service_order_id: serviceOrderId } }),
+      ...(member.name && { ticket_name: cutText(member.name, TICKET_NAME_MAX) }),
+      line_items: order.items.map((item) => ({
+        catalog_object_id: itemMap[item.serviceItemId] ?? item.serviceItemId,
+        quantity: String(item.quantity),
+        ...price(item.unitPrice),
+        ...(item.notes && { note: cutText(item.notes, LINE_NOTE_MAX) }),
+        ...(item.modifiers.length > 0 && {
+          modifiers: item.modifiers.map((modifier) => ({
+            catalog_object_id: itemMap[modifier.serviceModifierId] ?? modifier.serviceModifierId,
+            quantity: String(modifier.quantity),
+            ...price(modifier.unitPrice),
+          })),
+        }),
+      })),
+      // After taxes, which do not apply to it: the fee is what the member was told it is.
+      ...(money.fee > 0 && {
+        service_charges: [
+          {
+            name: 'Fee',
+            amount_money: { amount: money.fee, currency },
+            calculation_phase: 'TOTAL_PHASE',
+            taxable: false,
+          },
+        ],
+      }),
+      pricing_options: { auto_apply_taxes: true },
+      fulfillments: [order.fulfillment.type === 'pickup' ? writePickup(order) : writeDelivery(order)],
+    },
+  };
+}
+
+function writePickup(order: CanonicalOrder) {
+  const note = orderNote(order, PICKUP_NOTE_MAX);
+  const at = requestedAt(order);
+  return {
+    type: 'PICKUP',
+    state: 'PROPOSED',
+    pickup_details: {
+      recipient: writeRecipient(order),
+      ...(at === undefined
+        ? { schedule_type: 'ASAP', prep_time_duration: PREPARE_PICKUP }
+        : { schedule_type: 'SCHEDULED', pickup_at: at }),
+      ...(note && { note }),
+    },
+  };
+}
+
+function writeDelivery(order: CanonicalOrder) {
+  const { destination } = order.fulfillment;
+  const note = orderNote(order, DELIVERY_NOTE_MAX);
+  const at = requestedAt(order);
+  return {
+    type: 'DELIVERY',
+    state: 'PROPOSED',
+    delivery_details: {
+      recipient: { ...writeRecipient(order), ...(destination && { address: writeAddress(destination) }) },
+      ...(at === undefined
+        ? { schedule_type: 'ASAP', prep_time_duration: PREPARE_DELIVERY }
+        : { schedule_type: 'SCHEDULED', deliver_at: at }),
+      ...(note && { note }),
+      ...(destination?.instructions && { dropoff_notes: cutText(destination.instructions, DELIVERY_NOTE_MAX) }),
+    },
+  };
+}
+
+/** Seen from when the order was placed, so that a repeat after that time says the same. */
+function requestedAt({ fulfillment: { requestedAt }, placedAt }: CanonicalOrder): string | undefined {
+  return requestedAt !== undefined && Date.parse(requestedAt) > Date.parse(placedAt) ? requestedAt : undefined;
+}
+
+/** Square refuses what is no e-mail address, and the kitchen can do without one. */
+function writeRecipient({ member: { name, email, phone } }: CanonicalOrder) {
+  return {
+    display_name: cutText(name || 'Guest', NAME_MAX),
+    ...(phone && { phone_number: phone }),
+    ...(email && email.length <= EMAIL_MAX && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email) && { email_address: email }),
+  };
+}
+
+type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
+
+function writeAddress({ line1, line2, city, region, postalCode, country = '' }: Destination) {
+  return {
+    address_line_1: line1,
+    ...(line2 && { address_line_2: line2 }),
+    ...(city && { locality: city }),
+    ...(region && { administrative_district_level_1: region }),
+    ...(postalCode && { postal_code: postalCode }),
+    ...(/^[a-z]{2}$/i.test(country) && { country: country.toUpperCase() }),
+  };
+}
+
+/**
+ * The body of `POST /v2/payments`: the member has paid elsewhere.
+ * The amount is what Square asks, since it takes no other; where that is not what the member paid, a note says so.
+ * https://developer.squareup.com/docs/orders-api/pay-for-orders
+ */
+export function writePayment({ serviceOrderId, money }: CanonicalOrder, square: SquareOrder, locationId: string) {
+  const { currency, total, tip } = money;
+  const due = square.total_money.amount;
+  const inWords = (amount: number): string => `${toDecimal(amount, currency)} ${currency}`;
+  return {
+    idempotency_key: keyOf('payment', serviceOrderId),
+    source_id: 'EXTERNAL',
+    amount_money: { amount: due, currency },
+    ...(tip > 0 && { tip_money: { amount: tip, currency } }),
+    order_id: square.id,
+    location_id: locationId,
+    reference_id: referenceOf(serviceOrderId),
+    ...(total !== due + tip && {
+      note: `Paid online: ${inWords(total)}. This order at Square: ${inWords(due + tip)}.`,
+    }),
+    external_details: { type: 'EXTERNAL', source: 'Online ordering', source_id: serviceOrderId },
+  };
+}

@@ -1,0 +1,44 @@
+import type { PosContext } from '../../core/provider.ts';
+import { callPos } from '../call-pos.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { callWithToken } from '../call-with-token.ts';
+import { limitRate } from '../limit-rate.ts';
+import { tokenOf } from './obtain-token.ts';
+import type { Settings } from './payloads.ts';
+
+/** Per restaurant, in fixed slices: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html */
+const withinRate = limitRate([
+  { requests: 20, seconds: 1 },
+  { requests: 10_000, seconds: 900 },
+]);
+
+/**
+ * One request to the orders API, as the client and for the restaurant of the settings.
+ * @param path beginning with a slash, below `/orders/v2`
+ * @throws as `callPos` and `Credentials` do; TryAgain with `sent: false` while the restaurant's rate is spent
+ */
+export function callToast(
+  context: PosContext<Settings>,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: unknown,
+): Promise<PosAnswer> {
+  const { settings, now, signal, credentials } = context;
+  const { baseUrl, restaurantGuid } = settings;
+  return callWithToken(credentials, tokenOf(context), (accessToken) =>
+    withinRate(`${baseUrl} ${restaurantGuid}`, now, () =>
+      callPos({
+        method,
+        url: `${baseUrl}/orders/v2${path}`,
+        headers: {
+          authorization: `Bearer ${accessToken}`,
+          'toast-restaurant-external-id': restaurantGuid,
+          accept: 'application/json',
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal,
+      }),
+    ),
+  );
+}

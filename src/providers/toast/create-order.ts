@@ -1,0 +1,107 @@
+import { GiveUp, OursToFix, TryAgain } from '../../core/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
+import type { PosContext } from '../../core/provider.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { callToast } from './call-toast.ts';
+import { ErrorMessage, PricedOrder, TakenOrder } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+import { writeOrder, writePayment } from './write-order.ts';
+
+type Context = PosContext<Settings>;
+
+/**
+ * Puts the order on a check of its own. With `alternatePaymentGuid` Toast is asked first what the check will come to,
+ * which it calls the only reliable way, and just that is paid: with any other amount the restaurant's people would
+ * have to settle the difference. https://doc.toasttab.com/doc/devguide/apiCreatingOrders.html
+ *
+ * `externalId` is unique since 2026-02-02: a repeat fails, and the order is found by it.
+ */
+export async function createOrder(order: CanonicalOrder, context: Context): Promise<OrderRef> {
+  const { settings, now } = context;
+  const written = writeOrder(order, settings, now);
+  const externalId = externalIdOf(order, settings);
+
+  let { checks }: { checks: readonly object[] } = written;
+  if (settings.alternatePaymentGuid !== undefined) {
+    const due = await askPrice(written, context);
+    if (typeof due !== 'number') return findRefused(due, externalId, context);
+    const payment = writePayment(order, settings.alternatePaymentGuid, due);
+    checks = checks.map((check) => ({ ...check, payments: [payment] }));
+  }
+
+  const answer = await callToast(context, 'POST', '/orders', { ...written, checks, externalId });
+  if (answer.status >= 300) return findRefused(answer, externalId, context);
+  const taken = TakenOrder.safeParse(answer.json);
+  if (taken.success) return { providerOrderId: taken.data.guid };
+  // Its GUID is all that the webhooks will name. The repeat finds it.
+  throw new TryAgain('Toast took the order with an answer that names no GUID', {
+    sent: true,
+    httpStatus: answer.status,
+  });
+}
+
+/** `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
+function externalIdOf({ serviceOrderId }: CanonicalOrder, { namingAuthority }: Settings): string {
+  return namingAuthority === undefined ? serviceOrderId : `${namingAuthority}:${serviceOrderId}`;
+}
+
+/**
+ * What the check comes to, tax included. Nothing is created; our id is left out, lest a repeat be refused for it.
+ * https://doc.toasttab.com/openapi/orders/operation/pricesPost/
+ * @returns Toast's answer where it refuses the order
+ */
+async function askPrice(written: object, context: Context): Promise<number | PosAnswer> {
+  const answer = await callToast(context, 'POST', '/prices', written).catch((error: unknown) => {
+    if (!(error instanceof TryAgain)) throw error;
+    const { message, retryAfterMs, httpStatus } = error;
+    throw new TryAgain(message, { sent: false, retryAfterMs, httpStatus });
+  });
+  if (answer.status >= 300) return answer;
+  const priced = PricedOrder.safeParse(answer.json);
+  if (priced.success) return priced.data.checks[0].totalAmount;
+  throw new TryAgain('Toast answered with no price', { sent: false, httpStatus: answer.status });
+}
+
+/**
+ * Tells a repeat from an order that Toast will not have. Not documented: the status with which a known `externalId`
+ * fails (the labor API's is 400), so every refusal is held against what Toast has.
+ */
+async function findRefused(answer: PosAnswer, externalId: string, context: Context): Promise<OrderRef> {
+  const known = await findByExternalId(externalId, context);
+  if (known !== undefined) return known;
+
+  const { status: httpStatus } = answer;
+  const { code, message, developerMessage, requestId } = ErrorMessage.safeParse(answer.json).data ?? {};
+  const details = [code && `code ${code}`, requestId && `requestId ${requestId}`].filter(Boolean);
+  const refused = ['Toast refused the order with', [httpStatus, ...details].join(', ')].join(' ');
+  // Its own words may quote the member, so they are judged and not repeated.
+  const words = `${message} ${developerMessage}`;
+  if (/external/i.test(words)) {
+    // Not documented: how Toast puts it. An order that it has must not be given up because it does not show it yet.
+    if (/exist|unique|duplicate|already/i.test(words)) {
+      throw new TryAgain(`${refused}: it has this externalId, and does not show it`, { sent: true, httpStatus });
+    }
+    throw new OursToFix(`${refused}: it is about the externalId, is namingAuthority right?`, { httpStatus });
+  }
+  if (httpStatus === 404) {
+    throw new OursToFix(
+      `${refused}: it does not know one of the GUIDs in restaurantGuid, diningOptionGuids, alternatePaymentGuid, ` +
+        'feeServiceChargeGuid and itemMap',
+      { httpStatus },
+    );
+  }
+  throw new GiveUp(refused, { reason: 'The restaurant could not take this order.', httpStatus });
+}
+
+/**
+ * "You can POST an order with an externalId, and then GET the order with that externalId"
+ * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). Not documented: where; in the place of the GUID,
+ * as far as older documentation goes.
+ * @returns without an id where Toast has the order and its answer cannot be read
+ */
+async function findByExternalId(externalId: string, context: Context): Promise<OrderRef | undefined> {
+  const answer = await callToast(context, 'GET', `/orders/${encodeURIComponent(externalId)}`);
+  if (answer.status >= 300) return undefined;
+  const found = TakenOrder.safeParse(answer.json);
+  return found.success ? { providerOrderId: found.data.guid } : {};
+}

@@ -1,0 +1,18 @@
+import type { Provider } from '../../core/provider.ts';
+import { connect } from './connect.ts';
+import { createOrder } from './create-order.ts';
+import { Settings } from './payloads.ts';
+import { translateWebhook } from './translate-webhook.ts';
+
+/**
+ * Toast, by its orders API (2.9.0) and its webhooks: https://doc.toasttab.com/openapi/orders/overview/,
+ * https://doc.toasttab.com/doc/devguide/apiWebhookBasics.html
+ */
+export const toast: Provider<Settings> = {
+  integration: 'toast',
+  settings: Settings,
+  deduplicates: true,
+  createOrder,
+  translateWebhook,
+  connect,
+};

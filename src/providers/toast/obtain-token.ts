@@ -1,0 +1,55 @@
+import { OursToFix, TryAgain } from '../../core/errors.ts';
+import type { Credentials, Grant, PosContext } from '../../core/provider.ts';
+import { callPos } from '../call-pos.ts';
+import { LoginAnswer } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+
+/** "Do not request a new authentication token more than twice in a one-hour period." */
+const LOGINS = 2;
+const HOUR_MS = 3_600_000;
+
+/** When Toast answered the logins of a client; there are as many clients as settings. */
+const answered = new Map<string, readonly number[]>();
+
+/** What `Credentials` wants to know: all restaurants of a client share its token. */
+export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
+  const { baseUrl, clientId, clientSecret } = context.settings;
+  return { seed: { baseUrl, clientId, clientSecret }, obtain: () => obtainToken(context) };
+}
+
+/**
+ * Logs in. Toast ends the access of clients that do so too often, hence a client whose logins or fresh tokens are
+ * refused waits for somebody to look.
+ * https://doc.toasttab.com/doc/devguide/authentication.html, https://doc.toasttab.com/doc/devguide/apiAuthenticationRateLimit.html
+ */
+async function obtainToken({ settings, now, signal }: PosContext<Settings>): Promise<Grant> {
+  const { baseUrl, clientId, clientSecret } = settings;
+  const client = JSON.stringify([baseUrl, clientId, clientSecret]);
+  const recent = (answered.get(client) ?? []).filter((at) => at > now.getTime() - HOUR_MS);
+  if (recent.length >= LOGINS) {
+    throw new OursToFix(
+      'Toast allows two logins an hour, and both are spent: are clientId and clientSecret right, and may they be used?',
+    );
+  }
+  const count = (): void => void answered.set(client, [...recent, now.getTime()]);
+
+  const answer = await callPos({
+    method: 'POST',
+    url: `${baseUrl}/authentication/v1/authentication/login`,
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ clientId, clientSecret, userAccessType: 'TOAST_MACHINE_CLIENT' }),
+    signal,
+  }).catch((error: unknown) => {
+    if (error instanceof OursToFix) count();
+    throw error;
+  });
+  count();
+
+  const { status: httpStatus } = answer;
+  if (httpStatus >= 300) {
+    throw new OursToFix(`Toast answered the login with ${httpStatus}: is baseUrl right?`, { httpStatus });
+  }
+  const granted = LoginAnswer.safeParse(answer.json);
+  if (!granted.success) throw new TryAgain("Toast's answer to the login holds no token", { sent: false, httpStatus });
+  return granted.data.token;
+}

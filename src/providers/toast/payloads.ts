@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { Id } from '../../core/order.ts';
+import { BaseUrl, Secret } from '../shared-settings.ts';
+
+const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
+
+/** Where something stands in Toast's menu: an item in a menu group, a modifier in a modifier group; or both. */
+const MenuEntry = z
+  .strictObject({ item: Guid, itemGroup: Guid.optional(), optionGroup: Guid.optional() })
+  .refine(({ itemGroup, optionGroup }) => itemGroup !== undefined || optionGroup !== undefined, {
+    error: 'names neither itemGroup (of an item) nor optionGroup (of a modifier)',
+  });
+export type MenuEntry = z.infer<typeof MenuEntry>;
+
+/** One restaurant's. Those of the same client share its tokens. */
+export const Settings = z.strictObject({
+  /** Toast gives each partner its hosts: https://doc.toasttab.com/doc/devguide/apiEnvironments.html */
+  baseUrl: BaseUrl,
+  clientId: Secret,
+  clientSecret: Secret,
+  restaurantGuid: Guid,
+  /** One for each subscription, since each event category has its own. */
+  webhookSecret: z.union([Secret, z.array(Secret).min(1)], {
+    error: 'is neither the secret of the webhook subscription nor a list of those of several',
+  }),
+  diningOptionGuids: z.strictObject({ pickup: Guid, delivery: Guid }),
+  /** Of type OTHER. Without it orders arrive unpaid. */
+  alternatePaymentGuid: Guid.optional(),
+  /** Of an open service charge, which puts the order's fee on the check. Without it the fee stays off the check. */
+  feeServiceChargeGuid: Guid.optional(),
+  /** The name that Toast assigned to us, which stands before our ids. */
+  namingAuthority: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,16}$/, { error: 'is not the name that Toast assigned, of up to 16 letters and digits' })
+    .optional(),
+  /** The state of an address that names none. */
+  defaultState: z
+    .string()
+    .regex(/^[A-Z]{2}$/, { error: 'is not a two-letter abbreviation such as MA' })
+    .optional(),
+  /** By our ids. One that is not in it has to be `<group's GUID>/<item's GUID>` itself. */
+  itemMap: z.record(Id, MenuEntry).default({}),
+  /** Does a closed order mean that the member has it? */
+  closedMeansCompleted: z.boolean().default(true),
+});
+export type Settings = z.infer<typeof Settings>;
+
+/** https://doc.toasttab.com/openapi/authentication/operation/authenticationLoginPost/ */
+export const LoginAnswer = z.object({
+  token: z.object({ accessToken: z.string().min(1), expiresIn: z.number().positive() }),
+});
+
+/** An order, or the list of one that the schema of the answer names while its example shows the order itself. */
+export const TakenOrder = z.union([
+  z.object({ guid: Id }),
+  z.object({ orders: z.tuple([z.object({ guid: Id })]) }).transform(({ orders: [order] }) => order),
+]);
+
+export const PricedOrder = z.object({ checks: z.tuple([z.object({ totalAmount: z.number().nonnegative() })]) });
+
+/** https://doc.toasttab.com/doc/devguide/apiResponsesAndErrors.html; everything in it may be missing. */
+export const ErrorMessage = z.object({
+  code: z.int().optional().catch(undefined),
+  message: z.string().catch(''),
+  developerMessage: z.string().catch(''),
+  requestId: z
+    .string()
+    .regex(/^[\w-]{1,64}$/)
+    .optional()
+    .catch(undefined),
+});
+
+export const Signed = z.object({ timestamp: z.string() });
+
+export const AnyEvent = z.object({ eventType: z.string() });
+
+/** https://doc.toasttab.com/doc/devguide/apiGuestOrderFulfillmentStatusWebhook.html */
+export const GuestOrderStatusUpdated = z.object({
+  details: z.object({
+    orderGuid: Id,
+    restaurantGuid: z.string(),
+    guestOrderStatus: z.string(),
+    lastUpdated: z.unknown().optional(),
+  }),
+});
+
+/** https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html; of the whole order, what says something to us. */
+export const OrderUpdated = z.object({
+  timestamp: z.unknown().optional(),
+  details: z.object({
+    restaurantGuid: z.string(),
+    order: z.object({
+      guid: Id,
+      approvalStatus: z.string().nullish(),
+      voided: z.boolean().nullish(),
+      deliveryInfo: z.object({ deliveryState: z.string().nullish() }).nullish(),
+    }),
+  }),
+});

@@ -1,0 +1,114 @@
+import type { ZodType } from 'zod';
+import { NotAuthentic, Poison } from '../../core/errors.ts';
+import type { Status } from '../../core/lifecycle.ts';
+import { StatusEvent, describeIssues } from '../../core/order.ts';
+import type { Webhook } from '../../core/provider.ts';
+import { parseJson } from '../parse-json.ts';
+import { verifyHmac } from '../verify-hmac.ts';
+import { AnyEvent, GuestOrderStatusUpdated, OrderUpdated, Signed } from './payloads.ts';
+import type { Settings } from './payloads.ts';
+
+/** RECEIVED is what every order begins with; it is not sent, according to the documentation. */
+const GUEST_STATUSES: ReadonlyMap<string, Status> = new Map([
+  ['RECEIVED', 'received'],
+  ['IN_PREPARATION', 'in_progress'],
+  ['READY_FOR_PICKUP', 'ready'],
+  ['CLOSED', 'completed'],
+  ['VOIDED', 'cancelled'],
+]);
+
+/** PICKED_UP: the driver has it. PENDING: nobody has taken it yet. */
+const DELIVERY_STATES: ReadonlyMap<string, Status> = new Map([
+  ['PICKED_UP', 'en_route'],
+  ['IN_PROGRESS', 'en_route'],
+  ['DELIVERED', 'completed'],
+]);
+
+const WANTED = 'an object with timestamp, eventType and details';
+
+/**
+ * Reads `guestOrderStatusUpdated`, and of `order_updated` and `channel_order_updated` what the former does not say: that
+ * nobody approved the order, that it was voided, and where its delivery is. All name the order by Toast's GUID alone.
+ * @throws NotAuthentic, Poison
+ */
+export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
+  if (!webhook.verified) verify(webhook, settings);
+
+  const json = parseJson(webhook.body, WANTED);
+  const { eventType } = read(AnyEvent, json);
+  switch (eventType) {
+    case 'guestOrderStatusUpdated':
+      return readGuestStatus(json, settings);
+    case 'order_updated':
+    case 'channel_order_updated':
+      return readOrder(json, settings);
+    default:
+      return [];
+  }
+}
+
+/**
+ * `base64(HMAC-SHA256(secret, body + timestamp))`, the timestamp being the body's own: it is read for this alone.
+ * https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
+ */
+function verify(webhook: Webhook, { webhookSecret }: Settings): void {
+  const signed = [webhook.body, timestampIn(webhook.body)];
+  let refusal: unknown;
+  for (const secret of [webhookSecret].flat()) {
+    try {
+      return verifyHmac(webhook, { header: 'toast-signature', secret, signed, encoding: 'base64' });
+    } catch (error) {
+      refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+function timestampIn(body: Buffer): string {
+  try {
+    return Signed.parse(parseJson(body, WANTED)).timestamp;
+  } catch {
+    throw new NotAuthentic('the body holds no timestamp, with which Toast signs it');
+  }
+}
+
+function readGuestStatus(json: unknown, settings: Settings): readonly StatusEvent[] {
+  const { details } = read(GuestOrderStatusUpdated, json);
+  const { orderGuid, restaurantGuid, guestOrderStatus, lastUpdated } = details;
+  const status = GUEST_STATUSES.get(guestOrderStatus);
+  if (status === undefined || isElsewhere(restaurantGuid, settings)) return [];
+  if (guestOrderStatus === 'CLOSED' && !settings.closedMeansCompleted) return [];
+  return [eventOf(orderGuid, status, guestOrderStatus, lastUpdated)];
+}
+
+function readOrder(json: unknown, settings: Settings): readonly StatusEvent[] {
+  const { details, timestamp } = read(OrderUpdated, json);
+  const { guid, voided, approvalStatus, deliveryInfo } = details.order;
+  if (isElsewhere(details.restaurantGuid, settings)) return [];
+  if (voided === true) return [eventOf(guid, 'cancelled', 'voided', timestamp)];
+  if (approvalStatus === 'NOT_APPROVED') {
+    const reason = 'The restaurant did not approve the order in time.';
+    return [{ ...eventOf(guid, 'failed', approvalStatus, timestamp), reason }];
+  }
+  const deliveryState = deliveryInfo?.deliveryState ?? '';
+  const status = DELIVERY_STATES.get(deliveryState);
+  return status === undefined ? [] : [eventOf(guid, status, deliveryState, timestamp)];
+}
+
+function isElsewhere(guid: string, { restaurantGuid }: Settings): boolean {
+  return guid.toLowerCase() !== restaurantGuid.toLowerCase();
+}
+
+/** @param time as Toast writes it; one that cannot be stored is left out rather than the event */
+function eventOf(providerOrderId: string, status: Status, nativeStatus: string, time: unknown): StatusEvent {
+  const event = { providerOrderId, status, nativeStatus };
+  // 2024-04-01T15:10:59.817+0000, as times within Toast's orders are written
+  const occurredAt = typeof time === 'string' ? time.replace(/([+-]\d\d)(\d\d)$/, '$1:$2') : undefined;
+  return StatusEvent.safeParse({ ...event, occurredAt }).data ?? StatusEvent.parse(event);
+}
+
+function read<Shape>(shape: ZodType<Shape>, json: unknown): Shape {
+  const result = shape.safeParse(json);
+  if (!result.success) throw new Poison(describeIssues(result.error));
+  return result.data;
+}

@@ -1,0 +1,50 @@
+import { GiveUp } from '../../core/errors.ts';
+import type { CanonicalOrder } from '../../core/order.ts';
+import { splitName } from '../order-texts.ts';
+
+type Member = CanonicalOrder['member'];
+
+/** https://doc.toasttab.com/openapi/orders/overview/: "up to 53 characters", no international ones. */
+const EMAIL_MAX = 53;
+const EMAIL = /^[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+$/;
+
+/** The country codes of one and two digits (ITU-T E.164, list of assigned codes); all others have three. */
+const SHORT_CODE = /^(1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/;
+
+/**
+ * The guest, of whom Toast wants all of this for takeout and delivery. What the member did not tell is not made up:
+ * the e-mail address tells Toast's guests apart, and one made up would be somebody else's.
+ * https://doc.toasttab.com/doc/devguide/apiOrderTypeDetails.html
+ * @throws GiveUp that names the field
+ */
+export function writeCustomer({ name, email, phone }: Member) {
+  const { first, last } = splitName(name);
+  if (first === '') throw wanting('member.name is empty', 'name');
+  if (email === undefined) throw wanting('member.email is missing', 'e-mail address');
+  if (email.length > EMAIL_MAX || !EMAIL.test(email)) {
+    throw wanting(`member.email is not an address of up to ${EMAIL_MAX} ASCII characters`, 'e-mail address');
+  }
+  if (phone === undefined) throw wanting('member.phone is missing', 'telephone number');
+  // A name of one word is both: Toast wants two, and the other one is not known.
+  return { firstName: first, lastName: last || first, email, ...writePhone(phone) };
+}
+
+/**
+ * "The phone number must have exactly 10 digits", as those of country code 1 have. Not documented: how a number with
+ * `phoneCountryCode` is judged, so others go as they are, and Toast decides.
+ */
+function writePhone(e164: string): { phone: string; phoneCountryCode?: string } {
+  const digits = e164.slice(1);
+  const phoneCountryCode = SHORT_CODE.exec(digits)?.[0] ?? digits.slice(0, 3);
+  const phone = digits.slice(phoneCountryCode.length);
+  if (phoneCountryCode !== '1') return { phone, phoneCountryCode };
+  if (phone.length !== 10)
+    throw wanting('member.phone is of country code 1 without ten more digits', 'telephone number');
+  return { phone };
+}
+
+function wanting(message: string, what: string): GiveUp {
+  return new GiveUp(`Toast would refuse the order: ${message}`, {
+    reason: `The restaurant cannot take the order without a valid ${what}.`,
+  });
+}

@@ -1,0 +1,115 @@
+import { GiveUp } from '../../core/errors.ts';
+import type { CanonicalOrder } from '../../core/order.ts';
+import { toDecimal } from '../money.ts';
+import { ageCheck, orderNote } from '../order-texts.ts';
+import type { Settings } from './payloads.ts';
+import { writeCustomer } from './write-customer.ts';
+import { SPECIAL_REQUEST_MAX, specialRequest, writeSelection } from './write-selection.ts';
+
+type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>['destination'];
+
+/**
+ * The order in Toast's words, as `/prices` wants it: without what is paid.
+ * https://doc.toasttab.com/openapi/orders/operation/ordersPost/
+ * @throws GiveUp where it lacks what Toast requires, OursToFix where the settings do
+ */
+export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date) {
+  const { fulfillment, money } = order;
+  const note = orderNote(order, SPECIAL_REQUEST_MAX);
+  return {
+    diningOption: { guid: settings.diningOptionGuids[fulfillment.type] },
+    ...writeSchedule(fulfillment.requestedAt, now),
+    ...(fulfillment.type === 'delivery' && {
+      deliveryInfo: writeDelivery(fulfillment.destination, ageCheck(order), settings.defaultState),
+    }),
+    checks: [
+      {
+        tabName: order.serviceOrderId,
+        customer: writeCustomer(order.member),
+        selections: [
+          ...order.items.map((item) => writeSelection(item, settings.itemMap)),
+          // https://doc.toasttab.com/doc/cookbook/apiIntegrationChecklistOrdering.html: order-level notes
+          ...(note === undefined ? [] : [specialRequest(note, 1)]),
+        ],
+        ...(settings.feeServiceChargeGuid !== undefined &&
+          money.fee > 0 && {
+            appliedServiceCharges: [
+              {
+                serviceCharge: { guid: settings.feeServiceChargeGuid },
+                chargeAmount: amountOf(money.fee, money.currency),
+              },
+            ],
+          }),
+      },
+    ],
+  };
+}
+
+/** @param due what Toast says is due, its decimal as it came */
+export function writePayment({ money, placedAt }: CanonicalOrder, alternatePaymentGuid: string, due: number) {
+  return {
+    type: 'OTHER',
+    otherPayment: { guid: alternatePaymentGuid },
+    amount: due,
+    tipAmount: amountOf(money.tip, money.currency),
+    paidDate: writeTime(new Date(placedAt)),
+  };
+}
+
+/** The shortest decimal of a double is the one that was meant, so nothing is lost in JSON. */
+function amountOf(minorUnits: number, currency: string): number {
+  return Number(toDecimal(minorUnits, currency));
+}
+
+/**
+ * Without a time the kitchen begins at once. `openedDate` puts the order on the books of the right day.
+ * https://doc.toasttab.com/doc/devguide/orders_api_future_orders.html
+ */
+function writeSchedule(requestedAt: string | undefined, now: Date) {
+  if (requestedAt === undefined) return {};
+  const at = new Date(requestedAt);
+  return at > now ? { promisedDate: writeTime(at), openedDate: writeTime(at) } : {};
+}
+
+/** As all of Toast's examples have it: `2022-03-05T16:00:00.000+0000`. */
+function writeTime(time: Date): string {
+  return time.toISOString().replace('Z', '+0000');
+}
+
+function writeDelivery(destination: Destination, check: string | undefined, defaultState: string | undefined) {
+  const { line1, line2, city, postalCode, country, latitude, longitude, instructions } = destination;
+  const notes = [check, instructions].filter(Boolean).join('\n');
+  return {
+    address1: required('line1', line1),
+    ...(line2 && { address2: line2 }),
+    city: required('city', city),
+    state: stateOf(destination.region, defaultState),
+    zipCode: required('postalCode', postalCode),
+    ...(country && /^[a-z]{2}$/i.test(country) && { country: country.toUpperCase() }),
+    ...(latitude !== undefined && longitude !== undefined && { latitude, longitude }),
+    ...(notes && { notes }),
+  };
+}
+
+function required(field: string, value: string | undefined): string {
+  if (value?.trim()) return value;
+  throw incomplete(`fulfillment.destination.${field} is missing`);
+}
+
+/** Two capital letters, which ISO 3166-2 puts behind the country's: MA of US-MA. */
+function stateOf(region: string | undefined, defaultState: string | undefined): string {
+  if (!region?.trim()) {
+    if (defaultState !== undefined) return defaultState;
+    throw incomplete('fulfillment.destination.region is missing, and defaultState is not set');
+  }
+  const state = /^(?:[a-z]{2}-)?([a-z]{2})$/i.exec(region.trim())?.[1];
+  if (state === undefined)
+    throw incomplete('fulfillment.destination.region is not an abbreviation such as MA or US-MA');
+  return state.toUpperCase();
+}
+
+function incomplete(message: string): GiveUp {
+  return new GiveUp(`Toast would refuse the delivery: ${message}`, {
+    reason: 'The restaurant needs the full address: street, city, state and postal code.',
+  });
+}

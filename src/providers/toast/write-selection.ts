@@ -1,0 +1,63 @@
+import { OursToFix } from '../../core/errors.ts';
+import type { CanonicalOrder } from '../../core/order.ts';
+import { cutText } from '../order-texts.ts';
+import { entryOf } from '../shared-settings.ts';
+import type { MenuEntry, Settings } from './payloads.ts';
+
+// https://doc.toasttab.com/doc/devguide/apiSpecifyingModifiersAndInstructions.html
+
+/** Of a special request, in characters. */
+export const SPECIAL_REQUEST_MAX = 1000;
+
+const GUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+/** What an id without an entry in `itemMap` has to look like. */
+const PLAIN = new RegExp(`^(${GUID})/(${GUID})$`);
+
+type Item = CanonicalOrder['items'][number];
+type Modifier = Item['modifiers'][number];
+type Group = 'itemGroup' | 'optionGroup';
+
+/**
+ * A line of the order as Toast's selection. Prices are those of Toast's menu.
+ * @throws OursToFix when Toast's menu is not told apart by `itemMap` or the id
+ */
+export function writeSelection(item: Item, itemMap: Settings['itemMap']) {
+  const { quantity } = item;
+  const requests = [item.ageRestricted ? 'AGE CHECK' : '', item.notes ?? ''].filter((text) => text.trim() !== '');
+  return {
+    ...referTo(item.serviceItemId, 'itemGroup', itemMap),
+    quantity,
+    modifiers: [
+      ...item.modifiers.flatMap((modifier) => writeModifier(modifier, quantity, itemMap)),
+      // The kitchen's displays show special requests of items, and none of the whole check.
+      ...requests.map((text) => specialRequest(text, quantity)),
+    ],
+  };
+}
+
+/** Toast refuses a modifier whose quantity is not its item's: twice the cheese is the same modifier twice. */
+function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['itemMap']) {
+  const selection = { ...referTo(modifier.serviceModifierId, 'optionGroup', itemMap), quantity, modifiers: [] };
+  return Array.from({ length: modifier.quantity }, () => selection);
+}
+
+/** Among an item's modifiers it is about the item, among the check's selections about the order. */
+export function specialRequest(text: string, quantity: number) {
+  return { selectionType: 'SPECIAL_REQUEST', displayName: cutText(text, SPECIAL_REQUEST_MAX), quantity };
+}
+
+function referTo(id: string, group: Group, itemMap: Settings['itemMap']) {
+  const entry = entryOf(itemMap, id) ?? readPlain(id, group);
+  const name = JSON.stringify(id);
+  if (entry === undefined) {
+    throw new OursToFix(`itemMap[${name}] is missing, and the id itself is not <${group}'s GUID>/<item's GUID>`);
+  }
+  const guid = entry[group];
+  if (guid === undefined) throw new OursToFix(`itemMap[${name}].${group} is missing`);
+  return { item: { guid: entry.item }, [group]: { guid } };
+}
+
+function readPlain(id: string, group: Group): MenuEntry | undefined {
+  const [, guid, item] = PLAIN.exec(id) ?? [];
+  return item === undefined ? undefined : { item, [group]: guid };
+}

@@ -1,0 +1,597 @@
+import { createHmac } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
+import { CanonicalOrder } from '../../src/core/order.ts';
+import type { PosContext, Webhook } from '../../src/core/provider.ts';
+import { deliverect } from '../../src/providers/deliverect/index.ts';
+import { Settings } from '../../src/providers/deliverect/payloads.ts';
+import { writeOrder } from '../../src/providers/deliverect/write-order.ts';
+import { checkDeliverectOrder } from '../simulators/check-deliverect-order.ts';
+import type { Simulator } from '../simulators/simulator.ts';
+import { startDeliverect } from '../simulators/start-deliverect.ts';
+import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
+import { providerContract } from './contract.ts';
+import { keepCredentials } from './keep-credentials.ts';
+
+const NOW = new Date('2026-01-31T18:30:00.250Z');
+const HEADER = 'x-server-authorization-hmac-sha256';
+const LINK = '61bcc34f657cc48c23eb60d5';
+const settings = Settings.parse({
+  clientId: 'client-1',
+  clientSecret: 'hidden-client',
+  channelName: 'clubplatform',
+  channelLinkId: LINK,
+  hmacSecret: 'hidden-hmac',
+});
+
+providerContract(deliverect, {
+  start: startDeliverect,
+  wrongSettings: {
+    clientId: [undefined, '', ' padded', 7],
+    clientSecret: [undefined, '', 'padded '],
+    channelName: [undefined, '', 'Club', 'two words', 'a/b', '..'],
+    channelLinkId: [undefined, '', 'a/b', '..', 7],
+    hmacSecret: [undefined, '', ' padded'],
+    baseUrl: ['api.deliverect.com', 'ftp://pos.example', 'https://user:word@pos.example'],
+    itemMap: [[], { burger: 7 }, { burger: '' }],
+    closedMeansCompleted: ['yes', 1],
+  },
+  secretSettings: ['clientSecret', 'hmacSecret'],
+  statuses: {
+    ...Object.fromEntries(
+      [1, 3, 4, 5, 6, 7, 25, 30, 81, 83, 84, 85, 100, 115, 121, 124].map((code) => [code, null] as const),
+    ),
+    2: 'received',
+    10: 'received',
+    20: 'received',
+    40: 'in_progress',
+    50: 'in_progress',
+    60: 'ready',
+    70: 'ready',
+    80: 'en_route',
+    87: 'en_route',
+    89: 'en_route',
+    90: 'completed',
+    95: 'completed',
+    35: 'cancelled',
+    110: 'cancelled',
+    120: 'failed',
+  },
+  signatureHeader: HEADER,
+});
+
+describe('settings', () => {
+  it('mean production, no mapping and that a finalized order is with the member, unless they say otherwise', () => {
+    expect(settings).toMatchObject({
+      baseUrl: 'https://api.deliverect.com',
+      itemMap: {},
+      closedMeansCompleted: true,
+    });
+  });
+});
+
+describe('the order as Deliverect wants it', () => {
+  it('is whole for a pickup', () => {
+    const order = orderOf({ serviceOrderId: 'order-2026-000628', placedAt: '2026-01-31T19:29:59.5+01:00' });
+    expect(written(order)).toEqual({
+      channelOrderId: 'order-2026-000628',
+      channelOrderDisplayId: '-2026-000628',
+      orderType: 1,
+      deliveryIsAsap: true,
+      pickupTime: '2026-01-31T18:30:00Z',
+      placedTime: '2026-01-31T18:29:59Z',
+      courier: 'restaurant',
+      ageCheck: true,
+      decimalDigits: 2,
+      payment: { amount: 4834, type: 0, due: 0 },
+      orderIsAlreadyPaid: true,
+      serviceCharge: 0,
+      tip: 300,
+      taxes: [{ name: 'Tax', total: 724 }],
+      items: [
+        {
+          plu: 'burger-classic',
+          name: 'Classic Burger',
+          price: 1290,
+          quantity: 2,
+          remark: 'One of them well done',
+          subItems: [
+            { plu: 'cheddar', name: 'Extra cheddar', price: 150, quantity: 1, subItems: [] },
+            { plu: 'no-onions', name: 'No onions', price: 0, quantity: 1, subItems: [] },
+          ],
+        },
+        { plu: 'fries-sweet-potato', name: 'Sweet Potato Fries', price: 450, quantity: 1, subItems: [] },
+        { plu: 'beer-pale-ale', name: 'Pale Ale 0.33 l', price: 480, quantity: 1, subItems: [] },
+      ],
+      note: 'AGE CHECK: Pale Ale 0.33 l\nTable by the terrace, if there is one',
+      customer: { name: 'Ada Lovelace', phoneNumber: '+493012345678', email: 'ada@example.com' },
+    });
+  });
+
+  it('adds address, charge and times for a delivery', () => {
+    const { fulfillment } = sampleOrder({ type: 'delivery' });
+    const order = orderOf({
+      type: 'delivery',
+      fulfillment: { ...fulfillment, requestedAt: '2026-01-31T21:00:00+01:00' },
+    });
+    const { serviceCharge, ...body } = written(order);
+    expect(serviceCharge).toBeUndefined();
+    expect(body).toMatchObject({
+      orderType: 2,
+      deliveryIsAsap: false,
+      pickupTime: '2026-01-31T20:00:00Z',
+      deliveryTime: '2026-01-31T20:00:00Z',
+      deliveryCost: 350,
+      payment: { amount: 5184 },
+    });
+    expect(body['deliveryAddress']).toEqual({
+      street: 'Lindenstraße 14',
+      postalCode: '10969',
+      city: 'Berlin',
+      country: 'DE',
+      extraAddressInfo: '3. OG, Ring twice',
+      coordinates: { latitude: 52.5044, longitude: 13.3946 },
+    });
+  });
+
+  it('guesses no house number: the line stays whole', () => {
+    for (const line1 of ['Rue du 8 Mai 1945', '350 5th Avenue', 'Calle 14', 'Straße des 17. Juni 135']) {
+      const order = orderOf({ fulfillment: { type: 'delivery', destination: { line1 } } });
+      expect(written(order)['deliveryAddress']).toEqual({ street: line1 });
+    }
+  });
+
+  it('names a region where an address has one, and no half of a place', () => {
+    const destination = { line1: '1 Main St', city: 'Springfield', region: 'IL', latitude: 39.8 };
+    expect(written(orderOf({ fulfillment: { type: 'delivery', destination } }))['deliveryAddress']).toEqual({
+      street: '1 Main St',
+      city: 'Springfield',
+      extraAddressInfo: 'IL',
+    });
+  });
+
+  it.each([
+    ['nothing', undefined, true, '2026-01-31T18:30:00Z'],
+    ['the past', '2026-01-31T18:00:00Z', true, '2026-01-31T18:30:00Z'],
+    ['half an hour ahead', '2026-01-31T19:00:00.25Z', true, '2026-01-31T19:00:00Z'],
+    ['a bit more', '2026-01-31T19:00:01Z', false, '2026-01-31T19:00:01Z'],
+  ])(
+    'is asked for %s: ASAP is everything within 30 minutes, and no pickupTime has passed',
+    (_name, at, isAsap, time) => {
+      const order = orderOf({ fulfillment: { type: 'pickup', ...(at !== undefined && { requestedAt: at }) } });
+      const { deliveryIsAsap, pickupTime, deliveryTime } = written(order);
+      expect({ deliveryIsAsap, pickupTime, deliveryTime }).toEqual({ deliveryIsAsap: isAsap, pickupTime: time });
+    },
+  );
+
+  it('has no deliveryTime for a delivery as soon as possible', () => {
+    expect(written(orderOf({ type: 'delivery' }))).not.toHaveProperty('deliveryTime');
+  });
+
+  it.each([
+    ['EUR', 2],
+    ['JPY', 0],
+    ['KWD', 3],
+  ])('has the minor units of %s with %i digits', (currency, digits) => {
+    const { money } = sampleOrder();
+    const body = written(orderOf({ money: { ...money, currency } }));
+    expect(body).toMatchObject({ decimalDigits: digits, payment: { amount: 4834 } });
+  });
+
+  it('sends no tax where the prices include it, or where there is none', () => {
+    const { money } = sampleOrder();
+    expect(written(orderOf({ money: { ...money, total: money.total - money.tax } }))['taxes']).toEqual([]);
+    expect(written(orderOf({ money: { ...money, tax: 0, total: money.total - money.tax } }))['taxes']).toEqual([]);
+  });
+
+  it('maps items and modifiers, and only those in the map', () => {
+    const items = ['burger', 'constructor', '__proto__'].map((serviceItemId) => ({
+      ...anItem,
+      serviceItemId,
+      modifiers: [{ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 2 }],
+    }));
+    const itemMap = { burger: 'P-1', cheddar: 'M-1' };
+    expect(written(orderOf({ items }), { itemMap })['items']).toMatchObject([
+      { plu: 'P-1', subItems: [{ plu: 'M-1', quantity: 2 }] },
+      { plu: 'constructor' },
+      { plu: '__proto__' },
+    ]);
+  });
+
+  it('gives up on an item without a price, and says which', () => {
+    const { unitPrice: _none, ...priceless } = anItem;
+    const error = errorOf(() => written(orderOf({ items: [anItem, priceless] })));
+    expect(error).toBeInstanceOf(GiveUp);
+    expect(error).toMatchObject({
+      message: 'items.1.unitPrice is missing, and Deliverect requires a price',
+      reason: 'The restaurant could not take this order: an item has no price.',
+    });
+  });
+
+  it('is called out by the end of its id, never by half a character', () => {
+    const displayIdOf = (serviceOrderId: string) => written(orderOf({ serviceOrderId }))['channelOrderDisplayId'];
+    expect(displayIdOf('628')).toBe('628');
+    expect(displayIdOf('🍕12345678901')).toBe('12345678901');
+  });
+
+  it('leaves out what there is none of, and keeps a note of any length', () => {
+    const order = orderOf({ member: { id: 'm-1', name: 'Ada' }, items: [anItem], notes: 'x'.repeat(5000) });
+    expect(written(order)).toMatchObject({ ageCheck: false, note: 'x'.repeat(5000), customer: { name: 'Ada' } });
+    const { notes: _none, ...quiet } = order;
+    expect(written(quiet)).not.toHaveProperty('note');
+  });
+});
+
+describe('createOrder', () => {
+  const ends: (() => Promise<void>)[] = [];
+
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+
+  it('asks for a token as documented, and posts to the channel link with it', async () => {
+    const { url, seen } = await serve((path) => (path === '/oauth/token' ? [200, GRANT] : [201, {}]));
+    expect(await deliverect.createOrder(orderOf(), contextOf(url))).toEqual({});
+    expect(seen).toMatchObject([
+      {
+        path: '/oauth/token',
+        body: {
+          client_id: 'client-1',
+          client_secret: 'hidden-client',
+          audience: url,
+          grant_type: 'client_credentials',
+        },
+      },
+      { path: `/clubplatform/order/${LINK}`, authorization: 'Bearer hidden-token' },
+    ]);
+  });
+
+  it('is answered alike when an order comes twice, and one ticket is made', async () => {
+    const pos = await simulate();
+    const order = orderOf({ type: 'delivery' });
+    const context = contextOf(pos.url, pos.settings);
+    expect(await deliverect.createOrder(order, context)).toEqual({});
+    expect(await deliverect.createOrder(order, { ...context, now: new Date(NOW.getTime() + 60_000) })).toEqual({});
+    expect(pos.refusals).toEqual([]);
+    expect(pos.tickets).toMatchObject([{ requests: 2 }]);
+  });
+
+  it.each([
+    ['expires_at alone', { access_token: 'hidden-token', expires_at: NOW.getTime() / 1000 + 60 }, 1],
+    ['no time at all', { access_token: 'hidden-token' }, 2],
+  ])('keeps a token that comes with %s as long as it says', async (_name, grant, asked) => {
+    const { url, seen } = await serve((path) => (path === '/oauth/token' ? [200, grant] : [201, {}]));
+    const context = contextOf(url);
+    await deliverect.createOrder(orderOf(), context);
+    await deliverect.createOrder(orderOf(), context);
+    expect(seen.filter(({ path }) => path === '/oauth/token')).toHaveLength(asked);
+  });
+
+  it.each([400, 401, 403, 404])('leaves a token refused with %i to us', async (status) => {
+    const { url } = await serve(() => [status, { code: 'access_denied' }]);
+    expect(await failureOf(url)).toBeInstanceOf(OursToFix);
+  });
+
+  it('tries again later when a token cannot be read', async () => {
+    const { url } = await serve(() => [200, { access_token: '' }]);
+    const error = await failureOf(url);
+    expect(error).toBeInstanceOf(TryAgain);
+    expect(error).toMatchObject({ sent: false });
+  });
+
+  it('gets one fresh token when the first is refused, and leaves it to us when that is refused too', async () => {
+    const { url, seen } = await serve((path) =>
+      path === '/oauth/token' ? [200, GRANT] : [401, { code: 'token_expired', description: 'token is expired' }],
+    );
+    expect(await failureOf(url)).toBeInstanceOf(OursToFix);
+    expect(seen.map(({ path }) => path.split('/')[2])).toEqual(['token', 'order', 'token', 'order']);
+  });
+
+  it.each([
+    ['a channel link nobody knows', 404, { message: 'The requested URL was not found on the server.' }],
+    ['another path', 405, {}],
+    ['a scope that is not ours', 400, { code: 'Authorization error', description: "you're not allowed to send in" }],
+  ])('leaves %s to us', async (_name, status, body) => {
+    const error = await refusalOf(status, body);
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toBe(
+      `Deliverect knows no such channel link (${status}): are channelName, channelLinkId and baseUrl right?`,
+    );
+  });
+
+  it('leaves a wrong channel name or link to us, as the simulator refuses both', async () => {
+    const pos = await simulate();
+    for (const wrong of [{ channelName: 'other' }, { channelLinkId: 'feedbeef' }]) {
+      const context = contextOf(pos.url, { ...pos.settings, ...wrong });
+      await expect(deliverect.createOrder(orderOf(), context)).rejects.toBeInstanceOf(OursToFix);
+    }
+    expect(pos.tickets).toEqual([]);
+  });
+
+  it.each([
+    [
+      400,
+      {
+        orderFieldsErrors: { channelOrderId: 'Missing from the payload.', 'Ada Lovelace': 'secret' },
+        orderPaymentErrors: { amount: 'secret' },
+      },
+      'Deliverect refused the order with 400 for channelOrderId, payment.amount',
+    ],
+    [400, { orderFieldsErrors: { items: 'secret' } }, 'Deliverect refused the order with 400 for items'],
+    [400, { orderFieldsErrors: ['secret'] }, 'Deliverect refused the order with 400'],
+    [417, {}, 'Deliverect refused the order with 417'],
+    [422, 'Ada Lovelace', 'Deliverect refused the order with 422'],
+  ])('gives up on %i, naming fields and no values: %j', async (status, body, message) => {
+    const error = await refusalOf(status, body);
+    expect(error).toBeInstanceOf(GiveUp);
+    expect(error).toMatchObject({ reason: 'The restaurant could not take this order.', httpStatus: status });
+    expect(error.message).toBe(message);
+  });
+
+  const GRANT = { access_token: 'hidden-token', expires_in: 3600, expires_at: 1, token_type: 'Bearer' };
+
+  function refusalOf(status: number, body: unknown): Promise<Error> {
+    return serve((path) => (path === '/oauth/token' ? [200, GRANT] : [status, body])).then(({ url }) => failureOf(url));
+  }
+
+  async function failureOf(url: string): Promise<Error> {
+    const error = await deliverect.createOrder(orderOf(), contextOf(url)).then(
+      () => expect.unreachable('was taken'),
+      (error: unknown) => error as Error,
+    );
+    expect(error.message).not.toMatch(/hidden|secret|Ada/);
+    return error;
+  }
+
+  async function simulate(): Promise<Simulator> {
+    const pos = await startDeliverect();
+    ends.push(() => pos.stop());
+    return pos;
+  }
+
+  type Seen = { path: string; authorization: string | undefined; body: unknown };
+
+  async function serve(answer: (path: string) => [number, unknown]): Promise<{ url: string; seen: Seen[] }> {
+    const seen: Seen[] = [];
+    const { url, stop } = await serveHttp(async (request: IncomingMessage, response) => {
+      const path = request.url ?? '';
+      const { authorization } = request.headers;
+      seen.push({ path, authorization, body: JSON.parse((await readBody(request)).toString()) as unknown });
+      const [status, body] = answer(path);
+      sendJson(response, status, body);
+    });
+    ends.push(stop);
+    return { url, seen };
+  }
+
+  function contextOf(baseUrl: string, overrides: object = {}): PosContext<Settings> {
+    return {
+      settings: Settings.parse({ ...settings, baseUrl, ...overrides }),
+      now: NOW,
+      signal: AbortSignal.timeout(5000),
+      credentials: keepCredentials(() => NOW),
+    };
+  }
+});
+
+describe('translateWebhook', () => {
+  const accepted = {
+    reason: '',
+    status: 20,
+    orderId: '61bcc34f657cc48c23eb60b4',
+    location: '61bcc34f657cc48c23eb60b5',
+    receiptId: '',
+    timeStamp: '2026-01-31T18:30:00.123456Z',
+    channelLink: LINK,
+    channelOrderId: 'order-1',
+  };
+
+  it('reads every field of the sample that Deliverect publishes', () => {
+    expect(translate(accepted)).toEqual([
+      {
+        status: 'received',
+        serviceOrderId: 'order-1',
+        providerOrderId: '61bcc34f657cc48c23eb60b4',
+        occurredAt: '2026-01-31T18:30:00.123456Z',
+        nativeStatus: '20',
+      },
+    ]);
+  });
+
+  it('is signed in hex over the raw bytes, in any case, as openssl signs it', () => {
+    const body = Buffer.from('{"status":20,"channelOrderId":"TEST628"}');
+    // printf %s "$body" | openssl dgst -sha256 -hmac 61bcc34f657cc48c23eb60d5
+    const signature = '07767f9116525ac3081d42766d6530c444d208215bb81d27244f6a9f5d51807a';
+    for (const given of [signature, signature.toUpperCase()]) {
+      const webhook = { headers: { [HEADER]: given }, body, url: '', receivedAt: NOW, verified: false };
+      expect(deliverect.translateWebhook(webhook, { ...settings, hmacSecret: LINK })).toHaveLength(1);
+      expect(() => deliverect.translateWebhook(webhook, settings)).toThrow(NotAuthentic);
+    }
+  });
+
+  it("takes the channel link's id as the secret, as Deliverect does before it has assigned one", () => {
+    const webhook = webhookOf(accepted, LINK);
+    expect(deliverect.translateWebhook(webhook, { ...settings, hmacSecret: LINK })).toHaveLength(1);
+  });
+
+  it('is about nothing of ours at another channel link', () => {
+    expect(translate({ ...accepted, channelLink: '61bcc34f657cc48c23eb60d6' })).toEqual([]);
+  });
+
+  it("reads a courier's update, which names no channel link", () => {
+    const { channelLink: _none, ...update } = { ...accepted, status: 87 };
+    expect(translate(update)).toMatchObject([{ status: 'en_route', nativeStatus: '87' }]);
+  });
+
+  it('tells the member why the restaurant cancelled, in its own words', () => {
+    const cancelled = { ...accepted, status: 110, reason: ' Item out of stock ' };
+    expect(translate(cancelled)).toMatchObject([{ status: 'cancelled', reason: 'Item out of stock' }]);
+    for (const reason of ['', '  ', null, undefined]) {
+      expect(translate({ ...cancelled, reason })[0]).not.toHaveProperty('reason', expect.anything());
+    }
+  });
+
+  it("tells the member nothing of a failure's technicalities, nor a reason for good news", () => {
+    const reason = '68e7f01c94e78a7fe9b1: document not found';
+    expect(translate({ ...accepted, status: 120, reason })).toMatchObject([
+      { status: 'failed', reason: 'The restaurant could not take this order.' },
+    ]);
+    expect(translate({ ...accepted, reason })[0]).not.toHaveProperty('reason', expect.anything());
+  });
+
+  it('says nothing of finalized orders where that does not mean that they are with the member', () => {
+    const wary = { ...settings, closedMeansCompleted: false };
+    for (const status of [90, 95]) {
+      expect(deliverect.translateWebhook(webhookOf({ ...accepted, status }), wary)).toEqual([]);
+    }
+    expect(deliverect.translateWebhook(webhookOf({ ...accepted, status: 70 }), wary)).toHaveLength(1);
+  });
+
+  it.each([null, '', 'yesterday', '2026-01-31T18:30:00', 7, undefined])(
+    'leaves out a time that is none: %j',
+    (timeStamp) => {
+      expect(translate({ ...accepted, timeStamp })[0]).not.toHaveProperty('occurredAt', expect.anything());
+    },
+  );
+
+  it.each([null, '', undefined])('takes an order that is named by one id, the other being %j', (none) => {
+    expect(translate({ ...accepted, orderId: none })).toMatchObject([{ serviceOrderId: 'order-1' }]);
+    expect(translate({ ...accepted, channelOrderId: none })).toMatchObject([{ providerOrderId: accepted.orderId }]);
+  });
+
+  it.each([
+    ['a pause', { channelLinkId: LINK, status: 'PAUSED' }],
+    ['a menu', [{ menu: 'Lunch', channelLinkId: LINK }]],
+    ['a registration', { status: 'register', channelLinkId: LINK }],
+    ['a payment', { paymentId: 'p-1', status: 'authorized' }],
+    ['null', null],
+  ])('finds no order in %s', (_name, body) => {
+    expect(translate(body)).toEqual([]);
+  });
+
+  it.each([
+    ['a status in words', { status: 'ACCEPTED secret' }, 'status: Invalid input: expected number'],
+    ['a status as text', { status: '20' }, 'status: Invalid input: expected number'],
+    ['half a status', { status: 20.5 }, 'status: Invalid input: expected int'],
+    ['no status', { status: undefined }, 'status: Invalid input: expected number'],
+    ['an id that is a number', { channelOrderId: 7 }, 'channelOrderId: Invalid input: expected string'],
+    ['an id too long', { orderId: 'secret'.repeat(50) }, 'orderId: Too big'],
+    ['no id at all', { channelOrderId: '', orderId: null }, 'channelOrderId and orderId are both empty'],
+    ['a reason that is no text', { reason: ['secret'] }, 'reason: Invalid input: expected string'],
+    ['a channel link that is no text', { channelLink: 7 }, 'channelLink: Invalid input: expected string'],
+  ])('drops %s, naming the field and no value', (_name, part, message) => {
+    const error = errorOf(() => translate({ ...accepted, ...part }));
+    expect(error).toBeInstanceOf(Poison);
+    expect(error.message).toContain(message);
+    expect(error.message).not.toContain('secret');
+  });
+
+  function translate(body: unknown) {
+    return deliverect.translateWebhook(webhookOf(body), settings);
+  }
+
+  function webhookOf(said: unknown, secret = settings.hmacSecret): Webhook {
+    const body = Buffer.from(JSON.stringify(said));
+    const signature = createHmac('sha256', secret).update(body).digest('hex');
+    return { headers: { [HEADER]: signature }, body, url: '', receivedAt: NOW, verified: false };
+  }
+});
+
+describe('connect', () => {
+  const webhookUrl = 'https://expediter.example.com/webhook/deliverect/club-1?token=t-1';
+
+  it('says what Deliverect must be answered, and hides every secret', async () => {
+    const { done, todo } = await connectWith(settings);
+    expect(done).toEqual([]);
+    expect(todo).toHaveLength(2);
+    expect(todo[0]).toContain(`{"statusUpdateURL":"${webhookUrl}","courierUpdateURL":"${webhookUrl}"}`);
+    expect(todo[0]).toContain(LINK);
+    expect(todo.join()).not.toContain('hidden');
+  });
+
+  it('warns of a secret that is none', async () => {
+    const { todo } = await connectWith({ ...settings, hmacSecret: LINK });
+    expect(todo).toHaveLength(3);
+    expect(todo[2]).toMatch(/^hmacSecret is the channelLinkId/);
+  });
+
+  function connectWith(settings: Settings) {
+    const context = { settings, now: NOW, signal: AbortSignal.timeout(100), credentials: keepCredentials(() => NOW) };
+    return deliverect.connect?.({ ...context, webhookUrl, locations: 1 }) ?? expect.unreachable('cannot connect');
+  }
+});
+
+describe('the simulator', () => {
+  it('takes the sample that Deliverect publishes', () => {
+    const now = '2026-01-31T18:30:00.000000Z';
+    const sample = {
+      channelOrderId: 'TEST0628',
+      channelOrderDisplayId: 'T628',
+      orderType: 1,
+      deliveryIsAsap: true,
+      pickupTime: now,
+      deliveryTime: now,
+      placedTime: now,
+      courier: 'restaurant',
+      decimalDigits: 2,
+      payment: { amount: 1800, type: 0, due: 0 },
+      taxes: [],
+      items: [{ plu: 'P-SATE', name: 'Chicken Sate', price: 450, quantity: 1, remark: 'well done', subItems: [] }],
+      discountTotal: -100,
+    };
+    expect(checkDeliverectOrder(sample)).toBeUndefined();
+  });
+
+  it.each([
+    ['channelOrderId', { channelOrderId: undefined }],
+    ['channelOrderDisplayId', { channelOrderDisplayId: 'x'.repeat(13) }],
+    ['orderType', { orderType: '1' }],
+    ['deliveryIsAsap', { deliveryIsAsap: undefined }],
+    ['pickupTime', { pickupTime: '2026-01-31T18:30:00+01:00' }],
+    ['courier', { courier: undefined }],
+    ['decimalDigits', { decimalDigits: undefined }],
+    ['items', { items: [] }],
+    ['items', { items: [{ plu: 'P-1', name: 'Pizza', price: 9.5, quantity: 1 }] }],
+    ['items', { items: [{ plu: 'P-1', name: 'Pizza', quantity: 1 }] }],
+    ['deliveryAddress', { orderType: 2, deliveryAddress: undefined }],
+    ['deliveryTime', { orderType: 2, deliveryIsAsap: false, deliveryTime: undefined }],
+    ['tip', { tip: 1.5 }],
+  ])('refuses an order for its %s: %j', (field, part) => {
+    const body = { ...written(orderOf({ type: 'delivery' })), ...part };
+    expect(Object.keys(checkDeliverectOrder(body)?.orderFieldsErrors ?? {})).toEqual([field]);
+  });
+
+  it('refuses a payment without amount', () => {
+    const body = { ...written(orderOf()), payment: { type: 0 } };
+    expect(checkDeliverectOrder(body)?.orderPaymentErrors).toEqual({ amount: 'Missing from the payload.' });
+  });
+});
+
+const anItem = {
+  serviceItemId: 'pizza',
+  name: 'Pizza',
+  quantity: 1,
+  unitPrice: 900,
+  ageRestricted: false,
+  modifiers: [],
+};
+
+function orderOf(options: SampleOptions = {}): CanonicalOrder {
+  return CanonicalOrder.parse(sampleOrder(options));
+}
+
+/** As it travels. */
+function written(order: CanonicalOrder, overrides: Partial<Settings> = {}): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(writeOrder(order, { ...settings, ...overrides }, NOW))) as Record<string, unknown>;
+}
+
+function errorOf(throws: () => unknown): Error {
+  try {
+    throws();
+  } catch (error) {
+    return error as Error;
+  }
+  return expect.unreachable('nothing was thrown');
+}

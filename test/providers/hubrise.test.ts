@@ -1,0 +1,765 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { GiveUp, NotAuthentic, OursToFix, Poison } from '../../src/core/errors.ts';
+import { CanonicalOrder } from '../../src/core/order.ts';
+import type { PosContext, Webhook } from '../../src/core/provider.ts';
+import { hubrise } from '../../src/providers/hubrise/index.ts';
+import { Settings } from '../../src/providers/hubrise/payloads.ts';
+import { writeMoney } from '../../src/providers/hubrise/write-money.ts';
+import { writeOrder } from '../../src/providers/hubrise/write-order.ts';
+import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise.ts';
+import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
+import { providerContract } from './contract.ts';
+import { keepCredentials } from './keep-credentials.ts';
+
+const NOW = new Date('2026-01-31T18:30:15Z');
+const SECRET = 'client-secret';
+const WEBHOOK_URL = 'https://expediter.example.com/webhook/hubrise/club-1?token=t-1';
+const TAKEN = { id: '5dpm9', status: 'new' };
+
+providerContract(hubrise, {
+  start: startHubrise,
+  wrongSettings: {
+    accessToken: [undefined, '', ' token', 7],
+    clientSecret: [undefined, '', 'secret\n', null],
+    baseUrl: ['api.hubrise.com/v1', 'ftp://api.hubrise.com/v1', 'https://user:word@api.hubrise.com/v1'],
+    itemMap: [
+      [],
+      { cheddar: '' },
+      { cheddar: {} },
+      { cheddar: { ref: 'CHED', optionListName: '' } },
+      { cheddar: { ref: 'CHED', list: 'Extras' } },
+    ],
+  },
+  secretSettings: ['accessToken', 'clientSecret'],
+  statuses: {
+    new: null,
+    received: 'received',
+    accepted: 'received',
+    in_preparation: 'in_progress',
+    awaiting_collection: 'ready',
+    awaiting_shipment: 'ready',
+    in_delivery: 'en_route',
+    completed: 'completed',
+    rejected: 'failed',
+    cancelled: 'cancelled',
+    delivery_failed: 'failed',
+    // Of a courier's delivery, within the order's update:
+    pending: null,
+    pickup_enroute: null,
+    pickup_approaching: null,
+    pickup_waiting: null,
+    dropoff_enroute: 'en_route',
+    dropoff_approaching: 'en_route',
+    dropoff_waiting: 'en_route',
+    delivered: 'completed',
+  },
+  unwritable: ['KWD'],
+  signatureHeader: 'x-hubrise-hmac-sha256',
+});
+
+const ends: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const end of ends.splice(0)) await end();
+});
+
+describe('settings', () => {
+  it('are of HubRise’s own host unless told otherwise', () => {
+    expect(settingsOf()).toMatchObject({ baseUrl: 'https://api.hubrise.com/v1', itemMap: {} });
+  });
+
+  it('know no closed checks, since HubRise says itself what is completed', () => {
+    expect(Settings.safeParse({ ...settingsOf(), closedMeansCompleted: true }).success).toBe(false);
+  });
+});
+
+describe('an order for HubRise', () => {
+  it('of a delivery is a guest’s, paid online, tip and fee beside the items', () => {
+    const order = orderOf({ type: 'delivery', serviceOrderId: 'order-1' });
+    expect(written(order)).toEqual({
+      status: 'new',
+      ref: 'order-1',
+      private_ref: 'order-1',
+      service_type: 'delivery',
+      customer_notes: 'AGE CHECK: Pale Ale 0.33 l\nTable by the terrace, if there is one',
+      items: [
+        {
+          product_name: 'Classic Burger',
+          sku_ref: 'burger-classic',
+          price: '12.90 EUR',
+          quantity: '2',
+          customer_notes: 'One of them well done',
+          options: [
+            { option_list_name: 'Options', name: 'Extra cheddar', ref: 'cheddar', price: '1.50 EUR', quantity: 1 },
+            { option_list_name: 'Options', name: 'No onions', ref: 'no-onions', quantity: 1 },
+          ],
+        },
+        {
+          product_name: 'Sweet Potato Fries',
+          sku_ref: 'fries-sweet-potato',
+          price: '4.50 EUR',
+          quantity: '1',
+          options: [],
+        },
+        { product_name: 'Pale Ale 0.33 l', sku_ref: 'beer-pale-ale', price: '4.80 EUR', quantity: '1', options: [] },
+      ],
+      charges: [
+        { name: 'Delivery fee', ref: 'DELIVERY_FEE', price: '3.50 EUR' },
+        { name: 'Tip', ref: 'TIP', price: '3.00 EUR' },
+        { name: 'Tax', ref: 'TAX', price: '7.24 EUR' },
+      ],
+      payments: [{ name: 'Paid online', ref: 'ONLINE', amount: '51.84 EUR' }],
+      customer: {
+        first_name: 'Ada',
+        last_name: 'Lovelace',
+        email: 'ada@example.com',
+        phone: '+493012345678',
+        address_1: 'Lindenstraße 14',
+        address_2: '3. OG',
+        postal_code: '10969',
+        city: 'Berlin',
+        country: 'DE',
+        latitude: '52.5044000',
+        longitude: '13.3946000',
+        delivery_notes: 'Ring twice',
+      },
+    });
+  });
+
+  it('of a pickup is a collection without an address', () => {
+    const body = written(orderOf());
+    expect(body).toMatchObject({ service_type: 'collection' });
+    expect(body.customer).toEqual({
+      first_name: 'Ada',
+      last_name: 'Lovelace',
+      email: 'ada@example.com',
+      phone: '+493012345678',
+    });
+  });
+
+  it('adds up to what HubRise itself reckons, so that the payment is all of it', async () => {
+    for (const type of ['pickup', 'delivery'] as const) {
+      const { pos, context } = await stage();
+      const order = orderOf({ type });
+      await hubrise.createOrder(order, context);
+      const [found] = (await list(pos)) as { total: string }[];
+      expect(found?.total).toBe(`${(order.money.total / 100).toFixed(2)} EUR`);
+    }
+  });
+
+  it('has no charge for a tax that is within the prices', () => {
+    const { money } = orderOf();
+    const order = orderOf({ money: { ...money, total: money.total - money.tax } });
+    expect(written(order).charges).toEqual([{ name: 'Tip', ref: 'TIP', price: '3.00 EUR' }]);
+  });
+
+  it('calls the fee of a pickup a service fee', () => {
+    const { money } = orderOf();
+    expect(written(orderOf({ money: { ...money, fee: 100 } })).charges[0]).toEqual({
+      name: 'Service fee',
+      ref: 'SERVICE_FEE',
+      price: '1.00 EUR',
+    });
+  });
+
+  it('has identical options as objects of their own', () => {
+    const body = written(withModifier({ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 3, unitPrice: 150 }));
+    const option = { option_list_name: 'Options', name: 'Cheddar', ref: 'cheddar', price: '1.50 EUR', quantity: 1 };
+    expect(body.items[0]?.options).toEqual([option, option, option]);
+  });
+
+  it('does not grow beyond measure with an option’s quantity', () => {
+    const body = written(withModifier({ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 2 ** 50 }));
+    expect(body.items[0]?.options).toEqual([
+      { option_list_name: 'Options', name: 'Cheddar', ref: 'cheddar', quantity: 2 ** 50 },
+    ]);
+  });
+
+  it('takes ref codes and option lists from itemMap, also of charges and the payment', () => {
+    const itemMap = {
+      'burger-classic': 'BRG',
+      cheddar: { ref: 'CHED', optionListName: 'Extras' },
+      'no-onions': { ref: 'NO-ON' },
+      TIP: 'TIPS',
+      ONLINE: 'CB',
+    };
+    const body = written(orderOf(), itemMap);
+    expect(body.items[0]).toMatchObject({
+      sku_ref: 'BRG',
+      options: [
+        { ref: 'CHED', option_list_name: 'Extras' },
+        { ref: 'NO-ON', option_list_name: 'Options' },
+      ],
+    });
+    expect(body.charges[0]).toMatchObject({ ref: 'TIPS' });
+    expect(body.payments[0]).toMatchObject({ ref: 'CB' });
+  });
+
+  it('takes nothing from itemMap that is not in it', () => {
+    const [burger, ...others] = orderOf().items;
+    const items = [{ ...burger, serviceItemId: 'constructor' } as (typeof others)[number], ...others];
+    expect(written(orderOf({ items })).items[0]).toMatchObject({ sku_ref: 'constructor' });
+  });
+
+  it.each([
+    ['2026-01-31T19:45:00+01:00', '2026-01-31T19:45:00+01:00'],
+    ['2026-01-31T18:30:15Z', undefined],
+    ['2026-01-31T19:00:00+01:00', undefined],
+  ])('wanted at %s is expected at %s: in the future or at once', (requestedAt, expected) => {
+    expect(written(orderOf({ fulfillment: { type: 'pickup', requestedAt } })).expected_time).toBe(expected);
+  });
+
+  it('keeps names to 255 characters and notes to 2000, and says so', () => {
+    const [burger, ...others] = orderOf({ type: 'delivery' }).items;
+    const { fulfillment } = orderOf({ type: 'delivery' });
+    const body = written(
+      orderOf({
+        items: [{ ...burger, name: 'x'.repeat(300), notes: 'y'.repeat(3000) } as (typeof others)[number]],
+        fulfillment: { ...fulfillment, destination: { line1: 'z'.repeat(300), instructions: 'i'.repeat(3000) } },
+        notes: 'n'.repeat(3000),
+      }),
+    );
+    for (const [text, length] of [
+      [body.items[0]?.product_name, 255],
+      [body.items[0]?.customer_notes, 2000],
+      [body.customer['address_1'], 255],
+      [body.customer['delivery_notes'], 2000],
+      [body.customer_notes, 2000],
+    ] as const) {
+      expect(text).toHaveLength(length);
+      expect(text).toMatch(/ \[…\]$/);
+    }
+  });
+
+  it.each([
+    ['de', 'DE'],
+    ['Germany', undefined],
+  ])('names the country %s as %s: two letters or none', (country, code) => {
+    const destination = { line1: 'Lindenstraße 14', country };
+    expect(written(orderOf({ fulfillment: { type: 'delivery', destination } })).customer['country']).toBe(code);
+  });
+
+  it('has a first name alone where the member has one word', () => {
+    const body = written(orderOf({ member: { id: 'm-1', name: 'Ada' } }));
+    expect(body.customer).toEqual({ first_name: 'Ada' });
+  });
+
+  it('is given up where an item has no price, which HubRise requires', () => {
+    const [burger, fries] = orderOf().items;
+    const { unitPrice: _left, ...unpriced } = fries as CanonicalOrder['items'][number];
+    const order = orderOf({ items: [burger as typeof unpriced, unpriced] });
+    expect(() => written(order)).toThrow('items.1.unitPrice is missing: HubRise requires the price of every item');
+    expect(() => written(order)).toThrow(GiveUp);
+  });
+});
+
+describe('money', () => {
+  it.each([
+    [900, 'EUR', '9.00 EUR'],
+    [-5, 'GBP', '-0.05 GBP'],
+    [0, 'EUR', '0.00 EUR'],
+    [900, 'JPY', '900.00 JPY'],
+    [1290, 'KWD', '1.29 KWD'],
+    [5180, 'KWD', '5.18 KWD'],
+    [10_000, 'CLF', '1.00 CLF'],
+  ])('%i minor units of %s are %s', (minorUnits, currency, text) => {
+    expect(writeMoney(minorUnits, currency)).toBe(text);
+  });
+
+  it.each([
+    [1295, 'KWD'],
+    [-1, 'KWD'],
+    [10, 'CLF'],
+  ])('that two decimals cannot hold is not rounded: %i %s', (minorUnits, currency) => {
+    expect(() => writeMoney(minorUnits, currency)).toThrow(GiveUp);
+    expect(() => writeMoney(minorUnits, currency)).toThrow(/^an amount in \w+ needs [34] decimals/);
+  });
+
+  it('in dinars of whole ten fils is taken', async () => {
+    const { pos, context } = await stage('KWD');
+    const { money } = orderOf();
+    const order = orderOf({ money: { ...money, tax: 720, total: money.total - 4, currency: 'KWD' } });
+    await hubrise.createOrder(order, context);
+    expect(pos.tickets.map((ticket) => ticket.paid)).toEqual([order.money.total]);
+  });
+});
+
+describe('createOrder', () => {
+  it('sends the token, and JSON, to the connection’s own location', async () => {
+    const { requests, context } = await hubriseThat(() => ({ body: TAKEN }));
+    expect(await hubrise.createOrder(orderOf(), context)).toEqual({ providerOrderId: '5dpm9' });
+    expect(requests).toEqual([
+      expect.objectContaining({
+        method: 'POST',
+        url: '/v1/location/orders',
+        headers: expect.objectContaining({
+          'x-access-token': context.settings.accessToken,
+          'content-type': 'application/json',
+        }),
+      }),
+    ]);
+  });
+
+  it.each([[{}], ['<html>'], [{ id: 7 }]])('counts a 200 with %j as taken', async (body) => {
+    const { context } = await hubriseThat(() => ({ body }));
+    expect(await hubrise.createOrder(orderOf(), context)).toEqual({});
+  });
+
+  it.each([400, 415, 422])('gives up on %i', async (status) => {
+    const { context } = await hubriseThat(() => ({ status, body: { error_type: 'unprocessable_entity' } }));
+    await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject({
+      name: 'GiveUp',
+      httpStatus: status,
+      reason: 'The restaurant could not take this order.',
+    });
+  });
+
+  it('says which fields HubRise does not like, and none of their values', async () => {
+    const errors = [
+      { field: 'customer.phone', message: "'+49301' is no phone number" },
+      { field: 'Ada Lovelace', message: 'no' },
+    ];
+    const body = { message: 'Validation failed', errors, error_type: 'unprocessable_entity' };
+    const { context } = await hubriseThat(() => ({ status: 422, body }));
+    await expect(hubrise.createOrder(orderOf(), context)).rejects.toThrow(
+      /^HubRise refused the order with 422 unprocessable_entity \(customer\.phone\)$/,
+    );
+  });
+
+  it('leaves 404 to us: the token is an account’s, or the URL is wrong', async () => {
+    const { context } = await hubriseThat(() => ({ status: 404, body: { error_type: 'routing_error' } }));
+    await expect(hubrise.createOrder(orderOf(), context)).rejects.toBeInstanceOf(OursToFix);
+  });
+
+  it('is refused where the currency is not the account’s', async () => {
+    const { pos, context } = await stage('GBP');
+    await expect(hubrise.createOrder(orderOf(), context)).rejects.toThrow(/422 unprocessable_entity \(items\.0\.price/);
+    expect(pos.tickets).toEqual([]);
+  });
+
+  it('waits until the next round minute after a 429 that does not say how long', async () => {
+    const { context, requests } = await hubriseThat(() => ({ status: 429, body: { error_type: 'too_many_requests' } }));
+    const expected = { name: 'TryAgain', sent: false, retryAfterMs: 45_000 };
+    await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject(expected);
+    await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject(expected);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('keeps to 500 requests a minute, connection by connection', async () => {
+    const { context, requests } = await hubriseThat(() => ({ body: TAKEN }));
+    const order = orderOf({ items: orderOf().items.slice(1) });
+    for (let nth = 0; nth < 500; nth += 1) await hubrise.createOrder(order, context);
+    await expect(hubrise.createOrder(order, context)).rejects.toMatchObject({
+      name: 'TryAgain',
+      sent: false,
+      retryAfterMs: 45_000,
+    });
+    expect(requests).toHaveLength(500);
+    const other = { ...context, settings: { ...context.settings, accessToken: randomUUID() } };
+    await hubrise.createOrder(order, other);
+    expect(requests).toHaveLength(501);
+  });
+});
+
+describe('findOrder', () => {
+  it('finds an order by our id, whatever is in it', async () => {
+    const { pos, context } = await stage();
+    const order = orderOf({ serviceOrderId: '注文 1&status=new#+%' });
+    const ref = await hubrise.createOrder(order, context);
+    await hubrise.createOrder(orderOf(), context);
+    expect(await hubrise.findOrder?.(order.serviceOrderId, context)).toEqual(ref);
+    expect(pos.refusals).toEqual([]);
+  });
+
+  it('takes no other order for ours, should HubRise not heed the filter', async () => {
+    const { context } = await hubriseThat(() => ({
+      body: [
+        { id: 'x', private_ref: null },
+        { id: 'y', private_ref: 'o-2' },
+      ],
+    }));
+    expect(await hubrise.findOrder?.('o-1', context)).toBeUndefined();
+  });
+
+  it.each([
+    ['is not a list', { body: {} }],
+    ['cannot be read', { body: '<html>' }],
+    ['goes on', { body: [{ id: 'y', private_ref: 'o-2' }], headers: { 'x-cursor-next': 'cjkl44' } }],
+  ])('does not know where the answer %s: a second ticket could follow', async (_name, answer) => {
+    const { context } = await hubriseThat(() => answer);
+    await expect(hubrise.findOrder?.('o-1', context)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
+  });
+
+  it.each([400, 404, 422])('leaves %i to us: the order may be there', async (status) => {
+    const { context } = await hubriseThat(() => ({ status, body: {} }));
+    await expect(hubrise.findOrder?.('o-1', context)).rejects.toBeInstanceOf(OursToFix);
+  });
+
+  it('asks ten times a minute at most, while orders still go out', async () => {
+    const { pos, context } = await stage();
+    for (let nth = 0; nth < 10; nth += 1) await hubrise.findOrder?.('o-1', context);
+    await expect(hubrise.findOrder?.('o-1', context)).rejects.toMatchObject({ name: 'TryAgain', retryAfterMs: 45_000 });
+    await hubrise.createOrder(orderOf(), context);
+    expect(pos.refusals).toEqual([]);
+    const later = { ...context, now: new Date(NOW.getTime() + 45_000) };
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+    expect(await hubrise.findOrder?.('o-1', later)).toBeUndefined();
+    expect(pos.refusals).toEqual([]);
+  });
+});
+
+describe('translateWebhook', () => {
+  const event = {
+    id: 'ks8f6',
+    resource_type: 'order',
+    event_type: 'update',
+    created_at: '2026-01-31T19:30:00+01:00',
+    order_id: '5dpm9',
+    location_id: '3r4s3-1',
+    previous_state: { id: '5dpm9', ref: 'o-1', private_ref: 'o-1', status: 'new' },
+    new_state: { id: '5dpm9', ref: 'o-1', private_ref: 'o-1', status: 'accepted' },
+  };
+  const { previous_state: before, new_state: now } = event;
+
+  it('reads an order’s update', () => {
+    expect(translate(event)).toEqual([
+      {
+        status: 'received',
+        serviceOrderId: 'o-1',
+        providerOrderId: '5dpm9',
+        occurredAt: '2026-01-31T19:30:00+01:00',
+        nativeStatus: 'accepted',
+      },
+    ]);
+  });
+
+  it('takes the signature in either case of its hex', () => {
+    const webhook = signed(event);
+    const header = 'x-hubrise-hmac-sha256';
+    const upper = { ...webhook, headers: { [header]: webhook.headers[header]?.toUpperCase() ?? '' } };
+    expect(hubrise.translateWebhook(upper, settingsOf())).toHaveLength(1);
+  });
+
+  it('signs with the client’s secret, not with the access token', () => {
+    expect(() => hubrise.translateWebhook(signed(event, 'token'), settingsOf())).toThrow(NotAuthentic);
+  });
+
+  it.each([
+    ['another field', { ...now, status: 'new', confirmed_time: '2026-01-31T20:00:00+01:00' }],
+    ['an anonymised customer', { ...now, status: 'new', customer: { anonymised: true } }],
+    ['no status at all', { ...now, status: null }],
+    ['a status of Object.prototype', { ...now, status: 'constructor' }],
+  ])('finds nothing in an update of %s', (_name, new_state) => {
+    expect(translate({ ...event, new_state })).toEqual([]);
+  });
+
+  it('takes a status without a previous one for new', () => {
+    for (const previous_state of [undefined, null, {}, { status: null }]) {
+      expect(translate({ ...event, previous_state })).toHaveLength(1);
+    }
+  });
+
+  it('falls back on ref where there is no private ref', () => {
+    const { private_ref: _left, ...new_state } = now;
+    expect(translate({ ...event, new_state })).toMatchObject([{ serviceOrderId: 'o-1', providerOrderId: '5dpm9' }]);
+  });
+
+  it('does not take another client’s ref for ours', () => {
+    const [status] = translate({ ...event, new_state: { ...now, private_ref: null } });
+    expect(status).toMatchObject({ providerOrderId: '5dpm9' });
+    expect(status?.serviceOrderId).toBeUndefined();
+  });
+
+  it.each([['x'.repeat(300)], [7], [''], [null]])('drops no event for another client’s ref: %j', (ref) => {
+    const { private_ref: _left, ...new_state } = now;
+    expect(translate({ ...event, new_state: { ...new_state, ref } })).toMatchObject([{ providerOrderId: '5dpm9' }]);
+  });
+
+  it('has HubRise’s id from the order itself where the event does not name it', () => {
+    expect(translate({ ...event, order_id: undefined })).toMatchObject([{ providerOrderId: '5dpm9' }]);
+  });
+
+  it.each([['yesterday'], ['2026-01-31T19:30:00'], [1_769_884_200], [undefined]])(
+    'drops no event for a time that is none: %j',
+    (created_at) => {
+      const [status] = translate({ ...event, created_at });
+      expect(status).toMatchObject({ status: 'received' });
+      expect(status).not.toHaveProperty('occurredAt');
+    },
+  );
+
+  it('reads a delivery within the order, and its end together with the order’s', () => {
+    const delivery = { ref: '1Z12345E0291980793', status: 'dropoff_enroute' };
+    const under = { ...now, status: 'new', delivery };
+    expect(translate({ ...event, new_state: under })).toMatchObject([
+      { status: 'en_route', nativeStatus: 'dropoff_enroute', serviceOrderId: 'o-1', providerOrderId: '5dpm9' },
+    ]);
+    const end = { ...now, status: 'completed', delivery: { ...delivery, status: 'delivered' } };
+    expect(translate({ ...event, previous_state: under, new_state: end }).map((status) => status.nativeStatus)).toEqual(
+      ['completed', 'delivered'],
+    );
+    const moved = { ...under, delivery: { ...delivery, driver_name: 'John' } };
+    expect(translate({ ...event, previous_state: under, new_state: moved })).toEqual([]);
+  });
+
+  it('does not take a cancelled delivery for a cancelled order', () => {
+    expect(translate({ ...event, new_state: { ...before, delivery: { status: 'cancelled' } } })).toEqual([]);
+  });
+
+  it('reads an event of a delivery that names its order, and no tracking number for our id', () => {
+    const delivered = {
+      ...event,
+      resource_type: 'delivery',
+      previous_state: { id: 'ez351', status: 'dropoff_waiting' },
+      new_state: { id: 'ez351', ref: '1Z12345E0291980793', order_id: '5dpm9', status: 'delivered' },
+    };
+    const [status] = translate(delivered);
+    expect(status).toMatchObject({ status: 'completed', providerOrderId: '5dpm9', nativeStatus: 'delivered' });
+    expect(status?.serviceOrderId).toBeUndefined();
+    expect(translate({ ...delivered, order_id: undefined })).toHaveLength(1);
+    const { order_id: _left, ...unnamed } = delivered.new_state;
+    expect(translate({ ...delivered, order_id: undefined, new_state: unnamed })).toEqual([]);
+    expect(translate({ ...delivered, previous_state: { status: 'delivered' } })).toEqual([]);
+  });
+
+  it.each(['customer', 'catalog', 'inventory', 'location', 'coupon', 'constructor'])(
+    'has no use for a %s',
+    (resource) => {
+      expect(translate({ ...event, resource_type: resource })).toEqual([]);
+    },
+  );
+
+  it.each(['delete', 'patch', 'archive'])('has no use for the %s of an order', (type) => {
+    expect(translate({ ...event, event_type: type, new_state: undefined })).toEqual([]);
+  });
+
+  it.each([
+    ['no JSON', '{', 'an object with resource_type and event_type is required'],
+    ['no resource', { ...event, resource_type: undefined }, 'resource_type: '],
+    ['no event type', { ...event, event_type: 7 }, 'event_type: '],
+    ['no new state', { ...event, new_state: undefined }, 'new_state: '],
+    ['a status that is no text', { ...event, new_state: { ...now, status: ['secret'] } }, 'new_state.status: '],
+    ['an id too long', { ...event, order_id: 'secret'.repeat(50) }, 'order_id: '],
+    ['an id that no database holds', { ...event, new_state: { ...now, private_ref: 'secret\0' } }, 'private_ref: '],
+    ['no id at all', { ...event, order_id: null, new_state: { status: 'accepted' } }, 'are all missing'],
+  ])('drops an event with %s, naming what is wrong and no value', (_name, body, message) => {
+    const error = errorOf(() => translate(body));
+    expect(error).toBeInstanceOf(Poison);
+    expect(error.message).toContain(message);
+    expect(error.message).not.toContain('secret');
+  });
+});
+
+describe('connect', () => {
+  it('sets the connection’s callback, and says whose it is', async () => {
+    const { pos, context } = await stage();
+    const { done, todo } = await connect(context);
+    expect(pos.callback).toEqual({ url: WEBHOOK_URL, events: { order: ['update'] } });
+    expect(todo).toEqual([]);
+    expect(done).toEqual([
+      expect.stringMatching(/^The access token is of Paris \(\w+-1\) of Bella Pizza, whose currency is EUR\.$/),
+      'Told HubRise to call this webhook for updates of orders.',
+    ]);
+  });
+
+  it('sets it once, however often it is called', async () => {
+    const { pos, context } = await stage();
+    await connect(context);
+    const { done } = await connect(context);
+    expect(pos.callbacksSet).toBe(1);
+    expect(done[1]).toBe('HubRise calls this webhook for updates of orders already.');
+  });
+
+  it('replaces the callback before, of which there is one, and shows no secret of its URL', async () => {
+    const { pos, context } = await stage();
+    await hubrise.connect?.({ ...context, webhookUrl: 'https://old.example/hook?token=hidden', locations: 1 });
+    const { done } = await connect(context);
+    expect(pos.callback.url).toBe(WEBHOOK_URL);
+    expect(done[2]).toBe("It took the place of the connection's callback before, at https://old.example.");
+    expect(done.join()).not.toMatch(/hidden|t-1/);
+  });
+
+  it('sets it where HubRise says nothing that can be read', async () => {
+    const { context, requests } = await hubriseThat(() => ({ body: {} }));
+    expect(await connect(context)).toEqual({
+      done: ['Told HubRise to call this webhook for updates of orders.'],
+      todo: [],
+    });
+    expect(requests.at(-1)).toMatchObject({ method: 'POST', url: '/v1/callback' });
+  });
+
+  it('leaves a refusal to us', async () => {
+    const { context } = await hubriseThat(({ method }) => (method === 'POST' ? { status: 422 } : { body: {} }));
+    await expect(connect(context)).rejects.toMatchObject({
+      name: 'OursToFix',
+      message: 'HubRise refused POST /callback with 422',
+    });
+  });
+
+  it('leaves a token that is no location’s to us', async () => {
+    const { context } = await hubriseThat(() => ({ status: 404 }));
+    await expect(connect(context)).rejects.toThrow('is accessToken of a location');
+  });
+
+  function connect(context: PosContext<Settings>) {
+    const connection = hubrise.connect?.({ ...context, webhookUrl: WEBHOOK_URL, locations: 1 });
+    return connection ?? expect.unreachable('it cannot connect');
+  }
+});
+
+describe('the simulator', () => {
+  it('repeats the same event six times while nobody takes it, and no more once somebody does', async () => {
+    const { pos, context } = await stage('EUR', 1_000_000);
+    await hubrise.createOrder(orderOf(), context);
+    const [ticket] = pos.tickets;
+    const bodies: string[] = [];
+    const server = await serveHttp(async (request, response) => {
+      bodies.push((await readBody(request)).toString());
+      sendJson(response, bodies.length < 8 ? 500 : 404, {});
+    });
+    ends.push(() => server.stop());
+    expect(await pos.report(server.url, ticket ?? expect.unreachable(), 'received')).toMatchObject({ status: 500 });
+    expect(bodies).toHaveLength(7);
+    expect(new Set(bodies).size, 'the very same event').toBe(1);
+    await pos.report(server.url, ticket ?? expect.unreachable(), 'accepted');
+    expect(bodies, '404 is an acknowledgement').toHaveLength(8);
+    expect(JSON.parse(bodies[7] ?? '')).toMatchObject({
+      previous_state: { status: 'received' },
+      new_state: { status: 'accepted' },
+    });
+  });
+
+  it.each<[number, string, object | string, Record<string, string>?]>([
+    [401, 'another token', {}, { 'x-access-token': 'another' }],
+    [415, 'another content type', {}, { 'content-type': 'text/plain' }],
+    [400, 'no JSON', '{'],
+    [422, 'no status', { status: undefined }],
+    [422, 'a status that is none', { status: 'ready' }],
+    [422, 'a time in the past', { expected_time: '2021-06-24T11:30:00+02:00' }],
+    [422, 'no payment', { payments: [] }],
+    [422, 'an amount without decimals', { payments: [{ amount: '9 EUR' }] }],
+    [422, 'an amount with three', { payments: [{ amount: '9.000 EUR' }] }],
+    [422, 'another currency', { payments: [{ amount: '9.00 GBP' }] }],
+    [422, 'a number for a quantity', { items: [{ product_name: 'Coke', price: '1.00 EUR', quantity: 1 }] }],
+    [422, 'an item without a price', { items: [{ product_name: 'Coke', quantity: '1' }] }],
+    [422, 'a private ref too long', { private_ref: 'x'.repeat(256) }],
+    [422, 'a field that nobody documents', { total_price: '9.00 EUR' }],
+  ])('answers %i to %s, and says why', async (status, _name, change, headers = {}) => {
+    const { pos } = await stage();
+    const order = { status: 'new', payments: [{ amount: '9.00 EUR' }] };
+    const post = (body: unknown, more: object) =>
+      fetch(`${String(pos.settings['baseUrl'])}/location/orders`, {
+        method: 'POST',
+        headers: {
+          'x-access-token': String(pos.settings['accessToken']),
+          'content-type': 'application/json',
+          ...more,
+        },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      });
+    const answer = await post(typeof change === 'string' ? change : { ...order, ...change }, headers);
+    expect(answer.status).toBe(status);
+    expect(pos.refusals).toHaveLength(1);
+    expect(pos.tickets).toEqual([]);
+    expect((await post(order, {})).status).toBe(200);
+  });
+
+  it('allows ten lists of orders a minute', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: NOW });
+    const { pos } = await stage();
+    for (let nth = 0; nth < 10; nth += 1) expect(await list(pos)).toEqual([]);
+    expect(await list(pos)).toEqual({ error_type: 'too_many_requests' });
+  });
+
+  it('makes a ticket of every request, as HubRise does', async () => {
+    const { pos, context } = await stage();
+    const order = orderOf();
+    await hubrise.createOrder(order, context);
+    await hubrise.createOrder(order, context);
+    expect(pos.tickets).toHaveLength(2);
+  });
+});
+
+type Body = {
+  expected_time?: string;
+  customer_notes: string;
+  items: { product_name: string; customer_notes?: string; options: object[] }[];
+  charges: object[];
+  payments: object[];
+  customer: Record<string, string | undefined>;
+};
+
+/** What goes over the wire. */
+function written(order: CanonicalOrder, itemMap: Settings['itemMap'] = {}): Body {
+  return JSON.parse(JSON.stringify(writeOrder(order, itemMap, NOW))) as Body;
+}
+
+function orderOf(options: SampleOptions = {}): CanonicalOrder {
+  return CanonicalOrder.parse(sampleOrder(options));
+}
+
+function withModifier(modifier: CanonicalOrder['items'][number]['modifiers'][number]): CanonicalOrder {
+  const [burger, ...others] = orderOf().items;
+  return orderOf({ items: [{ ...burger, modifiers: [modifier] } as (typeof others)[number], ...others] });
+}
+
+function settingsOf(overrides: object = {}): Settings {
+  return Settings.parse({ accessToken: 'token', clientSecret: SECRET, ...overrides });
+}
+
+function contextOf(settings: Settings): PosContext<Settings> {
+  const credentials = keepCredentials(() => NOW);
+  return { settings, now: NOW, signal: AbortSignal.timeout(5000), credentials };
+}
+
+async function stage(currency = 'EUR', hurry = 1): Promise<{ pos: HubriseSimulator; context: PosContext<Settings> }> {
+  const pos = await startHubrise({ currency, hurry });
+  ends.push(() => pos.stop());
+  return { pos, context: contextOf(Settings.parse(pos.settings)) };
+}
+
+async function list({ settings }: HubriseSimulator): Promise<unknown> {
+  const headers = { 'x-access-token': String(settings['accessToken']) };
+  return (await fetch(`${String(settings['baseUrl'])}/location/orders`, { headers })).json();
+}
+
+type Answer = { status?: number; headers?: Record<string, string>; body?: unknown };
+type Asked = { method: string; url: string; headers: Record<string, unknown> };
+
+/** A HubRise that answers as it is told. A token of its own, since limits are kept per token. */
+async function hubriseThat(answers: (request: Asked) => Answer) {
+  const requests: Asked[] = [];
+  const server = await serveHttp(async (request, response) => {
+    await readBody(request);
+    const { method = '', url = '', headers } = request;
+    requests.push({ method, url, headers });
+    const { status = 200, headers: more, body = {} } = answers({ method, url, headers });
+    if (typeof body === 'string') response.writeHead(status, more).end(body);
+    else sendJson(response, status, body, more);
+  });
+  ends.push(() => server.stop());
+  return { requests, context: contextOf(settingsOf({ accessToken: randomUUID(), baseUrl: `${server.url}/v1/` })) };
+}
+
+function signed(event: unknown, secret = SECRET): Webhook {
+  const body = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event));
+  const signature = createHmac('sha256', secret).update(body).digest('hex');
+  const headers = { 'x-hubrise-hmac-sha256': signature };
+  return { headers, body, url: WEBHOOK_URL, receivedAt: NOW, verified: false };
+}
+
+function translate(event: unknown) {
+  return hubrise.translateWebhook(signed(event), settingsOf());
+}
+
+function errorOf(throws: () => unknown): Error {
+  try {
+    throws();
+  } catch (error) {
+    return error as Error;
+  }
+  return expect.unreachable('nothing was thrown');
+}

@@ -1,0 +1,661 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
+import { CanonicalOrder } from '../../src/core/order.ts';
+import type { Credentials, PosContext, Webhook } from '../../src/core/provider.ts';
+import { lightspeedK } from '../../src/providers/lightspeed-k/index.ts';
+import { tokenOf } from '../../src/providers/lightspeed-k/obtain-token.ts';
+import { Settings } from '../../src/providers/lightspeed-k/payloads.ts';
+import { writeOrder } from '../../src/providers/lightspeed-k/write-order.ts';
+import { checkToGoOrder, readToGoOrder } from '../simulators/check-lightspeed-k-order.ts';
+import { startLightspeedK, type LightspeedSimulator } from '../simulators/start-lightspeed-k.ts';
+import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
+import { sendJson, serveHttp } from '../support/serve-http.ts';
+import { providerContract } from './contract.ts';
+import { keepCredentials } from './keep-credentials.ts';
+
+const NOW = new Date('2026-01-31T18:30:00.250Z');
+const LOCATION = '45454565682155';
+const INT64 = '9223372036854775807';
+const PLAIN = {
+  clientId: 'client-1',
+  clientSecret: 'hidden-client',
+  refreshToken: 'hidden-refresh',
+  businessLocationId: LOCATION,
+  endpointId: 'expediter-club-1',
+  webhookUsername: 'lightspeed',
+  webhookPassword: 'hidden-password',
+  paymentMethod: 'OOPAYMENT',
+};
+const settings = settingsOf();
+
+providerContract(lightspeedK, {
+  start: startLightspeedK,
+  wrongSettings: {
+    clientId: [undefined, '', ' padded', 7],
+    clientSecret: [undefined, '', 'padded '],
+    refreshToken: [undefined, '', ' padded'],
+    businessLocationId: [undefined, '', '-1', 0, 1.5, 2 ** 53, '012', '12 ', 'club', '9223372036854775808', null],
+    endpointId: [undefined, '', 'a/b', '..', 'two words', 'é', 'x'.repeat(101)],
+    webhookUsername: [undefined, '', ' padded', 'with:colon', 'zoë'],
+    webhookPassword: [undefined, '', 'padded ', 'zoë'],
+    paymentMethod: [undefined, '', 7],
+    accountProfileCodes: ['TAKEAWAY', { pickup: '' }, { dineIn: 'TABLE' }],
+    baseUrl: ['api.lsk.lightspeed.app', 'ftp://pos.example', 'https://user:word@pos.example'],
+    tokenUrl: ['', 'auth.lsk-prod.app', 'https://user:word@pos.example'],
+    itemMap: [[], { burger: 7 }, { burger: '' }],
+    subItemMap: [[], { cheddar: '' }, { cheddar: 'x'.repeat(26) }],
+    feeSku: ['', 'x'.repeat(26), 7],
+    preparationMinutes: [-1, 0.5, '30', 1441],
+    sendCustomerEmail: ['yes', 1],
+    closedMeansCompleted: ['yes', 1],
+  },
+  secretSettings: ['clientSecret', 'refreshToken', 'webhookPassword'],
+  statuses: {
+    SUCCESS: 'received',
+    READY_FOR_PICKUP: 'ready',
+    IN_DELIVERY: 'en_route',
+    DELIVERED: 'completed',
+    CANCELLED: 'cancelled',
+    ABANDONED: 'cancelled',
+    FAILURE: 'failed',
+    CLOSED: null,
+    CHECK_WAS_UPDATED: null,
+    READY: null,
+  },
+  signatureHeader: 'authorization',
+  signsBody: false,
+  paid: ({ money }) => money.total - money.fee,
+});
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+describe('settings', () => {
+  it('mean production, no mapping and a closed check that says nothing, unless they say otherwise', () => {
+    expect(settings).toEqual({
+      ...PLAIN,
+      accountProfileCodes: {},
+      baseUrl: 'https://api.lsk.lightspeed.app',
+      itemMap: {},
+      subItemMap: {},
+      preparationMinutes: 0,
+      sendCustomerEmail: false,
+      closedMeansCompleted: false,
+    });
+  });
+
+  it.each([
+    [LOCATION, LOCATION],
+    [45454565682155, LOCATION],
+    [INT64, INT64],
+  ])('take the business location as %s', (businessLocationId, digits) => {
+    expect(settingsOf({ businessLocationId }).businessLocationId).toBe(digits);
+  });
+});
+
+describe('the order as Lightspeed wants it', () => {
+  it('is whole for a pickup', () => {
+    expect(written(orderOf({ serviceOrderId: 'order-2026-000628' }))).toEqual({
+      businessLocationId: 45454565682155,
+      thirdPartyReference: 'order-2026-000628',
+      endpointId: 'expediter-club-1',
+      customerInfo: { firstName: 'Ada', lastName: 'Lovelace', contactNumberAsE164: '+493012345678' },
+      orderNote:
+        'AGE CHECK: Pale Ale 0.33 l\nClassic Burger: One of them well done\nTable by the terrace, if there is one',
+      maxTimeToAttemptOrderDeliverToPos: 600_000,
+      payment: { paymentMethod: 'OOPAYMENT', paymentAmount: 48.34, tipAmount: 3 },
+      items: [
+        {
+          quantity: 2,
+          sku: 'burger-classic',
+          modifiers: [{ modifierId: 'cheddar' }, { modifierId: 'no-onions' }],
+        },
+        { quantity: 1, sku: 'fries-sweet-potato' },
+        { quantity: 1, sku: 'beer-pale-ale' },
+      ],
+    });
+  });
+
+  it('adds address, profile and instructions for a delivery, and leaves the fee to the platform', () => {
+    const body = written(orderOf({ type: 'delivery' }), { accountProfileCodes: { delivery: 'HOMEDELIVERY' } });
+    expect(body).toMatchObject({
+      accountProfileCode: 'HOMEDELIVERY',
+      deliveryAddress: { addressLine1: 'Lindenstraße 14', addressLine2: '3. OG', zip: '10969', city: 'Berlin' },
+      payment: { paymentMethod: 'OOPAYMENT', paymentAmount: 48.34, tipAmount: 3 },
+    });
+    expect(body['orderNote']).toMatch(/^AGE CHECK.*\nClassic Burger: .*\nDelivery: Ring twice\nTable by/);
+  });
+
+  it('takes the profile of its kind only', () => {
+    const codes = { accountProfileCodes: { delivery: 'HOMEDELIVERY' } };
+    expect(written(orderOf(), codes)['accountProfileCode']).toBeUndefined();
+  });
+
+  it('sells the fee as an item of open price where there is one, and is paid for it', () => {
+    const { items, payment } = written(orderOf({ type: 'delivery' }), { feeSku: 'FEE' });
+    expect((items as unknown[]).at(-1)).toEqual({ quantity: 1, sku: 'FEE', customItemPrice: 3.5 });
+    expect(payment).toMatchObject({ paymentAmount: 51.84 });
+    expect(written(orderOf(), { feeSku: 'FEE' })['items']).toHaveLength(3);
+  });
+
+  it.each([
+    ['EUR', '48.34', '3.00'],
+    ['JPY', '4834', '300'],
+    ['KWD', '4.834', '0.300'],
+  ])('writes money in %s, digit by digit', (currency, amount, tip) => {
+    const order = orderOf();
+    expect(text({ ...order, money: { ...order.money, currency } })).toContain(
+      `"paymentAmount":${amount},"tipAmount":${tip}}`,
+    );
+  });
+
+  it('writes amounts and ids that a double would change', () => {
+    const order = orderOf();
+    const total = Number.MAX_SAFE_INTEGER;
+    const body = text({ ...order, money: { ...order.money, total } }, { businessLocationId: INT64 });
+    expect(body).toContain('"paymentAmount":90071992547409.91');
+    expect(body).toContain(`"businessLocationId":${INT64},`);
+  });
+
+  it('pays nothing where nothing was paid, and names no tip where there is none', () => {
+    const order = orderOf();
+    expect(written({ ...order, money: { ...order.money, total: 0 } })['payment']).toBeUndefined();
+    expect(written({ ...order, money: { ...order.money, tip: 0 } })['payment']).not.toHaveProperty('tipAmount');
+  });
+
+  it('names items, instructions and sub-items as the maps say', () => {
+    const order = orderOf();
+    const [burger] = order.items;
+    const modifiers = [
+      { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity: 2, unitPrice: 150 },
+      { serviceModifierId: 'no-onions', name: 'No onions', quantity: 1 },
+      { serviceModifierId: 'constructor', name: 'Tower', quantity: 2 },
+    ];
+    const items = [{ ...(burger as (typeof order.items)[number]), modifiers }];
+    const maps = {
+      itemMap: { 'burger-classic': '1001', 'no-onions': '236025632784492', cheddar: 'not this one' },
+      subItemMap: { cheddar: '35' },
+    };
+    expect(written({ ...order, items }, maps)['items']).toEqual([
+      {
+        quantity: 2,
+        sku: '1001',
+        modifiers: [{ modifierId: '236025632784492' }, { modifierId: 'constructor' }, { modifierId: 'constructor' }],
+        subItems: [{ quantity: 2, sku: '35' }],
+      },
+    ]);
+  });
+
+  it('gives up on a SKU or an order id that is longer than Lightspeed takes, and takes the longest', () => {
+    const order = orderOf();
+    const [burger] = order.items;
+    const item = (length: number) => [
+      { ...(burger as (typeof order.items)[number]), serviceItemId: 'x'.repeat(length) },
+    ];
+    expect(() => text({ ...order, items: item(25) })).not.toThrow();
+    expect(() => text({ ...order, items: item(26) })).toThrow(GiveUp);
+    expect(() => text({ ...order, serviceOrderId: 'x'.repeat(48) })).not.toThrow();
+    expect(() => text({ ...order, serviceOrderId: 'x'.repeat(49) })).toThrow(GiveUp);
+  });
+
+  it('keeps the address of the member to itself, and sends it with our reference where that is wanted', () => {
+    const order = orderOf();
+    expect(text(order)).not.toMatch(/ada@example|member-42/);
+    expect(written(order, { sendCustomerEmail: true })['customerInfo']).toMatchObject({
+      email: 'ada@example.com',
+      thirdPartyReference: 'member-42',
+    });
+  });
+
+  it('sends no reference of a customer without an address', () => {
+    const { email: _left, ...member } = orderOf().member;
+    for (const one of [member, { ...member, email: '' }]) {
+      expect(text(orderOf({ member: one }), { sendCustomerEmail: true })).not.toMatch(/member-42|email/);
+    }
+  });
+
+  it('calls a member without a name Guest, and cuts what is too long', () => {
+    const named = (name: string) => written(orderOf({ member: { id: 'm-1', name } }))['customerInfo'];
+    expect(named('  ')).toEqual({ firstName: 'Guest' });
+    expect(named('Prince')).toEqual({ firstName: 'Prince' });
+    const long = named(`${'a'.repeat(200)} ${'b'.repeat(200)}`) as Record<string, string>;
+    expect([long['firstName'], long['lastName']].map((part) => part?.length)).toEqual([128, 128]);
+  });
+
+  it('cuts the note at 255, from its end, and has none where there is nothing to say', () => {
+    const order = orderOf({ notes: 'x'.repeat(300) });
+    const note = String(written(order)['orderNote']);
+    expect(note).toHaveLength(255);
+    expect(note).toMatch(/^AGE CHECK: .*\nClassic Burger: One of them well done\nx+ \[…\]$/);
+    const { notes: _left, ...quiet } = orderOf({ items: order.items.slice(1, 2) });
+    expect(written(quiet)).not.toHaveProperty('orderNote');
+  });
+
+  it.each([
+    ['later', '2026-01-31T21:00:00+01:00', 0, '2026-01-31T20:00:00.000+00:00', '2026-01-31T20:00:00.000+00:00'],
+    [
+      'early enough to be prepared',
+      '2026-01-31T20:00:00Z',
+      25,
+      '2026-01-31T19:35:00.000+00:00',
+      '2026-01-31T20:00:00.000+00:00',
+    ],
+    [
+      'at once where there is just time to prepare it',
+      '2026-01-31T18:50:00Z',
+      25,
+      undefined,
+      '2026-01-31T18:50:00.000+00:00',
+    ],
+    ['at once for in a minute', '2026-01-31T18:31:00Z', 0, undefined, undefined],
+    ['at once for a time that has passed', '2026-01-31T18:00:00Z', 0, undefined, undefined],
+  ])('reaches the kitchen %s', (_name, requestedAt, preparationMinutes, scheduled, collected) => {
+    const body = written(orderOf({ fulfillment: { type: 'pickup', requestedAt } }), { preparationMinutes });
+    expect(body['scheduledTimeForOrderAsIso8601']).toBe(scheduled);
+    expect(body['orderCollectionTimeAsIso8601']).toBe(collected);
+  });
+
+  it.each([
+    { feeSku: 'FEE', sendCustomerEmail: true },
+    { businessLocationId: INT64, preparationMinutes: 30 },
+  ])('is as documented with %j', (more) => {
+    const requestedAt = new Date(Date.now() + 7_200_000).toISOString();
+    const { fulfillment } = orderOf({ type: 'delivery' });
+    const order = orderOf({ fulfillment: { ...fulfillment, requestedAt } });
+    const maps = { itemMap: { cheddar: '17', 'no-onions': '18' } };
+    expect(checkToGoOrder(readToGoOrder(text(order, { ...maps, ...more }, new Date())), 2)).toEqual([]);
+  });
+});
+
+describe('what Lightspeed answers', () => {
+  it.each([
+    ['409 with a used reference', 409, { status: 'fail', msg: 'reference has already been used order-1' }],
+    ['409 with nothing', 409, ''],
+    ['400 with a used reference, as payments have it', 400, { message: 'reference has already been used order-1' }],
+  ])('%s means that it has the order', async (_name, status, body) => {
+    const at = await stage();
+    at.pos.behave = () => ({ status, body });
+    expect(await at.create()).toEqual({});
+  });
+
+  it.each([
+    ['409 with other words', 409, { status: 'fail', msg: 'the location is busy' }],
+    ['422', 422, { message: 'reference has already been used order-1' }],
+    ['400 with a field of the order', 400, refusal('items[0].quantity', 'Min')],
+    ['400 with what looks like a secret', 400, refusal('ada@example.com', 'hidden phrase')],
+  ])('%s is a refusal', async (_name, status, body) => {
+    const at = await stage();
+    at.pos.behave = () => ({ status, body });
+    const error = await at.failure();
+    expect(error).toBeInstanceOf(GiveUp);
+    expect(error).toMatchObject({ httpStatus: status, reason: 'The restaurant could not take this order.' });
+    expect(error.message).not.toMatch(/ada@|hidden|busy|order-1/);
+  });
+
+  it('names the field and the rule that it breaks', async () => {
+    const at = await stage();
+    at.pos.behave = () => ({ status: 400, body: refusal('customerInfo.firstName', 'Size') });
+    expect((await at.failure()).message).toBe(
+      'Lightspeed refused the order with 400 for customerInfo.firstName (Size)',
+    );
+  });
+
+  it.each(['businessLocationId', 'endpointId', 'accountProfileCode', 'payment.paymentMethod'])(
+    'a wrong %s is ours to fix',
+    async (field) => {
+      const at = await stage();
+      at.pos.behave = () => ({ status: 400, body: refusal(field, 'NotFound') });
+      const error = await at.failure();
+      expect(error).toBeInstanceOf(OursToFix);
+      expect(error.message).toContain(field);
+    },
+  );
+
+  it.each([404, 405])('%i is ours to fix: nobody takes orders there', async (status) => {
+    const at = await stage();
+    at.pos.behave = () => ({ status });
+    expect(await at.failure()).toBeInstanceOf(OursToFix);
+  });
+
+  it.each([
+    { endpointId: 'never-registered' },
+    { paymentMethod: 'CASH' },
+    { businessLocationId: '1' },
+    { accountProfileCodes: { pickup: 'TABLE' } },
+  ])('the simulator does not know %j either', async (wrong) => {
+    const at = await stage(wrong);
+    expect(await at.failure()).toBeInstanceOf(OursToFix);
+  });
+});
+
+describe('the token', () => {
+  it('stems from the client, its refresh token and where they are known', () => {
+    const seedOf = (more: object) => tokenOf(contextOf(settingsOf(more))).seed;
+    const { clientId, clientSecret, refreshToken } = PLAIN;
+    const seed = { baseUrl: 'https://api.lsk.lightspeed.app', clientId, clientSecret, refreshToken };
+    expect(seedOf({})).toEqual(seed);
+    const tokenUrl = 'https://auth.example.com/token';
+    expect(seedOf({ tokenUrl })).toEqual({ ...seed, tokenUrl });
+  });
+
+  it('is renewed with the last refresh token, each of which serves once', async () => {
+    const at = await stage();
+    for (let round = 1; round <= 3; round += 1) {
+      await at.create();
+      expect(at.pos.grants).toBe(round);
+      at.pos.expireTokens();
+    }
+    expect(at.pos.refusals).toEqual(Array.from({ length: 2 }, () => 'the access token has expired'));
+  });
+
+  it('needs a reconnection once the refresh token is spent or not known', async () => {
+    const at = await stage();
+    await at.create();
+    const anew = contextOf(at.settings);
+    const spent = await failureOf(lightspeedK.createOrder(orderOf(), anew));
+    expect(spent).toBeInstanceOf(OursToFix);
+    expect(spent.message).toMatch(/^reconnect needed: /);
+    expect(at.pos.refusals).toEqual(['the refresh token is spent']);
+    expect((await (await stage({ refreshToken: 'unknown' })).failure()).message).toMatch(/^reconnect needed: /);
+  });
+
+  it('is refused for wrong credentials, and the message names the settings', async () => {
+    const error = await (await stage({ clientSecret: 'wrong' })).failure();
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toMatch(/clientId and clientSecret are wrong, or reconnect needed/);
+  });
+
+  it.each([
+    [400, { error: 'unauthorized_client' }, /400, unauthorized_client.*clientId/],
+    [400, { error: 'Hidden phrase' }, /\(400\)/],
+    [404, '', /\(404\).*tokenUrl/],
+  ])('is ours to fix after %i %j', async (status, body, words) => {
+    const error = await obtainFrom(status, body);
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toMatch(words);
+    expect(error.message).not.toContain('Hidden');
+  });
+
+  it.each([
+    [200, {}],
+    [200, { access_token: 'a', expires_in: 0 }],
+    [503, {}],
+  ])('is asked for again after %i %j', async (status, body) => {
+    expect(await obtainFrom(status, body)).toBeInstanceOf(TryAgain);
+  });
+
+  it('comes from tokenUrl where there is one, and keeps what it is told', async () => {
+    const { url, stop } = await serveHttp((request, response) =>
+      sendJson(response, 200, { access_token: request.url, expires_in: 1500, refresh_token: 'next', token_type: 'x' }),
+    );
+    stops.push(stop);
+    const grant = await tokenOf(contextOf(settingsOf({ tokenUrl: `${url}/realms/k/token` }))).obtain(undefined);
+    expect(grant).toEqual({ accessToken: '/realms/k/token', expiresIn: 1500, refreshToken: 'next' });
+  });
+
+  async function obtainFrom(status: number, body: unknown): Promise<Error> {
+    const { url, stop } = await serveHttp((_request, response) => sendJson(response, status, body));
+    stops.push(stop);
+    return failureOf(tokenOf(contextOf(settingsOf({ baseUrl: url }))).obtain(undefined));
+  }
+});
+
+describe('a webhook', () => {
+  it('carries our id and the one of the check', () => {
+    const said = {
+      status: 'READY_FOR_PICKUP',
+      type: 'ORDER',
+      thirdPartyReference: 'order-1',
+      businessLocationId: Number(LOCATION),
+      ikentooAccountIdentifier: 'A17700.3',
+      ikentooAccountId: 304087979524124,
+    };
+    expect(translate(said)).toEqual([
+      { status: 'ready', serviceOrderId: 'order-1', providerOrderId: 'A17700.3', nativeStatus: 'READY_FOR_PICKUP' },
+    ]);
+  });
+
+  it.each([undefined, null, '', 'ORDER'])('of type %s is about an order', (type) => {
+    expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', type })).toHaveLength(1);
+  });
+
+  it.each([
+    ['a READY of the whole location', { type: 'ORDER_API', status: 'READY', thirdPartyReference: 'order-1' }],
+    ['a payment that went well', { type: 'PAYMENT', status: 'SUCCESS', thirdPartyReference: 'order-1' }],
+    ['a payment that failed', { type: 'PAYMENT', status: 'FAILURE', thirdPartyReference: 'order-1' }],
+    ['an item', { type: 'ITEM', status: 'RESTRICTED', sku: '1001' }],
+    ['what nobody knows', { type: 7, status: 'SUCCESS', thirdPartyReference: 'order-1' }],
+    ['a wrapped payment', { type: 'PAYMENT', eventType: 'x', order: { status: 'READY', thirdPartyReference: 'o-1' } }],
+  ])("%s is no order's", (_name, said) => {
+    expect(translate(said)).toEqual([]);
+  });
+
+  it('may wrap the order, and then READY is ready for pickup', () => {
+    const order = { thirdPartyReference: 'order-1', status: 'READY' };
+    expect(translate({ eventType: 'order.updated', order })).toEqual([
+      { status: 'ready', serviceOrderId: 'order-1', nativeStatus: 'READY' },
+    ]);
+    expect(translate({ eventType: 'order.updated', order: { ...order, status: 'CANCELLED' } })).toMatchObject([
+      { status: 'cancelled' },
+    ]);
+    expect(translate(order), 'flat, READY is no word for an order').toEqual([]);
+  });
+
+  it.each([{ order: { thirdPartyReference: 'o', status: 'READY' } }, { eventType: 'x', order: 'o' }])(
+    'that wraps half an order, %j, is flat',
+    (said) => {
+      expect(() => translate(said)).toThrow('status');
+    },
+  );
+
+  it('about a closed check says completed only where it means that', () => {
+    const said = { status: 'CLOSED', thirdPartyReference: 'order-1' };
+    expect(translate(said)).toEqual([]);
+    expect(translate(said, { closedMeansCompleted: true })).toMatchObject([{ status: 'completed' }]);
+  });
+
+  it.each([
+    ["The specified business location doesn't accept online orders at the moment.", /no online orders/],
+    ['Not processed before validity ended', /could not be reached/],
+    ['No devices available to handle the task, the task has been rejected.', /could not be reached/],
+    ['Could not add item 17 (not found)', /not on the menu/],
+    ['No such item id: 1, sku: 17, blId: 3', /not on the menu/],
+    ['Could not add item Burger (check sales restrictions)', /not available/],
+    ['the payment amount is greater than the amount due', /could not take/],
+    ['A consumer already exists for this email address with a different external reference.', /could not take/],
+    [undefined, /could not take/],
+  ])('about a failure, %s, has a reason for the member', (reason, words) => {
+    const [event] = translate({ status: 'FAILURE', reason, thirdPartyReference: 'order-1' });
+    expect(event).toMatchObject({ status: 'failed', nativeStatus: 'FAILURE' });
+    expect(event?.reason).toMatch(words);
+    expect(event?.reason).not.toContain('17');
+  });
+
+  it('names no reason for anything else', () => {
+    const said = { status: 'CANCELLED', reason: 'table 4', thirdPartyReference: 'order-1' };
+    expect(translate(said)[0]).not.toHaveProperty('reason');
+  });
+
+  it.each([1, '45454565682156', 45454565682156])("of the business location %s is another's", (businessLocationId) => {
+    expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', businessLocationId })).toEqual([]);
+  });
+
+  it.each([undefined, null, '', LOCATION, Number(LOCATION)])('of the business location %s is ours', (id) => {
+    expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', businessLocationId: id })).toHaveLength(1);
+  });
+
+  it('tells business locations apart beyond 2^53', () => {
+    const bodyOf = (id: string) => `{"status":"SUCCESS","thirdPartyReference":"o","businessLocationId":${id}}`;
+    const here = { businessLocationId: INT64 };
+    expect(translateText(bodyOf(INT64), here)).toHaveLength(1);
+    expect(translateText(bodyOf('9223372036854775806'), here)).toEqual([]);
+  });
+
+  it('must name an order', () => {
+    for (const ids of [{}, { thirdPartyReference: null, ikentooAccountIdentifier: '' }]) {
+      expect(() => translate({ status: 'SUCCESS', ...ids })).toThrow(Poison);
+    }
+    expect(translate({ status: 'SUCCESS', ikentooAccountIdentifier: 'A1.2' })).toMatchObject([
+      { providerOrderId: 'A1.2' },
+    ]);
+  });
+
+  it('without a status is poison, which shows no value', () => {
+    expect(() => translate({ thirdPartyReference: 'secret-order' })).toThrow(/^status: (?!.*secret)/);
+    expect(() => translate({ status: { deep: 1 } })).toThrow(Poison);
+  });
+
+  it.each([
+    ['the right words', basic('lightspeed:hidden-password'), true],
+    ['the scheme in small letters', basic('lightspeed:hidden-password').replace('Basic', 'basic'), true],
+    ['another password', basic('lightspeed:hidden-passwore'), false],
+    ['another user', basic('lightspeec:hidden-password'), false],
+    ['the colon elsewhere', basic('lightspee:dhidden-password'), false],
+    ['no password', basic('lightspeed'), false],
+    ['another scheme', basic('lightspeed:hidden-password').replace('Basic', 'Bearer'), false],
+    ['no scheme', basic('lightspeed:hidden-password').slice(6), false],
+    ['something after it', `${basic('lightspeed:hidden-password')} x`, false],
+  ])('with %s', (_name, authorization, isOurs) => {
+    const body = JSON.stringify({ status: 'SUCCESS', thirdPartyReference: 'order-1' });
+    const translated = () => lightspeedK.translateWebhook(webhook(body, { authorization }), settings);
+    if (isOurs) expect(translated()).toHaveLength(1);
+    else expect(translated).toThrow(NotAuthentic);
+  });
+
+  it('is verified before it is read', () => {
+    expect(() => lightspeedK.translateWebhook(webhook('{', { authorization: 'Basic eA==' }), settings)).toThrow(
+      NotAuthentic,
+    );
+  });
+});
+
+describe('connect', () => {
+  const URL_HERE = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';
+
+  it('registers the webhook, and again brings it up to date', async () => {
+    const at = await stage();
+    const first = await at.connect(URL_HERE);
+    expect(first.done[0]).toMatch(/^Registered/);
+    expect([...at.pos.endpoints.values()]).toEqual([
+      {
+        endpointId: at.settings.endpointId,
+        url: URL_HERE,
+        withBasicAuth: true,
+        username: at.settings.webhookUsername,
+        password: at.settings.webhookPassword,
+        provideAccount: false,
+        expandTransactions: false,
+        expandPayments: false,
+        subscribeTo: [{ name: 'DELIVERED', resource: 'order' }],
+      },
+    ]);
+    const moved = 'https://new.example.com/webhook/lightspeed-k/club-1?token=t-2';
+    const second = await at.connect(moved);
+    expect(second.done[0]).toMatch(/^Updated/);
+    expect([...at.pos.endpoints.values()]).toMatchObject([{ url: moved, withBasicAuth: true }]);
+    const said = JSON.stringify([first, second]);
+    for (const secret of ['t-1', 't-2', at.settings.webhookPassword]) expect(said).not.toContain(secret);
+    expect(at.pos.refusals).toEqual([]);
+  });
+
+  it("leaves another location's endpoint alone", async () => {
+    const at = await stage();
+    const theirs = 'https://expediter.example.com/webhook/lightspeed-k/club-2?token=hidden';
+    await at.connect(theirs);
+    const error = await failureOf(at.connect(URL_HERE));
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toMatch(/another URL: give this location one of its own/);
+    expect(error.message).not.toContain('hidden');
+    expect([...at.pos.endpoints.values()]).toMatchObject([{ url: theirs }]);
+  });
+
+  it.each([
+    ['the registration', 200, { url: URL_HERE }, 400, refusal('url', 'URL'), /400 for url \(URL\)/],
+    ['the look-up', 400, {}, 200, {}, /400/],
+    ['the look-up without a URL', 200, {}, 200, {}, /without its url/],
+    ['a base URL without webhooks', 404, {}, 404, {}, /404/],
+  ])('says what is wrong about %s', async (_name, found, foundBody, status, body, words) => {
+    const { url, stop } = await serveHttp((request, response) => {
+      if (request.url === '/oauth/token') return sendJson(response, 200, { access_token: 'a', expires_in: 60 });
+      return request.method === 'GET' ? sendJson(response, found, foundBody) : sendJson(response, status, body);
+    });
+    stops.push(stop);
+    const context = contextOf(settingsOf({ baseUrl: url }));
+    const error = await failureOf(connectTo({ ...context, webhookUrl: URL_HERE, locations: 1 }));
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toMatch(words);
+  });
+});
+
+function settingsOf(more: object = {}): Settings {
+  return Settings.parse({ ...PLAIN, ...more });
+}
+
+function orderOf(options: SampleOptions = {}): CanonicalOrder {
+  return CanonicalOrder.parse(sampleOrder(options));
+}
+
+function text(order: CanonicalOrder, more: object = {}, now = NOW): string {
+  return JSON.stringify(writeOrder(order, settingsOf(more), now));
+}
+
+function written(order: CanonicalOrder, more: object = {}): Record<string, unknown> {
+  return JSON.parse(text(order, more)) as Record<string, unknown>;
+}
+
+function contextOf(settings: Settings, credentials: Credentials = keepCredentials(() => NOW)): PosContext<Settings> {
+  return { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials };
+}
+
+function connectTo(context: PosContext<Settings> & { webhookUrl: string; locations: number }) {
+  return lightspeedK.connect?.(context) ?? expect.unreachable('there is no connect');
+}
+
+/** A POS, and a location whose settings differ from what it knows as told. */
+async function stage(more: object = {}) {
+  const pos: LightspeedSimulator = await startLightspeedK();
+  stops.push(() => pos.stop());
+  const settings = Settings.parse({ ...pos.settings, ...more });
+  const context = contextOf(settings);
+  const create = () => lightspeedK.createOrder(orderOf(), context);
+  return {
+    pos,
+    settings,
+    create,
+    failure: () => failureOf(create()),
+    connect: (webhookUrl: string) => connectTo({ ...context, webhookUrl, locations: 2 }),
+  };
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    () => expect.unreachable('nothing was thrown'),
+    (error: unknown) => error as Error,
+  );
+}
+
+/** A 400 in Spring's form. */
+function refusal(field: string, code: string): object {
+  const words = `hidden phrase about ada@example.com`;
+  return { status: 400, error: 'Bad Request', message: words, errors: [{ field, code, defaultMessage: words }] };
+}
+
+function basic(words: string): string {
+  return `Basic ${Buffer.from(words).toString('base64')}`;
+}
+
+function webhook(body: string, headers: Record<string, string>): Webhook {
+  const url = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';
+  return { headers, body: Buffer.from(body), url, receivedAt: NOW, verified: false };
+}
+
+function translateText(body: string, more: object = {}) {
+  const headers = { authorization: basic('lightspeed:hidden-password') };
+  return lightspeedK.translateWebhook(webhook(body, headers), settingsOf(more));
+}
+
+function translate(said: object, more: object = {}) {
+  return translateText(JSON.stringify(said), more);
+}

@@ -1,0 +1,868 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
+import { CanonicalOrder, type StatusEvent } from '../../src/core/order.ts';
+import type { Connection, PosContext, Webhook } from '../../src/core/provider.ts';
+import { square } from '../../src/providers/square/index.ts';
+import { Settings } from '../../src/providers/square/payloads.ts';
+import { keyOf, referenceOf } from '../../src/providers/square/write-order.ts';
+import { startSquare, type SquareSimulator } from '../simulators/start-square.ts';
+import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
+import { keepCredentials } from './keep-credentials.ts';
+import { providerContract } from './contract.ts';
+
+const WEBHOOK_URL = 'https://expediter.example.com/webhook/square/club-1?token=t-1';
+const NOW = new Date('2026-01-31T18:30:00Z');
+
+const sims: SquareSimulator[] = [];
+afterEach(async () => {
+  for (const sim of sims.splice(0)) await sim.stop();
+});
+
+providerContract(square, {
+  start: startSquare,
+  wrongSettings: {
+    accessToken: [undefined, '', ' EAAA', 7],
+    locationId: [undefined, '', 'L1 ', 'L/1', 7],
+    signatureKey: ['', 'key\n', null],
+    notificationUrl: ['', 'webhook', 'ftp://expediter.example.com', 'https://me:word@expediter.example.com'],
+    baseUrl: ['', 'connect.squareup.com', 'file:///etc/passwd'],
+    itemMap: [7, { burger: '' }, { burger: 7 }],
+  },
+  secretSettings: ['accessToken', 'signatureKey'],
+  statuses: {
+    PROPOSED: 'received',
+    RESERVED: 'in_progress',
+    PREPARED: 'ready',
+    COMPLETED: 'completed',
+    CANCELED: 'cancelled',
+    FAILED: 'failed',
+    unchanged: null,
+    'order.updated CANCELED': 'cancelled',
+    'order.updated OPEN': null,
+    'order.updated DRAFT': null,
+    'order.updated COMPLETED': null,
+    'order.created': null,
+    'webhooks.test_notification': null,
+  },
+  signatureHeader: 'x-square-hmacsha256-signature',
+});
+
+describe('the order', () => {
+  it('of a pickup is written so, whatever the order has', async () => {
+    const at = await stage();
+    const order = orderOf({ serviceOrderId: 'order-1' });
+    await at.create(order);
+    const { itemMap, locationId } = at.settings;
+    const eur = (amount: number) => ({ amount, currency: 'EUR' });
+    expect(at.bodyOf('POST /v2/orders')).toEqual({
+      idempotency_key: keyOf('order', 'order-1'),
+      order: {
+        location_id: locationId,
+        reference_id: 'order-1',
+        ticket_name: 'Ada Lovelace',
+        line_items: [
+          {
+            catalog_object_id: itemMap['burger-classic'],
+            quantity: '2',
+            base_price_money: eur(1290),
+            note: 'One of them well done',
+            modifiers: [
+              { catalog_object_id: itemMap['cheddar'], quantity: '1', base_price_money: eur(150) },
+              { catalog_object_id: itemMap['no-onions'], quantity: '1' },
+            ],
+          },
+          { catalog_object_id: itemMap['fries-sweet-potato'], quantity: '1', base_price_money: eur(450) },
+          { catalog_object_id: itemMap['beer-pale-ale'], quantity: '1', base_price_money: eur(480) },
+        ],
+        pricing_options: { auto_apply_taxes: true },
+        fulfillments: [
+          {
+            type: 'PICKUP',
+            state: 'PROPOSED',
+            pickup_details: {
+              recipient: {
+                display_name: 'Ada Lovelace',
+                phone_number: '+493012345678',
+                email_address: 'ada@example.com',
+              },
+              schedule_type: 'ASAP',
+              prep_time_duration: 'PT15M',
+              note: 'AGE CHECK: Pale Ale 0.33 l\nTable by the terrace, if there is one',
+            },
+          },
+        ],
+      },
+    });
+    expect(at.bodyOf('POST /v2/payments')).toEqual({
+      idempotency_key: keyOf('payment', 'order-1'),
+      source_id: 'EXTERNAL',
+      amount_money: eur(4534),
+      tip_money: eur(300),
+      order_id: at.sim.orders[0]?.id,
+      location_id: locationId,
+      reference_id: 'order-1',
+      external_details: { type: 'EXTERNAL', source: 'Online ordering', source_id: 'order-1' },
+    });
+  });
+
+  it('of a delivery has the address, the fee and the time', async () => {
+    const at = await stage();
+    const order = orderOf({ type: 'delivery', placedAt: '2026-01-31T18:00:00Z' });
+    order.fulfillment.requestedAt = '2026-01-31T20:15:00+01:00';
+    await at.create(order);
+    expect(at.bodyOf('POST /v2/orders')).toMatchObject({
+      order: {
+        service_charges: [
+          {
+            name: 'Fee',
+            amount_money: { amount: 350, currency: 'EUR' },
+            calculation_phase: 'TOTAL_PHASE',
+            taxable: false,
+          },
+        ],
+        fulfillments: [
+          {
+            type: 'DELIVERY',
+            state: 'PROPOSED',
+            delivery_details: {
+              recipient: {
+                display_name: 'Ada Lovelace',
+                address: {
+                  address_line_1: 'Lindenstraße 14',
+                  address_line_2: '3. OG',
+                  locality: 'Berlin',
+                  postal_code: '10969',
+                  country: 'DE',
+                },
+              },
+              schedule_type: 'SCHEDULED',
+              deliver_at: '2026-01-31T20:15:00+01:00',
+              dropoff_notes: 'Ring twice',
+            },
+          },
+        ],
+      },
+    });
+  });
+
+  it('of a delivery as soon as possible names a duration, as Square demands', async () => {
+    const at = await stage();
+    await at.create(orderOf({ type: 'delivery' }));
+    const body = JSON.stringify(at.bodyOf('POST /v2/orders'));
+    expect(body).toContain('"schedule_type":"ASAP","prep_time_duration":"PT30M"');
+    expect(body).not.toContain('deliver_at');
+  });
+
+  it('stays the same when its time has passed: the key would be refused with another body', async () => {
+    const at = await stage();
+    const order = orderOf({ placedAt: '2026-01-31T18:00:00Z' });
+    order.fulfillment.requestedAt = '2026-01-31T18:45:00Z';
+    await at.create(order, { now: new Date('2026-01-31T18:40:00Z') });
+    await at.create(order, { now: new Date('2026-01-31T18:50:00Z') });
+    expect(at.sim.refusals).toEqual([]);
+    expect(at.sim.tickets).toMatchObject([{ requests: 2 }]);
+  });
+
+  it('is cut to what Square takes', async () => {
+    const at = await stage();
+    const [burger] = sampleOrder().items;
+    const member = { id: 'm-1', name: 'N'.repeat(300), email: `${'e'.repeat(300)}@example.com` };
+    const notes = 'n'.repeat(3000);
+    await at.create(orderOf({ member, notes, items: [{ ...burger, notes } as CanonicalOrder['items'][number]] }));
+    const delivery = orderOf({ type: 'delivery', member, notes });
+    delivery.fulfillment.destination = { line1: 'x', country: 'Germany', region: 'BE', instructions: notes };
+    await at.create(delivery);
+    expect(at.sim.refusals).toEqual([]);
+    expect(at.sim.tickets[0]?.lines[0]?.note).toHaveLength(2000);
+    expect(at.sim.tickets[0]?.note).toHaveLength(500);
+    expect(at.sim.tickets[1]?.note).toHaveLength(550 + 1 + 550);
+    const body = JSON.stringify(at.bodyOf('POST /v2/orders'));
+    expect(body).toContain(`"ticket_name":"${'N'.repeat(26)} […]"`);
+    expect(body).toContain('"administrative_district_level_1":"BE"');
+    expect(body).not.toMatch(/email_address|"country"/);
+  });
+
+  it('leaves out what the member left out', async () => {
+    const at = await stage();
+    const { notes: _notes, ...rest } = orderOf({ type: 'delivery', member: { id: 'm-1', name: '', email: 'none' } });
+    const destination = { line1: 'x', line2: '', city: '', postalCode: '', instructions: '' };
+    const items = rest.items.filter((item) => !item.ageRestricted);
+    await at.create({ ...rest, items, fulfillment: { type: 'delivery', destination } });
+    expect(at.sim.refusals).toEqual([]);
+    const body = JSON.stringify(at.bodyOf('POST /v2/orders'));
+    expect(body).toContain('"recipient":{"display_name":"Guest","address":{"address_line_1":"x"}}');
+    expect(body).not.toMatch(/ticket_name|"fulfillments".*"note"|dropoff/);
+  });
+
+  it('takes the price of the catalog where ours is not known', async () => {
+    const at = await stage();
+    const order = orderOf();
+    for (const item of order.items) delete item.unitPrice;
+    await at.create(order);
+    expect(JSON.stringify(at.bodyOf('POST /v2/orders'))).not.toContain('"base_price_money":{"amount":1290');
+    expect(at.sim.tickets).toMatchObject([{ paid: order.money.total }]);
+  });
+
+  it('takes an id that is not in the itemMap as it is', async () => {
+    const at = await stage();
+    const order = orderOf();
+    const { itemMap } = at.settings;
+    for (const item of order.items) item.serviceItemId = itemMap[item.serviceItemId] ?? '';
+    await at.create(order, { settings: { ...at.settings, itemMap: { cheddar: '', ...itemMap } } });
+    expect(at.sim.tickets).toHaveLength(1);
+  });
+});
+
+describe('references and keys', () => {
+  it('keep an id of 40 characters and shorten a longer one, always alike and never two alike', () => {
+    expect(referenceOf('x'.repeat(40))).toBe('x'.repeat(40));
+    const one = referenceOf(`${'x'.repeat(41)}1`);
+    expect(one).toMatch(/^x{23}-[\da-f]{16}$/);
+    expect(referenceOf(`${'x'.repeat(41)}1`)).toBe(one);
+    expect(referenceOf(`${'x'.repeat(41)}2`)).not.toBe(one);
+    expect(referenceOf('🎂'.repeat(100)).isWellFormed()).toBe(true);
+  });
+
+  it('have 45 characters at most, and differ by what they are for', () => {
+    const long = '🎂'.repeat(127);
+    const keys = [keyOf('order', long), keyOf('payment', long), keyOf('pay-order', long), keyOf('order', 'o-1')];
+    expect(new Set(keys).size).toBe(4);
+    for (const key of keys) expect(key).toMatch(/^[\w-]{43}$/);
+  });
+
+  it('carry an id of 255 characters whole', async () => {
+    const at = await stage();
+    const serviceOrderId = '🎂x'.repeat(85);
+    await at.create(orderOf({ serviceOrderId }));
+    expect(at.sim.refusals).toEqual([]);
+    expect(at.sim.tickets).toMatchObject([{ serviceOrderId }]);
+  });
+});
+
+describe('the payment', () => {
+  it('is what Square asks for where its total is another, and says so', async () => {
+    const at = await stage();
+    at.sim.catalog.taxPercentage = 7;
+    const order = orderOf();
+    await at.create(order);
+    expect(at.sim.tickets).toMatchObject([{ paid: 3810 + 268 + 300 }]);
+    expect(at.bodyOf('POST /v2/payments')).toMatchObject({
+      note: 'Paid online: 48.34 EUR. This order at Square: 43.78 EUR.',
+    });
+  });
+
+  it('says so in the currency’s own digits', async () => {
+    const at = await stage('KWD');
+    at.sim.catalog.taxPercentage = 0;
+    const order = orderOf();
+    order.money.currency = 'KWD';
+    await at.create(order);
+    expect(at.bodyOf('POST /v2/payments')).toMatchObject({
+      note: 'Paid online: 4.834 KWD. This order at Square: 4.110 KWD.',
+    });
+  });
+
+  it('is none where nothing is due: such an order is paid with no payments', async () => {
+    const at = await stage();
+    const order = gift(0);
+    await at.create(order);
+    await at.create(order);
+    expect(at.sim.refusals).toEqual([]);
+    expect(at.bodyOf(`POST /v2/orders/${at.sim.orders[0]?.id}/pay`)).toEqual({
+      idempotency_key: keyOf('pay-order', order.serviceOrderId),
+      payment_ids: [],
+    });
+    expect(at.sim.tickets).toMatchObject([{ paid: 0, requests: 2 }]);
+  });
+
+  it('may be a tip alone', async () => {
+    const at = await stage();
+    await at.create(gift(300));
+    expect(at.sim.refusals).toEqual([]);
+    expect(at.sim.tickets).toMatchObject([{ paid: 300 }]);
+  });
+
+  it.each<[string, number, object]>([
+    ['429', 429, { name: 'TryAgain', sent: true, retryAfterMs: 3000, httpStatus: 429 }],
+    ['500', 500, { name: 'TryAgain', sent: true, httpStatus: 500 }],
+    ['503', 503, { name: 'TryAgain', sent: true, httpStatus: 503 }],
+    ['401', 401, { name: 'OursToFix', httpStatus: 401 }],
+    ['403', 403, { name: 'OursToFix', httpStatus: 403 }],
+  ])(
+    'that fails with %s leaves an order that no seller sees, and a repeat goes on with it',
+    async (_name, status, error) => {
+      const at = await stage();
+      const order = orderOf();
+      at.sim.fail = only('POST /v2/payments', { status, headers: { 'retry-after': '3' } });
+      const failure = await failureOf(at.create(order));
+      expect(failure).toMatchObject(error);
+      expect(failure.message).toMatch(/^the order is there, but not paid: /);
+      expect(at.sim.orders).toMatchObject([{ isPaid: false }]);
+      expect(at.sim.tickets).toHaveLength(0);
+
+      at.sim.fail = undefined;
+      const ref = await at.create(order, { now: new Date(NOW.getTime() + 60_000) });
+      expect(ref).toEqual({ providerOrderId: at.sim.orders[0]?.id });
+      expect(at.sim.orders).toMatchObject([{ isPaid: true }]);
+      expect(at.sim.tickets).toHaveLength(1);
+    },
+  );
+
+  it.each(['POST /v2/orders', 'POST /v2/payments'])(
+    'is made once although the answer to %s was lost',
+    async (route) => {
+      const at = await stage();
+      const order = orderOf();
+      at.sim.fail = only(route, 'drop-answer');
+      expect(await failureOf(at.create(order))).toMatchObject({ name: 'TryAgain', sent: true });
+      at.sim.fail = undefined;
+      await at.create(order);
+      expect(at.sim.orders).toMatchObject([{ isPaid: true }]);
+      expect(at.sim.tickets).toHaveLength(1);
+    },
+  );
+
+  it('that is refused fails the order', async () => {
+    const at = await stage();
+    at.sim.fail = only('POST /v2/payments', refusal(400, 'BAD_REQUEST'));
+    expect(await failureOf(at.create(orderOf()))).toMatchObject({
+      name: 'GiveUp',
+      reason: 'The restaurant could not take this order.',
+    });
+    expect(at.sim.tickets).toHaveLength(0);
+  });
+
+  it('that is refused because the order is paid has done its work', async () => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    at.sim.fail = only('POST /v2/payments', refusal(400, 'IDEMPOTENCY_KEY_REUSED'));
+    expect(await at.create(order)).toEqual(ref);
+  });
+
+  it('that is refused stays in doubt while Square does not show the order', async () => {
+    const at = await stage();
+    const order = orderOf();
+    await at.create(order);
+    at.sim.fail = (route) => {
+      if (route === 'POST /v2/payments') return refusal(400, 'BAD_REQUEST');
+      return route.startsWith('GET ') ? { status: 500 } : undefined;
+    };
+    expect(await failureOf(at.create(order))).toMatchObject({ name: 'TryAgain', sent: true });
+  });
+});
+
+describe('a key that comes back with another body', () => {
+  it('finds the order that an earlier attempt left, and pays it', async () => {
+    const at = await stage();
+    for (let others = 0; others < 100; others += 1) await at.create(orderOf());
+    const order = orderOf({ serviceOrderId: 'order-1' });
+    at.sim.fail = only('POST /v2/orders', 'drop-answer');
+    await failureOf(at.create(order));
+    at.sim.fail = undefined;
+    const itemMap = { ...at.settings.itemMap, 'fries-sweet-potato': at.settings.itemMap['beer-pale-ale'] ?? '' };
+    const ref = await at.create(order, { settings: { ...at.settings, itemMap } });
+    expect(ref).toEqual({ providerOrderId: at.sim.orders[100]?.id });
+    expect(at.sim.orders).toHaveLength(101);
+    expect(at.sim.tickets).toHaveLength(101);
+  });
+
+  it('takes a paid one as it is', async () => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    expect(await at.create({ ...order, notes: 'another' })).toEqual(ref);
+    expect(at.sim.calls.filter(({ route }) => route === 'POST /v2/payments')).toHaveLength(1);
+  });
+
+  it("passes over a till's own orders of another shape", async () => {
+    const at = await stage();
+    const order = orderOf({ serviceOrderId: 'order-1' });
+    await at.create(order);
+    const found = { id: 'found', reference_id: 'order-1', total_money: { amount: 4534, currency: 'EUR' } };
+    const orders = [null, {}, { id: 'till', reference_id: null }, found];
+    at.sim.fail = only('POST /v2/orders/search', { status: 200, body: { orders } });
+    await failureOf(at.create({ ...order, notes: 'another' }));
+    expect(at.bodyOf('POST /v2/payments')).toMatchObject({ order_id: 'found' });
+  });
+
+  it('gives up where there is none', async () => {
+    const at = await stage();
+    at.sim.fail = only('POST /v2/orders', refusal(400, 'IDEMPOTENCY_KEY_REUSED'));
+    expect(await failureOf(at.create(orderOf()))).toBeInstanceOf(GiveUp);
+  });
+
+  it('tries again where the search cannot be read', async () => {
+    const at = await stage();
+    at.sim.fail = (route) =>
+      route === 'POST /v2/orders' ? refusal(400, 'IDEMPOTENCY_KEY_REUSED') : { status: 200, body: { orders: 'none' } };
+    expect(await failureOf(at.create(orderOf()))).toMatchObject({ name: 'TryAgain', sent: true });
+  });
+});
+
+describe('what Square refuses', () => {
+  it.each<[string, object, string]>([
+    [
+      '400 INVALID_REQUEST_ERROR VALUE_TOO_LONG',
+      refusal(400, 'VALUE_TOO_LONG', { field: 'order.ticket_name' }),
+      'GiveUp',
+    ],
+    ['400 BAD_REQUEST', refusal(400, 'BAD_REQUEST'), 'GiveUp'],
+    ['400 INVALID_PHONE_NUMBER', refusal(400, 'INVALID_PHONE_NUMBER'), 'GiveUp'],
+    ['422 UNPROCESSABLE_ENTITY', refusal(422, 'UNPROCESSABLE_ENTITY'), 'GiveUp'],
+    ['413 REQUEST_ENTITY_TOO_LARGE', refusal(413, 'REQUEST_ENTITY_TOO_LARGE'), 'GiveUp'],
+    ['404 NOT_FOUND', refusal(404, 'NOT_FOUND'), 'OursToFix'],
+    ['404 of a proxy', { status: 404, body: '<html>' }, 'OursToFix'],
+    ['405', refusal(405, 'METHOD_NOT_ALLOWED'), 'OursToFix'],
+    ['400 LOCATION_MISMATCH', refusal(400, 'LOCATION_MISMATCH'), 'OursToFix'],
+    ['400 of the location', refusal(400, 'INVALID_VALUE', { field: 'order.location_id' }), 'OursToFix'],
+    [
+      '400 of a catalog object',
+      refusal(400, 'INVALID_VALUE', { field: 'order.line_items[0].catalog_object_id' }),
+      'OursToFix',
+    ],
+    ['400 of the application', refusal(400, 'X', { category: 'AUTHENTICATION_ERROR' }), 'OursToFix'],
+    ['409 CONFLICT', refusal(409, 'CONFLICT'), 'TryAgain'],
+    ['409 of a proxy', { status: 409, body: '' }, 'TryAgain'],
+    ['400 TEMPORARY_ERROR', refusal(400, 'TEMPORARY_ERROR'), 'TryAgain'],
+    ['400 RATE_LIMITED', refusal(400, 'RATE_LIMITED'), 'TryAgain'],
+    ['408 REQUEST_TIMEOUT', refusal(408, 'REQUEST_TIMEOUT'), 'TryAgain'],
+    ['400 API_ERROR', refusal(400, 'X', { category: 'API_ERROR' }), 'TryAgain'],
+    ['200 without an order', { status: 200, body: {} }, 'TryAgain'],
+    ['200 without a total', { status: 200, body: { order: { id: 'o' } } }, 'TryAgain'],
+  ])('%s', async (_name, fault, name) => {
+    const at = await stage();
+    at.sim.fail = only('POST /v2/orders', fault as { status: number });
+    const error = await failureOf(at.create(orderOf()));
+    expect(error).toMatchObject({ name, ...(name === 'TryAgain' && { sent: true }) });
+    expect(error.message).not.toContain('Ada');
+  });
+
+  it('is told by code and field, never by a detail, which may quote the member', async () => {
+    const at = await stage();
+    const detail = 'Ada Lovelace: `x` is no name';
+    at.sim.fail = only('POST /v2/orders', refusal(400, 'INVALID_VALUE', { field: 'order.ticket_name', detail }));
+    const error = await failureOf(at.create(orderOf()));
+    expect(error.message).toBe('Square refused the order with 400 INVALID_VALUE (order.ticket_name)');
+    at.sim.fail = only('POST /v2/orders', refusal(400, 'Ada Lovelace', { field: 'Ada Lovelace' }));
+    expect((await failureOf(at.create(orderOf()))).message).toBe('Square refused the order with 400 (no code)');
+  });
+
+  it.each(['burger-classic', 'cheddar'])(
+    'an item or modifier that is not in the catalog is named: %s',
+    async (ours) => {
+      const at = await stage();
+      const settings = { ...at.settings, itemMap: { ...at.settings.itemMap, [ours]: 'NOSUCHOBJECT' } };
+      const error = await failureOf(at.create(orderOf(), { settings }));
+      expect(error).toBeInstanceOf(OursToFix);
+      expect(error.message).toContain('404 NOT_FOUND (catalog object NOSUCHOBJECT)');
+      await at.create(orderOf());
+      expect(at.sim.tickets).toHaveLength(1);
+    },
+  );
+
+  it("another seller's location is ours to fix", async () => {
+    const at = await stage();
+    const error = await failureOf(at.create(orderOf(), { settings: { ...at.settings, locationId: 'ELSEWHERE' } }));
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toContain('LOCATION_MISMATCH (order.location_id)');
+  });
+
+  it('a variable price that we do not know is refused for good', async () => {
+    const at = await stage();
+    for (const variation of at.sim.catalog.variations.values()) variation.price = undefined;
+    const order = orderOf();
+    for (const item of order.items) delete item.unitPrice;
+    expect(await failureOf(at.create(order))).toBeInstanceOf(GiveUp);
+  });
+});
+
+describe('signatures', () => {
+  // Published by Square in square-nodejs-sdk, tests/integration/webhooks.test.ts.
+  const key = 'Ibxx_5AKakO-3qeNVR61Dw';
+  const url = 'https://webhook.site/679a4f3a-dcfa-49ee-bac5-9d0edad886b9';
+  const body =
+    '{"merchant_id":"MLEFBHHSJGVHD","type":"webhooks.test_notification","event_id":"ac3ac95b-f97d-458c-a6e6-18981597e05f","created_at":"2022-07-13T20:30:59.037339943Z","data":{"type":"webhooks","id":"bc368e64-01aa-407e-b46e-3231809b1129"}}';
+  const signature = 'GF4YkrJgGBDZ9NIYbNXBnMzqb2HoL4RW/S6vkZ9/2N4=';
+  const vector = { key, url, body, signature };
+
+  it.each<[string, typeof vector]>([
+    ['of a test notification', vector],
+    [
+      'of plain text',
+      {
+        key: 'signature-key',
+        url: 'https://webhook.site/webhooks',
+        body: '{"data":{"type":"webhooks","id":"fake_id"}}',
+        signature: 'W3FlCNk5IA3ZQ2LHTWoajvzfaDu/OwY2tNHIHC3IUOA=',
+      },
+    ],
+    [
+      'of text that others escape',
+      {
+        key: 'signature-key',
+        url: 'https://webhook.site/webhooks',
+        body: '{"data":{"type":"webhooks","id":">id<"}}',
+        signature: 'Cxt7+aTi4rKgcA0bC4g9EHdVtLSDWdqccmL5MvihU4U=',
+      },
+    ],
+  ])('that Square publishes hold: %s', (_name, published) => {
+    // The second and third have no type, which is judged after the signature.
+    expect(() => verify(published)).not.toThrow(NotAuthentic);
+    expect(() => verify({ ...published, url: WEBHOOK_URL }, { notificationUrl: published.url })).not.toThrow(
+      NotAuthentic,
+    );
+  });
+
+  it.each<[string, Partial<typeof vector>]>([
+    ['another URL', { url: 'https://webhook.site/79a4f3a-dcfa-49ee-bac5-9d0edad886b9' }],
+    ['another key', { key: 'MCmhFRxGX82xMwg5FsaoQA' }],
+    ['a signature by SHA-1', { signature: '1z2n3DEJJiUPKcPzQo1ftvbxGdw=' }],
+    ['another body', { body: body.replace('2022-07-13', '2022-06-13') }],
+    ['the body laid out anew', { body: JSON.stringify(JSON.parse(body), undefined, 4) }],
+    ['the signature in hex', { signature: Buffer.from(signature, 'base64').toString('hex') }],
+  ])('do not hold for %s', (_name, change) => {
+    expect(() => verify({ ...vector, ...change })).toThrow(NotAuthentic);
+  });
+
+  it('cover the subscription’s URL, not the one that was called', () => {
+    expect(() => verify(vector, { notificationUrl: WEBHOOK_URL })).toThrow(NotAuthentic);
+  });
+
+  it('do not hold without a key, and the error says where it comes from', () => {
+    const settings = Settings.parse({ accessToken: 'a', locationId: 'L1' });
+    expect(() => square.translateWebhook(webhookOf(body), settings)).toThrow(
+      new NotAuthentic("no signatureKey yet: expediter provider connect gets it into the location's settings"),
+    );
+  });
+
+  it('need PUBLIC_URL unless the settings name the URL', () => {
+    const settings = Settings.parse({ accessToken: 'a', locationId: 'L1' });
+    expect(square.needsPublicUrl?.(settings)).toBe(true);
+    expect(square.needsPublicUrl?.({ ...settings, notificationUrl: WEBHOOK_URL })).toBe(false);
+  });
+
+  function verify({ key, url, body, signature }: typeof vector, more: Partial<Settings> = {}) {
+    const settings = { ...Settings.parse({ accessToken: 'a', locationId: 'L1', signatureKey: key }), ...more };
+    const headers = { 'x-square-hmacsha256-signature': signature };
+    try {
+      return square.translateWebhook({ ...webhookOf(body), headers, url }, settings);
+    } catch (error) {
+      if (error instanceof Poison) return [];
+      throw error;
+    }
+  }
+});
+
+describe('events', () => {
+  // From Square's own reference, of order.fulfillment.updated.
+  const published = {
+    merchant_id: '5S9MXCS9Y99KK',
+    type: 'order.fulfillment.updated',
+    event_id: 'b3adf364-4937-436e-a833-49c72b4baee8',
+    created_at: '2020-04-16T23:16:30.789Z',
+    data: {
+      type: 'order_fulfillment_updated',
+      id: 'eA3vssLHKJrv9H0IdJCM3gNqfdcZY',
+      object: {
+        order_fulfillment_updated: {
+          created_at: '2020-04-16T23:14:26.129Z',
+          fulfillment_update: [
+            { fulfillment_uid: 'VWJ1N9leLqjSDLvF2hvYjD', new_state: 'RESERVED', old_state: 'PROPOSED' },
+          ],
+          location_id: 'FPYCBCHYMXFK1',
+          order_id: 'eA3vssLHKJrv9H0IdJCM3gNqfdcZY',
+          state: 'OPEN',
+          updated_at: '2020-04-16T23:16:30.123456789Z',
+          version: 6,
+        },
+      },
+    },
+  };
+  const updated = published.data.object.order_fulfillment_updated;
+
+  it('as published are read, Square naming its own id only', () => {
+    expect(translate(published)).toEqual([
+      {
+        status: 'in_progress',
+        providerOrderId: 'eA3vssLHKJrv9H0IdJCM3gNqfdcZY',
+        nativeStatus: 'RESERVED',
+        occurredAt: '2020-04-16T23:16:30.123456789Z',
+      },
+    ]);
+  });
+
+  it('of another of the seller’s locations are none of ours', () => {
+    expect(translate(published, { locationId: 'ANOTHER' })).toEqual([]);
+    expect(translate(orderUpdated('CANCELED'), { locationId: 'ANOTHER' })).toEqual([]);
+  });
+
+  it('tell each change of a state, and none where it stays', () => {
+    const event = fulfillmentUpdated([
+      { new_state: 'PROPOSED' },
+      { old_state: null, new_state: 'PROPOSED' },
+      { old_state: 'PREPARED', new_state: 'PREPARED' },
+      { old_state: 'PREPARED', new_state: 'COMPLETED' },
+      { old_state: 'PREPARED', new_state: 'constructor' },
+    ]);
+    expect(translate(event).map(({ status }) => status)).toEqual(['received', 'received', 'completed']);
+  });
+
+  it('of a paid order complete nothing: COMPLETED is about money', () => {
+    expect(translate(orderUpdated('COMPLETED'))).toEqual([]);
+    expect(translate(orderUpdated('CANCELED'))).toMatchObject([{ status: 'cancelled', nativeStatus: 'CANCELED' }]);
+  });
+
+  it.each([undefined, null, 7, 'soon', '2020-04-16T23:16:30', '0000-01-01T00:00:00Z'])(
+    'fall back on when they were sent where updated_at is %j',
+    (updated_at) => {
+      const event = fulfillmentUpdated([{ new_state: 'RESERVED' }], { updated_at });
+      expect(translate(event)).toMatchObject([{ occurredAt: '2020-04-16T23:16:30.789Z' }]);
+      const [timeless] = translate({ ...event, created_at: updated_at });
+      expect(timeless).toMatchObject({ status: 'in_progress' });
+      expect(timeless).not.toHaveProperty('occurredAt');
+    },
+  );
+
+  it('of other types are none of ours, whatever is in them', () => {
+    expect(translate({ type: 'payment.updated', data: 7 })).toEqual([]);
+  });
+
+  it.each<[string, unknown]>([
+    ['no type', {}],
+    ['no data', { type: 'order.fulfillment.updated' }],
+    ['no order', fulfillmentUpdated([], { order_id: undefined })],
+    ['an order that cannot be stored', fulfillmentUpdated([], { order_id: 'a\0b' })],
+    ['no location', fulfillmentUpdated([], { location_id: undefined })],
+    ['no state', fulfillmentUpdated([{ old_state: 'PROPOSED' }])],
+    ['no list', fulfillmentUpdated({} as never)],
+  ])('with %s are poison', (_name, event) => {
+    expect(() => translate(event)).toThrow(Poison);
+  });
+
+  function fulfillmentUpdated(fulfillment_update: Record<string, unknown>[], more: object = {}) {
+    const order_fulfillment_updated = { ...updated, fulfillment_update, ...more };
+    return { ...published, data: { ...published.data, object: { order_fulfillment_updated } } };
+  }
+
+  function orderUpdated(state: string) {
+    const { fulfillment_update: _update, ...order_updated } = { ...updated, state };
+    return { ...published, type: 'order.updated', data: { type: 'order_updated', object: { order_updated } } };
+  }
+
+  function translate(event: unknown, more: Partial<Settings> = {}): readonly StatusEvent[] {
+    const settings = Settings.parse({ accessToken: 'a', locationId: 'FPYCBCHYMXFK1', ...more });
+    return square.translateWebhook({ ...webhookOf(JSON.stringify(event)), verified: true }, settings);
+  }
+});
+
+describe('connect', () => {
+  const NEXT_URL = WEBHOOK_URL.replace('t-1', 't-2');
+
+  it('subscribes to what becomes of orders, and gets the key that webhooks are signed with', async () => {
+    const at = await stage();
+    const { signatureKey: _key, ...unconnected } = at.settings;
+    const connection = await at.connect(WEBHOOK_URL, { settings: unconnected });
+    expect(at.sim.refusals).toEqual([]);
+    expect(at.sim.subscriptions).toMatchObject([
+      {
+        enabled: true,
+        event_types: ['order.fulfillment.updated', 'order.updated'],
+        notification_url: WEBHOOK_URL,
+        api_version: '2025-08-20',
+      },
+    ]);
+    expect(connection.todo).toEqual([]);
+    expect(connection.settings).toEqual({
+      signatureKey: at.sim.subscriptions[0]?.signature_key,
+      notificationUrl: WEBHOOK_URL,
+    });
+    expect(connection.done.join('\n')).toContain('3 of our locations need 3');
+    expectNoSecrets(at.sim, connection.done);
+
+    const settings = Settings.parse({ ...unconnected, ...connection.settings });
+    await at.create(orderOf());
+    const { headers, body } = at.sim.sign(WEBHOOK_URL, first(at.sim.tickets), 'RESERVED');
+    expect(square.translateWebhook({ ...webhookOf(body), headers }, settings)).toHaveLength(1);
+  });
+
+  it('twice makes one subscription', async () => {
+    const at = await stage();
+    const one = await at.connect(WEBHOOK_URL);
+    const two = await at.connect(WEBHOOK_URL);
+    expect(two.settings).toEqual(one.settings);
+    expect(two.done[0]).toContain('already');
+    expect(at.sim.subscriptions).toHaveLength(1);
+    expect(at.sim.calls.filter(({ route }) => route.startsWith('PUT'))).toHaveLength(0);
+  });
+
+  it('with a new token moves the subscription to the new URL, and keeps its key', async () => {
+    const at = await stage();
+    const one = await at.connect(WEBHOOK_URL);
+    const two = await at.connect(NEXT_URL);
+    expect(at.sim.subscriptions).toMatchObject([{ notification_url: NEXT_URL }]);
+    expect(two.settings).toEqual({ ...one.settings, notificationUrl: NEXT_URL });
+  });
+
+  it('enables one that is disabled', async () => {
+    const at = await stage();
+    await at.connect(WEBHOOK_URL);
+    Object.assign(first(at.sim.subscriptions), { enabled: false });
+    await at.connect(WEBHOOK_URL);
+    expect(at.sim.subscriptions).toMatchObject([{ enabled: true }]);
+  });
+
+  it('adds the event that one lacks, and leaves its other events', async () => {
+    const at = await stage();
+    await at.connect(WEBHOOK_URL);
+    Object.assign(first(at.sim.subscriptions), { event_types: ['order.updated', 'payment.created'] });
+    await at.connect(WEBHOOK_URL);
+    expect(at.sim.subscriptions).toMatchObject([
+      { enabled: true, event_types: ['order.updated', 'payment.created', 'order.fulfillment.updated'] },
+    ]);
+  });
+
+  it("leaves others' subscriptions alone, however many pages of them there are", async () => {
+    const at = await stage();
+    for (const name of ['club-2', 'club-3', 'club-10', 'club-11', 'club-12']) {
+      await at.connect(WEBHOOK_URL.replace('club-1', name));
+    }
+    await at.connect(WEBHOOK_URL);
+    await at.connect(NEXT_URL);
+    expect(at.sim.subscriptions.map(({ notification_url }) => notification_url)).toHaveLength(6);
+    expect(at.sim.subscriptions.at(-1)?.notification_url).toBe(NEXT_URL);
+  });
+
+  it('names one too many to be deleted, the enabled one being kept', async () => {
+    const at = await stage();
+    await at.connect(WEBHOOK_URL);
+    const one = first(at.sim.subscriptions);
+    at.sim.subscriptions.unshift({ ...one, id: 'wbhk_0', enabled: false });
+    const { todo, settings } = await at.connect(WEBHOOK_URL);
+    expect(todo).toEqual([expect.stringContaining('wbhk_0')]);
+    expect(settings).toMatchObject({ signatureKey: one.signature_key });
+  });
+
+  it('changes nothing where the key cannot be had', async () => {
+    const at = await stage();
+    await at.connect(WEBHOOK_URL);
+    at.sim.fail = only(`GET /v2/webhooks/subscriptions/${first(at.sim.subscriptions).id}`, { status: 500 });
+    expect(await failureOf(at.connect(NEXT_URL))).toBeInstanceOf(TryAgain);
+    expect(at.sim.subscriptions).toMatchObject([{ notification_url: WEBHOOK_URL }]);
+  });
+
+  it("with a seller's token tells what to do by hand", async () => {
+    const at = await stage();
+    const settings = { ...at.settings, accessToken: at.sim.sellerToken };
+    const { done, todo, settings: kept } = await at.connect(WEBHOOK_URL, { settings });
+    expect(kept).toBeUndefined();
+    expect(done).toEqual([expect.stringContaining("seller's")]);
+    expect(todo).toHaveLength(3);
+    expect(todo[0]).toContain(`${WEBHOOK_URL} `);
+    expect(todo[0]).toContain('order.fulfillment.updated and order.updated');
+    expect(todo[1]).toContain('signatureKey');
+    expect(todo[2]).toContain('3 locations');
+    expectNoSecrets(at.sim, [...done, ...todo]);
+
+    at.sim.sellerScopes = ['ORDERS_READ', 'MERCHANT_PROFILE_READ'];
+    const lacking = await at.connect(WEBHOOK_URL, { settings });
+    expect(lacking.todo[0]).toContain('ORDERS_WRITE, PAYMENTS_WRITE');
+  });
+
+  it('tries again where Square does not say what is wrong with the token', async () => {
+    const at = await stage();
+    at.sim.fail = only('POST /oauth2/token/status', { status: 500 });
+    const settings = { ...at.settings, accessToken: at.sim.sellerToken };
+    expect(await failureOf(at.connect(WEBHOOK_URL, { settings }))).toBeInstanceOf(TryAgain);
+  });
+
+  it('says that the token is wrong where it is', async () => {
+    const at = await stage();
+    const settings = { ...at.settings, accessToken: 'EAAAwrong' };
+    const error = await failureOf(at.connect(WEBHOOK_URL, { settings }));
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toContain('accessToken');
+    expect(error.message).not.toContain('EAAAwrong');
+  });
+
+  it.each<[string, string, object, string]>([
+    ['refused', 'POST /v2/webhooks/subscriptions', refusal(400, 'BAD_REQUEST'), 'OursToFix'],
+    ['tried at the wrong host', 'GET /v2/webhooks/subscriptions', { status: 404, body: '<html>' }, 'OursToFix'],
+    [
+      'answered with what cannot be read',
+      'GET /v2/webhooks/subscriptions',
+      { status: 200, body: '<html>' },
+      'OursToFix',
+    ],
+    ['too much for now', 'POST /v2/webhooks/subscriptions', { status: 429 }, 'TryAgain'],
+    ['in conflict', 'POST /v2/webhooks/subscriptions', refusal(409, 'CONFLICT'), 'TryAgain'],
+  ])('fails where it is %s', async (_name, route, fault, name) => {
+    const at = await stage();
+    at.sim.fail = only(route, fault as { status: number });
+    expect(await failureOf(at.connect(WEBHOOK_URL))).toMatchObject({ name });
+  });
+});
+
+type Fault = ReturnType<NonNullable<SquareSimulator['fail']>>;
+
+function only(route: string, fault: Fault) {
+  return (each: string): Fault => (each === route ? fault : undefined);
+}
+
+function refusal(status: number, code: string, more: { category?: string; field?: string; detail?: string } = {}) {
+  return { status, body: { errors: [{ category: 'INVALID_REQUEST_ERROR', code, detail: 'Ada Lovelace', ...more }] } };
+}
+
+function orderOf(options: SampleOptions = {}): CanonicalOrder {
+  return CanonicalOrder.parse(sampleOrder(options));
+}
+
+/** Everything in it costs nothing. */
+function gift(tip: number): CanonicalOrder {
+  const items = sampleOrder().items.map((item) => ({ ...item, unitPrice: 0, modifiers: [] }));
+  return orderOf({ items, money: { subtotal: 0, tax: 0, tip, fee: 0, total: tip, currency: 'EUR' } });
+}
+
+function webhookOf(body: string | Buffer): Webhook {
+  return { headers: {}, body: Buffer.from(body), url: WEBHOOK_URL, receivedAt: NOW, verified: false };
+}
+
+async function stage(currency = 'EUR') {
+  const sim = await startSquare({ currency });
+  sims.push(sim);
+  const settings = Settings.parse(sim.settings);
+  const context = (about: { settings?: Settings; now?: Date }): PosContext<Settings> => {
+    const { now = NOW } = about;
+    const signal = AbortSignal.timeout(5000);
+    return { settings: about.settings ?? settings, now, signal, credentials: keepCredentials(() => now) };
+  };
+  return {
+    sim,
+    settings,
+    create: (order: CanonicalOrder, about: { settings?: Settings; now?: Date } = {}) =>
+      square.createOrder(order, context(about)),
+    connect(webhookUrl: string, about: { settings?: Settings } = {}): Promise<Connection> {
+      const connecting = { ...context(about), webhookUrl, locations: 3 };
+      return square.connect?.(connecting) ?? expect.unreachable('cannot connect');
+    },
+    /** The last one's. */
+    bodyOf: (route: string) => sim.calls.findLast((call) => call.route === route)?.body,
+  };
+}
+
+async function failureOf(doing: Promise<unknown>): Promise<Error> {
+  return doing.then(
+    () => expect.unreachable('did not fail'),
+    (error: unknown) => error as Error,
+  );
+}
+
+function expectNoSecrets(sim: SquareSimulator, sentences: readonly string[]): void {
+  const keys = sim.subscriptions.map(({ signature_key }) => signature_key);
+  const text = sentences.join('\n');
+  for (const secret of [sim.settings['accessToken'], sim.sellerToken, ...keys]) expect(text).not.toContain(secret);
+}
+
+function first<Item>([item]: readonly Item[]): Item {
+  return item ?? expect.unreachable('there is none');
+}

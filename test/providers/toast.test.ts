@@ -1,0 +1,821 @@
+import { createHmac } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
+import { CanonicalOrder } from '../../src/core/order.ts';
+import type { PosContext, Webhook } from '../../src/core/provider.ts';
+import { toast } from '../../src/providers/toast/index.ts';
+import { Settings } from '../../src/providers/toast/payloads.ts';
+import { writeOrder } from '../../src/providers/toast/write-order.ts';
+import { startToast } from '../simulators/start-toast.ts';
+import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
+import { providerContract } from './contract.ts';
+import { keepCredentials } from './keep-credentials.ts';
+
+const NOW = new Date('2026-01-31T18:30:15Z');
+const WEBHOOK_URL = 'https://expediter.example.com/webhook/toast/club-1?token=t-1';
+const RESTAURANT = 'f9b71aec-d452-4b35-927e-5e473161f10d';
+const ORDER = '465cd280-6890-41f5-8576-c7619634c56f';
+const GROUP = '881472e6-dd94-48c6-b5c6-25e51a864208';
+const OPTIONS = '7d1bdd86-0c3e-48c5-936c-c28a6ff48345';
+const BURGER = '9c59d4ab-8242-450f-8f36-b16e1b3ab802';
+const FRIES = '96edc6ab-3992-4665-a3d0-c5a9fffd81b7';
+const BEER = 'e19e5a1c-2b52-42ad-935e-568cd2a333dc';
+const CHEDDAR = 'b2755b69-2c99-4214-b74e-6b6a1467501f';
+const NO_ONIONS = '70afec63-1919-4fe1-8c2d-3dfaa232c406';
+const PAYMENT = '0dc19214-d29e-4ab9-a773-27e5812999c7';
+const CHARGE = '92c6c470-74bb-4f84-b31f-2c144b70a285';
+const DINING = { pickup: '7c6843f3-db7d-4096-bdd2-4eefd99b900f', delivery: 'b1b10604-a8f9-4a21-ae86-7db974ee9dbf' };
+
+const GIVEN = {
+  baseUrl: 'https://toast.example.com',
+  clientId: 'client-1',
+  clientSecret: 'client-secret',
+  restaurantGuid: RESTAURANT,
+  webhookSecret: 'guest-secret',
+  diningOptionGuids: DINING,
+  itemMap: {
+    'burger-classic': { item: BURGER, itemGroup: GROUP },
+    'fries-sweet-potato': { item: FRIES, itemGroup: GROUP },
+    'beer-pale-ale': { item: BEER, itemGroup: GROUP },
+    cheddar: { item: CHEDDAR, optionGroup: OPTIONS },
+    'no-onions': { item: NO_ONIONS, optionGroup: OPTIONS },
+  },
+};
+
+providerContract(toast, {
+  start: startToast,
+  wrongSettings: {
+    baseUrl: [undefined, 'toast.example.com', 'ftp://toast.example.com', 'https://user:word@toast.example.com'],
+    clientId: [undefined, '', ' id'],
+    clientSecret: [undefined, '', 'secret\n'],
+    restaurantGuid: [undefined, '', 'my-restaurant'],
+    webhookSecret: [undefined, '', ' secret', [], ['right', ''], { order_updated: 'secret' }],
+    diningOptionGuids: [undefined, {}, { pickup: DINING.pickup }, { pickup: 'Takeout', delivery: 'Delivery' }],
+    alternatePaymentGuid: ['', 'cash'],
+    feeServiceChargeGuid: ['', 'fee'],
+    namingAuthority: ['', 'SEVENTEEN-LETTERS', 'A:B'],
+    defaultState: ['', 'ma', 'Massachusetts'],
+    itemMap: [
+      [],
+      { cheddar: CHEDDAR },
+      { cheddar: { item: CHEDDAR } },
+      { cheddar: { item: 'c', optionGroup: OPTIONS } },
+    ],
+    closedMeansCompleted: ['yes'],
+  },
+  secretSettings: ['clientSecret', 'clientId'],
+  statuses: {
+    RECEIVED: 'received',
+    IN_PREPARATION: 'in_progress',
+    READY_FOR_PICKUP: 'ready',
+    CLOSED: 'completed',
+    VOIDED: 'cancelled',
+    // Of order_updated, which comes at every change of an order:
+    voided: 'cancelled',
+    NEEDS_APPROVAL: null,
+    APPROVED: null,
+    FUTURE: null,
+    NOT_APPROVED: 'failed',
+    PENDING: null,
+    PICKED_UP: { pickup: null, delivery: 'en_route' },
+    IN_PROGRESS: { pickup: null, delivery: 'en_route' },
+    DELIVERED: { pickup: null, delivery: 'completed' },
+  },
+  signatureHeader: 'toast-signature',
+});
+
+const ends: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+describe('settings', () => {
+  it('lose the slash at the end of baseUrl', () => {
+    expect(settingsOf({ baseUrl: 'https://toast.example.com//' }).baseUrl).toBe('https://toast.example.com');
+  });
+
+  it('hold that a closed order is completed, unless told otherwise', () => {
+    expect(settingsOf().closedMeansCompleted).toBe(true);
+  });
+});
+
+describe('an order in Toast’s words', () => {
+  it('holds all of a pickup', () => {
+    expect(written({ serviceOrderId: 'o-1' })).toEqual({
+      diningOption: { guid: DINING.pickup },
+      checks: [
+        {
+          tabName: 'o-1',
+          customer: {
+            firstName: 'Ada',
+            lastName: 'Lovelace',
+            email: 'ada@example.com',
+            phone: '3012345678',
+            phoneCountryCode: '49',
+          },
+          selections: [
+            {
+              item: { guid: BURGER },
+              itemGroup: { guid: GROUP },
+              quantity: 2,
+              modifiers: [
+                { item: { guid: CHEDDAR }, optionGroup: { guid: OPTIONS }, quantity: 2, modifiers: [] },
+                { item: { guid: NO_ONIONS }, optionGroup: { guid: OPTIONS }, quantity: 2, modifiers: [] },
+                { selectionType: 'SPECIAL_REQUEST', displayName: 'One of them well done', quantity: 2 },
+              ],
+            },
+            { item: { guid: FRIES }, itemGroup: { guid: GROUP }, quantity: 1, modifiers: [] },
+            {
+              item: { guid: BEER },
+              itemGroup: { guid: GROUP },
+              quantity: 1,
+              modifiers: [{ selectionType: 'SPECIAL_REQUEST', displayName: 'AGE CHECK', quantity: 1 }],
+            },
+            {
+              selectionType: 'SPECIAL_REQUEST',
+              displayName: 'AGE CHECK: Pale Ale 0.33 l\nTable by the terrace, if there is one',
+              quantity: 1,
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  it('holds the address of a delivery, and tells the driver of the age check', () => {
+    const order = written({ type: 'delivery' }, { defaultState: 'BE' });
+    expect(order.diningOption).toEqual({ guid: DINING.delivery });
+    expect(order).toHaveProperty('deliveryInfo', {
+      address1: 'Lindenstraße 14',
+      address2: '3. OG',
+      city: 'Berlin',
+      state: 'BE',
+      zipCode: '10969',
+      country: 'DE',
+      latitude: 52.5044,
+      longitude: 13.3946,
+      notes: 'AGE CHECK: Pale Ale 0.33 l\nRing twice',
+    });
+  });
+
+  it.each([
+    ['MA', 'MA'],
+    ['us-ma', 'MA'],
+    [' ma ', 'MA'],
+  ])('abbreviates the state: %j', (region, state) => {
+    expect(written(deliveryTo({ region }))).toHaveProperty('deliveryInfo.state', state);
+  });
+
+  it('leaves out a country that is not a code, and one coordinate alone', () => {
+    const { deliveryInfo } = written(deliveryTo({ country: 'Germany', longitude: undefined })) as never;
+    expect(deliveryInfo).not.toHaveProperty('country');
+    expect(deliveryInfo).not.toHaveProperty('latitude');
+  });
+
+  it.each([
+    ['city', undefined, 'fulfillment.destination.city is missing'],
+    ['postalCode', ' ', 'fulfillment.destination.postalCode is missing'],
+    ['line1', '', 'fulfillment.destination.line1 is missing'],
+    ['region', undefined, 'fulfillment.destination.region is missing, and defaultState is not set'],
+    ['region', 'Massachusetts', 'fulfillment.destination.region is not an abbreviation such as MA or US-MA'],
+  ])('is not written without an address Toast takes: %s %j', (field, value, message) => {
+    const error = errorOf(() => written(deliveryTo({ [field]: value })));
+    expect(error).toBeInstanceOf(GiveUp);
+    expect(error.message).toBe(`Toast would refuse the delivery: ${message}`);
+  });
+
+  it('is for now, unless a later time is asked for, which opens it on that day', () => {
+    const at = (requestedAt: string) => written({ fulfillment: { type: 'pickup', requestedAt } });
+    expect(at('2026-01-31T19:30:15+01:00')).not.toHaveProperty('promisedDate');
+    expect(at('2026-01-31T20:00:00+01:00')).toMatchObject({
+      promisedDate: '2026-01-31T19:00:00.000+0000',
+      openedDate: '2026-01-31T19:00:00.000+0000',
+    });
+  });
+
+  it('orders a modifier twice where each item has two of it: its quantity has to be the item’s', () => {
+    const [burger] = sampleOrder().items;
+    const cheddar = { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity: 2 };
+    const { checks } = written({ items: [{ ...burger!, notes: '', modifiers: [cheddar] }] });
+    expect(checks[0]?.selections[0]).toMatchObject({
+      quantity: 2,
+      modifiers: [
+        { item: { guid: CHEDDAR }, quantity: 2 },
+        { item: { guid: CHEDDAR }, quantity: 2 },
+      ],
+    });
+  });
+
+  it('takes ids that are the group’s and the item’s GUID as they are', () => {
+    const modifier = { serviceModifierId: `${OPTIONS}/${CHEDDAR}`, name: 'Cheddar', quantity: 1 };
+    const order = written({ items: [itemOf(`${GROUP}/${BURGER}`, [modifier])] });
+    expect(order.checks[0]?.selections[0]).toMatchObject({
+      item: { guid: BURGER },
+      itemGroup: { guid: GROUP },
+      modifiers: [{ item: { guid: CHEDDAR }, optionGroup: { guid: OPTIONS } }],
+    });
+  });
+
+  it.each([
+    ['club-sandwich', 'itemMap["club-sandwich"] is missing'],
+    ['constructor', 'itemMap["constructor"] is missing'],
+    [BURGER, `itemMap["${BURGER}"] is missing`],
+    ['cheddar', 'itemMap["cheddar"].itemGroup is missing'],
+  ])('leaves an item that is not in the menu to us: %s', (id, message) => {
+    const error = errorOf(() => written({ items: [itemOf(id)] }));
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toContain(message);
+  });
+
+  it('leaves a modifier that is not in the menu to us', () => {
+    const modifier = { serviceModifierId: 'burger-classic', name: 'Burger', quantity: 1 };
+    const error = errorOf(() => written({ items: [itemOf('burger-classic', [modifier])] }));
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toBe('itemMap["burger-classic"].optionGroup is missing');
+  });
+
+  it('cuts requests at the thousand characters Toast takes', () => {
+    const { checks } = written({ notes: 'x'.repeat(2000), items: [itemOf('burger-classic', [], 'y'.repeat(2000))] });
+    const [burger, note] = checks[0]?.selections ?? [];
+    expect(note).toHaveProperty('displayName', `${'x'.repeat(996)} […]`);
+    expect(burger).toHaveProperty('modifiers.0.displayName', `${'y'.repeat(996)} […]`);
+  });
+
+  it('has no request where nothing is asked', () => {
+    const { checks } = written({ notes: '', items: [itemOf('burger-classic')] });
+    expect(checks[0]?.selections).toHaveLength(1);
+  });
+
+  it.each([
+    ['EUR', 3.5],
+    ['JPY', 350],
+    ['KWD', 0.35],
+  ])('puts the fee on the check as an open service charge: %s', (currency, chargeAmount) => {
+    const { money } = sampleOrder({ type: 'delivery' });
+    const order = { ...deliveryTo({}), money: { ...money, currency } };
+    expect(written(order, { feeServiceChargeGuid: CHARGE }).checks[0]).toHaveProperty('appliedServiceCharges', [
+      { serviceCharge: { guid: CHARGE }, chargeAmount },
+    ]);
+    expect(written(order).checks[0]).not.toHaveProperty('appliedServiceCharges');
+    expect(written({}, { feeServiceChargeGuid: CHARGE }).checks[0]).not.toHaveProperty('appliedServiceCharges');
+  });
+
+  it.each([
+    ['+15555550100', { phone: '5555550100' }],
+    ['+447911123456', { phoneCountryCode: '44', phone: '7911123456' }],
+    ['+353851234567', { phoneCountryCode: '353', phone: '851234567' }],
+    ['+61412345678', { phoneCountryCode: '61', phone: '412345678' }],
+    ['+79161234567', { phoneCountryCode: '7', phone: '9161234567' }],
+  ])('splits the telephone number %s', (phone, parts) => {
+    const { member } = sampleOrder();
+    const named = { firstName: 'Ada', lastName: 'Lovelace', email: member.email };
+    expect(customerOf({ phone })).toEqual({ ...named, ...parts });
+  });
+
+  it('takes a name of one word for both', () => {
+    expect(customerOf({ name: ' Cher ' })).toMatchObject({ firstName: 'Cher', lastName: 'Cher' });
+  });
+
+  it.each([
+    [{ name: '  ' }, 'member.name is empty', 'a valid name'],
+    [{ email: undefined }, 'member.email is missing', 'a valid e-mail address'],
+    [{ email: `${'a'.repeat(50)}@b.c` }, 'member.email is not an address', 'a valid e-mail address'],
+    [{ email: 'zoë@example.com' }, 'member.email is not an address', 'a valid e-mail address'],
+    [{ email: 'ada@localhost' }, 'member.email is not an address', 'a valid e-mail address'],
+    [{ phone: undefined }, 'member.phone is missing', 'a valid telephone number'],
+    [{ phone: '+1555' }, 'member.phone is of country code 1', 'a valid telephone number'],
+  ])('makes nothing up about the member: %j', (member, message, reason) => {
+    const error = errorOf(() => customerOf(member));
+    expect(error).toBeInstanceOf(GiveUp);
+    expect(error.message).toContain(message);
+    expect((error as GiveUp).reason).toContain(reason);
+  });
+});
+
+describe('createOrder', () => {
+  it('logs in, asks the price, and orders', async () => {
+    const { seen, create } = await toastThat();
+    expect(await create({ serviceOrderId: 'o-1', placedAt: '2026-01-31T19:30:00+01:00' }, PAID)).toEqual({
+      providerOrderId: ORDER,
+    });
+    const [login, prices, orders] = seen;
+    expect(seen).toHaveLength(3);
+    expect(login).toMatchObject({
+      request: 'POST /authentication/v1/authentication/login',
+      body: { clientId: 'client-1', clientSecret: 'client-secret', userAccessType: 'TOAST_MACHINE_CLIENT' },
+    });
+    expect(login?.headers).not.toHaveProperty('authorization');
+    expect(prices?.request).toBe('POST /orders/v2/prices');
+    expect(prices?.body).not.toHaveProperty('externalId');
+    expect(prices?.body).not.toHaveProperty('checks.0.payments');
+    expect(orders).toMatchObject({
+      request: 'POST /orders/v2/orders',
+      headers: {
+        authorization: 'Bearer token-1',
+        'toast-restaurant-external-id': RESTAURANT,
+        'content-type': 'application/json',
+      },
+      body: {
+        externalId: 'CLUBS:o-1',
+        checks: [
+          {
+            payments: [
+              {
+                type: 'OTHER',
+                otherPayment: { guid: PAYMENT },
+                amount: 45.34,
+                tipAmount: 3,
+                paidDate: '2026-01-31T18:30:00.000+0000',
+              },
+            ],
+          },
+        ],
+      },
+    });
+  });
+
+  it('pays what Toast says is due, whatever the platform took', async () => {
+    const { seen, create } = await toastThat({ 'POST /orders/v2/prices': [200, { checks: [{ totalAmount: 19.99 }] }] });
+    await create({}, PAID);
+    expect(seen[2]).toHaveProperty('body.checks.0.payments.0.amount', 19.99);
+  });
+
+  it('neither asks nor pays without alternatePaymentGuid, and names its id without namingAuthority', async () => {
+    const { seen, create } = await toastThat();
+    await create({ serviceOrderId: 'o-1' });
+    expect(seen.map(({ request }) => request).slice(1)).toEqual(['POST /orders/v2/orders']);
+    expect(seen[1]).toHaveProperty('body.externalId', 'o-1');
+    expect(seen[1]).not.toHaveProperty('body.checks.0.payments');
+  });
+
+  it('reads the answer as its schema has it, too', async () => {
+    const { create } = await toastThat({ 'POST /orders/v2/orders': [200, { orders: [{ guid: ORDER }] }] });
+    expect(await create()).toEqual({ providerOrderId: ORDER });
+  });
+
+  it('asks again where the answer names no GUID: nothing else is in the webhooks', async () => {
+    const { failure } = await toastThat({ 'POST /orders/v2/orders': [200, {}] });
+    expect(await failure()).toMatchObject({ name: 'TryAgain', sent: true });
+  });
+
+  it.each([
+    [400, { message: 'An order with this externalId already exists' }],
+    [409, {}],
+    [422, ''],
+  ])('takes %i for a repeat where Toast has the order', async (status, body) => {
+    const { seen, create } = await toastThat({
+      'POST /orders/v2/orders': [status, body],
+      'GET /orders/v2/orders/CLUBS%3Ao%2F1': [200, { guid: ORDER }],
+    });
+    expect(await create({ serviceOrderId: 'o/1' }, { namingAuthority: 'CLUBS' })).toEqual({ providerOrderId: ORDER });
+    expect(seen.at(-1)?.headers).toMatchObject({ authorization: 'Bearer token-1' });
+  });
+
+  it('takes a refused price for a repeat where Toast has the order: the menu may have changed since', async () => {
+    const { create } = await toastThat({
+      'POST /orders/v2/prices': [400, {}],
+      'GET /orders/v2/orders/CLUBS%3Ao-1': [200, { guid: ORDER }],
+    });
+    expect(await create({ serviceOrderId: 'o-1' }, PAID)).toEqual({ providerOrderId: ORDER });
+  });
+
+  it('has no id where Toast has the order and cannot be understood', async () => {
+    const { create } = await toastThat({
+      'POST /orders/v2/orders': [400, {}],
+      'GET /orders/v2/orders/o-1': [200, '<html>'],
+    });
+    expect(await create({ serviceOrderId: 'o-1' })).toEqual({});
+  });
+
+  it('stays in doubt where Toast says that it has the order, and does not show it', async () => {
+    const message = 'externalId must be unique';
+    const { failure } = await toastThat({
+      'POST /orders/v2/orders': [400, { message: '', developerMessage: message }],
+    });
+    expect(await failure()).toMatchObject({ name: 'TryAgain', sent: true });
+  });
+
+  it.each([
+    [404, {}, /does not know one of the GUIDs/],
+    [400, { message: 'Invalid external identifier' }, /is namingAuthority right/],
+  ])('leaves %i %j to us', async (status, body, message) => {
+    const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
+    const error = await failure();
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toMatch(message);
+  });
+
+  it.each([400, 409, 413, 415, 422])('gives up on %i, with what Toast’s support asks for', async (status) => {
+    const body = { status, code: 10025, message: 'Ada Lovelace is no name', requestId: '2ea769e2-7fcb' };
+    const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
+    const error = await failure();
+    expect(error).toBeInstanceOf(GiveUp);
+    expect(error.message).toBe(`Toast refused the order with ${status}, code 10025, requestId 2ea769e2-7fcb`);
+    expect(error).toMatchObject({ reason: 'The restaurant could not take this order.', httpStatus: status });
+  });
+
+  it('gives up where the price is refused', async () => {
+    const { seen, failure } = await toastThat({ 'POST /orders/v2/prices': [400, {}] });
+    expect(await failure(PAID)).toBeInstanceOf(GiveUp);
+    expect(seen.map(({ request }) => request)).not.toContain('POST /orders/v2/orders');
+  });
+
+  it.each([[502], [504], [408]])('has sent no order where the price is not told: %i', async (status) => {
+    const { failure } = await toastThat({ 'POST /orders/v2/prices': [status, ''] });
+    expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false, httpStatus: status });
+  });
+
+  it.each([[{}], [{ checks: [{ totalAmount: '9.55' }] }], ['<html>']])(
+    'pays no price it cannot read: %j',
+    async (body) => {
+      const { failure } = await toastThat({ 'POST /orders/v2/prices': [200, body] });
+      expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false });
+    },
+  );
+
+  it('keeps to twenty requests a second, and lets the next second in', async () => {
+    const { contextOf, seen } = await toastThat();
+    const context = contextOf();
+    for (let nth = 0; nth < 20; nth += 1) await toast.createOrder(orderOf(), context);
+    await expect(toast.createOrder(orderOf(), context)).rejects.toMatchObject({
+      name: 'TryAgain',
+      sent: false,
+      retryAfterMs: 1000,
+    });
+    expect(seen).toHaveLength(21);
+    await toast.createOrder(orderOf(), { ...context, now: new Date(NOW.getTime() + 1000) });
+  });
+
+  it('logs in twice an hour and no more, however often tokens are refused', async () => {
+    const { contextOf, seen } = await toastThat({ 'POST /orders/v2/orders': [401, {}] });
+    const context = contextOf();
+    const attempt = (now: Date) => toast.createOrder(orderOf(), { ...context, now }).catch((error: Error) => error);
+    const logins = () => seen.filter(({ request }) => request.endsWith('/login')).length;
+    expect(await attempt(NOW)).toMatchObject({ name: 'OursToFix', httpStatus: 401 });
+    expect(await attempt(NOW)).toMatchObject({ name: 'OursToFix', message: /two logins an hour/ });
+    expect(logins()).toBe(2);
+    await attempt(new Date(NOW.getTime() + 3_600_000));
+    expect(logins(), 'the hour is over').toBe(3);
+  });
+
+  it.each([
+    [401, {}, OursToFix],
+    [404, {}, OursToFix],
+    [200, { token: null }, TryAgain],
+    [503, {}, TryAgain],
+  ])('orders nothing without a token: %i', async (status, body, kind) => {
+    const { seen, failure } = await toastThat({ 'POST /authentication/v1/authentication/login': [status, body] });
+    expect(await failure()).toBeInstanceOf(kind);
+    expect(seen).toHaveLength(1);
+  });
+
+  it('counts the logins that Toast refuses', async () => {
+    const { seen, contextOf } = await toastThat({ 'POST /authentication/v1/authentication/login': [401, {}] });
+    const context = contextOf();
+    const attempt = () => toast.createOrder(orderOf(), context).catch((error: Error) => error);
+    for (const _ of [1, 2]) expect(await attempt()).toMatchObject({ name: 'OursToFix', httpStatus: 401 });
+    expect(await attempt()).toMatchObject({ name: 'OursToFix', message: /two logins an hour/ });
+    expect(seen).toHaveLength(2);
+    const settings = { ...context.settings, clientSecret: 'mended' };
+    expect(await toast.createOrder(orderOf(), { ...context, settings }).catch(() => 'asked')).toBe('asked');
+    expect(seen, 'other credentials begin anew').toHaveLength(3);
+  });
+
+  it('spends no login on a POS that is not there', async () => {
+    const { seen, contextOf } = await toastThat();
+    const context = contextOf();
+    const login = 'POST /authentication/v1/authentication/login';
+    answers[login] = [503, {}];
+    for (let nth = 0; nth < 3; nth += 1) await toast.createOrder(orderOf(), context).catch(() => {});
+    delete answers[login];
+    await toast.createOrder(orderOf(), context);
+    expect(seen).toHaveLength(5);
+  });
+
+  it('shares the token among the restaurants of a client', async () => {
+    const { contextOf, seen } = await toastThat();
+    const context = contextOf();
+    await toast.createOrder(orderOf(), context);
+    const settings = { ...context.settings, restaurantGuid: ORDER };
+    await toast.createOrder(orderOf(), { ...context, settings });
+    expect(seen.filter(({ request }) => request.endsWith('/login'))).toHaveLength(1);
+  });
+});
+
+describe('translateWebhook', () => {
+  // https://doc.toasttab.com/doc/devguide/apiGuestOrderFulfillmentStatusWebhook.html
+  const details = {
+    eventGuid: '9cdcc8d4-87d7-481e-8d31-d0916c47b575',
+    orderGuid: ORDER,
+    restaurantGuid: RESTAURANT,
+    guestOrderStatus: 'READY_FOR_PICKUP',
+    lastUpdated: '2023-11-09T18:06:59.383Z',
+    version: null,
+  };
+  const guest = (changed: object) => eventOf('guestOrderStatusUpdated', { ...details, ...changed });
+  const updated = (order: object, eventType = 'order_updated') =>
+    eventOf(eventType, { restaurantGuid: RESTAURANT, order: { guid: ORDER, externalId: null, ...order } });
+
+  it('reads the documentation’s own example', () => {
+    expect(translate(guest({}))).toEqual([
+      {
+        status: 'ready',
+        providerOrderId: ORDER,
+        nativeStatus: 'READY_FOR_PICKUP',
+        occurredAt: '2023-11-09T18:06:59.383Z',
+      },
+    ]);
+  });
+
+  it.each(['order_updated', 'channel_order_updated'])('reads %s', (eventType) => {
+    const order = { approvalStatus: 'NOT_APPROVED', voided: false, deliveryInfo: null };
+    expect(translate(updated(order, eventType))).toEqual([
+      {
+        status: 'failed',
+        providerOrderId: ORDER,
+        nativeStatus: 'NOT_APPROVED',
+        reason: 'The restaurant did not approve the order in time.',
+        occurredAt: '2023-11-09T18:06:59.394Z',
+      },
+    ]);
+  });
+
+  it('takes an order that was voided for cancelled, whatever else it is', () => {
+    const order = { voided: true, approvalStatus: 'NOT_APPROVED', deliveryInfo: { deliveryState: 'DELIVERED' } };
+    expect(translate(updated(order))).toMatchObject([{ status: 'cancelled', nativeStatus: 'voided' }]);
+  });
+
+  it('finds nothing in an order that has merely changed', () => {
+    expect(translate(updated({ approvalStatus: 'APPROVED', voided: false, deleted: true }))).toEqual([]);
+    expect(translate(updated({}))).toEqual([]);
+  });
+
+  it('finds nothing in a closed order where closing does not mean that the member has it', () => {
+    const settings = { closedMeansCompleted: false };
+    expect(translate(guest({ guestOrderStatus: 'CLOSED' }), settings)).toEqual([]);
+    expect(translate(guest({ guestOrderStatus: 'VOIDED' }), settings)).toHaveLength(1);
+    expect(translate(updated({ deliveryInfo: { deliveryState: 'DELIVERED' } }), settings)).toHaveLength(1);
+  });
+
+  it('finds nothing in an event of another restaurant of the client', () => {
+    expect(translate(guest({ restaurantGuid: GROUP }))).toEqual([]);
+    const elsewhere = { restaurantGuid: GROUP, order: { guid: ORDER, voided: true } };
+    expect(translate(eventOf('order_updated', elsewhere))).toEqual([]);
+    expect(translate(guest({ restaurantGuid: RESTAURANT.toUpperCase() }))).toHaveLength(1);
+  });
+
+  it.each(['menus_updated', 'partner_added'])('finds nothing in %s', (eventType) => {
+    expect(translate(eventOf(eventType, { any: 'thing' }))).toEqual([]);
+  });
+
+  it.each([
+    ['2023-11-09T18:06:59.383+0000', '2023-11-09T18:06:59.383+00:00'],
+    ['2023-11-09T13:06:59-0500', '2023-11-09T13:06:59-05:00'],
+    ['2023-11-09T18:06:59.383', undefined],
+    ['yesterday', undefined],
+    [1699553219, undefined],
+    [undefined, undefined],
+  ])('keeps the event whatever its time: %j', (lastUpdated, occurredAt) => {
+    const [event] = translate(guest({ lastUpdated }));
+    expect(event?.status).toBe('ready');
+    expect(event?.occurredAt).toBe(occurredAt);
+  });
+
+  it.each([
+    [guest({ orderGuid: 7 }), 'details.orderGuid: Invalid input'],
+    [guest({ guestOrderStatus: null }), 'details.guestOrderStatus: Invalid input'],
+    [updated({ guid: '' }), 'details.order.guid: Too small'],
+    ['{"timestamp":"t","details":{}}', 'eventType: Invalid input'],
+  ])('drops what it cannot read, naming the field', (body, message) => {
+    const error = errorOf(() => translate(body));
+    expect(error).toBeInstanceOf(Poison);
+    expect(error.message).toContain(message);
+  });
+
+  it('takes each subscription’s secret, and no other', () => {
+    const webhookSecret = ['guest-secret', 'order-secret'];
+    for (const secret of webhookSecret) expect(translate(guest({}), { webhookSecret }, secret)).toHaveLength(1);
+    expect(() => translate(guest({}), { webhookSecret }, 'stranger')).toThrow(NotAuthentic);
+  });
+
+  it.each(['{ no JSON', '[]', '{}', '{"timestamp":1}', '"timestamp"', ''])(
+    'cannot verify a body without the timestamp that is signed: %s',
+    (body) => {
+      for (const given of ['', '1', 'undefined']) {
+        const signature = createHmac('sha256', 'guest-secret').update(`${body}${given}`).digest('base64');
+        const webhook = webhookOf(body, signature);
+        expect(() => toast.translateWebhook(webhook, settingsOf())).toThrow(NotAuthentic);
+      }
+    },
+  );
+
+  it('signs the bytes as they came, spaces and all', () => {
+    const body = ` {"timestamp" : "2023-11-09T18:06:59.394Z" , "eventType":"anything"}\n`;
+    expect(translate(body)).toEqual([]);
+    const others = Buffer.from(JSON.stringify(JSON.parse(body)));
+    expect(() => toast.translateWebhook({ ...signed(body), body: others }, settingsOf())).toThrow(NotAuthentic);
+  });
+
+  function eventOf(eventType: string, about: object): string {
+    const timestamp = '2023-11-09T18:06:59.394Z';
+    const guid = '796818ae-9687-44ba-9a93-949d5a2361f3';
+    return JSON.stringify({ timestamp, eventCategory: 'any', eventType, guid, details: about });
+  }
+
+  function translate(body: string, settings: object = {}, secret?: string) {
+    return toast.translateWebhook(signed(body, secret), settingsOf(settings));
+  }
+
+  /** As https://doc.toasttab.com/doc/devguide/apiMessageSigning.html does it. */
+  function signed(body: string, secret = 'guest-secret'): Webhook {
+    const { timestamp } = JSON.parse(body) as { timestamp: string };
+    return webhookOf(
+      body,
+      createHmac('sha256', secret)
+        .update(body + timestamp)
+        .digest('base64'),
+    );
+  }
+
+  function webhookOf(body: string, signature: string): Webhook {
+    const headers = { 'toast-signature': signature };
+    return { headers, body: Buffer.from(body), url: WEBHOOK_URL, receivedAt: NOW, verified: false };
+  }
+});
+
+describe('connect', () => {
+  it('tries the login and says what Toast has to be asked for', async () => {
+    const { contextOf, seen } = await toastThat();
+    const connect = toast.connect ?? expect.unreachable('cannot connect');
+    const context = contextOf();
+    const { done, todo, settings } = await connect({ ...context, webhookUrl: WEBHOOK_URL, locations: 1 });
+    expect(done).toEqual(['Toast takes clientId and clientSecret.']);
+    expect(todo[0]).toContain(`of the restaurant ${RESTAURANT}, to this URL: ${WEBHOOK_URL}`);
+    expect(todo.join(' ')).not.toMatch(/client-secret|guest-secret/);
+    expect(settings).toBeUndefined();
+
+    const again = await connect({ ...context, webhookUrl: WEBHOOK_URL, locations: 3 });
+    expect(again.todo.at(-1)).toContain('each category needs 3 subscriptions');
+    expect(seen).toHaveLength(1);
+  });
+
+  it('says when the credentials are wrong', async () => {
+    const { contextOf } = await toastThat({ 'POST /authentication/v1/authentication/login': [401, {}] });
+    await expect(toast.connect?.({ ...contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 })).rejects.toThrow(OursToFix);
+  });
+});
+
+describe('the simulated Toast', () => {
+  it('delivers as Toast does: again after 404, 429 and 5xx, three times in all, and counts the attempts', async () => {
+    const { pos, ticket } = await kitchen();
+    const attempts: unknown[] = [];
+    let status = 503;
+    const server = await serveHttp((request, response) => {
+      attempts.push(request.headers['toast-attempt-number']);
+      sendJson(response, status, {});
+    });
+    ends.push(() => server.stop());
+    expect(await pos.report(server.url, ticket, 'CLOSED')).toMatchObject({ status: 503 });
+    expect(attempts).toEqual(['1', '2', '3']);
+    status = 401;
+    await pos.report(server.url, ticket, 'CLOSED');
+    expect(attempts).toHaveLength(4);
+  });
+
+  it('refuses what the documentation says Toast refuses, and says why', async () => {
+    const { pos, order, post } = await kitchen();
+    const withCheck = (changed: object) => ({ ...order, checks: [{ ...order.checks[0], ...changed }] });
+    const [burger] = order.checks[0]?.selections ?? [];
+    const refused: [object, number, RegExp][] = [
+      [{ ...order, diningOption: { guid: ORDER } }, 404, /diningOption/],
+      [{ ...order, mistyped: 1 }, 400, /Unrecognized key/],
+      [{ ...order, externalId: 'no-authority' }, 400, /externalId/],
+      [withCheck({ tabName: 'x'.repeat(256) }), 400, /tabName/],
+      [withCheck({ customer: undefined }), 400, /customer is required/],
+      [withCheck({ selections: [{ ...burger, quantity: 3 }] }), 400, /a modifier's quantity is not its item's/],
+      [withCheck({ selections: [{ ...burger, itemGroup: { guid: ORDER } }] }), 404, /not found in its itemGroup/],
+      [withCheck({ payments: [{ type: 'CASH', amount: 1, tipAmount: 0 }] }), 400, /payments/],
+    ];
+    for (const [body, status, message] of refused) {
+      const answer = await post(body);
+      expect(answer.status).toBe(status);
+      expect(await answer.json()).toMatchObject({ status, requestId: expect.any(String) });
+      expect(pos.refusals.at(-1)).toMatch(message);
+    }
+    expect(pos.tickets).toHaveLength(1);
+  });
+
+  /** With one order in it, and what that was. */
+  async function kitchen() {
+    const pos = await startToast({ hurry: 60_000 });
+    ends.push(() => pos.stop());
+    const settings = Settings.parse(pos.settings);
+    const credentials = keepCredentials(() => NOW);
+    const context = { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials };
+    await toast.createOrder(orderOf(), context);
+    const { baseUrl, clientId, clientSecret, restaurantGuid } = settings;
+    const accessToken = await credentials.accessToken({
+      seed: { baseUrl, clientId, clientSecret },
+      obtain: () => expect.unreachable('a token is kept'),
+    });
+    const headers = {
+      authorization: `Bearer ${accessToken}`,
+      'toast-restaurant-external-id': restaurantGuid,
+      'content-type': 'application/json',
+    };
+    const post = (body: object) =>
+      fetch(`${baseUrl}/orders/v2/orders`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const ticket = pos.tickets[0] ?? expect.unreachable('there is no ticket');
+    return { pos, ticket, order: writeOrder(orderOf(), settings, NOW), post };
+  }
+});
+
+const PAID = { alternatePaymentGuid: PAYMENT, namingAuthority: 'CLUBS' };
+
+type Answers = Record<string, readonly [status: number, body: unknown]>;
+let answers: Answers = {};
+
+/** Answers as told, by method and path, and otherwise as Toast does when all is well and the order is new. */
+async function toastThat(told: Answers = {}) {
+  answers = told;
+  const seen: { request: string; headers: object; body: unknown }[] = [];
+  let tokens = 0;
+  const server = await serveHttp(async (request: IncomingMessage, response: ServerResponse) => {
+    const text = (await readBody(request)).toString();
+    const name = `${request.method} ${request.url}`;
+    seen.push({ request: name, headers: request.headers, body: text === '' ? undefined : JSON.parse(text) });
+    const well: Answers = {
+      'POST /authentication/v1/authentication/login': [
+        200,
+        { token: { tokenType: 'Bearer', accessToken: `token-${(tokens += 1)}`, expiresIn: 86_400 }, status: 'SUCCESS' },
+      ],
+      'POST /orders/v2/prices': [200, { guid: null, checks: [{ amount: 38.1, totalAmount: 45.34 }] }],
+      'POST /orders/v2/orders': [200, { guid: ORDER, entityType: 'Order' }],
+    };
+    const [status, body] = answers[name] ?? well[name] ?? [404, {}];
+    if (typeof body === 'string') response.writeHead(status).end(body);
+    else sendJson(response, status, body);
+  });
+  ends.push(() => server.stop());
+  const contextOf = (changed: object = {}): PosContext<Settings> => ({
+    settings: settingsOf({ baseUrl: server.url, ...changed }),
+    now: NOW,
+    signal: AbortSignal.timeout(5000),
+    credentials: keepCredentials(() => NOW),
+  });
+  const create = (options: SampleOptions = {}, changed: object = {}) =>
+    toast.createOrder(orderOf(options), contextOf(changed));
+  return {
+    seen,
+    contextOf,
+    create,
+    async failure(changed: object = {}): Promise<Error> {
+      const error = await create({}, changed).then(
+        () => expect.unreachable('was taken'),
+        (error: unknown) => error as Error,
+      );
+      expect(error.message).not.toMatch(/client-secret|Lovelace|ada@example/);
+      return error;
+    },
+  };
+}
+
+function settingsOf(changed: object = {}): Settings {
+  return Settings.parse({ ...GIVEN, ...changed });
+}
+
+function orderOf(options: SampleOptions = {}): CanonicalOrder {
+  return CanonicalOrder.parse(sampleOrder(options));
+}
+
+function written(options: SampleOptions = {}, settings: object = {}) {
+  return writeOrder(orderOf(options), settingsOf(settings), NOW);
+}
+
+function customerOf(changed: object) {
+  const { member } = sampleOrder();
+  const customer = written({ member: { ...member, ...changed } }).checks[0]?.customer;
+  return customer ?? expect.unreachable('there is no customer');
+}
+
+function itemOf(serviceItemId: string, modifiers: CanonicalOrder['items'][number]['modifiers'] = [], notes = '') {
+  return { serviceItemId, name: 'Burger', quantity: 1, notes, ageRestricted: false, modifiers };
+}
+
+/** In Boston, but for what is changed. */
+function deliveryTo(changed: object): SampleOptions {
+  const destination = { line1: '401 Park Drive', city: 'Boston', postalCode: '02215', region: 'MA', latitude: 42.34 };
+  return { type: 'delivery', fulfillment: { type: 'delivery', destination: { ...destination, ...changed } } };
+}
+
+function errorOf(throws: () => unknown): Error {
+  try {
+    throws();
+  } catch (error) {
+    return error as Error;
+  }
+  return expect.unreachable('nothing was thrown');
+}

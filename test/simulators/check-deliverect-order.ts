@@ -1,0 +1,154 @@
+/**
+ * The body of `POST /{channelName}/order/{channelLinkId}` as Deliverect documents it:
+ * https://developers.deliverect.com/page/channel-orders, and for what is required within items
+ * https://docs.deliverect.com/doc/channel-api/operation/operation-post-parameter-order-parameter
+ */
+export type DeliverectOrder = {
+  channelOrderId: string;
+  channelOrderDisplayId: string;
+  orderType: number;
+  deliveryIsAsap: boolean;
+  pickupTime: string;
+  deliveryTime?: string;
+  placedTime?: string;
+  courier: string;
+  ageCheck?: boolean;
+  deliveryAddress?: { street: string; streetNumber?: string };
+  decimalDigits: number;
+  payment: { amount: number; type: number; due?: number };
+  orderIsAlreadyPaid?: boolean;
+  items: DeliverectItem[];
+  note?: string;
+  customer?: { note?: string };
+};
+
+type DeliverectItem = {
+  plu: string;
+  name: string;
+  price: number;
+  quantity: number;
+  remark?: string;
+  subItems?: DeliverectItem[];
+};
+
+/** What a 400 says. */
+export type FieldErrors = { orderFieldsErrors: Record<string, string>; orderPaymentErrors: Record<string, string> };
+
+type Check = (value: unknown) => boolean;
+
+const isText: Check = (value) => typeof value === 'string';
+const isName: Check = (value) => typeof value === 'string' && value !== '';
+const isInteger: Check = (value) => Number.isSafeInteger(value);
+const isBoolean: Check = (value) => typeof value === 'boolean';
+const isNumber: Check = (value) => typeof value === 'number';
+/** UTC as yyyy-MM-ddTHH:mm:ssZ; the samples have fractions of a second. */
+const isTime: Check = (value) =>
+  typeof value === 'string' &&
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(value) &&
+  !Number.isNaN(Date.parse(value));
+const oneOf =
+  (...values: unknown[]): Check =>
+  (value) =>
+    values.includes(value);
+const within =
+  (least: number, most: number): Check =>
+  (value) =>
+    isInteger(value) && Number(value) >= least && Number(value) <= most;
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+
+const REQUIRED: Record<string, Check> = {
+  channelOrderId: isName,
+  // "May go up to 12 characters": https://developers.deliverect.com/page/glossary-pos-orders
+  channelOrderDisplayId: (value) => isName(value) && String(value).length <= 12,
+  orderType: within(1, 5),
+  deliveryIsAsap: isBoolean,
+  pickupTime: isTime,
+  courier: isName,
+  decimalDigits: within(0, 4),
+  items: (value) => Array.isArray(value) && value.length > 0 && value.every(isItem),
+};
+
+const OPTIONAL: Record<string, Check> = {
+  deliveryTime: isTime,
+  placedTime: isTime,
+  ageCheck: isBoolean,
+  orderIsAlreadyPaid: isBoolean,
+  note: isText,
+  ...Object.fromEntries(
+    ['deliveryCost', 'deliveryCostTax', 'serviceCharge', 'serviceChargeTax', 'tip', 'driverTip', 'bagFee'].map(
+      (name) => [name, isInteger],
+    ),
+  ),
+  // "Should be specified as a minus value."
+  discountTotal: (value) => isInteger(value) && Number(value) <= 0,
+  taxes: listOf((tax) => hasFields(tax, {}, { taxClassId: isInteger, name: isText, total: isInteger })),
+  customer: (value) =>
+    hasFields(
+      value,
+      {},
+      { name: isText, companyName: isText, phoneNumber: isText, email: isText, tin: isText, note: isText },
+    ),
+  // The street is required where the restaurant delivers; about its number the pages differ.
+  deliveryAddress: (value) =>
+    hasFields(
+      value,
+      { street: isName },
+      {
+        ...Object.fromEntries(
+          ['streetNumber', 'postalCode', 'area', 'city', 'country', 'extraAddressInfo'].map((name) => [name, isText]),
+        ),
+        coordinates: (at) => hasFields(at, { latitude: isNumber, longitude: isNumber }, {}),
+      },
+    ),
+};
+
+/** @returns undefined for an order that is as documented */
+export function checkDeliverectOrder(json: unknown): FieldErrors | undefined {
+  const order: Record<string, unknown> = isObject(json) ? json : {};
+  const orderFieldsErrors = errorsIn(order, REQUIRED, OPTIONAL);
+  if (order['orderType'] === 2 && order['deliveryAddress'] === undefined) {
+    orderFieldsErrors['deliveryAddress'] = 'Missing from the payload.';
+  }
+  if (order['orderType'] === 2 && order['deliveryIsAsap'] === false && order['deliveryTime'] === undefined) {
+    orderFieldsErrors['deliveryTime'] = 'Missing from the payload.';
+  }
+  const payment = isObject(order['payment']) ? order['payment'] : {};
+  // A channel sends 0, credit card online, or 1, cash: https://developers.deliverect.com/page/payment-types
+  const orderPaymentErrors = errorsIn(payment, { amount: isInteger, type: oneOf(0, 1) }, { due: isInteger });
+  const count = Object.keys(orderFieldsErrors).length + Object.keys(orderPaymentErrors).length;
+  return count === 0 ? undefined : { orderFieldsErrors, orderPaymentErrors };
+}
+
+function isItem(value: unknown): boolean {
+  return hasFields(
+    value,
+    { plu: isName, name: isText, price: isInteger, quantity: within(1, Number.MAX_SAFE_INTEGER) },
+    { remark: isText, subItems: listOf(isItem) },
+  );
+}
+
+function hasFields(value: unknown, required: Record<string, Check>, optional: Record<string, Check>): boolean {
+  return isObject(value) && Object.keys(errorsIn(value, required, optional)).length === 0;
+}
+
+function errorsIn(
+  object: Record<string, unknown>,
+  required: Record<string, Check>,
+  optional: Record<string, Check>,
+): Record<string, string> {
+  const errors: Record<string, string> = {};
+  for (const [name, check] of Object.entries({ ...required, ...optional })) {
+    const value = object[name];
+    if (value === undefined && name in required) errors[name] = 'Missing from the payload.';
+    // Not documented: how a field of the wrong kind is refused.
+    else if (value !== undefined && !check(value)) errors[name] = 'Not valid.';
+  }
+  return errors;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,75 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+
+/** What one dish costs and where it stands in the menu; a modifier stands in modifier groups. */
+export type Dish = { name: string; price: number; groups: ReadonlySet<string> };
+
+export type ToastRestaurant = {
+  guid: string;
+  /** Digits of the currency, which Toast itself never names. */
+  digits: number;
+  diningOptions: ReadonlyMap<string, 'TAKE_OUT' | 'DELIVERY'>;
+  dishes: ReadonlyMap<string, Dish>;
+  modifiers: ReadonlyMap<string, Dish>;
+  alternatePayment: string;
+  /** Its amount is whatever the order says; taxed it is not. */
+  openServiceCharge: string;
+  /** One subscription, one secret. */
+  secrets: { guest_order_status: string; order_updated: string };
+};
+
+const DIGITS: Readonly<Record<string, number>> = { JPY: 0, KWD: 3 };
+
+/** A restaurant that serves what `sampleOrder` asks for, and an online ordering client's settings for it. */
+export function openToastRestaurant(currency: string, baseUrl: string) {
+  const mains = randomUUID();
+  const drinks = randomUUID();
+  const extras = randomUUID();
+  const dishes = new Map<string, Dish>();
+  const modifiers = new Map<string, Dish>();
+  const itemMap: Record<string, object> = {};
+
+  const serve = (id: string, itemGroup: string, name: string, price: number): void => {
+    const item = randomUUID();
+    dishes.set(item, { name, price, groups: new Set([itemGroup]) });
+    itemMap[id] = { item, itemGroup };
+  };
+  const offer = (id: string, name: string, price: number): void => {
+    const item = randomUUID();
+    modifiers.set(item, { name, price, groups: new Set([extras]) });
+    itemMap[id] = { item, optionGroup: extras };
+  };
+  serve('burger-classic', mains, 'Classic Burger', 1290);
+  serve('fries-sweet-potato', mains, 'Sweet Potato Fries', 450);
+  serve('beer-pale-ale', drinks, 'Pale Ale 0.33 l', 480);
+  offer('cheddar', 'Extra cheddar', 150);
+  offer('no-onions', 'No onions', 0);
+
+  const diningOptionGuids = { pickup: randomUUID(), delivery: randomUUID() };
+  const restaurant: ToastRestaurant = {
+    guid: randomUUID(),
+    digits: DIGITS[currency] ?? 2,
+    diningOptions: new Map([
+      [diningOptionGuids.pickup, 'TAKE_OUT'],
+      [diningOptionGuids.delivery, 'DELIVERY'],
+    ]),
+    dishes,
+    modifiers,
+    alternatePayment: randomUUID(),
+    openServiceCharge: randomUUID(),
+    secrets: { guest_order_status: randomBytes(24).toString('base64'), order_updated: randomUUID() },
+  };
+  const settings = {
+    baseUrl,
+    clientId: randomBytes(24).toString('base64url'),
+    clientSecret: randomBytes(48).toString('base64url'),
+    restaurantGuid: restaurant.guid,
+    webhookSecret: Object.values(restaurant.secrets),
+    diningOptionGuids,
+    alternatePaymentGuid: restaurant.alternatePayment,
+    feeServiceChargeGuid: restaurant.openServiceCharge,
+    namingAuthority: 'EXPEDITER-TEST',
+    defaultState: 'BE',
+    itemMap,
+  };
+  return { restaurant, settings };
+}

@@ -1,0 +1,51 @@
+import type { ToastRestaurant } from './open-toast-restaurant.ts';
+import { toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
+
+/** Of the restaurant's state, on what is eaten. */
+const TAX = 0.19;
+
+/** The order with all that Toast puts into it; `guid` is null as long as it only asks for prices. */
+export function priceToastOrder(
+  order: ToastOrder,
+  restaurant: ToastRestaurant,
+  guid: string | null,
+): Record<string, unknown> {
+  const toAmount = (minor: number): number => minor / 10 ** restaurant.digits;
+  const checks = order.checks.map(({ selections, appliedServiceCharges = [], payments = [], ...check }) => {
+    const eaten = selections.reduce((sum, selection) => sum + priceOf(selection, restaurant), 0);
+    const charged = appliedServiceCharges.reduce((sum, each) => sum + toMinor(each.chargeAmount ?? 0, restaurant), 0);
+    const tax = Math.round(eaten * TAX);
+    return {
+      ...check,
+      guid: guid && `check-of-${guid}`,
+      amount: toAmount(eaten + charged),
+      taxAmount: toAmount(tax),
+      totalAmount: toAmount(eaten + charged + tax),
+      appliedServiceCharges,
+      payments,
+      selections: selections.map((selection) => priced(selection, restaurant, toAmount)),
+    };
+  });
+  return {
+    ...order,
+    guid,
+    entityType: 'Order',
+    source: 'API',
+    voided: false,
+    deleted: false,
+    promisedDate: order.promisedDate ?? null,
+    approvalStatus: order.promisedDate ? 'FUTURE' : 'APPROVED',
+    checks,
+  };
+}
+
+function priced(selection: ToastSelection, restaurant: ToastRestaurant, toAmount: (minor: number) => number): object {
+  const name = restaurant.dishes.get(selection.item?.guid ?? '')?.name;
+  return { displayName: name, ...selection, price: toAmount(priceOf(selection, restaurant)), fulfillmentStatus: 'NEW' };
+}
+
+function priceOf({ item, quantity, modifiers = [] }: ToastSelection, restaurant: ToastRestaurant): number {
+  const { dishes, modifiers: options } = restaurant;
+  const each = (dishes.get(item?.guid ?? '') ?? options.get(item?.guid ?? ''))?.price ?? 0;
+  return each * quantity + modifiers.reduce((sum, modifier) => sum + priceOf(modifier, restaurant), 0);
+}

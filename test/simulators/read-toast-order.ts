@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import type { ToastRestaurant } from './open-toast-restaurant.ts';
+import { ToastError } from './toast-error.ts';
+
+// What may be posted, as the orders API 2.9.0 has it: https://doc.toasttab.com/openapi/orders/operation/ordersPost/
+// Not documented whether unknown fields are refused; a mistyped one is a mistake all the same.
+
+const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}$/);
+const EntityType = z.string().optional();
+/** `{authority-name}:{identifier}`, of up to 16 and 256 characters. */
+const ExternalId = z.string().regex(/^[^:]{1,16}:.{1,256}$/su);
+const Reference = z.strictObject({ guid: z.guid(), entityType: EntityType });
+const Amount = z.number().nonnegative();
+
+const Selection = z.strictObject({
+  entityType: EntityType,
+  externalId: ExternalId.optional(),
+  item: Reference.optional(),
+  itemGroup: Reference.optional(),
+  optionGroup: Reference.optional(),
+  quantity: z.number().positive(),
+  selectionType: z.enum(['NONE', 'SPECIAL_REQUEST']).optional(),
+  displayName: z.string().min(1).max(1000).optional(),
+  get modifiers() {
+    return z.array(Selection).optional();
+  },
+});
+type Selection = z.infer<typeof Selection>;
+
+const Customer = z.strictObject({
+  entityType: EntityType,
+  firstName: z.string().min(1),
+  lastName: z.string().min(1),
+  email: z
+    .string()
+    .max(53)
+    .regex(/^[\x21-\x7e]+@[\x21-\x7e]+$/)
+    .includes('.'),
+  phone: z.string().regex(/^[\d-]+$/),
+  phoneCountryCode: z
+    .string()
+    .regex(/^\d{1,3}$/)
+    .optional(),
+});
+
+const Payment = z.strictObject({
+  entityType: EntityType,
+  type: z.literal('OTHER'),
+  otherPayment: Reference,
+  amount: Amount,
+  tipAmount: Amount,
+  amountTendered: Amount.optional(),
+  paidDate: Time.optional(),
+});
+
+const Check = z.strictObject({
+  entityType: EntityType,
+  externalId: ExternalId.optional(),
+  tabName: z.string().max(255).optional(),
+  displayNumber: z.string().optional(),
+  customer: Customer.optional(),
+  selections: z.array(Selection).min(1),
+  payments: z.array(Payment).optional(),
+  appliedServiceCharges: z
+    .array(z.strictObject({ serviceCharge: Reference, chargeAmount: Amount.optional() }))
+    .optional(),
+});
+
+const DeliveryInfo = z.strictObject({
+  address1: z.string().min(1),
+  address2: z.string().optional(),
+  city: z.string().min(1),
+  state: z.string().regex(/^[A-Z]{2}$/),
+  zipCode: z.string().min(1),
+  country: z
+    .string()
+    .regex(/^[A-Z]{2}$/)
+    .optional(),
+  latitude: z.number().optional(),
+  longitude: z.number().optional(),
+  notes: z.string().optional(),
+});
+
+const Order = z.strictObject({
+  entityType: EntityType,
+  externalId: ExternalId.optional(),
+  diningOption: Reference,
+  checks: z.array(Check).length(1),
+  deliveryInfo: DeliveryInfo.optional(),
+  promisedDate: Time.nullish(),
+  openedDate: Time.optional(),
+  numberOfGuests: z.int().optional(),
+});
+export type ToastOrder = z.infer<typeof Order>;
+export type ToastSelection = Selection;
+
+/** @throws ToastError with which field is wrong: 404 for what the restaurant does not have, 400 for all else */
+export function readToastOrder(json: unknown, restaurant: ToastRestaurant): ToastOrder {
+  const { data: order, error } = Order.safeParse(json);
+  if (order === undefined) {
+    const issues = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+    throw new ToastError(400, `Invalid order: ${issues.join('; ')}`);
+  }
+  const behavior = restaurant.diningOptions.get(order.diningOption.guid);
+  if (behavior === undefined) throw new ToastError(404, 'diningOption was not found');
+  if (behavior === 'DELIVERY' && order.deliveryInfo === undefined) {
+    throw new ToastError(400, 'deliveryInfo is required for delivery');
+  }
+  if (order.promisedDate && order.openedDate && Date.parse(order.promisedDate) < Date.parse(order.openedDate)) {
+    throw new ToastError(400, 'promisedDate is earlier than openedDate');
+  }
+  for (const check of order.checks) checkCheck(check, restaurant);
+  return order;
+}
+
+function checkCheck(check: z.infer<typeof Check>, restaurant: ToastRestaurant): void {
+  const { customer, selections, payments = [], appliedServiceCharges = [] } = check;
+  if (customer === undefined) throw new ToastError(400, 'customer is required for takeout and delivery');
+  const { phone, phoneCountryCode } = customer;
+  if (phoneCountryCode === undefined && phone.replaceAll('-', '').length !== 10) {
+    throw new ToastError(400, 'phone must have exactly 10 digits');
+  }
+  for (const selection of selections) checkSelection(selection, restaurant);
+  for (const { otherPayment, amount, tipAmount } of payments) {
+    if (otherPayment.guid !== restaurant.alternatePayment) throw new ToastError(404, 'otherPayment was not found');
+    for (const value of [amount, tipAmount]) toMinor(value, restaurant);
+  }
+  for (const { serviceCharge, chargeAmount } of appliedServiceCharges) {
+    if (serviceCharge.guid !== restaurant.openServiceCharge) throw new ToastError(404, 'serviceCharge was not found');
+    if (chargeAmount === undefined) throw new ToastError(400, 'chargeAmount is required for an open service charge');
+    toMinor(chargeAmount, restaurant);
+  }
+}
+
+function checkSelection(selection: Selection, restaurant: ToastRestaurant): void {
+  if (selection.selectionType === 'SPECIAL_REQUEST') return checkRequest(selection);
+  const { item, itemGroup, optionGroup, quantity, modifiers = [] } = selection;
+  if (item === undefined || itemGroup === undefined) throw new ToastError(400, 'item and itemGroup are required');
+  if (optionGroup !== undefined) throw new ToastError(400, 'optionGroup is for modifiers');
+  const dish = restaurant.dishes.get(item.guid);
+  if (dish?.groups.has(itemGroup.guid) !== true) throw new ToastError(404, 'item was not found in its itemGroup');
+  for (const modifier of modifiers) checkModifier(modifier, quantity, restaurant);
+}
+
+function checkModifier(modifier: Selection, quantity: number, restaurant: ToastRestaurant): void {
+  if (modifier.quantity !== quantity) throw new ToastError(400, "a modifier's quantity is not its item's");
+  if (modifier.selectionType === 'SPECIAL_REQUEST') return checkRequest(modifier);
+  const { item, optionGroup } = modifier;
+  if (item === undefined || optionGroup === undefined) throw new ToastError(400, 'item and optionGroup are required');
+  const option = restaurant.modifiers.get(item.guid);
+  if (option?.groups.has(optionGroup.guid) !== true) throw new ToastError(404, 'item was not found in its optionGroup');
+}
+
+function checkRequest({ displayName, item, modifiers }: Selection): void {
+  if (displayName === undefined) throw new ToastError(400, 'a special request wants a displayName');
+  if (item !== undefined || modifiers !== undefined) throw new ToastError(400, 'a special request is words alone');
+}
+
+/** @throws ToastError where an amount has more digits than its currency */
+export function toMinor(amount: number, { digits }: ToastRestaurant): number {
+  const minor = Math.round(amount * 10 ** digits);
+  if (minor / 10 ** digits !== amount) throw new ToastError(400, `an amount has more than ${digits} decimals`);
+  return minor;
+}

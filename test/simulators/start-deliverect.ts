@@ -1,0 +1,212 @@
+/**
+ * Deliverect's Channel API with one channel link, as developers.deliverect.com and docs.deliverect.com document it.
+ * Where they are silent, the comment says so.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
+import { checkDeliverectOrder } from './check-deliverect-order.ts';
+import type { DeliverectOrder } from './check-deliverect-order.ts';
+import { deliverWebhook } from './deliver-webhook.ts';
+import type { Fault, SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+
+/** One attempt, whatever is answered: https://developers.deliverect.com/v1.1-restaurants/reference/store-api_order_status_event */
+const DELIVERY = { waits: [], timeoutMs: 20_000, acknowledges: (status: number) => status >= 200 && status < 300 };
+
+/** These come as a courier's update, which names no channel link: https://developers.deliverect.com/page/courier-status-update-model */
+const OF_A_COURIER = new Set(['81', '83', '84', '85', '87', '89', '115']);
+
+/** Digits of the location's currency where they are not two. */
+const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
+
+const TOKEN_SECONDS = 3600;
+
+/** Resolves as soon as it serves. */
+export async function startDeliverect(options: SimulatorOptions = {}): Promise<Simulator> {
+  const { currency = 'EUR', hurry = 1, port } = options;
+  const clientId = randomBytes(8).toString('hex');
+  const clientSecret = randomBytes(24).toString('base64url');
+  const channelName = 'clubplatform';
+  const channelLinkId = randomBytes(12).toString('hex');
+  const hmacSecret = randomBytes(24).toString('base64url');
+  const location = randomBytes(12).toString('hex');
+  const tickets: Ticket[] = [];
+  const refusals: string[] = [];
+  /** True while it is good. */
+  const tokens = new Map<string, boolean>();
+  let requests = 0;
+  let grants = 0;
+
+  function refuse(response: ServerResponse, status: number, body: object, why: string): void {
+    refusals.push(why);
+    sendJson(response, status, body);
+  }
+
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url ?? '';
+    const isOrder = /^\/([^/?]+)\/order\/([^/?]+)$/.exec(path);
+    if (request.method === 'POST' && path === '/oauth/token') return grantToken(request, response);
+    if (request.method === 'POST' && isOrder !== null) {
+      return takeOrder(request, response, { channel: isOrder[1] ?? '', link: isOrder[2] ?? '' });
+    }
+    const message = 'The requested URL was not found on the server.';
+    return refuse(response, 404, { message }, `${request.method} ${path}: there is no such path`);
+  }
+
+  /** https://developers.deliverect.com/openapi/oauth2.json; how a wrong one is refused is not documented. */
+  async function grantToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const wanted = {
+      client_id: clientId,
+      client_secret: clientSecret,
+      audience: simulator.url,
+      grant_type: 'client_credentials',
+    };
+    const given = (await readJson(request)) as Record<string, unknown>;
+    const wrong = Object.entries(wanted).filter(([name, value]) => given[name] !== value);
+    if (!isJson(request) || wrong.length > 0) {
+      const names = wrong.map(([name]) => name).join(', ');
+      return refuse(response, 401, { code: 'access_denied' }, `the request for a token is wrong: ${names}`);
+    }
+    grants += 1;
+    const token = randomBytes(24).toString('base64url');
+    tokens.set(token, true);
+    return sendJson(response, 200, {
+      access_token: token,
+      expires_at: Math.floor(Date.now() / 1000) + TOKEN_SECONDS,
+      expires_in: TOKEN_SECONDS,
+      scope: `genericChannel:${channelName}`,
+      token_type: 'Bearer',
+    });
+  }
+
+  async function takeOrder(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { channel, link }: { channel: string; link: string },
+  ): Promise<void> {
+    requests += 1;
+    const json = await readJson(request);
+    const { channelOrderId } = json as { channelOrderId?: unknown };
+    const fault = simulator.behave?.({ serviceOrderId: String(channelOrderId) });
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendFault(response, fault);
+
+    const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    if (tokens.get(token) !== true) {
+      const why = tokens.has(token) ? 'the token has expired' : 'there is no token of ours';
+      return refuse(response, 401, { code: 'token_expired', description: 'token is expired' }, why);
+    }
+    if (channel !== channelName || link !== channelLinkId) {
+      const body = { code: 'Authorization error', description: "you're not allowed to send in orders" };
+      return refuse(response, 401, body, 'the channel name or the channel link is another');
+    }
+    if (!isJson(request)) return refuse(response, 400, {}, 'the content type is not application/json');
+    const errors = checkDeliverectOrder(json);
+    if (errors !== undefined) return refuse(response, 400, errors, JSON.stringify(errors));
+
+    const order = json as DeliverectOrder;
+    const known = tickets.find(({ serviceOrderId }) => serviceOrderId === order.channelOrderId);
+    // A duplicate is answered with 200 as well and hidden: https://developers.deliverect.com/docs/how-to-create-orders
+    if (known === undefined) keep(readTicket(order));
+    else known.requests += 1;
+    if (fault === 'drop-answer') request.socket.destroy();
+    else sendJson(response, known === undefined ? 201 : 200, {});
+  }
+
+  function keep(ticket: Ticket): void {
+    tickets.push(ticket);
+    simulator.onTicket?.(ticket);
+  }
+
+  function readTicket(order: DeliverectOrder): Ticket {
+    const { decimalDigits, payment, orderIsAlreadyPaid, note, customer } = order;
+    return {
+      providerOrderId: randomBytes(12).toString('hex'),
+      serviceOrderId: order.channelOrderId,
+      fulfillment: order.orderType === 2 ? 'delivery' : 'pickup',
+      lines: order.items.map(({ plu, name, quantity, remark, subItems = [] }) => ({
+        reference: plu,
+        name,
+        quantity,
+        note: remark,
+        modifiers: subItems.map((subItem) => ({ reference: subItem.plu, quantity: subItem.quantity })),
+      })),
+      paid: orderIsAlreadyPaid === true ? payment.amount * 10 ** ((DIGITS[currency] ?? 2) - decimalDigits) : undefined,
+      note: [note, customer?.note].filter(Boolean).join('\n'),
+      requests: 1,
+      status: undefined,
+    };
+  }
+
+  function sign(_webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook {
+    const { providerOrderId: orderId, serviceOrderId: channelOrderId } = ticket;
+    const now = new Date().toISOString();
+    const status = Number(nativeStatus);
+    const said = OF_A_COURIER.has(nativeStatus)
+      ? { orderId, channelOrderId, status, deliveryTime: now.replace(/\.\d+Z/, 'Z'), courierName: 'Sam' }
+      : {
+          reason: status === 110 ? 'Item out of stock' : '',
+          status,
+          orderId,
+          location,
+          receiptId: '',
+          timeStamp: now.replace('Z', '000Z'),
+          channelLink: channelLinkId,
+          channelOrderId,
+        };
+    const body = Buffer.from(JSON.stringify(said));
+    const signature = createHmac('sha256', hmacSecret).update(body).digest('hex');
+    return {
+      headers: { 'content-type': 'application/json', 'x-server-authorization-hmac-sha256': signature },
+      body,
+    };
+  }
+
+  const { url, stop } = await serveHttp(route, port);
+  const simulator: Simulator = {
+    integration: 'deliverect',
+    url,
+    settings: { clientId, clientSecret, channelName, channelLinkId, hmacSecret, baseUrl: url },
+    tickets,
+    get requests() {
+      return requests;
+    },
+    refusals,
+    behave: undefined,
+    onTicket: undefined,
+    lifeOf: (fulfillment) =>
+      fulfillment === 'delivery'
+        ? ['1', '2', '20', '50', '60', '70', '83', '87', '89', '90']
+        : ['1', '2', '20', '50', '60', '70', '90'],
+    sign,
+    async report(webhookUrl, ticket, nativeStatus) {
+      ticket.status = nativeStatus;
+      return deliverWebhook(webhookUrl, () => sign(webhookUrl, ticket, nativeStatus), DELIVERY, hurry);
+    },
+    expireTokens() {
+      for (const token of tokens.keys()) tokens.set(token, false);
+    },
+    get grants() {
+      return grants;
+    },
+    stop,
+  };
+  return simulator;
+}
+
+async function readJson(request: IncomingMessage): Promise<object> {
+  try {
+    return Object(JSON.parse((await readBody(request)).toString())) as object;
+  } catch {
+    return {};
+  }
+}
+
+function isJson(request: IncomingMessage): boolean {
+  return /^application\/json\b/.test(request.headers['content-type'] ?? '');
+}
+
+function sendFault(response: ServerResponse, { status, headers, body = {} }: Exclude<Fault, string>): void {
+  if (typeof body === 'string') response.writeHead(status, headers).end(body);
+  else sendJson(response, status, body, headers);
+}

@@ -1,0 +1,316 @@
+/**
+ * HubRise with one connection to one location, as https://www.hubrise.com/developers documents it; the text is in
+ * github.com/HubRise/website. Where it is silent, the comment says so.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
+import { ORDER_STATUSES, checkHubriseOrder, readMoney, totalOf } from './check-hubrise-order.ts';
+import type { HubriseOrder } from './check-hubrise-order.ts';
+import { deliverWebhook } from './deliver-webhook.ts';
+import type { Fault, SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+
+const MINUTE_MS = 60_000;
+
+/**
+ * https://www.hubrise.com/developers/api/callbacks: "tried 6 times", the wait "starts at 1 minute and doubles after each
+ * attempt, up to a maximum of 32 minutes", which takes six repeats.
+ */
+const DELIVERY = {
+  waits: [1, 2, 4, 8, 16, 32].map((minutes) => minutes * MINUTE_MS),
+  timeoutMs: 20_000,
+  acknowledges: (status: number) => status >= 200 && status < 500,
+};
+
+/** Requests in a window; windows begin at a round minute, hour and day. */
+const LIMITS = [
+  { requests: 500, ms: MINUTE_MS },
+  { requests: 2500, ms: 60 * MINUTE_MS },
+  { requests: 10_000, ms: 24 * 60 * MINUTE_MS },
+];
+const HEAVY_LIMITS = [{ requests: 10, ms: MINUTE_MS }];
+
+const DELIVERY_STATUSES = [
+  'pending',
+  'pickup_enroute',
+  'pickup_approaching',
+  'pickup_waiting',
+  'dropoff_enroute',
+  'dropoff_approaching',
+  'dropoff_waiting',
+  'delivered',
+];
+
+/** https://www.hubrise.com/developers/api/callbacks#callbacks */
+const RESOURCE_EVENTS: Record<string, readonly string[]> = {
+  catalog: ['create', 'delete', 'update'],
+  customer: ['create', 'update'],
+  delivery: ['create', 'update'],
+  inventory: ['patch', 'update'],
+  location: ['update'],
+  order: ['create', 'update'],
+};
+
+export type HubriseSimulator = Simulator & {
+  /** The connection's callback as it is set. */
+  readonly callback: { url: string | null; events: Record<string, readonly string[]> };
+  /** How often it was set. */
+  readonly callbacksSet: number;
+};
+
+/** The status is HubRise's own of the order, and the one before it. */
+type Kept = { order: Record<string, unknown>; status: string; before: string };
+
+/** Resolves as soon as it serves. */
+export async function startHubrise(options: SimulatorOptions = {}): Promise<HubriseSimulator> {
+  const { currency = 'EUR', hurry = 1, port } = options;
+  const accessToken = randomBytes(13).toString('hex');
+  const clientSecret = randomBytes(32).toString('hex');
+  const accountId = randomId();
+  const locationId = `${accountId}-1`;
+  const tickets: Ticket[] = [];
+  const kept = new Map<string, Kept>();
+  const refusals: string[] = [];
+  const windows = new Map<string, number>();
+  let callback: HubriseSimulator['callback'] = { url: null, events: {} };
+  let callbacksSet = 0;
+  let requests = 0;
+
+  function refuse(response: ServerResponse, status: number, body: object, why: string): void {
+    refusals.push(why);
+    sendJson(response, status, body);
+  }
+
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+    const call = `${request.method} ${pathname}`;
+    const body = await readBody(request);
+    if (call === 'POST /v1/location/orders') {
+      requests += 1;
+      const { private_ref: reference } = (parse(body) ?? {}) as { private_ref?: unknown };
+      const fault = simulator.behave?.({ serviceOrderId: String(reference) });
+      if (fault === 'hang') return;
+      if (typeof fault === 'object') return sendFault(response, fault);
+      if (admit(request, response, LIMITS)) takeOrder(request, response, body, fault === 'drop-answer');
+      return;
+    }
+    const isList = call === 'GET /v1/location/orders';
+    if (!admit(request, response, LIMITS) || (isList && !admit(request, response, HEAVY_LIMITS))) return;
+    if (isList) return listOrders(response, searchParams);
+    if (call === 'GET /v1/location') return sendJson(response, 200, describeLocation());
+    if (call === 'GET /v1/callback') return sendJson(response, 200, callback);
+    if (call === 'POST /v1/callback') return setCallback(request, response, body);
+    return refuse(response, 404, { error_type: 'routing_error' }, `${call}: there is no such endpoint`);
+  }
+
+  /** A token counts for its connection; the windows are the clock's. */
+  function admit(request: IncomingMessage, response: ServerResponse, limits: typeof LIMITS): boolean {
+    if (request.headers['x-access-token'] !== accessToken) {
+      const message = 'The access token is invalid or the connection has been revoked';
+      refuse(response, 401, { message, error_type: 'unauthorized' }, 'the access token is not ours');
+      return false;
+    }
+    const spent = limits.map(({ requests, ms }) => {
+      const window = `${requests} ${Math.floor(Date.now() / ms)}`;
+      windows.set(window, (windows.get(window) ?? 0) + 1);
+      return (windows.get(window) ?? 0) > requests;
+    });
+    if (!spent.includes(true)) return true;
+    refuse(response, 429, { error_type: 'too_many_requests' }, 'there are more requests than HubRise allows');
+    return false;
+  }
+
+  function takeOrder(request: IncomingMessage, response: ServerResponse, body: Buffer, dropsAnswer: boolean): void {
+    if (!isJson(request)) {
+      return refuse(
+        response,
+        415,
+        { error_type: 'unsupported_media_type' },
+        'the content type is not application/json',
+      );
+    }
+    const json = parse(body);
+    // Which error_type goes with 400 is not documented.
+    if (json === undefined) return refuse(response, 400, { message: 'Invalid JSON' }, 'the body is not JSON');
+    const checked = checkHubriseOrder(json, currency);
+    if ('errors' in checked) {
+      const { errors } = checked;
+      const refusal = { message: 'Validation failed', errors, error_type: 'unprocessable_entity' };
+      return refuse(response, 422, refusal, JSON.stringify(errors));
+    }
+    // Every request makes an order: a private ref is for look-ups, and a ref's "unicity is not enforced".
+    const order = keep(checked.order);
+    if (dropsAnswer) request.socket.destroy();
+    else sendJson(response, 200, order);
+  }
+
+  function keep(order: HubriseOrder): object {
+    const ticket = readTicket(order);
+    const whole = {
+      id: ticket.providerOrderId,
+      location_id: locationId,
+      service_type_ref: null,
+      created_at: localTime(),
+      created_by: 'Clubs',
+      expected_time: null,
+      confirmed_time: null,
+      seller_notes: null,
+      collection_code: null,
+      coupon_codes: [],
+      total: totalOf(order, currency),
+      ...order,
+      deals: {},
+      discounts: [],
+      loyalty_operations: [],
+      custom_fields: {},
+    };
+    tickets.push(ticket);
+    kept.set(ticket.providerOrderId, { order: whole, status: order.status, before: order.status });
+    simulator.onTicket?.(ticket);
+    return whole;
+  }
+
+  function listOrders(response: ServerResponse, filters: URLSearchParams): void {
+    const unknown = [...filters.keys()].filter((name) => name !== 'private_ref');
+    if (unknown.length > 0) return refuse(response, 400, {}, `nobody documents the filter ${unknown.join(', ')}`);
+    const reference = filters.get('private_ref');
+    const orders = [...kept.values()].map(({ order }) => order);
+    const found = reference === null ? orders : orders.filter((order) => order['private_ref'] === reference);
+    const more: Record<string, string> = found.length > 100 ? { 'x-cursor-next': randomId() } : {};
+    return sendJson(response, 200, found.slice(0, 100), more);
+  }
+
+  function setCallback(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+    const given = (parse(body) ?? {}) as Partial<HubriseSimulator['callback']>;
+    const { url = null, events = {} } = given;
+    const isUnknown = ([resource, types]: [string, readonly string[]]) =>
+      types.some((type) => RESOURCE_EVENTS[resource]?.includes(type) !== true);
+    if (!isJson(request) || (url !== null && !URL.canParse(url)) || Object.entries(events).some(isUnknown)) {
+      const errors = [{ field: 'events', message: 'is invalid' }];
+      const refusal = { message: 'Validation failed', errors, error_type: 'unprocessable_entity' };
+      return refuse(response, 422, refusal, 'the callback has no right URL, or an event that does not exist');
+    }
+    callback = { url, events };
+    callbacksSet += 1;
+    return sendJson(response, 200, callback);
+  }
+
+  function describeLocation(): object {
+    const account = { id: accountId, name: 'Bella Pizza', currency };
+    return { id: locationId, name: 'Paris', account, timezone: { name: 'Europe/Paris' }, cutoff_time: '06:00' };
+  }
+
+  function sign(_webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook {
+    const { order, status, before } = keptOf(ticket);
+    // HubRise tells of changes alone: the same status again is the same event again.
+    const previous = { ...order, status: status === nativeStatus ? before : status };
+    const event = {
+      id: randomId(),
+      resource_type: 'order',
+      event_type: 'update',
+      created_at: localTime(),
+      // "The ids of the affected resource and its parent resources"; no example shows an order's.
+      order_id: ticket.providerOrderId,
+      location_id: locationId,
+      account_id: accountId,
+      previous_state: previous,
+      // A delivery's status comes with the order's update: https://www.hubrise.com/developers/api/orders#delivery
+      new_state: DELIVERY_STATUSES.includes(nativeStatus)
+        ? { ...previous, delivery: { carrier: 'Uber Direct', ref: randomId(), status: nativeStatus } }
+        : { ...previous, status: nativeStatus },
+    };
+    const body = Buffer.from(JSON.stringify(event));
+    const signature = createHmac('sha256', clientSecret).update(body).digest('hex');
+    return { headers: { 'content-type': 'application/json', 'x-hubrise-hmac-sha256': signature }, body };
+  }
+
+  function keptOf({ providerOrderId }: Ticket): Kept {
+    const known = kept.get(providerOrderId);
+    if (known === undefined) throw new Error('the ticket is none of this simulator');
+    return known;
+  }
+
+  function report(webhookUrl: string, ticket: Ticket, nativeStatus: string) {
+    const webhook = sign(webhookUrl, ticket, nativeStatus);
+    const known = keptOf(ticket);
+    if (ORDER_STATUSES.includes(nativeStatus) && known.status !== nativeStatus) {
+      Object.assign(known, { before: known.status, status: nativeStatus });
+    }
+    ticket.status = nativeStatus;
+    return deliverWebhook(webhookUrl, () => webhook, DELIVERY, hurry);
+  }
+
+  const server = await serveHttp(route, port);
+  const simulator: HubriseSimulator = {
+    integration: 'hubrise',
+    url: server.url,
+    settings: { accessToken, clientSecret, baseUrl: `${server.url}/v1` },
+    tickets,
+    refusals,
+    get requests() {
+      return requests;
+    },
+    get callback() {
+      return callback;
+    },
+    get callbacksSet() {
+      return callbacksSet;
+    },
+    behave: undefined,
+    onTicket: undefined,
+    lifeOf: (fulfillment) =>
+      fulfillment === 'delivery'
+        ? ['received', 'accepted', 'in_preparation', 'awaiting_shipment', 'in_delivery', 'completed']
+        : ['received', 'accepted', 'in_preparation', 'awaiting_collection', 'completed'],
+    sign,
+    report,
+    stop: () => server.stop(),
+  };
+  return simulator;
+}
+
+function readTicket(order: HubriseOrder): Ticket {
+  return {
+    providerOrderId: randomId(),
+    serviceOrderId: order.private_ref ?? order.ref ?? '',
+    fulfillment: order.service_type === 'delivery' ? 'delivery' : 'pickup',
+    lines: order.items.map((item) => ({
+      reference: item.sku_ref ?? '',
+      name: item.product_name,
+      quantity: Number(item.quantity),
+      note: item.customer_notes ?? undefined,
+      modifiers: item.options.map(({ ref, quantity }) => ({ reference: ref ?? '', quantity })),
+    })),
+    paid: order.payments.reduce((sum, { amount }) => sum + readMoney(amount), 0),
+    note: [order.customer_notes, order.customer?.delivery_notes].filter(Boolean).join('\n'),
+    requests: 1,
+    status: undefined,
+  };
+}
+
+function sendFault(response: ServerResponse, { status, headers, body }: Exclude<Fault, string>): void {
+  if (typeof body === 'string') response.writeHead(status, headers).end(body);
+  else sendJson(response, status, body ?? {}, headers);
+}
+
+function isJson(request: IncomingMessage): boolean {
+  return /^application\/json\b/.test(request.headers['content-type'] ?? '');
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** Such as "5dpm9". */
+function randomId(): string {
+  return Number.parseInt(randomBytes(6).toString('hex'), 16).toString(36);
+}
+
+/** "HubRise converts times to the location default timezone": Paris in winter. */
+function localTime(): string {
+  return new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+Z$/, '+01:00');
+}

@@ -1,0 +1,348 @@
+/**
+ * Lightspeed Restaurant K-Series: OAuth, online orders and their webhooks for one business location, as
+ * https://api-docs.lsk.lightspeed.app and https://api-portal.lsk.lightspeed.app document them. Where they are silent,
+ * the comment says so.
+ */
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
+import { checkToGoOrder, readToGoOrder } from './check-lightspeed-k-order.ts';
+import type { FieldError, ToGoItem, ToGoOrder } from './check-lightspeed-k-order.ts';
+import { deliverWebhook } from './deliver-webhook.ts';
+import type { Fault, SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+
+/** Neither a time-out nor a repeat is documented: one attempt is the worst case. */
+const DELIVERY = { waits: [], timeoutMs: 10_000, acknowledges: (status: number) => status === 200 };
+
+/** "Access tokens expire after 60 minutes." */
+const TOKEN_SECONDS = 3599;
+
+/** Digits of the location's currency where they are not two. */
+const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
+
+const PROFILES: Record<string, Ticket['fulfillment']> = { TAKEAWAY: 'pickup', HOMEDELIVERY: 'delivery' };
+
+/** A registered webhook: schema apeWebhookEndpoint. */
+export type LightspeedEndpoint = {
+  endpointId: string;
+  url: string;
+  withBasicAuth: boolean;
+  username?: string;
+  password?: string;
+  provideAccount: boolean;
+  expandTransactions: boolean;
+  expandPayments: boolean;
+  subscribeTo: { name: string; resource: string }[];
+};
+
+export type LightspeedSimulator = Simulator & {
+  /** By their ids. */
+  readonly endpoints: ReadonlyMap<string, LightspeedEndpoint>;
+  /** The bodies of orders of the right form, oldest first. */
+  readonly orders: readonly unknown[];
+  readonly grants: number;
+  expireTokens(): void;
+};
+
+/** Resolves as soon as it serves. */
+export async function startLightspeedK(options: SimulatorOptions = {}): Promise<LightspeedSimulator> {
+  const { currency = 'EUR', hurry = 1, port } = options;
+  const decimals = DIGITS[currency] ?? 2;
+  const clientId = `devp-${randomUUID()}`;
+  const clientSecret = randomBytes(24).toString('base64url');
+  const businessLocationId = String(randomInt(10 ** 13, 10 ** 14));
+  const endpointId = `expediter-${randomBytes(4).toString('hex')}`;
+  const webhookUsername = `lightspeed-${randomBytes(3).toString('hex')}`;
+  const webhookPassword = randomBytes(24).toString('base64url');
+  const firstRefreshToken = randomUUID();
+  const paymentMethod = 'OOPAYMENT';
+
+  const tickets: Ticket[] = [];
+  const orders: unknown[] = [];
+  const refusals: string[] = [];
+  const endpoints = new Map<string, LightspeedEndpoint>();
+  /** True while it is good. */
+  const accessTokens = new Map<string, boolean>();
+  /** True while it is unspent. */
+  const refreshTokens = new Map<string, boolean>([[firstRefreshToken, true]]);
+  let requests = 0;
+  let grants = 0;
+
+  function refuse(response: ServerResponse, status: number, body: unknown, why: string): void {
+    refusals.push(why);
+    sendJson(response, status, body);
+  }
+
+  /** Spring's form of a 400. */
+  function refuseFields(
+    request: IncomingMessage,
+    response: ServerResponse,
+    object: string,
+    errors: FieldError[],
+  ): void {
+    const body = {
+      timestamp: new Date().toISOString(),
+      status: 400,
+      error: 'Bad Request',
+      message: `Validation failed for object='${object}'. Error count: ${errors.length}`,
+      errors: errors.map(({ field, code }) => ({
+        codes: [`${code}.${object}.${field}`, `${code}.${field}`, code],
+        defaultMessage: `${field} breaks ${code}`,
+        objectName: object,
+        field,
+        bindingFailure: false,
+        code,
+      })),
+      path: request.url,
+    };
+    refuse(response, 400, body, errors.map(({ field, code }) => `${object}.${field}: ${code}`).join('; '));
+  }
+
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url: path = '' } = request;
+    const endpoint = /^\/o\/wh\/1\/webhook\/([^/?]+)$/.exec(path);
+    if (method === 'POST' && path === '/oauth/token') return grantToken(request, response);
+    if (method === 'POST' && path === '/o/op/1/order/toGo') return takeOrder(request, response);
+    if ((method === 'PUT' || method === 'POST') && path === '/o/wh/1/webhook') {
+      return registerEndpoint(request, response, method);
+    }
+    if (method === 'GET' && endpoint !== null) return showEndpoint(request, response, endpoint[1] ?? '');
+    return refuse(response, 404, notFound(path, 'No message available'), `${method} ${path}: there is no such path`);
+  }
+
+  /** Credentials as Basic: https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial; errors as in RFC 6749. */
+  async function grantToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const form = new URLSearchParams((await readBody(request)).toString());
+    const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
+    if (request.headers.authorization !== `Basic ${basic}`) {
+      return refuse(response, 401, { error: 'invalid_client' }, 'the credentials of the client are wrong');
+    }
+    if (request.headers['content-type'] !== 'application/x-www-form-urlencoded') {
+      return refuse(response, 400, { error: 'invalid_request' }, 'the request for a token is no form');
+    }
+    if (form.get('grant_type') !== 'refresh_token') {
+      return refuse(response, 400, { error: 'unsupported_grant_type' }, 'the grant type is not refresh_token');
+    }
+    const offered = form.get('refresh_token') ?? '';
+    if (refreshTokens.get(offered) !== true) {
+      const why = refreshTokens.has(offered) ? 'the refresh token is spent' : 'the refresh token is not known';
+      const body = { error: 'invalid_grant', error_description: `Invalid refresh token: ${offered}` };
+      return refuse(response, 400, body, why);
+    }
+    refreshTokens.set(offered, false);
+    grants += 1;
+    const [accessToken, refreshToken] = [randomUUID(), randomUUID()];
+    accessTokens.set(accessToken, true);
+    refreshTokens.set(refreshToken, true);
+    return sendJson(response, 200, {
+      access_token: accessToken,
+      token_type: 'bearer',
+      refresh_token: refreshToken,
+      expires_in: TOKEN_SECONDS,
+      scope: 'orders-api',
+    });
+  }
+
+  /** How a token is refused is not documented; this is what Spring's resource servers answer. */
+  function isAuthorized(request: IncomingMessage, response: ServerResponse): boolean {
+    const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    if (accessTokens.get(token) === true) return true;
+    const why = accessTokens.has(token) ? 'the access token has expired' : 'there is no access token of ours';
+    refuse(response, 401, { error: 'invalid_token', error_description: why }, why);
+    return false;
+  }
+
+  async function takeOrder(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    requests += 1;
+    const json = readToGoOrder((await readBody(request)).toString());
+    const reference = String(json['thirdPartyReference']);
+    const fault = simulator.behave?.({ serviceOrderId: reference });
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendFault(response, fault);
+
+    if (!isAuthorized(request, response)) return;
+    if (!isJson(request)) return refuse(response, 415, {}, 'the content type is not application/json');
+    const errors = checkToGoOrder(json, decimals);
+    if (errors.length > 0) return refuseFields(request, response, 'toGoOrder', errors);
+    const order = json as ToGoOrder;
+    const unknown = unknownIn(order);
+    if (unknown.length > 0) return refuseFields(request, response, 'toGoOrder', unknown);
+
+    const known = tickets.find((ticket) => ticket.serviceOrderId === reference);
+    if (known !== undefined) known.requests += 1;
+    else {
+      orders.push(order);
+      const ticket = readTicket(order);
+      tickets.push(ticket);
+      simulator.onTicket?.(ticket);
+    }
+    if (fault === 'drop-answer') request.socket.destroy();
+    else if (known === undefined) sendJson(response, 200, { status: 'ok' });
+    else sendJson(response, 409, { status: 'fail', msg: `reference has already been used ${reference}` });
+  }
+
+  /** Not documented how, or whether at once, references to what the location does not have are refused. */
+  function unknownIn({
+    businessLocationId: id,
+    endpointId: endpoint,
+    accountProfileCode,
+    payment,
+  }: ToGoOrder): FieldError[] {
+    const isKnown = {
+      businessLocationId: id.digits === businessLocationId,
+      // The one of the settings counts as registered by hand.
+      endpointId: endpoint === endpointId || endpoints.has(endpoint),
+      accountProfileCode: accountProfileCode === undefined || Object.hasOwn(PROFILES, accountProfileCode),
+      'payment.paymentMethod': payment === undefined || payment.paymentMethod === paymentMethod,
+    };
+    return Object.entries(isKnown).flatMap(([field, known]) => (known ? [] : [{ field, code: 'NotFound' }]));
+  }
+
+  function readTicket(order: ToGoOrder): Ticket {
+    const { thirdPartyReference, accountProfileCode, deliveryAddress, items = [], payment, orderNote = '' } = order;
+    return {
+      providerOrderId: `A${randomInt(1000, 99_999)}.${tickets.length + 1}`,
+      serviceOrderId: thirdPartyReference,
+      fulfillment: PROFILES[accountProfileCode ?? ''] ?? (deliveryAddress === undefined ? 'pickup' : 'delivery'),
+      lines: items.map((item) => ({
+        reference: item.sku,
+        name: undefined,
+        quantity: item.quantity,
+        note: undefined,
+        modifiers: modifiersOf(item),
+      })),
+      paid: payment === undefined ? undefined : minorUnits(payment.paymentAmount.digits),
+      note: orderNote,
+      requests: 1,
+      status: undefined,
+    };
+  }
+
+  function minorUnits(decimal: string): number {
+    const [whole = '', rest = ''] = decimal.split('.');
+    return Number(whole + rest.padEnd(decimals, '0'));
+  }
+
+  async function registerEndpoint(request: IncomingMessage, response: ServerResponse, method: string): Promise<void> {
+    const json = Object(JSON.parse((await readBody(request)).toString())) as Partial<LightspeedEndpoint>;
+    if (!isAuthorized(request, response)) return;
+    const errors = (['endpointId', 'url'] as const)
+      .filter((field) => typeof json[field] !== 'string')
+      .map((field) => ({ field, code: 'NotNull' }));
+    if (errors.length > 0 || json.endpointId === undefined || json.url === undefined) {
+      return refuseFields(request, response, 'webhookEndpointDto', errors);
+    }
+    // Not documented what creating twice, or updating what is not there, leads to.
+    if (endpoints.has(json.endpointId) === (method === 'PUT')) {
+      return refuseFields(request, response, 'webhookEndpointDto', [{ field: 'endpointId', code: 'Exists' }]);
+    }
+    const defaults = { withBasicAuth: false, provideAccount: false, expandTransactions: false, expandPayments: false };
+    const { endpointId: id, url: at } = json;
+    endpoints.set(id, { ...defaults, subscribeTo: [], ...json, endpointId: id, url: at });
+    return sendJson(response, 200, endpoints.get(id));
+  }
+
+  function showEndpoint(request: IncomingMessage, response: ServerResponse, id: string): void {
+    if (!isAuthorized(request, response)) return;
+    const endpoint = endpoints.get(id);
+    if (endpoint !== undefined) return sendJson(response, 200, endpoint);
+    return sendJson(response, 404, notFound(request.url ?? '', `endpoint ID not found for ${id}`));
+  }
+
+  /** Flat, and as incomplete as the documentation's samples: only later statuses name the business location. */
+  function sign(_webhookUrl: string, ticket: Ticket, status: string): SignedWebhook {
+    const { providerOrderId: ikentooAccountIdentifier, serviceOrderId: thirdPartyReference } = ticket;
+    const ikentooAccountId = '2114502594134196';
+    const body =
+      status === 'FAILURE'
+        ? { status, reason: 'Not processed before validity ended', thirdPartyReference }
+        : status === 'SUCCESS'
+          ? { status, ikentooAccountId, ikentooAccountIdentifier, thirdPartyReference, type: 'ORDER' }
+          : {
+              thirdPartyReference,
+              businessLocationId: Number(businessLocationId),
+              status,
+              ikentooAccountId: Number(ikentooAccountId),
+              ikentooAccountIdentifier,
+              type: 'ORDER',
+            };
+    const basic = Buffer.from(`${webhookUsername}:${webhookPassword}`).toString('base64');
+    return {
+      headers: { 'content-type': 'application/json', authorization: `Basic ${basic}` },
+      body: Buffer.from(JSON.stringify(body)),
+    };
+  }
+
+  const { url, stop } = await serveHttp(route, port);
+  const simulator: LightspeedSimulator = {
+    integration: 'lightspeed-k',
+    url,
+    settings: {
+      clientId,
+      clientSecret,
+      refreshToken: firstRefreshToken,
+      businessLocationId,
+      endpointId,
+      webhookUsername,
+      webhookPassword,
+      paymentMethod,
+      accountProfileCodes: { pickup: 'TAKEAWAY', delivery: 'HOMEDELIVERY' },
+      baseUrl: url,
+      itemMap: { 'burger-classic': '1001', 'no-onions': '236025632784492' },
+      subItemMap: { cheddar: '35' },
+    },
+    tickets,
+    orders,
+    endpoints,
+    get requests() {
+      return requests;
+    },
+    refusals,
+    behave: undefined,
+    onTicket: undefined,
+    // A prepaid check closes at once; the food comes later.
+    lifeOf: (fulfillment) => [
+      'SUCCESS',
+      'CLOSED',
+      'READY_FOR_PICKUP',
+      ...(fulfillment === 'delivery' ? ['IN_DELIVERY'] : []),
+      'DELIVERED',
+    ],
+    sign,
+    async report(webhookUrl, ticket, nativeStatus) {
+      ticket.status = nativeStatus;
+      return deliverWebhook(webhookUrl, () => sign(webhookUrl, ticket, nativeStatus), DELIVERY, hurry);
+    },
+    expireTokens() {
+      for (const token of accessTokens.keys()) accessTokens.set(token, false);
+    },
+    get grants() {
+      return grants;
+    },
+    stop,
+  };
+  return simulator;
+}
+
+/** A modifier is said as often as it is wanted. */
+function modifiersOf({ modifiers = [], subItems = [] }: ToGoItem): Ticket['lines'][number]['modifiers'] {
+  const counts = new Map<string, number>();
+  for (const { modifierId } of modifiers) counts.set(modifierId, (counts.get(modifierId) ?? 0) + 1);
+  return [
+    ...[...counts].map(([reference, quantity]) => ({ reference, quantity })),
+    ...subItems.map(({ sku, quantity }) => ({ reference: sku, quantity })),
+  ];
+}
+
+function notFound(path: string, message: string): object {
+  return { timestamp: new Date().toISOString(), status: 404, error: 'Not Found', message, path };
+}
+
+function isJson(request: IncomingMessage): boolean {
+  return /^application\/json\b/.test(request.headers['content-type'] ?? '');
+}
+
+function sendFault(response: ServerResponse, { status, headers, body = {} }: Exclude<Fault, string>): void {
+  if (typeof body === 'string') response.writeHead(status, headers).end(body);
+  else sendJson(response, status, body, headers);
+}

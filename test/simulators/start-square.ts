@@ -1,0 +1,432 @@
+/**
+ * Square: its Orders, Payments, OAuth and Webhook Subscriptions APIs as far as an online order goes, for one seller with
+ * one location and a formal partnership, without which delivery orders are not shown.
+ *
+ * A ticket is an order that is paid: only those reach a seller's screen.
+ * https://developer.squareup.com/docs/orders-api/fulfillments
+ */
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ZodType } from 'zod';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
+import { deliverWebhook } from './deliver-webhook.ts';
+import { priceSquareOrder, type SquareCatalog } from './price-square-order.ts';
+import type { Fault, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+import { CreateOrder, CreatePayment, PayOrder, SearchOrders, errorsIn, type SquareError } from './square-requests.ts';
+import { squareSubscriptions, type SquareSubscription } from './square-subscriptions.ts';
+import { SQUARE_DELIVERY, squareEvents } from './square-webhooks.ts';
+
+export type SquareSimulator = Simulator & {
+  /** By OAuth: good for orders and payments, not for subscriptions. */
+  readonly sellerToken: string;
+  /** What the seller has granted it. */
+  sellerScopes: string[];
+  readonly catalog: SquareCatalog;
+  /** Paid or not. */
+  readonly orders: readonly { readonly id: string; readonly isPaid: boolean }[];
+  /** Every request with a body, oldest first. */
+  readonly calls: readonly { readonly route: string; readonly body: unknown }[];
+  readonly subscriptions: SquareSubscription[];
+  /** Decides what goes wrong with any request, by its route as in `POST /v2/payments`, before it is looked at. */
+  fail: ((route: string) => Fault | undefined) | undefined;
+};
+
+export type SquareAnswer = { status: number; body: unknown };
+
+export type SquareCall = {
+  /** Such as `POST /v2/orders`. */
+  route: string;
+  query: URLSearchParams;
+  body: unknown;
+  read<Shape>(shape: ZodType<Shape>): { value: Shape } | SquareAnswer;
+};
+
+type Order = {
+  id: string;
+  content: CreateOrder['order'];
+  total: number;
+  tax: number;
+  charges: number;
+  createdAt: string;
+  isPaid: boolean;
+  paid: number;
+  tip: number;
+  requests: number;
+  dropsAnswer: boolean;
+  ticket: Ticket | undefined;
+};
+
+/** As Square's ids look. */
+function newId(): string {
+  return randomBytes(12).toString('hex').toUpperCase();
+}
+
+function newToken(): string {
+  return `EAAA${randomBytes(30).toString('base64url')}`;
+}
+
+function errorAnswer(status: number, code: string, detail: string, field?: string, category?: string): SquareAnswer {
+  const error: SquareError = { category: category ?? 'INVALID_REQUEST_ERROR', code, detail, ...(field && { field }) };
+  return { status, body: { errors: [error] } };
+}
+
+export async function startSquare(options: SimulatorOptions = {}): Promise<SquareSimulator> {
+  const { currency = 'EUR', hurry = 1 } = options;
+  const locationId = newId();
+  const accessToken = newToken();
+  const sellerToken = newToken();
+  const signatureKey = randomBytes(16).toString('base64url');
+  const itemMap: Record<string, string> = {};
+  const catalog: SquareCatalog = { variations: new Map(), modifiers: new Map(), taxPercentage: 19 };
+  const sell = (ours: string, name: string, price: number): void => {
+    itemMap[ours] = newId();
+    catalog.variations.set(itemMap[ours], { name, price });
+  };
+  const offer = (ours: string, name: string, price: number): void => {
+    itemMap[ours] = newId();
+    catalog.modifiers.set(itemMap[ours], { name, price });
+  };
+  sell('burger-classic', 'Classic Burger', 1290);
+  sell('fries-sweet-potato', 'Sweet Potato Fries', 450);
+  sell('beer-pale-ale', 'Pale Ale', 480);
+  offer('cheddar', 'Cheddar', 150);
+  offer('no-onions', 'No onions', 0);
+
+  const events = squareEvents(locationId);
+  const webhooks = squareSubscriptions();
+  const orders: Order[] = [];
+  const tickets: Ticket[] = [];
+  const refusals: string[] = [];
+  const calls: { route: string; body: unknown }[] = [];
+  /** Per endpoint and key: the first request that succeeded, and its answer. */
+  const answered = new Map<string, { request: string; answer: SquareAnswer; order: Order }>();
+  let requests = 0;
+
+  const money = (amount: number) => ({ amount, currency });
+  const showOrder = (order: Order) => ({
+    id: order.id,
+    location_id: order.content.location_id,
+    reference_id: order.content.reference_id,
+    metadata: order.content.metadata,
+    state: 'OPEN',
+    version: 1,
+    created_at: order.createdAt,
+    total_money: money(order.total + order.tip),
+    total_tax_money: money(order.tax),
+    total_tip_money: money(order.tip),
+    total_service_charge_money: money(order.charges),
+    net_amount_due_money: money(order.isPaid ? 0 : order.total),
+  });
+
+  /** A key answers its first success again, and refuses another body. */
+  function once(
+    call: SquareCall,
+    key: string | undefined,
+    make: () => { answer: SquareAnswer; order?: Order },
+  ): { answer: SquareAnswer; order?: Order | undefined; isRepeat: boolean } {
+    const name = `${call.route} ${key}`;
+    const request = JSON.stringify(call.body);
+    const known = key === undefined ? undefined : answered.get(name);
+    if (known === undefined) {
+      const { answer, order } = make();
+      if (answer.status < 300 && order !== undefined) answered.set(name, { request, answer, order });
+      return { answer, order, isRepeat: false };
+    }
+    if (known.request === request) return { ...known, isRepeat: true };
+    const detail = 'The idempotency key can only be retried with the same request data.';
+    return { answer: errorAnswer(400, 'IDEMPOTENCY_KEY_REUSED', detail, 'idempotency_key'), isRepeat: false };
+  }
+
+  function createOrder(call: SquareCall, fault: Fault | undefined): SquareAnswer {
+    const body = call.read(CreateOrder);
+    if ('status' in body) return body;
+    const { order: content, idempotency_key } = body.value;
+    const { answer, order, isRepeat } = once(call, idempotency_key, () => {
+      const refusal = refusalOf(content);
+      if (refusal !== undefined) return { answer: refusal };
+      const order: Order = {
+        id: `${newId()}ZY`,
+        content,
+        ...priceSquareOrder(content, catalog),
+        createdAt: new Date().toISOString(),
+        isPaid: false,
+        paid: 0,
+        tip: 0,
+        requests: 0,
+        dropsAnswer: false,
+        ticket: undefined,
+      };
+      orders.push(order);
+      return { answer: { status: 200, body: { order: showOrder(order) } }, order };
+    });
+    if (order !== undefined) {
+      order.requests += 1;
+      order.dropsAnswer = fault === 'drop-answer';
+      if (isRepeat && order.ticket !== undefined) order.ticket.requests += 1;
+    }
+    return answer;
+  }
+
+  function refusalOf(content: CreateOrder['order']): SquareAnswer | undefined {
+    if (content.location_id !== locationId) {
+      return errorAnswer(400, 'LOCATION_MISMATCH', 'The location is not of this merchant.', 'order.location_id');
+    }
+    const moneys = [
+      ...(content.line_items ?? [])
+        .flatMap((line) => [line, ...(line.modifiers ?? [])])
+        .map((each) => each.base_price_money),
+      ...(content.service_charges ?? []).map((charge) => charge.amount_money),
+    ];
+    if (moneys.some((each) => each !== undefined && each.currency !== currency)) {
+      return errorAnswer(400, 'INVALID_VALUE', `The location's currency is ${currency}.`);
+    }
+    for (const [nth, line] of (content.line_items ?? []).entries()) {
+      const id = line.catalog_object_id;
+      const variation = catalog.variations.get(id ?? '');
+      if (id !== undefined && variation === undefined) {
+        return errorAnswer(404, 'NOT_FOUND', `Item variation with catalog object ID \`${id}\` not found.`);
+      }
+      if (variation?.price === undefined && line.base_price_money === undefined) {
+        const field = `order.line_items[${nth}].base_price_money`;
+        return errorAnswer(400, 'MISSING_REQUIRED_PARAMETER', 'A variable price must be named.', field);
+      }
+      const unknown = line.modifiers?.find(
+        ({ catalog_object_id: id }) => id !== undefined && !catalog.modifiers.has(id),
+      );
+      if (unknown !== undefined) {
+        const detail = `Modifier with catalog object ID \`${unknown.catalog_object_id}\` not found.`;
+        return errorAnswer(404, 'NOT_FOUND', detail);
+      }
+    }
+    return undefined;
+  }
+
+  function createPayment(call: SquareCall): { answer: SquareAnswer; order?: Order | undefined } {
+    const body = call.read(CreatePayment);
+    if ('status' in body) return { answer: body };
+    const { order_id, location_id, amount_money, tip_money, idempotency_key } = body.value;
+    return once(call, idempotency_key, () => {
+      const order = orders.find(({ id }) => id === order_id);
+      const tip = tip_money?.amount ?? 0;
+      if (order === undefined) return { answer: errorAnswer(404, 'NOT_FOUND', 'No such order.', 'order_id') };
+      if (location_id !== undefined && location_id !== locationId) {
+        return { answer: errorAnswer(400, 'LOCATION_MISMATCH', 'Not the location of the order.', 'location_id') };
+      }
+      if (order.isPaid) return { answer: errorAnswer(400, 'BAD_REQUEST', 'The order is paid already.') };
+      if ([amount_money, tip_money].some((each) => each !== undefined && each.currency !== currency)) {
+        return { answer: errorAnswer(400, 'INVALID_VALUE', `The currency is ${currency}.`, 'amount_money.currency') };
+      }
+      if (amount_money.amount !== order.total) {
+        const detail = "The payment's amount does not match the order's total.";
+        const answer = errorAnswer(400, 'PAYMENT_AMOUNT_MISMATCH', detail, 'amount_money', 'PAYMENT_METHOD_ERROR');
+        return { answer };
+      }
+      if (amount_money.amount + tip === 0) {
+        return { answer: errorAnswer(400, 'VALUE_TOO_LOW', 'The total is below the minimum.', 'amount_money.amount') };
+      }
+      pay(order, amount_money.amount, tip);
+      const payment = { id: newId(), status: 'COMPLETED', source_type: 'EXTERNAL', order_id, location_id: locationId };
+      return { answer: { status: 200, body: { payment } }, order };
+    });
+  }
+
+  function payOrder(call: SquareCall, id: string): { answer: SquareAnswer; order?: Order | undefined } {
+    const body = call.read(PayOrder);
+    if ('status' in body) return { answer: body };
+    return once(call, body.value.idempotency_key, () => {
+      const order = orders.find((each) => each.id === id);
+      if (order === undefined) return { answer: errorAnswer(404, 'NOT_FOUND', 'No such order.') };
+      if (order.total !== 0 || body.value.payment_ids.length > 0) {
+        return { answer: errorAnswer(400, 'BAD_REQUEST', 'The payments do not match the total.', 'payment_ids') };
+      }
+      pay(order, 0, 0);
+      return { answer: { status: 200, body: { order: showOrder(order) } }, order };
+    });
+  }
+
+  function pay(order: Order, amount: number, tip: number): void {
+    Object.assign(order, { isPaid: true, paid: amount + tip, tip });
+    order.ticket = ticketOf(order);
+    tickets.push(order.ticket);
+    simulator.onTicket?.(order.ticket);
+  }
+
+  function ticketOf({ id, content, requests, paid }: Order): Ticket {
+    const [fulfillment] = content.fulfillments ?? [];
+    const details = fulfillment?.type === 'DELIVERY' ? fulfillment.delivery_details : fulfillment?.pickup_details;
+    const dropOff = fulfillment?.type === 'DELIVERY' ? fulfillment.delivery_details.dropoff_notes : undefined;
+    return {
+      providerOrderId: id,
+      serviceOrderId: serviceOrderIdIn(content),
+      fulfillment: fulfillment?.type === 'DELIVERY' ? 'delivery' : 'pickup',
+      lines: (content.line_items ?? []).map((line) => ({
+        reference: line.catalog_object_id ?? '',
+        name: catalog.variations.get(line.catalog_object_id ?? '')?.name ?? line.name,
+        quantity: Number(line.quantity),
+        note: line.note,
+        modifiers: (line.modifiers ?? []).map((modifier) => ({
+          reference: modifier.catalog_object_id ?? '',
+          quantity: Number(modifier.quantity ?? '1'),
+        })),
+      })),
+      paid,
+      note: [details?.note, dropOff].filter((note) => note !== undefined).join('\n'),
+      requests,
+      status: undefined,
+    };
+  }
+
+  function searchOrders(call: SquareCall): SquareAnswer {
+    const body = call.read(SearchOrders);
+    if ('status' in body) return body;
+    const { location_ids, limit, cursor = '0', query } = body.value;
+    const since = query.filter?.date_time_filter.created_at.start_at;
+    const found = orders.filter(
+      ({ content, createdAt }) =>
+        location_ids.includes(content.location_id) &&
+        (since === undefined || Date.parse(createdAt) >= Date.parse(since)),
+    );
+    const from = Number(cursor);
+    const page = found.slice(from, from + limit).map(showOrder);
+    return { status: 200, body: { orders: page, ...(found.length > from + limit && { cursor: `${from + limit}` }) } };
+  }
+
+  function answer(call: SquareCall, token: string): { answer: SquareAnswer; order?: Order | undefined } {
+    const { route } = call;
+    if (route === 'POST /oauth2/token/status') {
+      const scopes = token === sellerToken ? simulator.sellerScopes : [];
+      return { answer: { status: 200, body: { scopes, client_id: 'sq0idp-1', merchant_id: 'MLEFBHHSJGVHD' } } };
+    }
+    if (route.includes('/v2/webhooks/') && token === sellerToken) {
+      const detail =
+        'The merchant has not given your application sufficient permissions to do that. The merchant must authorize ' +
+        'your application for the following scopes: DEVELOPER_APPLICATION_WEBHOOKS';
+      return { answer: errorAnswer(403, 'INSUFFICIENT_SCOPES', detail, undefined, 'AUTHENTICATION_ERROR') };
+    }
+    if (route === 'POST /v2/payments') return createPayment(call);
+    if (route === 'POST /v2/orders/search') return { answer: searchOrders(call) };
+    const [, payId] = /^POST \/v2\/orders\/(\w+)\/pay$/.exec(route) ?? [];
+    if (payId !== undefined) return payOrder(call, payId);
+    const [, orderId] = /^GET \/v2\/orders\/(\w+)$/.exec(route) ?? [];
+    const order = orders.find(({ id }) => id === orderId);
+    if (order !== undefined) return { answer: { status: 200, body: { order: showOrder(order) } } };
+    return { answer: webhooks.answer(call) ?? errorAnswer(404, 'NOT_FOUND', `There is no ${route} here.`) };
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://square');
+    const route = `${request.method} ${url.pathname}`;
+    const body = parse((await readBody(request)).toString());
+    const isOrder = route === 'POST /v2/orders';
+    if (body !== undefined) calls.push({ route, body });
+    if (isOrder) requests += 1;
+    const ordered = isOrder ? simulator.behave?.({ serviceOrderId: serviceOrderIdIn(contentIn(body)) }) : undefined;
+    const fault = simulator.fail?.(route) ?? ordered;
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') {
+      sendFault(response, fault);
+      return;
+    }
+    const refuse = ({ status, body }: SquareAnswer): void => {
+      refusals.push(`${route}: ${status} ${JSON.stringify(body)}`);
+      sendJson(response, status, body);
+    };
+
+    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    if (token !== accessToken && token !== sellerToken) {
+      refuse(errorAnswer(401, 'UNAUTHORIZED', 'The token is not known.', undefined, 'AUTHENTICATION_ERROR'));
+      return;
+    }
+    const version = request.headers['square-version'];
+    if (typeof version === 'string' && !/^\d{4}-\d\d-\d\d$/.test(version)) {
+      refuse(errorAnswer(400, 'INVALID_SQUARE_VERSION_FORMAT', 'YYYY-MM-DD is required.'));
+      return;
+    }
+    if (body !== undefined && !request.headers['content-type']?.startsWith('application/json')) {
+      refuse(errorAnswer(415, 'INVALID_CONTENT_TYPE', 'application/json is required.'));
+      return;
+    }
+
+    const call: SquareCall = {
+      route,
+      query: url.searchParams,
+      body,
+      read(shape) {
+        const result = shape.safeParse(body, { reportInput: true });
+        if (result.success) return { value: result.data };
+        return { status: 400, body: { errors: errorsIn(result.error) } };
+      },
+    };
+    const { answer: answered, order } = isOrder ? { answer: createOrder(call, ordered) } : answer(call, token);
+    if (answered.status >= 400) refuse(answered);
+    else if (fault === 'drop-answer' && !(isOrder && ordered === fault)) request.socket.destroy();
+    else if (order?.dropsAnswer) request.socket.destroy();
+    else sendJson(response, answered.status, answered.body);
+  }
+
+  const server = await serveHttp(serve, options.port);
+
+  const keyFor = (webhookUrl: string): string =>
+    webhooks.subscriptions.find(({ notification_url }) => notification_url === webhookUrl)?.signature_key ??
+    signatureKey;
+
+  const simulator: SquareSimulator = {
+    integration: 'square',
+    url: server.url,
+    settings: { accessToken, locationId, signatureKey, itemMap, baseUrl: server.url },
+    tickets,
+    get requests() {
+      return requests;
+    },
+    refusals,
+    behave: undefined,
+    onTicket: undefined,
+    sellerToken,
+    sellerScopes: ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'],
+    catalog,
+    orders,
+    calls,
+    subscriptions: webhooks.subscriptions,
+    fail: undefined,
+    // Paid as it is, an order appears as PROPOSED without an event.
+    lifeOf: () => ['RESERVED', 'PREPARED', 'COMPLETED'],
+    sign: (webhookUrl, ticket, nativeStatus) =>
+      events.sign(webhookUrl, keyFor(webhookUrl), events.describe(ticket, nativeStatus)),
+    report(webhookUrl, ticket, nativeStatus) {
+      ticket.status = nativeStatus;
+      const event = events.describe(ticket, nativeStatus);
+      const sign = (attempt: number) => {
+        const { headers, body } = events.sign(webhookUrl, keyFor(webhookUrl), event);
+        const retry = { 'square-retry-number': String(attempt - 1), 'square-retry-reason': 'http_error' };
+        return { headers: { ...headers, ...(attempt > 1 && retry) }, body };
+      };
+      return deliverWebhook(webhookUrl, sign, SQUARE_DELIVERY, hurry);
+    },
+    stop: () => server.stop(),
+  };
+  return simulator;
+}
+
+function sendFault(response: ServerResponse, { status, headers = {}, body }: Exclude<Fault, string>): void {
+  if (typeof body === 'string') response.writeHead(status, headers).end(body);
+  else sendJson(response, status, body ?? {}, headers);
+}
+
+type Named = { reference_id?: string | undefined; metadata?: Record<string, string> | undefined };
+
+/** A reference has 40 characters at most; what is longer stands in the metadata. */
+function serviceOrderIdIn({ reference_id = '', metadata }: Named): string {
+  return metadata?.['service_order_id'] ?? reference_id;
+}
+
+function contentIn(body: unknown): Named {
+  return (body as { order?: Named } | undefined)?.order ?? {};
+}
+
+function parse(text: string): unknown {
+  try {
+    return text === '' ? undefined : JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,248 @@
+/** Toast, as https://doc.toasttab.com describes its authentication, its orders API and its webhooks. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
+import { deliverWebhook } from './deliver-webhook.ts';
+import type { Simulator, StartSimulator, Ticket, TicketLine } from './simulator.ts';
+import { openToastRestaurant, type ToastRestaurant } from './open-toast-restaurant.ts';
+import { priceToastOrder } from './price-toast-order.ts';
+import { readToastOrder, toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
+import { ToastError } from './toast-error.ts';
+import { writeToastEvent } from './write-toast-event.ts';
+
+const HOUR_MS = 3_600_000;
+const LOGINS_PER_HOUR = 2;
+const TOKEN_S = 86_400;
+/** Counted in slices that begin at round times: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html */
+const RATE = [
+  { requests: 20, ms: 1000 },
+  { requests: 10_000, ms: 900_000 },
+];
+
+const LIVES = {
+  pickup: ['IN_PREPARATION', 'READY_FOR_PICKUP', 'CLOSED'],
+  delivery: ['IN_PREPARATION', 'READY_FOR_PICKUP', 'PICKED_UP', 'IN_PROGRESS', 'DELIVERED'],
+};
+
+type Kept = { ticket: Ticket; order: Record<string, unknown>; externalId: string | undefined };
+
+export const startToast: StartSimulator = async ({ currency = 'EUR', hurry = 1, port } = {}) => {
+  const server = await serveHttp(answer, port);
+  const { restaurant, settings } = openToastRestaurant(currency, server.url);
+  const { clientId, clientSecret } = settings;
+  const kept: Kept[] = [];
+  const refusals: string[] = [];
+  const tokens = new Set<string>();
+  const logins: number[] = [];
+  const slices = RATE.map(() => ({ nth: 0, requests: 0 }));
+  let requests = 0;
+
+  const simulator: Simulator = {
+    integration: 'toast',
+    url: server.url,
+    settings,
+    get tickets() {
+      return kept.map(({ ticket }) => ticket);
+    },
+    get requests() {
+      return requests;
+    },
+    refusals,
+    behave: undefined,
+    onTicket: undefined,
+    lifeOf: (fulfillment) => LIVES[fulfillment],
+    sign: (_webhookUrl, ticket, nativeStatus) => writeToastEvent(orderOf(ticket), nativeStatus, restaurant),
+    report(webhookUrl, ticket, nativeStatus) {
+      ticket.status = nativeStatus;
+      const { headers, body } = writeToastEvent(orderOf(ticket), nativeStatus, restaurant);
+      return deliverWebhook(
+        webhookUrl,
+        (attempt) => ({ headers: { ...headers, 'toast-attempt-number': String(attempt) }, body }),
+        {
+          // https://doc.toasttab.com/doc/devguide/apiRetrySupport.html, https://doc.toasttab.com/doc/devguide/apiTimeouts.html
+          waits: [300_000, 600_000],
+          timeoutMs: 2000,
+          acknowledges: (status) => status >= 200 && status < 300,
+          repeats: (status) => status === 0 || status === 404 || status === 429 || status >= 500,
+        },
+        hurry,
+      );
+    },
+    expireTokens: () => tokens.clear(),
+    get grants() {
+      return logins.length;
+    },
+    stop: () => server.stop(),
+  };
+  return simulator;
+
+  function orderOf(ticket: Ticket): Record<string, unknown> {
+    const found = kept.find((each) => each.ticket === ticket);
+    if (found === undefined) throw new Error('Toast has no such ticket');
+    return found.order;
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const requestId = randomUUID();
+    try {
+      await route(request, response);
+    } catch (error) {
+      if (!(error instanceof ToastError)) throw error;
+      const { status, message, retryAfter } = error;
+      // Old tokens, haste and a look for what is not there are nothing that is wrong with a request's form.
+      const isForm = ![401, 429].includes(status) && request.method === 'POST';
+      if (isForm) refusals.push(`${request.method} ${request.url}: ${status} ${message}`);
+      const headers: Record<string, string> = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
+      sendJson(response, status, error.body(requestId), headers);
+    }
+  }
+
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, url = '' } = request;
+    const body = await readBody(request);
+    switch (`${method} ${url}`) {
+      case 'POST /authentication/v1/authentication/login':
+        return sendJson(response, 200, logIn(parse(request, body)));
+      case 'POST /orders/v2/prices':
+        admit(request);
+        return sendJson(
+          response,
+          200,
+          priceToastOrder(readToastOrder(parse(request, body), restaurant), restaurant, null),
+        );
+      case 'POST /orders/v2/orders':
+        return takeOrder(request, response, body);
+      default:
+    }
+    const [, id] = /^\/orders\/v2\/orders\/([^/?]+)$/.exec(url) ?? [];
+    if (method !== 'GET' || id === undefined) throw new ToastError(404, 'no such endpoint');
+    admit(request);
+    sendJson(response, 200, findOrder(decodeURIComponent(id)));
+  }
+
+  function logIn(body: unknown): object {
+    const { clientId: id, clientSecret: secret, userAccessType, ...others } = body as Record<string, unknown>;
+    if (userAccessType !== 'TOAST_MACHINE_CLIENT' || Object.keys(others).length > 0) {
+      throw new ToastError(400, 'the login wants clientId, clientSecret and userAccessType TOAST_MACHINE_CLIENT');
+    }
+    const now = Date.now();
+    if (logins.filter((at) => at > now - HOUR_MS / hurry).length >= LOGINS_PER_HOUR) {
+      refusals.push('a third login within the hour');
+      throw new ToastError(429, 'Too many logins');
+    }
+    if (id !== clientId || secret !== clientSecret) throw new ToastError(401, 'Invalid client credentials');
+    logins.push(now);
+    const accessToken = randomBytes(32).toString('base64url');
+    tokens.add(accessToken);
+    const internal = { scope: null, idToken: null, refreshToken: null };
+    return { token: { tokenType: 'Bearer', expiresIn: TOKEN_S, accessToken, ...internal }, status: 'SUCCESS' };
+  }
+
+  /** Token, restaurant and rate, in this order. */
+  function admit({ headers }: IncomingMessage): void {
+    const [, token = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
+    if (!tokens.has(token)) throw new ToastError(401, 'Unknown or expired authentication token');
+    if (headers['toast-restaurant-external-id'] !== restaurant.guid) {
+      throw new ToastError(403, 'No access to the restaurant of Toast-Restaurant-External-ID');
+    }
+    const now = Date.now();
+    for (const [which, { requests: most, ms }] of RATE.entries()) {
+      const slice = slices[which] ?? { nth: 0, requests: 0 };
+      const nth = Math.floor(now / ms);
+      if (slice.nth !== nth) Object.assign(slice, { nth, requests: 0 });
+      slice.requests += 1;
+      if (slice.requests > most) {
+        const retryAfter = Math.ceil(((nth + 1) * ms - now) / 1000);
+        throw new ToastError(429, 'Too many requests', { retryAfter });
+      }
+    }
+  }
+
+  async function takeOrder(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
+    requests += 1;
+    const fault = simulator.behave?.({ serviceOrderId: serviceOrderIdIn(body) });
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendJson(response, fault.status, fault.body, fault.headers);
+
+    admit(request);
+    const order = readToastOrder(parse(request, body), restaurant);
+    const known = kept.find(({ externalId }) => externalId !== undefined && externalId === order.externalId);
+    if (known !== undefined) {
+      known.ticket.requests += 1;
+      // Not documented with which status; the labor API's is 400.
+      const error = new ToastError(400, 'An order with this externalId already exists');
+      return sendJson(response, error.status, error.body(randomUUID()));
+    }
+    const guid = randomUUID();
+    const taken = priceToastOrder(order, restaurant, guid);
+    const ticket = ticketOf(order, guid, restaurant);
+    kept.push({ ticket, order: taken, externalId: order.externalId });
+    simulator.onTicket?.(ticket);
+    if (fault === 'drop-answer') request.socket.destroy();
+    else sendJson(response, 200, taken);
+  }
+
+  function findOrder(id: string): object {
+    const found = kept.find(({ ticket, externalId }) => ticket.providerOrderId === id || externalId === id);
+    if (found === undefined) throw new ToastError(404, 'Order not found');
+    return found.order;
+  }
+};
+
+function parse({ headers }: IncomingMessage, body: Buffer): unknown {
+  if (headers['content-type'] !== 'application/json') throw new ToastError(415, 'Content-Type is not application/json');
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    throw new ToastError(400, 'the body is not JSON');
+  }
+}
+
+function serviceOrderIdIn(body: Buffer): string {
+  try {
+    return ourIdIn((JSON.parse(body.toString()) as ToastOrder).externalId);
+  } catch {
+    return '';
+  }
+}
+
+/** What stands behind the naming authority. */
+function ourIdIn(externalId = ''): string {
+  return externalId.slice(externalId.indexOf(':') + 1);
+}
+
+function ticketOf(order: ToastOrder, guid: string, restaurant: ToastRestaurant): Ticket {
+  const [check] = order.checks;
+  const { selections = [], payments } = check ?? {};
+  return {
+    providerOrderId: guid,
+    serviceOrderId: ourIdIn(order.externalId),
+    fulfillment: restaurant.diningOptions.get(order.diningOption.guid) === 'DELIVERY' ? 'delivery' : 'pickup',
+    lines: selections.filter(({ item }) => item !== undefined).map((selection) => lineOf(selection, restaurant)),
+    paid: payments?.reduce(
+      (sum, { amount, tipAmount }) => sum + toMinor(amount, restaurant) + toMinor(tipAmount, restaurant),
+      0,
+    ),
+    note: selections.flatMap(({ item, displayName = '' }) => (item === undefined ? [displayName] : [])).join('\n'),
+    requests: 1,
+    status: undefined,
+  };
+}
+
+/** A modifier that is there twice is wanted twice for each. */
+function lineOf({ item, quantity, modifiers = [] }: ToastSelection, { dishes }: ToastRestaurant): TicketLine {
+  const requests = modifiers.flatMap(({ item: option, displayName = '' }) =>
+    option === undefined ? [displayName] : [],
+  );
+  const options = new Map<string, number>();
+  for (const { item: option } of modifiers) {
+    if (option !== undefined) options.set(option.guid, (options.get(option.guid) ?? 0) + 1);
+  }
+  return {
+    reference: item?.guid ?? '',
+    name: dishes.get(item?.guid ?? '')?.name,
+    quantity,
+    note: requests.length === 0 ? undefined : requests.join('\n'),
+    modifiers: [...options].map(([reference, times]) => ({ reference, quantity: times })),
+  };
+}
