@@ -8,6 +8,7 @@ import { endOrders } from './core/end-orders.ts';
 import { eraseMembers } from './core/erase-members.ts';
 import { every } from './core/every.ts';
 import { forgetUnmatched } from './core/forget-unmatched.ts';
+import { keepConnected } from './core/keep-connected.ts';
 import { keepCredentials } from './core/keep-credentials.ts';
 import type { Placing } from './core/placing.ts';
 import { publishLive } from './core/publish-live.ts';
@@ -20,6 +21,7 @@ import { openStatusTopic } from './status-topic.ts';
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 /** What may be long overdue comes soon after the start: a process may never live for an hour. */
 const SOON_MS = 5_000;
 /** What is about no order of ours is kept as long as it may still become ours, and so long at least. */
@@ -47,10 +49,11 @@ export async function startBackgroundWork(
   const { config, pool, clock, log, redrive, readiness } = deps;
   const topic = await openStatusTopic({ project: config.GOOGLE_CLOUD_PROJECT, topic: config.STATUS_TOPIC });
   const relay = publishLive({ pool, publish: topic.publish, log });
+  const credentialsFor = keepCredentials(pool, config.SETTINGS_KEY);
   const placements = workPlacements({
     ...deps,
     now: clock.now,
-    credentialsFor: keepCredentials(pool, config.SETTINGS_KEY),
+    credentialsFor,
     deadlineS: config.PLACEMENT_DEADLINE_S,
     onLive: relay.wake,
   });
@@ -80,6 +83,13 @@ export async function startBackgroundWork(
     ),
     every(HOUR_MS, () => forgetUnmatched(pool, unmatchedKeptS), log, 'forgetting of unmatched webhooks', SOON_MS),
     every(HOUR_MS, () => eraseMembers(pool, config.PII_RETENTION_DAYS, log), log, 'erasing of member data', SOON_MS),
+    every(
+      DAY_MS,
+      () => keepConnected({ ...deps, now: clock.now, credentialsFor }),
+      log,
+      'keeping of connections',
+      MINUTE_MS,
+    ),
   ];
 
   return {

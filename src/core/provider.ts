@@ -92,6 +92,11 @@ export type Provider<Settings = unknown> = {
    * @throws TryAgain, OursToFix or GiveUp
    */
   connect?(context: PosContext<Settings> & { webhookUrl: string; locations: number }): Promise<Connection>;
+  /**
+   * Uses what would expire unused, such as a refresh token; called once a day for each location.
+   * @throws as `createOrder` does
+   */
+  keepConnected?(context: PosContext<Settings>): Promise<unknown>;
   /** Can its webhooks only be verified with the URL that the POS calls, hence with `PUBLIC_URL`? */
   needsPublicUrl?(settings: Settings): boolean;
 };

@@ -46,7 +46,7 @@ async function loadProvider(name: string): Promise<Provider> {
 /** A module may bring its own copy of zod, so a schema is known by what it can do. */
 function problemWith(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'is not a provider object';
-  const { integration, settings, deduplicates, createOrder, findOrder, translateWebhook } = value as Partial<Provider>;
+  const { integration, settings, deduplicates, createOrder, translateWebhook } = value as Partial<Provider>;
   if (typeof integration !== 'string' || !/^[a-z0-9][a-z0-9-]{0,62}$/.test(integration)) {
     return 'has no "integration" of lower-case letters, digits and hyphens, such as "acme-pos"';
   }
@@ -54,6 +54,9 @@ function problemWith(value: unknown): string | undefined {
   if (typeof deduplicates !== 'boolean') return 'has no "deduplicates", true or false';
   if (typeof createOrder !== 'function') return 'has no function "createOrder"';
   if (typeof translateWebhook !== 'function') return 'has no function "translateWebhook"';
-  if (findOrder !== undefined && typeof findOrder !== 'function') return 'has a "findOrder" that is no function';
+  for (const name of ['findOrder', 'connect', 'keepConnected', 'needsPublicUrl'] as const) {
+    const optional = (value as Partial<Provider>)[name];
+    if (optional !== undefined && typeof optional !== 'function') return `has a "${name}" that is no function`;
+  }
   return undefined;
 }

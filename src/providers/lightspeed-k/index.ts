@@ -1,6 +1,7 @@
 import type { Provider } from '../../core/provider.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
+import { tokenOf } from './obtain-token.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook } from './translate-webhook.ts';
 
@@ -12,4 +13,6 @@ export const lightspeedK: Provider<Settings> = {
   createOrder,
   translateWebhook,
   connect,
+  // A refresh token dies after 14 days in which nobody used it; the access token lasts an hour, so this renews both.
+  keepConnected: (context) => context.credentials.accessToken(tokenOf(context)),
 };
