@@ -3,6 +3,14 @@
 /** What an attempt learnt from the POS's answer, for the attempt's row; never a secret. */
 type Answer = { httpStatus?: number | undefined };
 
+/**
+ * What `instanceof` goes by: the name. A provider's own package may bring another copy of this file, and what it throws
+ * must mean here what it means there.
+ */
+function isCalled(name: string, error: unknown): boolean {
+  return error instanceof Error && error.name === name;
+}
+
 /** The POS or the platform may take the same request later. */
 export class TryAgain extends Error {
   override readonly name = 'TryAgain';
@@ -18,6 +26,10 @@ export class TryAgain extends Error {
     this.retryAfterMs = about.retryAfterMs;
     this.httpStatus = about.httpStatus;
   }
+
+  static override [Symbol.hasInstance](error: unknown): error is TryAgain {
+    return isCalled('TryAgain', error);
+  }
 }
 
 /** Nothing will work until one of us mends settings, credentials or the location. */
@@ -28,6 +40,10 @@ export class OursToFix extends Error {
   constructor(message: string, about: Answer = {}) {
     super(message);
     this.httpStatus = about.httpStatus;
+  }
+
+  static override [Symbol.hasInstance](error: unknown): error is OursToFix {
+    return isCalled('OursToFix', error);
   }
 }
 
@@ -42,14 +58,26 @@ export class GiveUp extends Error {
     this.reason = about.reason;
     this.httpStatus = about.httpStatus;
   }
+
+  static override [Symbol.hasInstance](error: unknown): error is GiveUp {
+    return isCalled('GiveUp', error);
+  }
 }
 
 /** The webhook cannot be read: the delivery is dropped and kept. */
 export class Poison extends Error {
   override readonly name = 'Poison';
+
+  static override [Symbol.hasInstance](error: unknown): error is Poison {
+    return isCalled('Poison', error);
+  }
 }
 
 /** The webhook's signature is missing or wrong: the delivery is dropped and kept. */
 export class NotAuthentic extends Error {
   override readonly name = 'NotAuthentic';
+
+  static override [Symbol.hasInstance](error: unknown): error is NotAuthentic {
+    return isCalled('NotAuthentic', error);
+  }
 }

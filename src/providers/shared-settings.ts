@@ -18,7 +18,7 @@ export const BaseUrl = HttpUrl.transform((url) => url.replace(/\/+$/, ''));
 
 /** The same for a vendor that has one for everybody. */
 export function baseUrl(production: string) {
-  return BaseUrl.default(production);
+  return BaseUrl.prefault(production);
 }
 
 /** A token, secret or key: any text without a space at either end, which came from copying. */

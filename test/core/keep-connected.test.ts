@@ -46,7 +46,7 @@ afterAll(() => pool.end());
 it('spends every refresh token before it dies, and names the location that needs a person', async () => {
   const rules = {
     registry: new Map<string, Provider>([
-      ['rotating', rotating as Provider],
+      ['rotating', rotating],
       ['lasting', lasting],
     ]),
     keys,

@@ -1,5 +1,10 @@
-import type { Webhook } from '../../src/core/provider.ts';
+import { POS_SYSTEMS } from '../../demo/pos-systems.ts';
+import type { PosName } from '../../demo/read-arguments.ts';
+import { CanonicalOrder } from '../../src/core/order.ts';
+import type { Provider, Registry, Webhook } from '../../src/core/provider.ts';
 import { sign } from '../../src/providers/standard/sign.ts';
+import { keepCredentials } from '../providers/keep-credentials.ts';
+import { sampleOrder } from '../support/sample-order.ts';
 import { MARKER, statusText } from './hostile-input.ts';
 import { SECRET } from './secrets.ts';
 
@@ -7,11 +12,12 @@ import { SECRET } from './secrets.ts';
 export type SignedSamples = {
   settings: unknown;
   webhooks: readonly Webhook[];
-  /** The parts of a webhook that its signature covers or is. */
+  /** The parts of a webhook that its signature covers or is; none where the vendor signs nothing. */
   signedHeaders: readonly string[];
 };
 
 export const NOW = new Date('2026-01-31T18:30:00Z');
+const URL_CALLED = 'https://expediter.example.com/webhook/pos/club-1?token=t-1';
 
 function standardWebhook(text: string): Webhook {
   const body = Buffer.from(text);
@@ -30,18 +36,53 @@ function standardWebhook(text: string): Webhook {
   };
 }
 
-/** One entry for every provider of the registry: a test says which is missing. */
-export const SIGNED_SAMPLES: ReadonlyMap<string, SignedSamples> = new Map([
-  [
-    'standard',
-    {
-      settings: { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET },
-      webhooks: [
-        standardWebhook(statusText({ thirdPartyReference: `${MARKER}-2`, occurredAt: '2026-01-31T18:30:00Z' })),
-        standardWebhook(statusText({ id: 'é🍕', status: 'CANCELLED', reason: null })),
-        standardWebhook(`{"eventType":"menu.changed","menu":"${MARKER}"}`),
-      ],
-      signedHeaders: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
-    },
+const STANDARD: SignedSamples = {
+  settings: { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET },
+  webhooks: [
+    standardWebhook(statusText({ thirdPartyReference: `${MARKER}-2`, occurredAt: '2026-01-31T18:30:00Z' })),
+    standardWebhook(statusText({ id: 'é🍕', status: 'CANCELLED', reason: null })),
+    standardWebhook(`{"eventType":"menu.changed","menu":"${MARKER}"}`),
   ],
-]);
+  signedHeaders: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+};
+
+/** Of the vendors that sign; one that only sends a password has no entry. */
+const SIGNATURE_HEADERS: Partial<Record<PosName, string>> = {
+  hubrise: 'x-hubrise-hmac-sha256',
+  square: 'x-square-hmacsha256-signature',
+  deliverect: 'x-server-authorization-hmac-sha256',
+  toast: 'toast-signature',
+};
+
+/** The reports about one order, from the first to the last, as the vendor's simulator sends them. */
+async function simulated(name: PosName, provider: Provider): Promise<SignedSamples> {
+  const pos = await POS_SYSTEMS[name]();
+  try {
+    const settings = provider.settings.parse(pos.settings);
+    const credentials = keepCredentials(() => NOW);
+    const order = CanonicalOrder.parse(sampleOrder({ type: 'delivery' }));
+    await provider.createOrder(order, { settings, now: NOW, signal: AbortSignal.timeout(10_000), credentials });
+    const [ticket] = pos.tickets;
+    if (ticket === undefined) throw new Error(`${name} took no order: ${pos.refusals.join('; ')}`);
+    const header = SIGNATURE_HEADERS[name];
+    return {
+      settings,
+      webhooks: pos.lifeOf('delivery').map((status) => {
+        const { headers, body } = pos.sign(URL_CALLED, ticket, status);
+        return { headers, body, url: URL_CALLED, receivedAt: NOW, verified: false };
+      }),
+      signedHeaders: header === undefined ? [] : [header],
+    };
+  } finally {
+    await pos.stop();
+  }
+}
+
+/** One entry for every provider of the registry: a test says which is missing. */
+export async function signSamples(registry: Registry): Promise<ReadonlyMap<string, SignedSamples>> {
+  const samples = new Map<string, SignedSamples>([['standard', STANDARD]]);
+  for (const [name, provider] of registry) {
+    if (name !== 'standard' && name in POS_SYSTEMS) samples.set(name, await simulated(name as PosName, provider));
+  }
+  return samples;
+}

@@ -5,10 +5,11 @@ import type { Webhook } from '../../src/core/provider.ts';
 import { translateDelivery } from '../../src/core/translate-delivery.ts';
 import { registry } from '../../src/providers/index.ts';
 import { MARKER } from './hostile-input.ts';
-import { NOW, SIGNED_SAMPLES } from './signed-samples.ts';
+import { NOW, signSamples } from './signed-samples.ts';
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const RUNS = 1_500;
+const SAMPLES = await signSamples(registry);
 const LONGEST_REASON = 500;
 
 /** Every text that a payload holds, its names included, is marked: a reason that quotes one shows it. */
@@ -46,10 +47,10 @@ function withPart(original: unknown, at: number, part: unknown): unknown {
 }
 
 it('every provider of the registry is here', () => {
-  expect([...SIGNED_SAMPLES.keys()]).toEqual([...registry.keys()]);
+  expect([...SAMPLES.keys()]).toEqual([...registry.keys()]);
 });
 
-describe.each([...SIGNED_SAMPLES])(
+describe.each([...SAMPLES])(
   `the translator of %s (SEED=${SEED})`,
   (integration, { settings, webhooks, signedHeaders }) => {
     const provider = registry.get(integration);
@@ -112,6 +113,8 @@ describe.each([...SIGNED_SAMPLES])(
       for (const webhook of webhooks) expect(holds(webhook)).toBeUndefined();
     });
 
+    if (signedHeaders.length === 0) return;
+
     it('never takes a body that was changed after it was signed', () => {
       always(fc.tuple(sample, cut), ([webhook, change]) => {
         const body = withCut(webhook.body, change);
@@ -126,7 +129,8 @@ describe.each([...SIGNED_SAMPLES])(
         const before = webhook.headers[name] ?? '';
         const place = at % before.length;
         const after = before.slice(0, place) + put + before.slice(place + 1);
-        fc.pre(after !== before);
+        // Hex is hex in either case.
+        fc.pre(/^[0-9a-f]+$/.test(before) ? after.toLowerCase() !== before : after !== before);
         expect(holds({ ...webhook, headers: { ...webhook.headers, [name]: after } })).toMatch(/^not authentic: /);
       });
     });

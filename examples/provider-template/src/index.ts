@@ -1,0 +1,17 @@
+import type { Provider } from 'expediter/provider';
+import { connect } from './connect.ts';
+import { createOrder } from './create-order.ts';
+import { Settings } from './payloads.ts';
+import { translateWebhook } from './translate-webhook.ts';
+
+/** Acme POS, API version 1. */
+const acme: Provider<Settings> = {
+  integration: 'acme',
+  settings: Settings,
+  // "Orders": one ticket per Idempotency-Key, for good.
+  deduplicates: true,
+  createOrder,
+  translateWebhook,
+  connect,
+};
+export default acme;

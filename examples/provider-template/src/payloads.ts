@@ -1,0 +1,36 @@
+import { absentable, baseUrl, Id, ItemMap, Secret } from 'expediter/provider';
+import { z } from 'zod';
+
+/** One location's: a store in Acme's words. Strict, so that a mistyped name is told and not passed over. */
+export const Settings = z.strictObject({
+  storeId: z.string().regex(/^s-\d{1,10}$/, { error: 'is not a store id such as s-1042' }),
+  apiKey: Secret,
+  /** Signs webhooks. */
+  webhookSecret: Secret,
+  /** Another one for Acme's sandbox, and in tests. */
+  baseUrl: baseUrl('https://api.acme-pos.example'),
+  /** Acme's SKUs, by our items' and modifiers' ids. */
+  itemMap: ItemMap,
+});
+export type Settings = z.infer<typeof Settings>;
+
+/** What an order is answered with. */
+export const OrderTaken = z.object({ id: Id });
+export const Refused = z.object({ error: z.object({ code: z.string().regex(/^[a-z_]{1,40}$/) }) });
+
+export const AnyEvent = z.object({ event: z.string() });
+
+export const OrderUpdated = z.object({
+  storeId: z.string(),
+  /** A time, RFC 3339. */
+  at: z.unknown().optional(),
+  order: z.object({
+    /** Acme's. */
+    id: Id,
+    /** Ours, as sent; tickets that were typed in at the till have none. */
+    reference: absentable(Id),
+    state: z.string(),
+    /** Beside VOIDED, for the guest. */
+    reason: absentable(z.string()),
+  }),
+});

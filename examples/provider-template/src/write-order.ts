@@ -1,0 +1,61 @@
+import { cutText, entryOf, orderNote, toDecimal } from 'expediter/provider';
+import type { CanonicalOrder } from 'expediter/provider';
+import type { Settings } from './payloads.ts';
+
+// "Orders", lengths.
+const NAME_MAX = 80;
+const LINE_NOTE_MAX = 200;
+const NOTE_MAX = 500;
+
+/** The order as Acme wants it ("Orders"). What is undefined is left out. */
+export function writeOrder(order: CanonicalOrder, { itemMap }: Settings, now: Date) {
+  const { serviceOrderId, fulfillment, member, items, money } = order;
+  // Acme wants amounts as decimals; multiplied or divided, they would be off by a cent one day.
+  const amount = (minorUnits: number) => toDecimal(minorUnits, money.currency);
+  const skuOf = (id: string) => entryOf(itemMap, id) ?? id;
+  return {
+    reference: serviceOrderId,
+    type: fulfillment.type === 'delivery' ? 'DELIVERY' : 'PICKUP',
+    due: dueOf(fulfillment.requestedAt, now),
+    guest: { name: cutText(member.name, NAME_MAX), phone: member.phone },
+    address: fulfillment.type === 'delivery' ? addressOf(fulfillment.destination) : undefined,
+    // Acme has no field for an age check, so it stands first in the note.
+    note: orderNote(order, NOTE_MAX),
+    lines: items.map((item) => ({
+      sku: skuOf(item.serviceItemId),
+      count: item.quantity,
+      // Without one Acme takes its own.
+      price: item.unitPrice === undefined ? undefined : amount(item.unitPrice),
+      note: item.notes === undefined ? undefined : cutText(item.notes, LINE_NOTE_MAX),
+      options: item.modifiers.map((modifier) => ({
+        sku: skuOf(modifier.serviceModifierId),
+        count: modifier.quantity,
+        price: modifier.unitPrice === undefined ? undefined : amount(modifier.unitPrice),
+      })),
+    })),
+    paid: {
+      currency: money.currency,
+      tax: amount(money.tax),
+      tip: amount(money.tip),
+      fee: amount(money.fee),
+      total: amount(money.total),
+    },
+  };
+}
+
+/** UTC; a time that has passed, like none at all, means as soon as possible. */
+function dueOf(requestedAt: string | undefined, now: Date): string | undefined {
+  const due = requestedAt === undefined ? now : new Date(requestedAt);
+  return due > now ? due.toISOString() : undefined;
+}
+
+function addressOf({ line1, line2, city, postalCode, instructions }: Destination) {
+  return {
+    street: [line1, line2].filter(Boolean).join(', '),
+    city,
+    postcode: postalCode,
+    directions: instructions === undefined ? undefined : cutText(instructions, LINE_NOTE_MAX),
+  };
+}
+
+type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;

@@ -1,0 +1,136 @@
+import { CanonicalOrder, type PosContext } from 'expediter/provider';
+import { keepCredentials, providerContract, sampleOrder } from 'expediter/provider-contract';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import acme from '../src/index.ts';
+import { Settings } from '../src/payloads.ts';
+import { writeOrder } from '../src/write-order.ts';
+import { startAcme, type Acme } from './start-acme.ts';
+
+providerContract(acme, {
+  start: startAcme,
+  wrongSettings: {
+    storeId: [undefined, '', '1042', 's-1/orders'],
+    apiKey: [undefined, '', ' padded'],
+    webhookSecret: [undefined, '', 'padded '],
+    baseUrl: ['api.acme-pos.example', 'ftp://pos.example', 'https://user:word@pos.example'],
+    itemMap: [[], { burger: 7 }],
+  },
+  secretSettings: ['apiKey', 'webhookSecret'],
+  statuses: {
+    NEW: null,
+    ACCEPTED: 'received',
+    COOKING: 'in_progress',
+    READY: 'ready',
+    ON_THE_ROAD: 'en_route',
+    HANDED_OVER: 'completed',
+    FAULT: 'failed',
+    VOIDED: 'cancelled',
+  },
+  signatureHeader: 'x-acme-signature',
+});
+
+const NOW = new Date('2026-01-31T18:30:00Z');
+const WEBHOOK_URL = 'https://expediter.example.com/webhook/acme/club-1?token=t-1';
+let pos: Acme;
+let context: PosContext<Settings>;
+
+beforeEach(async () => {
+  pos = await startAcme();
+  const settings = Settings.parse(pos.settings);
+  context = { settings, now: NOW, signal: AbortSignal.timeout(10_000), credentials: keepCredentials(() => NOW) };
+});
+afterEach(() => pos.stop());
+
+describe('the order as Acme wants it', () => {
+  it('is whole for a delivery at seven in Berlin', () => {
+    const order = sampleOrder({ type: 'delivery', serviceOrderId: 'order-1' });
+    order.fulfillment.requestedAt = '2026-01-31T20:00:00+01:00';
+    expect(JSON.parse(JSON.stringify(writeOrder(order, context.settings, NOW)))).toEqual({
+      reference: 'order-1',
+      type: 'DELIVERY',
+      due: '2026-01-31T19:00:00.000Z',
+      guest: { name: 'Ada Lovelace', phone: '+493012345678' },
+      address: { street: 'Lindenstraße 14, 3. OG', city: 'Berlin', postcode: '10969', directions: 'Ring twice' },
+      note: 'AGE CHECK: Pale Ale 0.33 l\nTable by the terrace, if there is one',
+      lines: [
+        {
+          sku: 'BURG-1',
+          count: 2,
+          price: '12.90',
+          note: 'One of them well done',
+          options: [
+            { sku: 'cheddar', count: 1, price: '1.50' },
+            { sku: 'no-onions', count: 1 },
+          ],
+        },
+        { sku: 'fries-sweet-potato', count: 1, price: '4.50', options: [] },
+        { sku: 'beer-pale-ale', count: 1, price: '4.80', options: [] },
+      ],
+      paid: { currency: 'EUR', tax: '7.24', tip: '3.00', fee: '3.50', total: '51.84' },
+    });
+  });
+
+  it('is due at once when its time has passed', () => {
+    const fulfillment = { type: 'pickup', requestedAt: '2026-01-31T18:29:59Z' } as const;
+    expect(writeOrder(sampleOrder({ fulfillment }), context.settings, NOW).due).toBeUndefined();
+  });
+});
+
+describe('a refusal', () => {
+  it.each([
+    [404, 'unknown_store', { name: 'OursToFix' }],
+    [422, 'unknown_sku', { name: 'OursToFix' }],
+    [422, 'store_closed', { name: 'GiveUp', reason: 'The restaurant is closed.' }],
+    [422, 'sold_out', { name: 'GiveUp', reason: 'An item is out of stock.' }],
+    [400, 'bad_order', { name: 'GiveUp', reason: 'The restaurant could not take this order.' }],
+  ])('%i %s is told apart', async (status, code, meaning) => {
+    pos.behave = () => ({ status, body: { error: { code, message: 'Ada Lovelace' } } });
+    const order = CanonicalOrder.parse(sampleOrder());
+    await expect(acme.createOrder(order, context)).rejects.toMatchObject({ ...meaning, httpStatus: status });
+  });
+});
+
+describe('a webhook', () => {
+  function translate(payload: unknown) {
+    const body = Buffer.from(JSON.stringify(payload));
+    return acme.translateWebhook(
+      { headers: {}, body, url: WEBHOOK_URL, receivedAt: NOW, verified: true },
+      context.settings,
+    );
+  }
+  const order = { id: 't-1', reference: 'order-1', state: 'READY', reason: '' };
+
+  it('names the order both ways, and when it happened', () => {
+    const { storeId } = context.settings;
+    expect(translate({ event: 'order.updated', storeId, at: '2026-01-31T18:29:00Z', order })).toEqual([
+      {
+        status: 'ready',
+        serviceOrderId: 'order-1',
+        providerOrderId: 't-1',
+        occurredAt: '2026-01-31T18:29:00Z',
+        nativeStatus: 'READY',
+      },
+    ]);
+    expect(translate({ event: 'order.updated', storeId, at: 'just now', order })).toHaveLength(1);
+  });
+
+  it("of another store is none of this location's, and neither is another event", () => {
+    expect(translate({ event: 'order.updated', storeId: 's-0', order })).toEqual([]);
+    expect(translate({ event: 'menu.updated' })).toEqual([]);
+  });
+});
+
+describe('connect', () => {
+  it("registers the webhook's URL, however often", async () => {
+    const connecting = { ...context, webhookUrl: WEBHOOK_URL, locations: 1 };
+    const first = await acme.connect?.(connecting);
+    expect(await acme.connect?.(connecting)).toEqual(first);
+    expect(pos.webhookUrl).toBe(WEBHOOK_URL);
+    expect(pos.refusals).toEqual([]);
+  });
+
+  it('leaves a URL that Acme refuses to us', async () => {
+    const webhookUrl = WEBHOOK_URL.replace('https:', 'http:');
+    await expect(acme.connect?.({ ...context, webhookUrl, locations: 1 })).rejects.toMatchObject({ name: 'OursToFix' });
+  });
+});

@@ -1,0 +1,187 @@
+/**
+ * Acme POS with one store, as its documentation has it. It is written from that alone and uses nothing of `src`, so that
+ * a mistake there is not made here again.
+ */
+import { createHmac, randomBytes, randomInt } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { deliverWebhook, readBody, sendJson, serveHttp } from 'expediter/provider-contract';
+import type { Delivery, Fault, SignedWebhook, Simulator, SimulatorOptions, Ticket } from 'expediter/provider-contract';
+import { z } from 'zod';
+
+/** "Webhooks": a 2xx within 5 s, or again after 10 s, one minute and ten. */
+const DELIVERY: Delivery = {
+  waits: [10_000, 60_000, 600_000],
+  timeoutMs: 5_000,
+  acknowledges: (status) => status >= 200 && status < 300,
+};
+
+/** Digits of an amount where they are not two. */
+const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
+
+/** "Orders": fields that are not named there are refused. */
+function orderShape(currency: string) {
+  const digits = DIGITS[currency] ?? 2;
+  const Amount = z.string().regex(new RegExp(digits === 0 ? '^\\d+$' : `^\\d+\\.\\d{${digits}}$`));
+  const Count = z.int().min(1).max(999);
+  const Sku = z.string().min(1).max(64);
+  const Option = z.strictObject({ sku: Sku, count: Count, price: Amount.optional() });
+  return z.strictObject({
+    reference: z.string().min(1),
+    type: z.enum(['PICKUP', 'DELIVERY']),
+    due: z.iso.datetime().optional(),
+    guest: z.strictObject({ name: z.string().max(80), phone: z.string().optional() }),
+    address: z
+      .strictObject({
+        street: z.string(),
+        city: z.string().optional(),
+        postcode: z.string().optional(),
+        directions: z.string().max(200).optional(),
+      })
+      .optional(),
+    note: z.string().max(500).optional(),
+    lines: z.array(Option.extend({ note: z.string().max(200).optional(), options: z.array(Option) })).min(1),
+    paid: z.strictObject({ currency: z.literal(currency), tax: Amount, tip: Amount, fee: Amount, total: Amount }),
+  });
+}
+type Order = z.infer<ReturnType<typeof orderShape>>;
+
+export type Acme = Simulator & {
+  /** As the provider registered it. */
+  readonly webhookUrl: string | undefined;
+};
+
+/** Resolves as soon as it serves. */
+export async function startAcme({ currency = 'EUR', hurry = 1, port }: SimulatorOptions = {}): Promise<Acme> {
+  const storeId = `s-${randomInt(1e9)}`;
+  const apiKey = randomBytes(24).toString('base64url');
+  const webhookSecret = randomBytes(24).toString('base64url');
+  const Order = orderShape(currency);
+  const tickets: Ticket[] = [];
+  const byKey = new Map<string, Ticket>();
+  const refusals: string[] = [];
+  let requests = 0;
+  let webhookUrl: string | undefined;
+
+  function refuse(response: ServerResponse, status: number, code: string, why: string): void {
+    refusals.push(why);
+    sendJson(response, status, { error: { code, message: why } });
+  }
+
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const json = jsonIn(await readBody(request));
+    const wanted = `${request.method} ${request.url}`;
+    const isOrder = wanted === `POST /v1/stores/${storeId}/orders`;
+    if (isOrder) {
+      requests += 1;
+      const fault = simulator.behave?.({ serviceOrderId: String(Object(json).reference) });
+      if (fault === 'hang') return;
+      if (typeof fault === 'object') return sendFault(response, fault);
+      if (fault === 'drop-answer') response.end = () => response.destroy();
+    }
+    if (request.headers['x-api-key'] !== apiKey) return refuse(response, 401, 'bad_key', 'the API key is another');
+    if (request.headers['content-type'] !== 'application/json') return refuse(response, 415, 'not_json', 'no JSON');
+    if (isOrder) return takeOrder(request, response, json);
+    if (wanted === `PUT /v1/stores/${storeId}/webhook`) return registerWebhook(response, json);
+    return refuse(response, 404, 'unknown_store', `there is no ${wanted}`);
+  }
+
+  function takeOrder(request: IncomingMessage, response: ServerResponse, json: unknown): void {
+    const key = String(request.headers['idempotency-key'] ?? '');
+    if (!/^[\w-]{1,64}$/.test(key)) return refuse(response, 400, 'bad_key', 'no Idempotency-Key of 1 to 64 characters');
+    const known = byKey.get(key);
+    if (known !== undefined) {
+      known.requests += 1;
+      return sendJson(response, 200, { id: known.providerOrderId });
+    }
+    const order = Order.safeParse(json);
+    if (!order.success) return refuse(response, 400, 'bad_order', z.prettifyError(order.error));
+    if ((order.data.address !== undefined) !== (order.data.type === 'DELIVERY')) {
+      return refuse(response, 400, 'bad_order', 'an address belongs to a delivery, and to nothing else');
+    }
+    const ticket = readTicket(order.data);
+    byKey.set(key, ticket);
+    tickets.push(ticket);
+    simulator.onTicket?.(ticket);
+    return sendJson(response, 201, { id: ticket.providerOrderId });
+  }
+
+  function registerWebhook(response: ServerResponse, json: unknown): void {
+    const asked = z.strictObject({ url: z.url({ protocol: /^https$/ }) }).safeParse(json);
+    if (!asked.success) return refuse(response, 400, 'bad_url', z.prettifyError(asked.error));
+    webhookUrl = asked.data.url;
+    return sendJson(response, 200, {});
+  }
+
+  function sign(_webhookUrl: string, ticket: Ticket, state: string): SignedWebhook {
+    const { providerOrderId: id, serviceOrderId: reference } = ticket;
+    const reason = state === 'VOIDED' ? 'The kitchen closed early' : '';
+    const said = { event: 'order.updated', storeId, at: new Date(), order: { id, reference, state, reason } };
+    const body = Buffer.from(JSON.stringify(said));
+    const signature = createHmac('sha256', webhookSecret).update(body).digest('hex');
+    return { headers: { 'content-type': 'application/json', 'x-acme-signature': signature }, body };
+  }
+
+  const { url, stop } = await serveHttp(route, port);
+  const simulator: Acme = {
+    integration: 'acme',
+    url,
+    settings: { storeId, apiKey, webhookSecret, baseUrl: url, itemMap: { 'burger-classic': 'BURG-1' } },
+    tickets,
+    refusals,
+    get requests() {
+      return requests;
+    },
+    get webhookUrl() {
+      return webhookUrl;
+    },
+    behave: undefined,
+    onTicket: undefined,
+    lifeOf: (fulfillment) => [
+      'NEW',
+      'ACCEPTED',
+      'COOKING',
+      'READY',
+      ...(fulfillment === 'delivery' ? ['ON_THE_ROAD'] : []),
+      'HANDED_OVER',
+    ],
+    sign,
+    report(webhookUrl, ticket, state) {
+      ticket.status = state;
+      return deliverWebhook(webhookUrl, () => sign(webhookUrl, ticket, state), DELIVERY, hurry);
+    },
+    stop,
+  };
+  return simulator;
+}
+
+function readTicket({ reference, type, lines, note = '', paid }: Order): Ticket {
+  return {
+    providerOrderId: `t-${randomBytes(8).toString('hex')}`,
+    serviceOrderId: reference,
+    fulfillment: type === 'DELIVERY' ? 'delivery' : 'pickup',
+    lines: lines.map(({ sku, count, note, options }) => ({
+      reference: sku,
+      name: undefined,
+      quantity: count,
+      note,
+      modifiers: options.map((option) => ({ reference: option.sku, quantity: option.count })),
+    })),
+    paid: Number(paid.total.replace('.', '')),
+    note,
+    requests: 1,
+    status: undefined,
+  };
+}
+
+function jsonIn(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function sendFault(response: ServerResponse, { status, headers, body = {} }: Exclude<Fault, string>): void {
+  if (typeof body === 'string') response.writeHead(status, headers).end(body);
+  else sendJson(response, status, body, headers);
+}

@@ -1,0 +1,10 @@
+/**
+ * `expediter/provider-contract`: the suite that every provider passes, and what the simulator of its POS is made of.
+ * docs/writing-a-provider.md says what each test wants.
+ */
+export { providerContract, type ProviderFixtures } from './providers/contract.ts';
+export { keepCredentials } from './providers/keep-credentials.ts';
+export { deliverWebhook, type Delivery } from './simulators/deliver-webhook.ts';
+export type * from './simulators/simulator.ts';
+export { sampleOrder, type SampleOptions } from './support/sample-order.ts';
+export { readBody, sendJson, serveHttp, type HttpServer } from './support/serve-http.ts';
