@@ -19,7 +19,8 @@ export async function runToEnd(
   args: readonly string[],
   input = '',
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [file, ...args], { env: { PATH: process.env['PATH'], ...env } });
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(process.execPath, [file, ...args], { env: { PATH, NODE_COMPILE_CACHE, ...env } });
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   const ended = once(child, 'close') as Promise<[number | null]>;

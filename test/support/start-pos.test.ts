@@ -72,7 +72,7 @@ test('hangs or refuses as told, without a ticket', async () => {
   expect(pos.tickets).toEqual([]);
 });
 
-test('reports a status in a signed webhook and shows it on its page', async () => {
+test('reports a status in a signed webhook', async () => {
   const pos = await started();
   await post(pos, 'order-<1>');
   const bodies: unknown[] = [];
@@ -87,7 +87,4 @@ test('reports a status in a signed webhook and shows it on its page', async () =
   expect(bodies).toEqual([
     { eventType: 'order.status', order: { thirdPartyReference: 'order-<1>', status: 'ready', reason: 'Hot' } },
   ]);
-  const page = await (await fetch(pos.url)).text();
-  expect(page).toContain('pickup: ready');
-  expect(page).toContain('order-&lt;1&gt;');
 });
