@@ -9,7 +9,7 @@ import { eraseMembers } from './core/erase-members.ts';
 import { every } from './core/every.ts';
 import { forgetUnmatched } from './core/forget-unmatched.ts';
 import { keepConnected } from './core/keep-connected.ts';
-import { keepCredentials } from './core/keep-credentials.ts';
+import { forgetOldGrants, keepCredentials } from './core/keep-credentials.ts';
 import type { Placing } from './core/placing.ts';
 import { publishLive } from './core/publish-live.ts';
 import type { Parked } from './core/redrive-parked.ts';
@@ -68,6 +68,7 @@ export async function startBackgroundWork(
     );
   };
   await lookAtDatabase();
+  const stopping = new AbortController();
   const timers = [
     every(2 * SECOND_MS, sweepParked, log, 'sweep of parked events'),
     every(2 * SECOND_MS, lookAtDatabase, log, 'look at Postgres'),
@@ -85,7 +86,10 @@ export async function startBackgroundWork(
     every(HOUR_MS, () => eraseMembers(pool, config.PII_RETENTION_DAYS, log), log, 'erasing of member data', SOON_MS),
     every(
       DAY_MS,
-      () => keepConnected({ ...deps, now: clock.now, credentialsFor }),
+      async () => {
+        await keepConnected({ ...deps, now: clock.now, credentialsFor, signal: stopping.signal });
+        await forgetOldGrants(pool);
+      },
       log,
       'keeping of connections',
       MINUTE_MS,
@@ -96,6 +100,7 @@ export async function startBackgroundWork(
     relay,
     placements,
     async stop() {
+      stopping.abort();
       await Promise.all(timers.map((timer) => timer.stop()));
       await placements.stop();
       await relay.stop();

@@ -251,6 +251,7 @@ describe('final', () => {
   });
 
   it.each<[string, Record<string, unknown>]>([
+    ['a million burgers', { items: [{ ...sampleOrder().items[0], quantity: 1_000_000 }] }],
     ['no items', { items: [] }],
     ['a delivery without a destination', { fulfillment: { type: 'delivery' } }],
     ['a member whose phone is no E.164', { member: { id: 'm', name: 'Ada', phone: '030 123' } }],

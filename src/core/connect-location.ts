@@ -1,11 +1,12 @@
 import type { Pool } from 'pg';
 import type { Now } from './database-clock.ts';
+import { GiveUp, OursToFix, TryAgain } from './errors.ts';
 import { keepCredentials } from './keep-credentials.ts';
 import {
   WrongLocation,
   findLocation,
   listLocations,
-  putLocation,
+  replaceSettings,
   settingsOpener,
   type SettingsRules,
 } from './locations.ts';
@@ -20,7 +21,7 @@ const LABEL = 'provider connect';
 /**
  * Makes a location's POS call its webhook, with a token of its own; earlier tokens stay valid. What the POS gives in
  * return goes into the location's settings.
- * @throws WrongLocation, and what the provider throws; then the token is revoked
+ * @throws WrongLocation, and what the provider throws; the token is revoked when the POS surely does not have it
  */
 export async function connectLocation(
   deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; now: Now },
@@ -37,8 +38,9 @@ export async function connectLocation(
   if (provider.connect === undefined) {
     return { tokenId, done: [], todo: [`Let the POS post its webhooks to ${url}`] };
   }
+  let connection: Connection;
   try {
-    const connection = await provider.connect({
+    connection = await provider.connect({
       settings,
       now: now(),
       signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
@@ -46,13 +48,24 @@ export async function connectLocation(
       webhookUrl: url,
       locations,
     });
-    if (connection.settings !== undefined) {
-      const before = (await unseal(rules.keys, sealedSettings)) as Record<string, unknown>;
-      await putLocation(pool, rules, { locationId, integration, settings: { ...before, ...connection.settings } });
-    }
-    return { tokenId, done: connection.done, todo: connection.todo };
   } catch (error) {
-    await revokeToken(pool, tokenId);
+    // Where the POS may have taken it all the same, its webhooks come with this token from now on.
+    if (isRefusal(error)) await revokeToken(pool, tokenId);
     throw error;
   }
+  if (connection.settings !== undefined) {
+    const before = (await unseal(rules.keys, sealedSettings)) as Record<string, unknown>;
+    const merged = { locationId, integration, settings: { ...before, ...connection.settings } };
+    const isStored = await replaceSettings(pool, rules, merged, sealedSettings);
+    if (!isStored) {
+      throw new WrongLocation(
+        `the settings of "${locationId}" were changed meanwhile, and what the POS gave is not in them: connect it again`,
+      );
+    }
+  }
+  return { tokenId, done: connection.done, todo: connection.todo };
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof OursToFix || error instanceof GiveUp || (error instanceof TryAgain && !error.sent);
 }

@@ -17,9 +17,12 @@ export async function keepConnected(deps: {
   now: Now;
   credentialsFor: (integration: string) => Credentials;
   log: Pick<Log, 'error'>;
+  /** Ends it between two locations: a process that stops must not leave a refresh token spent and its grant unread. */
+  signal: AbortSignal;
 }): Promise<void> {
   const { pool, open, now, credentialsFor, log } = deps;
   for (const { locationId } of await listLocations(pool)) {
+    if (deps.signal.aborted) return;
     const found = await findLocation(pool, locationId);
     if (found === undefined) continue;
     const { integration, sealedSettings } = found;

@@ -6,23 +6,30 @@ import { persistently } from './persistently.ts';
 import type { Credentials, Grant } from './provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
-/** Longer than a call to a POS may take, which is 15 s. */
-const RENEWAL_S = 30;
+/** How long the POS has for its answer. */
+const OBTAIN_MS = 8_000;
 /** A process that slept since it was chosen (SIGSTOP, a frozen machine) may no longer be it. */
-const BEGIN_WITHIN_MS = 10_000;
-/** For another process to renew; its new token is there within a second or so. */
-const WAIT_MS = 5_000;
+const BEGIN_WITHIN_MS = 5_000;
+/** Longer than both of these and the writing down (10 s) together. */
+const RENEWAL_S = 30;
+/** An order waits for its token no longer, so that its own time is not up before anything was sent. */
+const WAIT_MS = 10_000;
 const LOOK_EVERY_MS = 100;
-/** Of the token's time: what is left must do for the call that it is wanted for, on any clock. */
+/** Of a token's time, or a tenth where that is less: what is left must do for the call that it is wanted for. */
 const SPARE_S = 60;
+/** Refused sooner after its grant, it is not the token's age that the POS objects to. */
+const YOUNG_S = 60;
 /** What the POS refused for good is not asked again by each order that waits for it. */
-const REFUSED_FOR_MS = 60_000;
+const REFUSED_FOR_MS = 25_000;
 const FORGET_AT = 10_000;
+/** No refresh token is known to live longer unused; see `keepConnected`. */
+const DEAD_AFTER_DAYS = 90;
 
 type Wish = Parameters<Credentials['accessToken']>[0];
 type Known = { accessToken: string; until: number };
 type Kept = Pick<Grant, 'accessToken' | 'refreshToken'>;
-type Row = { grant: string | null; generation: number; seconds: number | null };
+/** Seconds: of the token's whole time, of what is left of it, and since its grant. */
+type Row = { grant: string | null; generation: number; lifetime: number; left: number; age: number };
 
 /**
  * Keeps access and refresh tokens in Postgres. Of all processes one at a time asks the POS for the next, since many a
@@ -36,24 +43,29 @@ export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: s
   /** Granted, but Postgres could not be told: their predecessors are spent, so they are all there is. */
   const unsaved = new Map<string, Grant & { generation: number; at: number }>();
 
-  const remember = (key: string, accessToken: string, seconds: number): string => {
+  const remember = (key: string, accessToken: string, lifetime: number, left: number): string => {
     if (known.size >= FORGET_AT) known.clear();
-    known.set(key, { accessToken, until: performance.now() + (seconds - spareOf(seconds)) * 1000 });
+    known.set(key, { accessToken, until: performance.now() + (left - spareOf(lifetime)) * 1000 });
     return accessToken;
   };
 
   /** What another process, or this one in an earlier life, was granted; undefined where a new one is needed. */
   const readGranted = async (key: string, row: Row, rejected: string | undefined): Promise<string | undefined> => {
-    if (row.grant === null || row.seconds === null || row.seconds <= spareOf(row.seconds)) return undefined;
-    const { accessToken } = (await unseal(keys, row.grant)) as Kept;
-    return accessToken === rejected ? undefined : remember(key, accessToken, row.seconds);
+    if (row.left <= spareOf(row.lifetime)) return undefined;
+    const { accessToken } = (await open(row)) ?? {};
+    if (accessToken === undefined || (accessToken === rejected && row.age > YOUNG_S)) return undefined;
+    return remember(key, accessToken, row.lifetime, row.left);
   };
+
+  /** What no key of ours opens any more is as good as none. */
+  const open = async ({ grant }: Row): Promise<Kept | undefined> =>
+    grant === null ? undefined : (unseal(keys, grant) as Promise<Kept>).catch(() => undefined);
 
   const nextGrant = async (key: string, row: Row, obtain: Wish['obtain']): Promise<Grant & { at: number }> => {
     const left = unsaved.get(key);
     if (left?.generation === row.generation) return left;
-    const last = row.grant === null ? undefined : ((await unseal(keys, row.grant)) as Kept);
-    const grant = await obtain(last?.refreshToken);
+    const last = await open(row);
+    const grant = await obtain(last?.refreshToken, AbortSignal.timeout(OBTAIN_MS));
     const next = {
       ...grant,
       refreshToken: grant.refreshToken ?? last?.refreshToken,
@@ -74,11 +86,9 @@ export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: s
         const other = await read(pool, key);
         const granted = other && (await readGranted(key, other, rejected));
         if (granted !== undefined) return granted;
-        if (performance.now() > giveUpAt) {
-          throw new TryAgain('another process has been renewing the token for too long', { sent: false });
-        }
         await sleep(LOOK_EVERY_MS);
-        continue;
+        if (performance.now() < giveUpAt) continue;
+        throw new TryAgain('another process has been renewing the token for too long', { sent: false });
       }
       try {
         const granted = await readGranted(key, row, rejected);
@@ -89,7 +99,7 @@ export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: s
         const sealed = await seal(keys, { accessToken: grant.accessToken, refreshToken: grant.refreshToken });
         await persistently(() => store(pool, key, row.generation, sealed, seconds));
         unsaved.delete(key);
-        return remember(key, grant.accessToken, seconds);
+        return remember(key, grant.accessToken, grant.expiresIn, seconds);
       } finally {
         await release(pool, key, renewer);
       }
@@ -105,14 +115,11 @@ export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: s
       }
       const refusal = refused.get(key);
       if (refusal !== undefined && refusal.until > performance.now()) throw refusal.error;
-      const joined = underWay.get(key);
-      const renewal = joined ?? renew(key, integration, wish).finally(() => underWay.delete(key));
+      // It goes on to its end, whoever still waits for it.
+      const renewal = underWay.get(key) ?? renew(key, integration, wish).finally(() => underWay.delete(key));
       underWay.set(key, renewal);
       try {
-        const accessToken = await renewal;
-        // One that began before the POS refused the token may have found just that.
-        const isOld = joined !== undefined && accessToken === wish.rejected;
-        return isOld ? await renew(key, integration, wish) : accessToken;
+        return await withinWait(renewal);
       } catch (error) {
         if (error instanceof OursToFix) {
           if (refused.size >= FORGET_AT) refused.clear();
@@ -125,9 +132,25 @@ export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: s
   });
 }
 
-/** Short-lived tokens are renewed in the last tenth of their time. */
-function spareOf(seconds: number): number {
-  return Math.min(SPARE_S, seconds / 10);
+function spareOf(lifetime: number): number {
+  return Math.min(SPARE_S, lifetime / 10);
+}
+
+async function withinWait(renewal: Promise<string>): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new TryAgain('no access token in time', { sent: false })), WAIT_MS);
+  });
+  try {
+    return await Promise.race([renewal, tooLong]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Forgets what nobody has renewed for long: the locations have other settings now, or are gone. */
+export async function forgetOldGrants(pool: Pool): Promise<void> {
+  await pool.query(`DELETE FROM credentials WHERE granted_at < now() - make_interval(days => ${DEAD_AFTER_DAYS})`);
 }
 
 /** Whatever became of the request for a token: the order was not sent. */
@@ -148,7 +171,10 @@ function keyOf(integration: string, seed: Wish['seed']): string {
     .digest('hex');
 }
 
-const ROW = `"grant", generation, extract(epoch FROM expires_at - clock_timestamp())::float8 AS seconds`;
+const ROW = `"grant", generation,
+  coalesce(extract(epoch FROM expires_at - granted_at), 0)::float8 AS lifetime,
+  coalesce(extract(epoch FROM expires_at - clock_timestamp()), 0)::float8 AS left,
+  coalesce(extract(epoch FROM clock_timestamp() - granted_at), 0)::float8 AS age`;
 
 async function read(pool: Pool, key: string): Promise<Row | undefined> {
   const { rows } = await pool.query<Row>(`SELECT ${ROW} FROM credentials WHERE seed_sha256 = decode($1, 'hex')`, [key]);
@@ -173,7 +199,7 @@ async function claim(pool: Pool, key: string, integration: string, renewer: stri
 async function store(pool: Pool, key: string, generation: number, sealed: string, seconds: number): Promise<void> {
   await pool.query(
     `UPDATE credentials
-     SET "grant" = $3, generation = generation + 1, granted_at = now(),
+     SET "grant" = $3, generation = generation + 1, granted_at = clock_timestamp(),
          expires_at = clock_timestamp() + make_interval(secs => $4)
      WHERE seed_sha256 = decode($1, 'hex') AND generation = $2`,
     [key, generation, sealed, seconds],

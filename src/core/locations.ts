@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { Id, describeIssues } from './order.ts';
+import { persistently } from './persistently.ts';
 import type { Provider, Registry } from './provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
@@ -94,6 +95,29 @@ export async function putLocation(
      WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
     [locationId.data, location.integration, await seal(rules.keys, location.settings)],
   );
+}
+
+/**
+ * Puts settings in place of the ones that were read, unless somebody else was quicker.
+ * @returns whether they are in place
+ * @throws WrongLocation as `putLocation` does
+ */
+export async function replaceSettings(
+  pool: Pool,
+  rules: SettingsRules,
+  location: { locationId: string; integration: string; settings: unknown },
+  sealedBefore: string,
+): Promise<boolean> {
+  parseSettings(rules, location.integration, location.settings);
+  const sealed = await seal(rules.keys, location.settings);
+  const { rowCount } = await persistently(() =>
+    // Repeated after a commit whose answer was lost, it finds its own.
+    pool.query(
+      `UPDATE locations SET settings = $3, updated_at = now() WHERE location_id = $1 AND settings IN ($2, $3)`,
+      [location.locationId, sealedBefore, sealed],
+    ),
+  );
+  return rowCount === 1;
 }
 
 /** A location as it is stored; its settings are opened by an `OpenSettings`. */

@@ -29,7 +29,9 @@ const Time = z.iso
   });
 
 const MinorUnits = z.int();
-const Quantity = z.int().min(1);
+/** More is a mistake, and some POS want every piece named. */
+const MAX_QUANTITY = 9_999;
+const Quantity = z.int().min(1).max(MAX_QUANTITY);
 
 export const Member = z.object({
   id: Id,

@@ -16,14 +16,16 @@ export type Credentials = {
    * An access token that is still good, obtained or renewed where there is none.
    * @param about.seed the settings that the token stems from, secrets included: other settings begin anew, and locations
    *   with the same ones share their token
-   * @param about.obtain asks the POS, with the refresh token of the last grant if there is one. It throws `OursToFix`
-   *   only when nothing but a new authorisation can help
-   * @param about.rejected the access token that the POS has just refused, whatever its time
+   * @param about.obtain asks the POS, with the refresh token of the last grant if there is one, under a signal of its
+   *   own: others may wait for the same token, and a refresh token that was spent must be followed by its grant. It
+   *   throws `OursToFix` only when nothing but a new authorisation can help
+   * @param about.rejected the access token that the POS has just refused. One that was granted within the last minute is
+   *   given once more: then it is not the token that the POS objects to
    * @throws TryAgain `sent: false`, or OursToFix: `reconnect needed` when the refresh token is lost
    */
   accessToken(about: {
     seed: Readonly<Record<string, string>>;
-    obtain: (refreshToken: string | undefined) => Promise<Grant>;
+    obtain: (refreshToken: string | undefined, signal: AbortSignal) => Promise<Grant>;
     rejected?: string | undefined;
   }): Promise<string>;
 };

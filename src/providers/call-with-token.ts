@@ -17,6 +17,8 @@ export async function callWithToken(
     return await call(accessToken);
   } catch (error) {
     if (!(error instanceof OursToFix && error.httpStatus === 401)) throw error;
+    const fresh = await credentials.accessToken({ ...grant, rejected: accessToken });
+    if (fresh === accessToken) throw error;
+    return call(fresh);
   }
-  return call(await credentials.accessToken({ ...grant, rejected: accessToken }));
 }

@@ -14,7 +14,9 @@ export const HttpUrl = z
   .refine((url) => !hasCredentials(url), { error: 'holds a user name or password, which fetch refuses to send' });
 
 /** An API's host; without a slash at its end, so that paths can follow. */
-export const BaseUrl = HttpUrl.transform((url) => url.replace(/\/+$/, ''));
+export const BaseUrl = HttpUrl.refine((url) => !/[?#]/.test(url), {
+  error: 'holds a query or a fragment, behind which no path can follow',
+}).transform((url) => url.replace(/\/+$/, ''));
 
 /** The same for a vendor that has one for everybody. */
 export function baseUrl(production: string) {

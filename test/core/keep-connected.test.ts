@@ -66,6 +66,7 @@ it('spends every refresh token before it dies, and names the location that needs
     open: settingsOpener(rules),
     now: () => new Date(),
     credentialsFor: keepCredentials(pool, keys),
+    signal: new AbortController().signal,
     log: { error: (about: object) => void logged.push(about as Record<string, unknown>) },
   };
   await keepConnected(deps);

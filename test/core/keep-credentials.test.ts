@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { OursToFix, TryAgain } from '../../src/core/errors.ts';
-import { keepCredentials } from '../../src/core/keep-credentials.ts';
+import { forgetOldGrants, keepCredentials } from '../../src/core/keep-credentials.ts';
 import type { Credentials, Grant } from '../../src/core/provider.ts';
 import { parseSettingsKeys } from '../../src/core/settings-key.ts';
 import { createDatabase } from '../support/create-database.ts';
@@ -19,7 +19,10 @@ beforeEach(() => {
   vendor = startVendor();
   seed = { clientId: 'c-1', refreshToken: `seed-${Math.random()}` };
 });
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 afterAll(() => pool.end());
 
 /** Refresh tokens can be spent once; the seed's is the first. */
@@ -66,9 +69,91 @@ it('is renewed with the last refresh token, each of which is spent once', async 
 it('that the POS refused before its time is renewed once for all processes', async () => {
   const [one, other] = [process(), process()];
   await Promise.all([tokenFrom(one), tokenFrom(other)]);
+  await pool.query(`UPDATE credentials SET granted_at = granted_at - interval '61 s'`);
   const tokens = await Promise.all([one, one, other, other].map((each) => tokenFrom(each, 'access-1')));
   expect(new Set(tokens)).toEqual(new Set(['access-2']));
   expect(vendor.spent).toEqual(['the first', 'refresh-1']);
+});
+
+it('that was granted a moment ago is given again: then it is not the token that the POS refuses', async () => {
+  const credentials = process();
+  await tokenFrom(credentials);
+  expect(await tokenFrom(credentials, 'access-1')).toBe('access-1');
+  expect(vendor.spent).toEqual(['the first']);
+});
+
+it('is renewed while a minute of its hour is left, or a tenth where it lives for less', async () => {
+  await tokenFrom(process());
+  const leave = (seconds: number): Promise<unknown> =>
+    pool.query(
+      `UPDATE credentials SET granted_at = now() + make_interval(secs => $1 - 3600),
+                expires_at = now() + make_interval(secs => $1)`,
+      [seconds],
+    );
+  await leave(70);
+  expect(await tokenFrom(process())).toBe('access-1');
+  await leave(50);
+  expect(await tokenFrom(process())).toBe('access-2');
+  await pool.query(`UPDATE credentials SET granted_at = now() - interval '70 s', expires_at = now() + interval '30 s'`);
+  expect(await tokenFrom(process())).toBe('access-2');
+});
+
+it('is waited for by an order for ten seconds, and granted all the same', async () => {
+  let answer = (): void => {};
+  vendor.answer = () =>
+    new Promise((resolve) => {
+      answer = () => resolve(undefined);
+    });
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  const credentials = process();
+  const waiting = expect(tokenFrom(credentials)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
+  while (vendor.spent.length === 0) await sleep(5);
+  vi.advanceTimersByTime(10_000);
+  await waiting;
+  vi.useRealTimers();
+  answer();
+  expect(await tokenFrom(credentials)).toBe('access-1');
+  expect(vendor.spent).toEqual(['the first']);
+});
+
+it('is asked for under a signal of its own', async () => {
+  const signals: AbortSignal[] = [];
+  await process().accessToken({
+    seed,
+    async obtain(_refreshToken, signal) {
+      signals.push(signal);
+      return { accessToken: 'a', expiresIn: 60 };
+    },
+  });
+  expect(signals.map((signal) => signal.aborted)).toEqual([false]);
+});
+
+it('that no key of ours opens any more is as good as none', async () => {
+  await tokenFrom(process());
+  const others = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
+  const asked: unknown[] = [];
+  const token = await keepCredentials(
+    pool,
+    others,
+  )('acme').accessToken({
+    seed,
+    async obtain(refreshToken) {
+      asked.push(refreshToken);
+      return { accessToken: 'anew', expiresIn: 60 };
+    },
+  });
+  expect({ token, asked }).toEqual({ token: 'anew', asked: [undefined] });
+});
+
+it('is forgotten when nobody has renewed it for a season', async () => {
+  await tokenFrom(process());
+  await pool.query(`UPDATE credentials SET granted_at = now() - interval '91 days' WHERE "grant" = $1`, [
+    (await rowOf())['grant'],
+  ]);
+  const { rows: before } = await pool.query('SELECT FROM credentials');
+  await forgetOldGrants(pool);
+  const { rows: after } = await pool.query('SELECT FROM credentials');
+  expect(before.length - after.length).toBe(1);
 });
 
 it('whose renewal died with its process is tried again, and a refresh token that was spent needs a new authorisation', async () => {

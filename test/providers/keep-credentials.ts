@@ -10,7 +10,7 @@ export function keepCredentials(now: () => Date): Credentials {
       if (known !== undefined && known.until > now().getTime() && known.accessToken !== rejected) {
         return known.accessToken;
       }
-      const grant = await obtain(known?.refreshToken);
+      const grant = await obtain(known?.refreshToken, AbortSignal.timeout(8_000));
       kept.set(key, {
         ...grant,
         refreshToken: grant.refreshToken ?? known?.refreshToken,

@@ -5,6 +5,7 @@ import { callWithToken } from '../../src/providers/call-with-token.ts';
 import { limitRate } from '../../src/providers/limit-rate.ts';
 import { minorDigits, toDecimal } from '../../src/providers/money.ts';
 import { cutText, orderNote, splitName } from '../../src/providers/order-texts.ts';
+import { BaseUrl } from '../../src/providers/shared-settings.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 
 describe('money', () => {
@@ -25,6 +26,19 @@ describe('money', () => {
 
   it('goes by the standard, not by habit', () => {
     expect([minorDigits('IQD'), minorDigits('ISK'), minorDigits('HUF'), minorDigits('USD')]).toEqual([3, 0, 2, 2]);
+  });
+});
+
+describe('settings', () => {
+  it.each(['https://pos.example?a=1', 'https://pos.example/#b', 'ftp://pos.example', 'https://u:p@pos.example'])(
+    'take no base URL to which paths cannot be added: %s',
+    (url) => {
+      expect(BaseUrl.safeParse(url).success).toBe(false);
+    },
+  );
+
+  it('take the slash from the end of a base URL', () => {
+    expect(BaseUrl.parse('https://pos.example/v1//')).toBe('https://pos.example/v1');
   });
 });
 
@@ -120,6 +134,16 @@ describe('a call with a token', () => {
     await expect(callWithToken(kept, grant, call)).rejects.toMatchObject({ httpStatus: 401 });
     expect(used).toEqual(['old', 'new']);
     expect(kept.rejected).toEqual([undefined, 'old']);
+  });
+
+  it('is not repeated where there is no other token: then the POS means something else', async () => {
+    let calls = 0;
+    const call = async (): Promise<never> => {
+      calls += 1;
+      throw refusal(401);
+    };
+    await expect(callWithToken(credentials('same', 'same'), grant, call)).rejects.toMatchObject({ httpStatus: 401 });
+    expect(calls).toBe(1);
   });
 
   it('is not repeated after 403, nor when it went well', async () => {
