@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
 import { CanonicalOrder } from '../../src/core/order.ts';
-import type { PosContext, Webhook } from '../../src/core/provider.ts';
+import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/provider.ts';
 import { deliverect } from '../../src/providers/deliverect/index.ts';
 import { Settings } from '../../src/providers/deliverect/payloads.ts';
 import { writeOrder } from '../../src/providers/deliverect/write-order.ts';
@@ -281,11 +281,40 @@ describe('createOrder', () => {
     expect(error).toMatchObject({ sent: false });
   });
 
+  it('is granted a token and keeps it though the time of the order is up, for the others that wait', async () => {
+    const order = new AbortController();
+    const { url, seen } = await serve(() => {
+      order.abort();
+      return [200, GRANT];
+    });
+    const kept: Grant[] = [];
+    const credentials: Credentials = {
+      async accessToken({ obtain }) {
+        const grant = await obtain(undefined, AbortSignal.timeout(5000));
+        kept.push(grant);
+        return grant.accessToken;
+      },
+    };
+    const context = { ...contextOf(url), credentials, signal: order.signal };
+    await expect(deliverect.createOrder(orderOf(), context)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
+    expect(kept).toEqual([{ accessToken: 'hidden-token', expiresIn: 3600 }]);
+    expect(seen).toHaveLength(1);
+  });
+
   it('gets one fresh token when the first is refused, and leaves it to us when that is refused too', async () => {
+    let grants = 0;
     const { url, seen } = await serve((path) =>
-      path === '/oauth/token' ? [200, GRANT] : [401, { code: 'token_expired', description: 'token is expired' }],
+      path === '/oauth/token'
+        ? [200, { ...GRANT, access_token: `hidden-token-${(grants += 1)}` }]
+        : [401, { code: 'token_expired', description: 'token is expired' }],
     );
-    expect(await failureOf(url)).toBeInstanceOf(OursToFix);
+    const error = await failureOf(url);
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toMatchObject({ httpStatus: 401 });
+    expect(error.message).toBe(
+      'Deliverect lets us send no order (401): where the token is good, channelName, channelLinkId or baseUrl is ' +
+        "wrong, or the client's rights lack this channel",
+    );
     expect(seen.map(({ path }) => path.split('/')[2])).toEqual(['token', 'order', 'token', 'order']);
   });
 
@@ -305,7 +334,9 @@ describe('createOrder', () => {
     const pos = await simulate();
     for (const wrong of [{ channelName: 'other' }, { channelLinkId: 'feedbeef' }]) {
       const context = contextOf(pos.url, { ...pos.settings, ...wrong });
-      await expect(deliverect.createOrder(orderOf(), context)).rejects.toBeInstanceOf(OursToFix);
+      await expect(deliverect.createOrder(orderOf(), context)).rejects.toThrow(
+        /channelName, channelLinkId or baseUrl is wrong, or the client's rights lack/,
+      );
     }
     expect(pos.tickets).toEqual([]);
   });
@@ -441,6 +472,12 @@ describe('translateWebhook', () => {
     expect(translate({ ...accepted, reason })[0]).not.toHaveProperty('reason', expect.anything());
   });
 
+  it('reads a status that is a string of digits, as one page has it', () => {
+    expect(translate({ ...accepted, status: '20' })).toEqual(translate(accepted));
+    expect(translate({ ...accepted, status: '110' })).toMatchObject([{ status: 'cancelled', nativeStatus: '110' }]);
+    expect(translate({ ...accepted, status: '1' })).toEqual([]);
+  });
+
   it('says nothing of finalized orders where that does not mean that they are with the member', () => {
     const wary = { ...settings, closedMeansCompleted: false };
     for (const status of [90, 95]) {
@@ -473,7 +510,10 @@ describe('translateWebhook', () => {
 
   it.each([
     ['a status in words', { status: 'ACCEPTED secret' }, 'status: Invalid input: expected number'],
-    ['a status as text', { status: '20' }, 'status: Invalid input: expected number'],
+    ['no status but text', { status: '' }, 'status: Invalid input: expected number'],
+    ['a status with more than digits', { status: ' 20' }, 'status: Invalid input: expected number'],
+    ['a status in hex', { status: '0x14' }, 'status: Invalid input: expected number'],
+    ['a status of endless digits', { status: '9'.repeat(400) }, 'status: Invalid input: expected number'],
     ['half a status', { status: 20.5 }, 'status: Invalid input: expected int'],
     ['no status', { status: undefined }, 'status: Invalid input: expected number'],
     ['an id that is a number', { channelOrderId: 7 }, 'channelOrderId: Invalid input: expected string'],

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
 import { CanonicalOrder } from '../../src/core/order.ts';
-import type { Credentials, PosContext, Webhook } from '../../src/core/provider.ts';
+import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/provider.ts';
 import { lightspeedK } from '../../src/providers/lightspeed-k/index.ts';
 import { tokenOf } from '../../src/providers/lightspeed-k/obtain-token.ts';
 import { Settings } from '../../src/providers/lightspeed-k/payloads.ts';
@@ -200,6 +200,52 @@ describe('the order as Lightspeed wants it', () => {
     expect(() => text({ ...order, serviceOrderId: 'x'.repeat(49) })).toThrow(GiveUp);
   });
 
+  it.each([
+    ['500 of one modifier', [500], true],
+    ['501 of one modifier', [501], false],
+    ['a thousand million of one', [1e9], false],
+    ['as many as a number tells', [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER], false],
+    ['500 in two', [250, 250], true],
+    ['501 in two', [250, 251], false],
+  ])(
+    'is refused for %s beyond what can be said one by one, in one item or in several',
+    (_name, quantities, isTaken) => {
+      const order = orderOf();
+      const modifiers = quantities.map((quantity) => ({ serviceModifierId: 'cheddar', name: 'Hidden', quantity }));
+      const [first] = order.items;
+      const burger = first as (typeof order.items)[number];
+      for (const items of [
+        [{ ...burger, modifiers }],
+        modifiers.map((modifier) => ({ ...burger, modifiers: [modifier] })),
+      ]) {
+        if (isTaken) {
+          expect(() => text({ ...order, items })).not.toThrow();
+          continue;
+        }
+        const error = errorOf(() => text({ ...order, items }));
+        expect(error).toMatchObject({
+          name: 'GiveUp',
+          reason: 'The restaurant could not take this order: it has too many extras.',
+        });
+        expect(error.message).toMatch(/^the items have \d+ modifiers, .*500 in an order are the most/);
+        expect(error.message).not.toContain('Hidden');
+      }
+    },
+  );
+
+  it('counts a sub-item once whatever its quantity, since that is a number', () => {
+    const order = orderOf();
+    const [first] = order.items;
+    const burger = first as (typeof order.items)[number];
+    const withSubItems = (count: number) => {
+      const modifier = { serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 1e9 };
+      const items = [{ ...burger, modifiers: Array.from({ length: count }, () => modifier) }];
+      return () => text({ ...order, items }, { subItemMap: { cheddar: '35' } });
+    };
+    expect(withSubItems(500)).not.toThrow();
+    expect(withSubItems(501)).toThrow(GiveUp);
+  });
+
   it('keeps the address of the member to itself, and sends it with our reference where that is wanted', () => {
     const order = orderOf();
     expect(text(order)).not.toMatch(/ada@example|member-42/);
@@ -331,13 +377,47 @@ describe('what Lightspeed answers', () => {
 });
 
 describe('the token', () => {
-  it('stems from the client, its refresh token and where they are known', () => {
+  it('stems from the client, its refresh token and where they are known, and from nothing else', () => {
     const seedOf = (more: object) => tokenOf(contextOf(settingsOf(more))).seed;
-    const { clientId, clientSecret, refreshToken } = PLAIN;
-    const seed = { baseUrl: 'https://api.lsk.lightspeed.app', clientId, clientSecret, refreshToken };
+    const { clientId, refreshToken } = PLAIN;
+    const seed = { baseUrl: 'https://api.lsk.lightspeed.app', clientId, refreshToken };
     expect(seedOf({})).toEqual(seed);
-    const tokenUrl = 'https://auth.example.com/token';
-    expect(seedOf({ tokenUrl })).toEqual({ ...seed, tokenUrl });
+    expect(seedOf({ clientSecret: 'another', tokenUrl: 'https://auth.example.com/token' })).toEqual(seed);
+  });
+
+  it('goes on with the refresh token that is alive when the secret and the URL change', async () => {
+    const at = await stage();
+    await at.create();
+    at.pos.expireTokens();
+    const tokenUrl = `${at.pos.url}/oauth/token`;
+    const wrong = contextOf({ ...at.settings, clientSecret: 'another', tokenUrl }, at.credentials);
+    expect(await failureOf(lightspeedK.createOrder(orderOf(), wrong))).toBeInstanceOf(OursToFix);
+    const right = contextOf({ ...at.settings, tokenUrl }, at.credentials);
+    expect(await lightspeedK.createOrder(orderOf(), right)).toEqual({});
+    expect(at.pos.grants).toBe(2);
+  });
+
+  it('is granted and kept though the time of the order that asked for it is up: its refresh token is spent', async () => {
+    const order = new AbortController();
+    const { url, stop } = await serveHttp((_request, response) => {
+      order.abort();
+      sendJson(response, 200, { access_token: 'a', expires_in: 3600, refresh_token: 'next' });
+    });
+    stops.push(stop);
+    const kept: Grant[] = [];
+    const credentials: Credentials = {
+      async accessToken({ obtain }) {
+        const grant = await obtain(undefined, AbortSignal.timeout(5000));
+        kept.push(grant);
+        return grant.accessToken;
+      },
+    };
+    const context = { ...contextOf(settingsOf({ baseUrl: url }), credentials), signal: order.signal };
+    expect(await failureOf(lightspeedK.createOrder(orderOf(), context))).toMatchObject({
+      name: 'TryAgain',
+      sent: false,
+    });
+    expect(kept).toEqual([{ accessToken: 'a', expiresIn: 3600, refreshToken: 'next' }]);
   });
 
   it('is renewed with the last refresh token, each of which serves once', async () => {
@@ -391,14 +471,18 @@ describe('the token', () => {
       sendJson(response, 200, { access_token: request.url, expires_in: 1500, refresh_token: 'next', token_type: 'x' }),
     );
     stops.push(stop);
-    const grant = await tokenOf(contextOf(settingsOf({ tokenUrl: `${url}/realms/k/token` }))).obtain(undefined);
+    const grant = await obtainWith({ tokenUrl: `${url}/realms/k/token` });
     expect(grant).toEqual({ accessToken: '/realms/k/token', expiresIn: 1500, refreshToken: 'next' });
   });
 
   async function obtainFrom(status: number, body: unknown): Promise<Error> {
     const { url, stop } = await serveHttp((_request, response) => sendJson(response, status, body));
     stops.push(stop);
-    return failureOf(tokenOf(contextOf(settingsOf({ baseUrl: url }))).obtain(undefined));
+    return failureOf(obtainWith({ baseUrl: url }));
+  }
+
+  function obtainWith(more: object): Promise<Grant> {
+    return tokenOf(contextOf(settingsOf(more))).obtain(undefined, AbortSignal.timeout(5000));
   }
 });
 
@@ -428,6 +512,10 @@ describe('a webhook', () => {
     ['an item', { type: 'ITEM', status: 'RESTRICTED', sku: '1001' }],
     ['what nobody knows', { type: 7, status: 'SUCCESS', thirdPartyReference: 'order-1' }],
     ['a wrapped payment', { type: 'PAYMENT', eventType: 'x', order: { status: 'READY', thirdPartyReference: 'o-1' } }],
+    ['a wrapper of a payment', wrapped({ type: 'PAYMENT' })],
+    ['a wrapper of a location that is ready', wrapped({ type: 'ORDER_API' })],
+    ['a wrapped location that is ready', wrapped({}, { type: 'ORDER_API' })],
+    ['a wrapped list of payments', { type: 'PAYMENT', eventType: 'x', order: [] }],
   ])("%s is no order's", (_name, said) => {
     expect(translate(said)).toEqual([]);
   });
@@ -449,6 +537,11 @@ describe('a webhook', () => {
       expect(() => translate(said)).toThrow('status');
     },
   );
+
+  it.each([undefined, null, '', 'ORDER'])('that wraps an order may say its type on either level: %j', (type) => {
+    expect(translate(wrapped({ type }))).toHaveLength(1);
+    expect(translate(wrapped({}, { type }))).toHaveLength(1);
+  });
 
   it('about a closed check says completed only where it means that', () => {
     const said = { status: 'CLOSED', thirdPartyReference: 'order-1' };
@@ -480,10 +573,16 @@ describe('a webhook', () => {
 
   it.each([1, '45454565682156', 45454565682156])("of the business location %s is another's", (businessLocationId) => {
     expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', businessLocationId })).toEqual([]);
+    expect(translate(wrapped({ businessLocationId })), 'inside').toEqual([]);
+    expect(translate(wrapped({}, { businessLocationId })), 'beside').toEqual([]);
+    expect(translate(wrapped({ businessLocationId }, { businessLocationId: LOCATION })), 'both, inside').toEqual([]);
+    expect(translate(wrapped({ businessLocationId: LOCATION }, { businessLocationId })), 'both, beside').toEqual([]);
   });
 
   it.each([undefined, null, '', LOCATION, Number(LOCATION)])('of the business location %s is ours', (id) => {
-    expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', businessLocationId: id })).toHaveLength(1);
+    const ours = { businessLocationId: id };
+    expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', ...ours })).toHaveLength(1);
+    expect(translate(wrapped(ours, ours))).toHaveLength(1);
   });
 
   it('tells business locations apart beyond 2^53', () => {
@@ -491,6 +590,17 @@ describe('a webhook', () => {
     const here = { businessLocationId: INT64 };
     expect(translateText(bodyOf(INT64), here)).toHaveLength(1);
     expect(translateText(bodyOf('9223372036854775806'), here)).toEqual([]);
+    expect(translateText(`\ufeff${bodyOf(INT64)}`, here), 'with a byte order mark').toHaveLength(1);
+  });
+
+  it('tells them apart on both levels, and minds no other field of that name', () => {
+    const bodyOf = (inside: string, beside: string) =>
+      `{"eventType":"x","order":{"status":"READY","thirdPartyReference":"o","businessLocationId":${inside},` +
+      `"sender":{"businessLocationId":9223372036854775805}},"businessLocationId":${beside}}`;
+    const here = { businessLocationId: INT64 };
+    expect(translateText(bodyOf(INT64, INT64), here)).toHaveLength(1);
+    expect(translateText(bodyOf(INT64, '9223372036854775806'), here)).toEqual([]);
+    expect(translateText(bodyOf('9223372036854775806', INT64), here)).toEqual([]);
   });
 
   it('must name an order', () => {
@@ -597,6 +707,15 @@ function orderOf(options: SampleOptions = {}): CanonicalOrder {
   return CanonicalOrder.parse(sampleOrder(options));
 }
 
+function errorOf(throws: () => unknown): Error {
+  try {
+    throws();
+  } catch (error) {
+    return error as Error;
+  }
+  return expect.unreachable('nothing was thrown');
+}
+
 function text(order: CanonicalOrder, more: object = {}, now = NOW): string {
   return JSON.stringify(writeOrder(order, settingsOf(more), now));
 }
@@ -618,11 +737,13 @@ async function stage(more: object = {}) {
   const pos: LightspeedSimulator = await startLightspeedK();
   stops.push(() => pos.stop());
   const settings = Settings.parse({ ...pos.settings, ...more });
-  const context = contextOf(settings);
+  const credentials = keepCredentials(() => NOW);
+  const context = contextOf(settings, credentials);
   const create = () => lightspeedK.createOrder(orderOf(), context);
   return {
     pos,
     settings,
+    credentials,
     create,
     failure: () => failureOf(create()),
     connect: (webhookUrl: string) => connectTo({ ...context, webhookUrl, locations: 2 }),
@@ -644,6 +765,15 @@ function refusal(field: string, code: string): object {
 
 function basic(words: string): string {
   return `Basic ${Buffer.from(words).toString('base64')}`;
+}
+
+/** An order as the wrapped form has it, with more inside and beside it. */
+function wrapped(inside: object, beside: object = {}): object {
+  return {
+    eventType: 'order.updated',
+    order: { thirdPartyReference: 'order-1', status: 'READY', ...inside },
+    ...beside,
+  };
 }
 
 function webhook(body: string, headers: Record<string, string>): Webhook {

@@ -96,9 +96,15 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
       const why = tokens.has(token) ? 'the token has expired' : 'there is no token of ours';
       return refuse(response, 401, { code: 'token_expired', description: 'token is expired' }, why);
     }
-    if (channel !== channelName || link !== channelLinkId) {
+    // https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting; not documented that the first of
+    // these is a 401.
+    if (channel !== channelName) {
       const body = { code: 'Authorization error', description: "you're not allowed to send in orders" };
-      return refuse(response, 401, body, 'the channel name or the channel link is another');
+      return refuse(response, 401, body, 'the channel name is another');
+    }
+    if (link !== channelLinkId) {
+      const body = { code: 'insufficient_permissions', description: 'Not allowed to access this channelLink.' };
+      return refuse(response, 403, body, 'the channel link is another');
     }
     if (!isJson(request)) return refuse(response, 400, {}, 'the content type is not application/json');
     const errors = checkDeliverectOrder(json);

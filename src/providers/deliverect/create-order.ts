@@ -37,11 +37,28 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
         },
         body,
         signal,
+      }).catch((error: unknown) => {
+        throw error instanceof OursToFix ? refusalOfAccess(error) : error;
       }),
     ),
   );
   if (answer.status < 300) return {};
   throw refusalOf(answer);
+}
+
+/**
+ * A wrong channelName is an "Authorization error", a wrong channel link or environment 403 `insufficient_permissions`
+ * (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting): a token that has just been granted
+ * may be refused as well.
+ */
+function refusalOfAccess(error: OursToFix): OursToFix {
+  const { httpStatus } = error;
+  if (httpStatus !== 401 && httpStatus !== 403) return error;
+  return new OursToFix(
+    `Deliverect lets us send no order (${httpStatus}): where the token is good, channelName, channelLinkId or baseUrl ` +
+      "is wrong, or the client's rights lack this channel",
+    { httpStatus },
+  );
 }
 
 function refusalOf({ status: httpStatus, json }: PosAnswer): OursToFix | GiveUp {

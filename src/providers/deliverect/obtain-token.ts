@@ -7,14 +7,15 @@ import type { Settings } from './payloads.ts';
 /** What the location's access token stems from; locations of one platform share theirs. */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   const { clientId, clientSecret, baseUrl } = context.settings;
-  return { seed: { clientId, clientSecret, baseUrl }, obtain: () => obtainToken(context) };
+  return { seed: { clientId, clientSecret, baseUrl }, obtain: (_none, signal) => obtainToken(context, signal) };
 }
 
 /**
  * OAuth's client credentials, as JSON; `audience` is the environment that the token is for.
  * https://developers.deliverect.com/reference/access-token and https://developers.deliverect.com/openapi/oauth2.json
+ * @param signal not the order's: other locations' orders wait for the same token
  */
-async function obtainToken({ settings, signal, now }: PosContext<Settings>): Promise<Grant> {
+async function obtainToken({ settings, now }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
   const { clientId, clientSecret, baseUrl } = settings;
   const answer = await callPos({
     method: 'POST',

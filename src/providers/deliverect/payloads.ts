@@ -40,7 +40,10 @@ const FieldErrors = z.record(z.string(), z.unknown()).catch({});
 /** A 400 names fields; the words beside them may quote what was sent, so they are not read. */
 export const OrderRefused = z.object({ orderFieldsErrors: FieldErrors, orderPaymentErrors: FieldErrors });
 
-/** A wrong channelName: https://developers.deliverect.com/docs/how-to-create-orders; its HTTP status is not documented. */
+/**
+ * A wrong channelName: https://developers.deliverect.com/docs/how-to-create-orders. Not documented under which HTTP
+ * status; those of 401 and 403 are known for what they are without it.
+ */
 export const NotAllowed = z.object({ code: z.literal('Authorization error') });
 
 /** Samples have an empty string for what there is none of. */
@@ -52,8 +55,8 @@ const AbsentableId = z.preprocess((value) => (value === null || value === '' ? u
  * https://developers.deliverect.com/page/courier-status-update-model
  */
 export const OrderUpdate = z.object({
-  /** Documented as a string, and a number in every sample. */
-  status: z.int(),
+  /** Documented as a string in one place, and a number in every sample. */
+  status: z.preprocess((value) => (typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value), z.int()),
   /** Ours, as sent. */
   channelOrderId: AbsentableId,
   /** Deliverect's. */

@@ -7,12 +7,16 @@ import type { Settings } from './payloads.ts';
 
 const RECONNECT = 'reconnect needed: have the restaurant authorise the API client again, and put the new refreshToken';
 
-/** What the location's access token stems from: a new authorisation, with its new refresh token, begins anew. */
+/**
+ * What the location's access token stems from: a new authorisation, with its new refresh token, begins anew. A new
+ * secret or another token URL for the same client does not: the refresh token that is alive is kept nowhere else.
+ */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
-  const { baseUrl, tokenUrl, clientId, clientSecret, refreshToken } = context.settings;
+  const { settings } = context;
+  const { baseUrl, clientId, refreshToken } = settings;
   return {
-    seed: { baseUrl, clientId, clientSecret, refreshToken, ...(tokenUrl !== undefined && { tokenUrl }) },
-    obtain: (lastRefreshToken) => obtainToken(context, lastRefreshToken ?? refreshToken),
+    seed: { baseUrl, clientId, refreshToken },
+    obtain: (lastRefreshToken, signal) => obtainToken(settings, lastRefreshToken ?? refreshToken, signal),
   };
 }
 
@@ -20,9 +24,10 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
  * Spends a refresh token, which serves once, for an access token of some 60 minutes and the next refresh token. The
  * client's credentials travel as HTTP Basic.
  * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
+ * @param signal not the order's: cut off with it, the request would have spent the refresh token for nothing
  * @throws OursToFix `reconnect needed` when the refresh token is spent or over 14 days old
  */
-async function obtainToken({ settings, signal }: PosContext<Settings>, refreshToken: string): Promise<Grant> {
+async function obtainToken(settings: Settings, refreshToken: string, signal: AbortSignal): Promise<Grant> {
   const { baseUrl, tokenUrl = `${baseUrl}/oauth/token`, clientId, clientSecret } = settings;
   const answer = await callPos({
     method: 'POST',

@@ -84,6 +84,11 @@ export const Endpoint = z.object({ url: z.string() });
 
 const Location = z.union([z.string(), z.number()]);
 
+export const OfLocation = z.object({
+  /** Not in every sample. */
+  businessLocationId: absentable(Location),
+});
+
 /** https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification */
 export const OrderNotification = z.object({
   status: z.string(),
@@ -91,11 +96,8 @@ export const OrderNotification = z.object({
   thirdPartyReference: absentable(Id),
   /** The check's. */
   ikentooAccountIdentifier: absentable(Id),
-  /** Not in every sample. */
-  businessLocationId: absentable(Location),
   reason: absentable(z.string()),
 });
-export type OrderNotification = z.infer<typeof OrderNotification>;
 
 /** What tells notifications apart. */
 export const AnyNotification = z.object({

@@ -5,7 +5,7 @@ import type { Status } from '../../core/lifecycle.ts';
 import { StatusEvent, describeIssues } from '../../core/order.ts';
 import type { Webhook } from '../../core/provider.ts';
 import { parseJson } from '../parse-json.ts';
-import { AnyNotification, OrderNotification } from './payloads.ts';
+import { AnyNotification, OfLocation, OrderNotification } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 import { reasonOfFailure } from './reason-of-failure.ts';
 
@@ -30,18 +30,20 @@ const MEANINGS: ReadonlyMap<string, Status> = new Map([
  * Reads `{"status", "type", "thirdPartyReference", "ikentooAccountIdentifier", "businessLocationId", "reason"}`, and
  * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY stands for READY_FOR_PICKUP.
  * Payments, items and the location's readiness come to the same URL with a `type` of their own, and statuses that look
- * like an order's. Lightspeed signs nothing: HTTP Basic alone says who sent it.
+ * like an order's. Of the wrapped form no sample has `type` or `businessLocationId`; both count beside and inside.
+ * Lightspeed signs nothing: HTTP Basic alone says who sent it.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   if (!webhook.verified) verifyBasic(webhook, settings);
 
-  const found = findOrder(parseJson(webhook.body, WANTED));
-  if (found === undefined) return [];
-  const notification = read(OrderNotification, found.order);
+  const json = parseJson(webhook.body, WANTED);
+  const levels = levelsOf(json);
+  if (!levels.every(isOfAnOrder)) return [];
+  const notification = read(OrderNotification, levels.at(-1));
   const nativeStatus = notification.status;
-  const status = meaningOf(found.isWrapped && nativeStatus === 'READY' ? 'READY_FOR_PICKUP' : nativeStatus, settings);
-  if (status === undefined || isOfAnother(notification, webhook.body, settings)) return [];
+  const status = meaningOf(levels.length > 1 && nativeStatus === 'READY' ? 'READY_FOR_PICKUP' : nativeStatus, settings);
+  if (status === undefined || isOfAnother(json, webhook.body, settings)) return [];
 
   const { thirdPartyReference: serviceOrderId, ikentooAccountIdentifier: providerOrderId, reason } = notification;
   if (serviceOrderId === undefined && providerOrderId === undefined) {
@@ -70,12 +72,15 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** @returns undefined for a notification about something else than an order */
-function findOrder(json: unknown): { order: unknown; isWrapped: boolean } | undefined {
-  const { type, eventType, order } = read(AnyNotification, json);
-  if (type !== undefined && type !== null && type !== '' && type !== 'ORDER') return undefined;
-  const isWrapped = typeof eventType === 'string' && typeof order === 'object' && order !== null;
-  return { order: isWrapped ? order : json, isWrapped };
+/** The notification, and within it the order where it wraps one. */
+function levelsOf(json: unknown): unknown[] {
+  const { eventType, order } = read(AnyNotification, json);
+  return typeof eventType === 'string' && typeof order === 'object' && order !== null ? [json, order] : [json];
+}
+
+function isOfAnOrder(level: unknown): boolean {
+  const { type } = read(AnyNotification, level);
+  return type === undefined || type === null || type === '' || type === 'ORDER';
 }
 
 function meaningOf(nativeStatus: string, { closedMeansCompleted }: Settings): Status | undefined {
@@ -84,20 +89,24 @@ function meaningOf(nativeStatus: string, { closedMeansCompleted }: Settings): St
 }
 
 /** One webhook may be registered for several business locations' orders. */
-function isOfAnother({ businessLocationId: id }: OrderNotification, body: Buffer, settings: Settings): boolean {
-  if (id === undefined) return false;
-  const isExact = typeof id === 'string' || Number.isSafeInteger(id);
-  return (isExact ? String(id) : digitsOf('businessLocationId', body)) !== settings.businessLocationId;
+function isOfAnother(json: unknown, body: Buffer, { businessLocationId }: Settings): boolean {
+  const said = locationsIn(json);
+  const isExact = said.every((id) => typeof id === 'string' || Number.isSafeInteger(id));
+  const exact = isExact ? said : locationsIn(withExactLocations(body));
+  return exact.some((id) => String(id) !== businessLocationId);
 }
 
-/** A number as it stands in the body: parsed, an int64 beyond 2^53 may be another's. */
-function digitsOf(field: string, body: Buffer): string | undefined {
-  let digits: string | undefined;
-  JSON.parse(body.toString(), (key: string, value: unknown, context?: { source?: string }) => {
-    if (key === field) digits = context?.source;
-    return value;
-  });
-  return digits;
+function locationsIn(json: unknown): (string | number)[] {
+  return levelsOf(json).flatMap((level) => read(OfLocation, level).businessLocationId ?? []);
+}
+
+/** Numbers as they stand in the body: parsed, an int64 beyond 2^53 may be another's. */
+function withExactLocations(body: Buffer): unknown {
+  // Drops a byte order mark, as parseJson does.
+  const text = new TextDecoder().decode(body);
+  return JSON.parse(text, (key: string, value: unknown, context?: { source?: string }) =>
+    key === 'businessLocationId' && typeof value === 'number' ? context?.source : value,
+  );
 }
 
 function read<Shape>(schema: ZodType<Shape>, value: unknown): Shape {

@@ -11,6 +11,8 @@ const REFERENCE_MAX = 48;
 const NAME_MAX = 128;
 /** Not documented; 255 is what a database column of text holds by default. */
 const NOTE_MAX = 255;
+/** Not documented; far beyond what a kitchen could read, and few enough to be written out one by one. */
+const MODIFIERS_MAX = 500;
 /** How long Lightspeed tries to hand the order to a till. From then on it reports a failure, which a member can act on. */
 const DELIVER_WITHIN_MS = 600_000;
 /** Times "must be in the future" when Lightspeed reads them, by a clock that is not ours. */
@@ -22,7 +24,7 @@ type Item = CanonicalOrder['items'][number];
 /**
  * The body of `POST /o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
  * Numbers that a double might change are raw JSON.
- * @throws GiveUp where an id is longer than Lightspeed takes
+ * @throws GiveUp where an id is longer than Lightspeed takes, or where there are too many modifiers
  */
 export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date): Record<string, unknown> {
   const { serviceOrderId, fulfillment, money } = order;
@@ -34,6 +36,7 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
       { reason: 'The restaurant could not take this order.' },
     );
   }
+  refuseTooManyModifiers(order, settings);
   const isDelivery = fulfillment.type === 'delivery';
   const items = order.items.map((item, nth) => writeItem(item, nth, settings));
   if (feeSku !== undefined && money.fee > 0) {
@@ -122,6 +125,22 @@ function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string
 function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
   const { line1, line2, postalCode, city } = destination;
   return { addressLine1: line1, addressLine2: line2, zip: postalCode, city };
+}
+
+/** Counted before the first is written: a quantity of 1e9 would be an array of as many. */
+function refuseTooManyModifiers({ items }: CanonicalOrder, { subItemMap }: Settings): void {
+  let count = 0;
+  for (const { modifiers } of items) {
+    for (const { serviceModifierId, quantity } of modifiers) {
+      count += entryOf(subItemMap, serviceModifierId) === undefined ? quantity : 1;
+    }
+  }
+  if (count <= MODIFIERS_MAX) return;
+  throw new GiveUp(
+    `the items have ${count} modifiers, each counted as often as its quantity says since Lightspeed takes them one by ` +
+      `one (those in subItemMap once); ${MODIFIERS_MAX} in an order are the most that are sent`,
+    { reason: 'The restaurant could not take this order: it has too many extras.' },
+  );
 }
 
 /**
