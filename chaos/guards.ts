@@ -1,0 +1,140 @@
+/** The guards of the service, how to take each away, and what notices that. */
+export type Mutation = {
+  guard: string;
+  file: string;
+  /** What stands in the file, exactly once, and what stands there instead. */
+  edits: readonly (readonly [from: string, to: string])[];
+  /** Passes with the guard, and must fail without it. */
+  noticedBy: readonly string[];
+};
+
+const vitest = (file: string, test: string): string[] => ['node_modules/vitest/vitest.mjs', 'run', file, '-t', test];
+const chaos = (only: string, seconds = 15): string[] => [
+  'chaos/chaos.ts',
+  '--seed=7',
+  `--seconds=${seconds}`,
+  '--recovery=60',
+  `--only=${only}`,
+];
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    guard: 'a token opens its own location and integration alone',
+    file: 'src/http/webhook.ts',
+    edits: [
+      ['if (scope?.integration !== integration || scope.locationId !== locationId) {', 'if (scope === undefined) {'],
+    ],
+    noticedBy: chaos('foreign'),
+  },
+  {
+    guard: 'an event is applied to orders of its own location alone',
+    file: 'src/core/apply-deliveries.ts',
+    edits: [
+      [
+        'WINDOW course AS (PARTITION BY target, location_id ORDER BY nth)',
+        'WINDOW course AS (PARTITION BY target ORDER BY nth)',
+      ],
+    ],
+    noticedBy: chaos('foreign'),
+  },
+  {
+    guard: 'only a higher rank moves an order',
+    file: 'src/core/apply-deliveries.ts',
+    edits: [['CASE WHEN ours AND rank > reached THEN 1', 'CASE WHEN ours AND rank <> reached THEN 1']],
+    noticedBy: chaos('reorder,delay'),
+  },
+  {
+    guard: 'the row lock on orders',
+    file: 'src/core/apply-deliveries.ts',
+    edits: [['  ORDER BY o.service_order_id\n  FOR UPDATE\n', '  ORDER BY o.service_order_id\n']],
+    noticedBy: vitest('test/return.test.ts', '20 concurrent copies'),
+  },
+  {
+    guard: 'our key on the call to the POS',
+    file: 'src/providers/standard/create-order.ts',
+    edits: [["    'idempotency-key': id,\n", '']],
+    noticedBy: chaos('drop-answer'),
+  },
+  {
+    guard: 'findOrder before a retry',
+    file: 'src/core/place-order.ts',
+    edits: [
+      ['if (inDoubt && !location.provider.deduplicates) {', 'if (inDoubt && location.provider.integration === "") {'],
+    ],
+    noticedBy: vitest('test/process.test.ts', 'POS that can be asked'),
+  },
+  {
+    guard: 'the attempt is written down before the call',
+    file: 'src/core/attempts.ts',
+    edits: [
+      [
+        'INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p',
+        'INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at) SELECT $1, attempts, $3, now() FROM p',
+      ],
+    ],
+    noticedBy: vitest('test/process.test.ts', 'does not repeat it blindly'),
+  },
+  {
+    guard: 'the outbox in the same commit',
+    file: 'src/core/apply-deliveries.ts',
+    edits: [
+      ['  FROM ruled\n  WHERE outcome = 1\n), best', '  FROM ruled\n  WHERE false\n), best'],
+      [
+        '  const row = rows[0];\n  const named',
+        `  await client.query(
+    \`INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
+     SELECT service_order_id, e.sequence, location_id, fulfillment, array_position($2::text[], e.status) - 1
+     FROM status_events e JOIN orders o USING (service_order_id)
+     WHERE e.delivery_id = ANY ($1::uuid[]) AND e.outcome = 'applied'\`,
+    [arrived.map((item) => item.deliveryId), STATUS_BY_RANK],
+  );
+  const row = rows[0];
+  const named`,
+      ],
+    ],
+    noticedBy: chaos('commit'),
+  },
+  {
+    guard: 'the relay stops at an order whose message failed',
+    file: 'src/core/publish-live.ts',
+    edits: [
+      [
+        `          AND NOT EXISTS (SELECT FROM outbox e
+                          WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence
+                          OFFSET 0)
+`,
+        '',
+      ],
+    ],
+    noticedBy: chaos('publish'),
+  },
+  {
+    guard: 'a row leaves the outbox after its message is out',
+    file: 'src/core/publish-live.ts',
+    edits: [
+      [
+        '      await deps.publish(toMessage(row));\n',
+        '      await forget(row);\n      await deps.publish(toMessage(row));\n',
+      ],
+    ],
+    noticedBy: chaos('publish'),
+  },
+  {
+    guard: 'the drain',
+    file: 'src/main.ts',
+    edits: [['  await running.drain();\n', '']],
+    noticedBy: vitest('test/process.test.ts', 'is not ready at once'),
+  },
+  {
+    guard: "Postgres's clock",
+    file: 'src/http/webhook.ts',
+    edits: [['const receivedAt = deps.now();', 'const receivedAt = new Date();']],
+    noticedBy: chaos('clock,kill'),
+  },
+  {
+    guard: 'parked events go on when their POS id becomes known',
+    file: 'src/core/redrive-parked.ts',
+    edits: [['if (rows.length === 0) return', 'if (rows.length >= 0) return']],
+    noticedBy: chaos('early'),
+  },
+];
