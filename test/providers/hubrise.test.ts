@@ -172,9 +172,9 @@ describe('an order for HubRise', () => {
   });
 
   it('does not grow beyond measure with an option’s quantity', () => {
-    const body = written(withModifier({ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 2 ** 50 }));
+    const body = written(withModifier({ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 9999 }));
     expect(body.items[0]?.options).toEqual([
-      { option_list_name: 'Options', name: 'Cheddar', ref: 'cheddar', quantity: 2 ** 50 },
+      { option_list_name: 'Options', name: 'Cheddar', ref: 'cheddar', quantity: 9999 },
     ]);
   });
 
@@ -206,9 +206,11 @@ describe('an order for HubRise', () => {
 
   it.each([
     ['2026-01-31T19:45:00+01:00', '2026-01-31T19:45:00+01:00'],
+    ['2026-01-31T18:31:15Z', '2026-01-31T18:31:15Z'],
+    ['2026-01-31T18:31:14.999Z', undefined],
     ['2026-01-31T18:30:15Z', undefined],
     ['2026-01-31T19:00:00+01:00', undefined],
-  ])('wanted at %s is expected at %s: in the future or at once', (requestedAt, expected) => {
+  ])('wanted at %s is expected at %s: a minute ahead, since clocks differ, or at once', (requestedAt, expected) => {
     expect(written(orderOf({ fulfillment: { type: 'pickup', requestedAt } })).expected_time).toBe(expected);
   });
 
@@ -340,6 +342,29 @@ describe('createOrder', () => {
     expect(pos.tickets).toEqual([]);
   });
 
+  it.each([500, 501])('may have been taken where %i says that something went wrong', async (status) => {
+    const { context } = await hubriseThat(() => ({ status, headers: { 'retry-after': '7' } }));
+    await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject({
+      name: 'TryAgain',
+      sent: true,
+      retryAfterMs: 7000,
+      httpStatus: status,
+    });
+  });
+
+  it('that was taken in spite of a 500 is found, and is one ticket', async () => {
+    const { pos, context } = await stage();
+    const order = orderOf();
+    pos.takesButAnswers = 500;
+    await expect(hubrise.createOrder(order, context)).rejects.toMatchObject({ name: 'TryAgain', sent: true });
+    pos.takesButAnswers = undefined;
+    const [ticket] = pos.tickets;
+    expect(await hubrise.findOrder?.(order.serviceOrderId, context)).toEqual({
+      providerOrderId: ticket?.providerOrderId,
+    });
+    expect(pos.tickets).toMatchObject([{ serviceOrderId: order.serviceOrderId }]);
+  });
+
   it('waits until the next round minute after a 429 that does not say how long', async () => {
     const { context, requests } = await hubriseThat(() => ({ status: 429, body: { error_type: 'too_many_requests' } }));
     const expected = { name: 'TryAgain', sent: false, retryAfterMs: 45_000 };
@@ -462,25 +487,26 @@ describe('translateWebhook', () => {
     }
   });
 
-  it('falls back on ref where there is no private ref', () => {
-    const { private_ref: _left, ...new_state } = now;
-    expect(translate({ ...event, new_state })).toMatchObject([{ serviceOrderId: 'o-1', providerOrderId: '5dpm9' }]);
-  });
-
-  it('does not take another client’s ref for ours', () => {
-    const [status] = translate({ ...event, new_state: { ...now, private_ref: null } });
-    expect(status).toMatchObject({ providerOrderId: '5dpm9' });
-    expect(status?.serviceOrderId).toBeUndefined();
-  });
+  it.each([[undefined], [null], ['']])(
+    'does not take another client’s ref for ours where the private ref is %j',
+    (private_ref) => {
+      const [status] = translate({ ...event, new_state: { ...now, private_ref } });
+      expect(status).toMatchObject({ providerOrderId: '5dpm9' });
+      expect(status?.serviceOrderId).toBeUndefined();
+    },
+  );
 
   it.each([['x'.repeat(300)], [7], [''], [null]])('drops no event for another client’s ref: %j', (ref) => {
     const { private_ref: _left, ...new_state } = now;
     expect(translate({ ...event, new_state: { ...new_state, ref } })).toMatchObject([{ providerOrderId: '5dpm9' }]);
   });
 
-  it('has HubRise’s id from the order itself where the event does not name it', () => {
-    expect(translate({ ...event, order_id: undefined })).toMatchObject([{ providerOrderId: '5dpm9' }]);
-  });
+  it.each([[undefined], [null], ['']])(
+    'has HubRise’s id from the order itself where the event’s own is %j',
+    (order_id) => {
+      expect(translate({ ...event, order_id })).toMatchObject([{ providerOrderId: '5dpm9' }]);
+    },
+  );
 
   it.each([['yesterday'], ['2026-01-31T19:30:00'], [1_769_884_200], [undefined]])(
     'drops no event for a time that is none: %j',
@@ -544,7 +570,7 @@ describe('translateWebhook', () => {
     ['a status that is no text', { ...event, new_state: { ...now, status: ['secret'] } }, 'new_state.status: '],
     ['an id too long', { ...event, order_id: 'secret'.repeat(50) }, 'order_id: '],
     ['an id that no database holds', { ...event, new_state: { ...now, private_ref: 'secret\0' } }, 'private_ref: '],
-    ['no id at all', { ...event, order_id: null, new_state: { status: 'accepted' } }, 'are all missing'],
+    ['no id at all', { ...event, order_id: null, new_state: { ref: 'secret', status: 'accepted' } }, 'all missing'],
   ])('drops an event with %s, naming what is wrong and no value', (_name, body, message) => {
     const error = errorOf(() => translate(body));
     expect(error).toBeInstanceOf(Poison);
@@ -565,12 +591,30 @@ describe('connect', () => {
     ]);
   });
 
-  it('sets it once, however often it is called', async () => {
+  it('replaces the callback each time it is run, since each run has a token of its own, and takes it for ours', async () => {
     const { pos, context } = await stage();
     await connect(context);
+    const again = WEBHOOK_URL.replace('t-1', 't-2');
+    const { done } = (await hubrise.connect?.({ ...context, webhookUrl: again, locations: 1 })) ?? { done: [] };
+    expect(pos.callback.url).toBe(again);
+    expect(done.slice(1)).toEqual([
+      'Told HubRise to call this webhook for updates of orders.',
+      'It took the place of its earlier URL of ours.',
+    ]);
+  });
+
+  it('does not take another location’s webhook for its own', async () => {
+    const { context } = await stage();
+    await hubrise.connect?.({ ...context, webhookUrl: WEBHOOK_URL.replace('club-1', 'club-2'), locations: 2 });
     const { done } = await connect(context);
-    expect(pos.callbacksSet).toBe(1);
-    expect(done[1]).toBe('HubRise calls this webhook for updates of orders already.');
+    expect(done[2]).toMatch(/^It took the place of the connection's callback before/);
+  });
+
+  it('does not know whether the callback is set where HubRise answers 500, so that its token stays valid', async () => {
+    const { pos, context } = await stage();
+    pos.takesButAnswers = 500;
+    await expect(connect(context)).rejects.toMatchObject({ name: 'TryAgain', sent: true });
+    expect(pos.callback.url).toBe(WEBHOOK_URL);
   });
 
   it('replaces the callback before, of which there is one, and shows no secret of its URL', async () => {

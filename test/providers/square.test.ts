@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
 import { CanonicalOrder, type StatusEvent } from '../../src/core/order.ts';
@@ -211,6 +212,17 @@ describe('the order', () => {
     await at.create(order, { settings: { ...at.settings, itemMap: { cheddar: '', ...itemMap } } });
     expect(at.sim.tickets).toHaveLength(1);
   });
+
+  it('takes nothing from the itemMap that is not in it', async () => {
+    const at = await stage();
+    const [burger] = sampleOrder().items;
+    const modifiers = [{ serviceModifierId: 'toString', name: 'Cheddar', quantity: 1 }];
+    const item = { ...burger, serviceItemId: 'constructor', modifiers } as CanonicalOrder['items'][number];
+    await failureOf(at.create(orderOf({ items: [item] })));
+    expect(at.bodyOf('POST /v2/orders')).toMatchObject({
+      order: { line_items: [{ catalog_object_id: 'constructor', modifiers: [{ catalog_object_id: 'toString' }] }] },
+    });
+  });
 });
 
 describe('references and keys', () => {
@@ -283,9 +295,12 @@ describe('the payment', () => {
   });
 
   it.each<[string, number, object]>([
-    ['429', 429, { name: 'TryAgain', sent: true, retryAfterMs: 3000, httpStatus: 429 }],
-    ['500', 500, { name: 'TryAgain', sent: true, httpStatus: 500 }],
-    ['503', 503, { name: 'TryAgain', sent: true, httpStatus: 503 }],
+    // Said to be refused, it is not in doubt: the deadline ends it, not an operator.
+    ['429', 429, { name: 'TryAgain', sent: false, retryAfterMs: 3000, httpStatus: 429 }],
+    ['500', 500, { name: 'TryAgain', sent: false, httpStatus: 500 }],
+    ['503', 503, { name: 'TryAgain', sent: false, retryAfterMs: 3000, httpStatus: 503 }],
+    ['502', 502, { name: 'TryAgain', sent: true, httpStatus: 502 }],
+    ['409', 409, { name: 'TryAgain', sent: true, httpStatus: 409 }],
     ['401', 401, { name: 'OursToFix', httpStatus: 401 }],
     ['403', 403, { name: 'OursToFix', httpStatus: 403 }],
   ])(
@@ -525,8 +540,20 @@ describe('signatures', () => {
     expect(() => verify({ ...vector, ...change })).toThrow(NotAuthentic);
   });
 
-  it('cover the subscription’s URL, not the one that was called', () => {
-    expect(() => verify(vector, { notificationUrl: WEBHOOK_URL })).toThrow(NotAuthentic);
+  it('cover a URL that is ours: the one of the settings, or the one that was called', () => {
+    const elsewhere = 'https://expediter.example.com/webhook/square/club-2?token=t-2';
+    expect(() => verify({ ...vector, url: elsewhere }, { notificationUrl: WEBHOOK_URL })).toThrow(
+      new NotAuthentic('the signature in x-square-hmacsha256-signature is not ours'),
+    );
+  });
+
+  it('cover no path: where neither the settings nor PUBLIC_URL tell the URL, nothing holds', () => {
+    for (const path of ['', '/webhook/square/club-1?token=t-1']) {
+      const forPath = createHmac('sha256', key).update(path).update(body).digest('base64');
+      expect(() => verify({ ...vector, url: path, signature: forPath })).toThrow(
+        new NotAuthentic('neither notificationUrl nor PUBLIC_URL says which URL the signature covers'),
+      );
+    }
   });
 
   it('do not hold without a key, and the error says where it comes from', () => {
@@ -702,6 +729,22 @@ describe('connect', () => {
     const two = await at.connect(NEXT_URL);
     expect(at.sim.subscriptions).toMatchObject([{ notification_url: NEXT_URL }]);
     expect(two.settings).toEqual({ ...one.settings, notificationUrl: NEXT_URL });
+  });
+
+  it('with a new token drops no event: neither one for the new URL before the settings have it, nor a late one', async () => {
+    const at = await stage();
+    await at.create(orderOf());
+    const one = await at.connect(WEBHOOK_URL);
+    const late = { ...at.sim.sign(WEBHOOK_URL, first(at.sim.tickets), 'RESERVED'), url: WEBHOOK_URL };
+    const two = await at.connect(NEXT_URL);
+    const early = { ...at.sim.sign(NEXT_URL, first(at.sim.tickets), 'PREPARED'), url: NEXT_URL };
+    const read = (webhook: typeof late, connection: Connection) =>
+      square.translateWebhook(
+        { ...webhookOf(webhook.body), ...webhook },
+        Settings.parse({ ...at.settings, ...connection.settings }),
+      );
+    expect(read(early, one)).toMatchObject([{ status: 'ready' }]);
+    expect(read(late, two)).toMatchObject([{ status: 'in_progress' }]);
   });
 
   it('enables one that is disabled', async () => {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
 import { CanonicalOrder } from '../../src/core/order.ts';
 import type { PosContext, Webhook } from '../../src/core/provider.ts';
@@ -209,6 +209,23 @@ describe('an order in Toast’s words', () => {
     });
   });
 
+  it('has 500 modifiers at most, since each piece of them is one', () => {
+    const twice = (quantity: number) => {
+      const cheddar = { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity };
+      return [itemOf('burger-classic', [cheddar]), itemOf('burger-classic', [cheddar])];
+    };
+    const { checks } = written({ items: twice(250) });
+    expect(checks[0]?.selections[1]).toHaveProperty('modifiers.length', 250);
+    // Not through CanonicalOrder, which is stricter.
+    const million = { ...orderOf(), items: twice(2 ** 40) };
+    for (const order of [orderOf({ items: twice(251) }), million]) {
+      const error = errorOf(() => writeOrder(order, settingsOf(), NOW));
+      expect(error).toBeInstanceOf(GiveUp);
+      expect(error.message).toMatch(/^the quantities of the order's modifiers come to (502|2199023255552): .* 500 /);
+      expect((error as GiveUp).reason).toBe('The restaurant cannot take this many extras in one order.');
+    }
+  });
+
   it('takes ids that are the group’s and the item’s GUID as they are', () => {
     const modifier = { serviceModifierId: `${OPTIONS}/${CHEDDAR}`, name: 'Cheddar', quantity: 1 };
     const order = written({ items: [itemOf(`${GROUP}/${BURGER}`, [modifier])] });
@@ -382,25 +399,49 @@ describe('createOrder', () => {
     expect(await create({ serviceOrderId: 'o-1' }, PAID)).toEqual({ providerOrderId: ORDER });
   });
 
-  it('has no id where Toast has the order and cannot be understood', async () => {
-    const { create } = await toastThat({
-      'POST /orders/v2/orders': [400, {}],
-      'GET /orders/v2/orders/o-1': [200, '<html>'],
-    });
-    expect(await create({ serviceOrderId: 'o-1' })).toEqual({});
-  });
+  it.each([['<html>'], [{}], [{ guid: '' }], [[]]])(
+    'asks again where Toast has the order and says %j of it: without its GUID no webhook would be understood',
+    async (body) => {
+      const { create } = await toastThat({
+        'POST /orders/v2/orders': [400, {}],
+        'GET /orders/v2/orders/o-1': [200, body],
+      });
+      await expect(create({ serviceOrderId: 'o-1' })).rejects.toMatchObject({ name: 'TryAgain', sent: true });
+    },
+  );
 
-  it('stays in doubt where Toast says that it has the order, and does not show it', async () => {
-    const message = 'externalId must be unique';
-    const { failure } = await toastThat({
-      'POST /orders/v2/orders': [400, { message: '', developerMessage: message }],
-    });
+  it.each([
+    ['', 'externalId must be unique'],
+    ['An order with this External ID already exists', ''],
+    ['Duplicate external_id', null],
+    ['Bad Request', 'external identifier: duplicate'],
+  ])('stays in doubt where Toast says that it has the order, and does not show it: %j %j', async (message, more) => {
+    const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { message, developerMessage: more }] });
     expect(await failure()).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
   it.each([
+    'A unique menu item is required',
+    'The check already exists',
+    'External menus are not unique',
+    'The externally managed item has a duplicate',
+  ])('takes no other words for a repeat: %s', async (message) => {
+    const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { message }] });
+    expect(await failure()).toBeInstanceOf(GiveUp);
+  });
+
+  it.each(['externalId must be unique', 'Invalid external identifier'])(
+    'takes a refused price for no repeat, whatever the words, since a price is asked without our id: %s',
+    async (message) => {
+      const { failure } = await toastThat({ 'POST /orders/v2/prices': [400, { message }] });
+      expect(await failure(PAID)).toBeInstanceOf(GiveUp);
+    },
+  );
+
+  it.each([
     [404, {}, /does not know one of the GUIDs/],
     [400, { message: 'Invalid external identifier' }, /is namingAuthority right/],
+    [400, { message: 'Existing authorities do not name this externalId' }, /is namingAuthority right/],
   ])('leaves %i %j to us', async (status, body, message) => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
     const error = await failure();
@@ -482,6 +523,18 @@ describe('createOrder', () => {
     const settings = { ...context.settings, clientSecret: 'mended' };
     expect(await toast.createOrder(orderOf(), { ...context, settings }).catch(() => 'asked')).toBe('asked');
     expect(seen, 'other credentials begin anew').toHaveLength(3);
+  });
+
+  it('logs in under the signal of the token, which others may wait for, and not under the order’s own', async () => {
+    const { contextOf, seen } = await toastThat();
+    const context = contextOf();
+    const signals = [AbortSignal.timeout(5000), AbortSignal.abort()];
+    const credentials: PosContext<Settings>['credentials'] = {
+      accessToken: ({ obtain }) => obtain(undefined, signals.shift()!).then(({ accessToken }) => accessToken),
+    };
+    const late = { ...context, credentials, signal: AbortSignal.abort() };
+    for (const _ of [1, 2]) await expect(toast.createOrder(orderOf(), late)).rejects.toBeInstanceOf(TryAgain);
+    expect(seen.map(({ request }) => request)).toEqual(['POST /authentication/v1/authentication/login']);
   });
 
   it('spends no login on a POS that is not there', async () => {
@@ -567,6 +620,26 @@ describe('translateWebhook', () => {
     expect(translate(guest({ restaurantGuid: RESTAURANT.toUpperCase() }))).toHaveLength(1);
   });
 
+  it('does not read what another restaurant’s event holds', () => {
+    for (const eventType of ['guestOrderStatusUpdated', 'order_updated', 'channel_order_updated']) {
+      expect(translate(eventOf(eventType, { restaurantGuid: GROUP, order: 7, orderGuid: 7 }))).toEqual([]);
+    }
+  });
+
+  it('parses a body once, whether or not its signature is to be verified', () => {
+    const webhook = signed(guest({}));
+    const parse = vi.spyOn(JSON, 'parse');
+    try {
+      for (const verified of [false, true]) {
+        parse.mockClear();
+        expect(toast.translateWebhook({ ...webhook, verified }, settingsOf())).toHaveLength(1);
+        expect(parse).toHaveBeenCalledTimes(1);
+      }
+    } finally {
+      parse.mockRestore();
+    }
+  });
+
   it.each(['menus_updated', 'partner_added'])('finds nothing in %s', (eventType) => {
     expect(translate(eventOf(eventType, { any: 'thing' }))).toEqual([]);
   });
@@ -587,6 +660,7 @@ describe('translateWebhook', () => {
   it.each([
     [guest({ orderGuid: 7 }), 'details.orderGuid: Invalid input'],
     [guest({ guestOrderStatus: null }), 'details.guestOrderStatus: Invalid input'],
+    [guest({ restaurantGuid: null }), 'details.restaurantGuid: Invalid input'],
     [updated({ guid: '' }), 'details.order.guid: Too small'],
     ['{"timestamp":"t","details":{}}', 'eventType: Invalid input'],
   ])('drops what it cannot read, naming the field', (body, message) => {

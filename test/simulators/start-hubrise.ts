@@ -54,8 +54,8 @@ const RESOURCE_EVENTS: Record<string, readonly string[]> = {
 export type HubriseSimulator = Simulator & {
   /** The connection's callback as it is set. */
   readonly callback: { url: string | null; events: Record<string, readonly string[]> };
-  /** How often it was set. */
-  readonly callbacksSet: number;
+  /** An order, or a callback, is taken, and answered with this status all the same. */
+  takesButAnswers: number | undefined;
 };
 
 /** The status is HubRise's own of the order, and the one before it. */
@@ -73,7 +73,6 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   const refusals: string[] = [];
   const windows = new Map<string, number>();
   let callback: HubriseSimulator['callback'] = { url: null, events: {} };
-  let callbacksSet = 0;
   let requests = 0;
 
   function refuse(response: ServerResponse, status: number, body: object, why: string): void {
@@ -141,7 +140,14 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     // Every request makes an order: a private ref is for look-ups, and a ref's "unicity is not enforced".
     const order = keep(checked.order);
     if (dropsAnswer) request.socket.destroy();
-    else sendJson(response, 200, order);
+    else answerTaken(response, order);
+  }
+
+  /** 500: "The server encountered an unexpected error", https://www.hubrise.com/developers/api/general-concepts */
+  function answerTaken(response: ServerResponse, json: object): void {
+    const { takesButAnswers: status } = simulator;
+    if (status === undefined) sendJson(response, 200, json);
+    else sendJson(response, status, { error_type: 'internal_error' });
   }
 
   function keep(order: HubriseOrder): object {
@@ -191,8 +197,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       return refuse(response, 422, refusal, 'the callback has no right URL, or an event that does not exist');
     }
     callback = { url, events };
-    callbacksSet += 1;
-    return sendJson(response, 200, callback);
+    return answerTaken(response, callback);
   }
 
   function describeLocation(): object {
@@ -253,9 +258,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     get callback() {
       return callback;
     },
-    get callbacksSet() {
-      return callbacksSet;
-    },
+    takesButAnswers: undefined,
     behave: undefined,
     onTicket: undefined,
     lifeOf: (fulfillment) =>

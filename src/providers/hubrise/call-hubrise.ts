@@ -26,7 +26,8 @@ export type HubriseRequest = {
 
 /**
  * Calls HubRise with the connection's token.
- * @throws as `callPos` does; OursToFix on 404: the token is of no location, or `baseUrl` is wrong
+ * @throws as `callPos` does, but with `sent: true` on 500 and 501 of what changes something; OursToFix on 404: the token
+ *   is of no location, or `baseUrl` is wrong
  */
 export async function callHubrise(
   { settings, signal, now }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now'>,
@@ -39,7 +40,9 @@ export async function callHubrise(
     try {
       return await callPos({ method, url: `${baseUrl}${path}`, headers, signal, ...content });
     } catch (error) {
-      throw error instanceof TryAgain && error.httpStatus === 429 ? untilNextWindow(error, now) : error;
+      if (!(error instanceof TryAgain)) throw error;
+      if (error.httpStatus === 429) throw untilNextWindow(error, now);
+      throw method === 'POST' ? maybeTaken(error) : error;
     }
   };
   const limited = () => anyRequest(accessToken, now, request);
@@ -56,4 +59,15 @@ export async function callHubrise(
 function untilNextWindow({ message, retryAfterMs, httpStatus }: TryAgain, now: Date): TryAgain {
   const wait = retryAfterMs ?? MINUTE_MS - (now.getTime() % MINUTE_MS);
   return new TryAgain(message, { sent: false, retryAfterMs: wait, httpStatus });
+}
+
+/**
+ * "The server encountered an unexpected error" is what 500 means, which is no refusal
+ * (https://www.hubrise.com/developers/api/general-concepts, HTTP status codes); and HubRise would make another order of
+ * the repeat.
+ */
+function maybeTaken(error: TryAgain): TryAgain {
+  const { message, retryAfterMs, httpStatus } = error;
+  const isFault = httpStatus === 500 || httpStatus === 501;
+  return isFault ? new TryAgain(message, { sent: true, retryAfterMs, httpStatus }) : error;
 }

@@ -11,27 +11,28 @@ import { Callback, Location, type Settings } from './payloads.ts';
 const EVENTS = { order: ['update'] };
 
 /**
- * Sets the connection's callback, of which it has one: https://www.hubrise.com/developers/api/callbacks#callbacks.
+ * Sets the connection's callback, of which it has one: https://www.hubrise.com/developers/api/callbacks#callbacks. Each
+ * run comes with a token of its own, hence with another URL, so it is set each time.
  * @throws as `callHubrise` does, and OursToFix
  */
 export async function connect(context: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
   const { webhookUrl: url } = context;
   const location = Location.safeParse(await ask({ method: 'GET', path: '/location' }));
   const callback = Callback.safeParse(await ask({ method: 'GET', path: '/callback' })).data;
-  const isSet = callback?.url === url && JSON.stringify(callback.events) === JSON.stringify(EVENTS);
-  if (!isSet) await ask({ method: 'POST', path: '/callback', body: { url, events: EVENTS } });
+  await ask({ method: 'POST', path: '/callback', body: { url, events: EVENTS } });
 
-  const done = [
-    isSet
-      ? 'HubRise calls this webhook for updates of orders already.'
-      : 'Told HubRise to call this webhook for updates of orders.',
-  ];
+  const done = ['Told HubRise to call this webhook for updates of orders.'];
   if (location.success) {
     const { id, name, account } = location.data;
     done.unshift(`The access token is of ${name} (${id}) of ${account.name}, whose currency is ${account.currency}.`);
   }
-  if (!isSet && callback?.url && URL.canParse(callback.url)) {
-    done.push(`It took the place of the connection's callback before, at ${new URL(callback.url).origin}.`);
+  const before = URL.parse(callback?.url ?? '');
+  if (before !== null) {
+    done.push(
+      isSameWebhook(before, new URL(url))
+        ? 'It took the place of its earlier URL of ours.'
+        : `It took the place of the connection's callback before, at ${before.origin}.`,
+    );
   }
   return { done, todo: [] };
 
@@ -42,4 +43,9 @@ export async function connect(context: PosContext<Settings> & { webhookUrl: stri
       httpStatus: answer.status,
     });
   }
+}
+
+/** But for the query, which holds the token. */
+function isSameWebhook(one: URL, other: URL): boolean {
+  return one.origin === other.origin && one.pathname === other.pathname;
 }

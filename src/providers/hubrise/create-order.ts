@@ -11,6 +11,7 @@ import { writeOrder } from './write-order.ts';
  *
  * - 200 with the order: taken; without a usable id as well, since webhooks name our id too
  * - 400, 415, 422: wrong in form, or "needs to be modified before being attempted again"; `errors` name the fields
+ * - 500: perhaps taken, so that `findOrder` is asked
  * @throws as `callHubrise` does, and GiveUp
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../../core/order.ts';
+import { absentable } from '../absentable.ts';
 import { Secret, baseUrl } from '../shared-settings.ts';
 
 /** A ref code alone, or with the list that an option belongs to. */
@@ -34,7 +35,7 @@ export const Location = z.object({
 });
 
 /** Without one, `url` is null. */
-export const Callback = z.object({ url: z.string().nullish(), events: z.record(z.string(), z.array(z.string())) });
+export const Callback = z.object({ url: z.string().nullish() });
 
 export const AnyEvent = z.object({ resource_type: z.string(), event_type: z.string() });
 
@@ -44,13 +45,14 @@ const OrderState = State.extend({ delivery: State.nullish() });
 /** The ids of the resource and its parents stand beside its states, in which they stand as well. */
 export const OrderEvent = z.object({
   created_at: z.unknown().optional(),
-  order_id: Id.nullish(),
+  order_id: absentable(Id),
   new_state: OrderState.extend({
-    id: Id.nullish(),
-    /** Ours alone: HubRise shows each client its own. */
-    private_ref: Id.nullish(),
-    /** Any client's, in any form. */
-    ref: z.unknown().optional(),
+    id: absentable(Id),
+    /**
+     * Ours alone: HubRise shows each client its own. `ref` is any client's, and often a short number that begins anew
+     * each day: it tells no order of ours.
+     */
+    private_ref: absentable(Id),
   }),
   previous_state: OrderState.nullish(),
 });
@@ -59,7 +61,7 @@ export type OrderEvent = z.infer<typeof OrderEvent>;
 /** `ref` of a delivery is the carrier's tracking number and none of ours. */
 export const DeliveryEvent = z.object({
   created_at: z.unknown().optional(),
-  order_id: Id.nullish(),
-  new_state: State.extend({ order_id: Id.nullish() }),
+  order_id: absentable(Id),
+  new_state: State.extend({ order_id: absentable(Id) }),
   previous_state: State.nullish(),
 });

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { Poison } from '../../core/errors.ts';
 import type { Status } from '../../core/lifecycle.ts';
-import { Id, StatusEvent, describeIssues } from '../../core/order.ts';
+import { StatusEvent, describeIssues } from '../../core/order.ts';
 import type { Webhook } from '../../core/provider.ts';
 import { parseJson } from '../parse-json.ts';
 import { verifyHmac } from '../verify-hmac.ts';
@@ -66,22 +66,21 @@ function read<Shape extends z.ZodType>(shape: Shape, json: unknown): z.infer<Sha
 }
 
 function readOrder({ created_at, order_id, new_state: now, previous_state: before }: OrderEvent): StatusEvent[] {
-  const providerOrderId = order_id ?? now.id ?? undefined;
-  // Null is what HubRise shows of another client's private ref: then the order is not ours, whatever its `ref` is.
-  const serviceOrderId = now.private_ref === undefined ? Id.safeParse(now.ref).data : (now.private_ref ?? undefined);
+  const providerOrderId = order_id ?? now.id;
+  const serviceOrderId = now.private_ref;
   const about = { created_at, providerOrderId, serviceOrderId };
   const events = [
     ...eventOf(now, before, ORDER_STATUSES, about),
     ...eventOf(now.delivery, before?.delivery, DELIVERY_STATUSES, about),
   ];
   if (events.length > 0 && providerOrderId === undefined && serviceOrderId === undefined) {
-    throw new Poison('order_id, new_state.id, new_state.private_ref and new_state.ref are all missing');
+    throw new Poison('order_id, new_state.id and new_state.private_ref are all missing');
   }
   return events;
 }
 
 function readDelivery({ created_at, order_id, new_state: now, previous_state: before }: z.infer<typeof DeliveryEvent>) {
-  const providerOrderId = order_id ?? now.order_id ?? undefined;
+  const providerOrderId = order_id ?? now.order_id;
   if (providerOrderId === undefined) return [];
   return eventOf(now, before, DELIVERY_STATUSES, { created_at, providerOrderId });
 }

@@ -9,6 +9,12 @@ import { writeMoney } from './write-money.ts';
 const NAME_MAX = 255;
 const NOTE_MAX = 2000;
 
+/**
+ * HubRise wants a time in the future, by its own clock and when the request arrives; a time that is nearer than this is
+ * as soon as possible.
+ */
+const AHEAD_MS = 60_000;
+
 /** Required with every option; ours have no lists, so this is one that any menu could have. */
 const OPTION_LIST = 'Options';
 
@@ -21,13 +27,13 @@ type Modifier = Item['modifiers'][number];
 /**
  * The order as `POST /location/orders` takes it: https://www.hubrise.com/developers/api/orders#create-order and
  * https://www.hubrise.com/developers/integration-guide#encoding-orders.
- * @param now decides whether `requestedAt` still lies ahead: HubRise wants a time in the future or none
+ * @param now decides whether `requestedAt` still lies ahead
  * @throws GiveUp for what HubRise's format cannot hold
  */
 export function writeOrder(order: CanonicalOrder, itemMap: Settings['itemMap'], now: Date): object {
   const { serviceOrderId, fulfillment, items, money } = order;
   const { requestedAt } = fulfillment;
-  const isAhead = requestedAt !== undefined && Date.parse(requestedAt) > now.getTime();
+  const isAhead = requestedAt !== undefined && Date.parse(requestedAt) >= now.getTime() + AHEAD_MS;
   return {
     status: 'new',
     ref: serviceOrderId,

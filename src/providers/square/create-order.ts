@@ -55,7 +55,12 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
   const refusal = refusalBy(answer, 'the payment of the order');
   if (refusal instanceof OursToFix || refusal instanceof TryAgain) throw refusal;
   // A paid order takes no second payment, and the member must not be told that it failed.
-  if (!isPaid(await retrieveOrder(square.id, context))) throw refusal;
+  const now = await retrieveOrder(square.id, context).catch((error: unknown) => {
+    if (!(error instanceof TryAgain)) throw error;
+    const { message, retryAfterMs, httpStatus } = error;
+    throw new TryAgain(message, { sent: true, retryAfterMs, httpStatus });
+  });
+  if (!isPaid(now)) throw refusal;
 }
 
 async function retrieveOrder(id: string, context: Square): Promise<SquareOrder> {
@@ -76,11 +81,14 @@ function isPaid({ total_money, net_amount_due_money }: SquareOrder): boolean {
   return total_money.amount > 0 && net_amount_due_money?.amount === 0;
 }
 
-/** The order is there, whatever became of its payment. */
+/**
+ * The order is there, whatever became of its payment. Nobody at the restaurant sees it before it is paid, and its key
+ * finds it again: a payment that was refused for now, like an order that was, has sent nothing.
+ */
 function afterOrder(error: unknown): unknown {
   if (error instanceof TryAgain) {
-    const { message, retryAfterMs, httpStatus } = error;
-    return new TryAgain(`the order is there, but not paid: ${message}`, { sent: true, retryAfterMs, httpStatus });
+    const { message, sent, retryAfterMs, httpStatus } = error;
+    return new TryAgain(`the order is there, but not paid: ${message}`, { sent, retryAfterMs, httpStatus });
   }
   if (error instanceof OursToFix) {
     return new OursToFix(`the order is there, but not paid: ${error.message}`, { httpStatus: error.httpStatus });

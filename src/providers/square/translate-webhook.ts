@@ -49,16 +49,32 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   }
 }
 
+/**
+ * The signature covers the subscription's URL. That is the one of the settings or the one that was called: while
+ * `connect` moves the subscription to a new token, Square signs for the new URL before the settings have it, and what
+ * it repeats later may be signed for the one before. The key stays the same.
+ */
 function verify(webhook: Webhook, { signatureKey, notificationUrl }: Settings): void {
   if (signatureKey === undefined) {
     throw new NotAuthentic("no signatureKey yet: expediter provider connect gets it into the location's settings");
   }
-  verifyHmac(webhook, {
-    header: 'x-square-hmacsha256-signature',
-    secret: signatureKey,
-    signed: [notificationUrl ?? webhook.url, webhook.body],
-    encoding: 'base64',
-  });
+  // Without PUBLIC_URL, the URL that was called is a path.
+  const urls = [notificationUrl ?? webhook.url, webhook.url].filter((url) => URL.canParse(url));
+  let refusal = new NotAuthentic('neither notificationUrl nor PUBLIC_URL says which URL the signature covers');
+  for (const url of new Set(urls)) {
+    try {
+      return verifyHmac(webhook, {
+        header: 'x-square-hmacsha256-signature',
+        secret: signatureKey,
+        signed: [url, webhook.body],
+        encoding: 'base64',
+      });
+    } catch (error) {
+      if (!(error instanceof NotAuthentic)) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
 }
 
 function read<Shape>(shape: ZodType<Shape>, json: unknown): Shape {

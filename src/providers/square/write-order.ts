@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CanonicalOrder } from '../../core/order.ts';
 import { toDecimal } from '../money.ts';
 import { cutText, orderNote } from '../order-texts.ts';
+import { entryOf } from '../shared-settings.ts';
 import type { Settings, SquareOrder } from './payloads.ts';
 
 /**
@@ -62,13 +63,13 @@ export function writeOrder(order: CanonicalOrder, { locationId, itemMap }: Setti
       ...(reference !== serviceOrderId && { metadata: { service_order_id: serviceOrderId } }),
       ...(member.name && { ticket_name: cutText(member.name, TICKET_NAME_MAX) }),
       line_items: order.items.map((item) => ({
-        catalog_object_id: itemMap[item.serviceItemId] ?? item.serviceItemId,
+        catalog_object_id: entryOf(itemMap, item.serviceItemId) ?? item.serviceItemId,
         quantity: String(item.quantity),
         ...price(item.unitPrice),
         ...(item.notes && { note: cutText(item.notes, LINE_NOTE_MAX) }),
         ...(item.modifiers.length > 0 && {
           modifiers: item.modifiers.map((modifier) => ({
-            catalog_object_id: itemMap[modifier.serviceModifierId] ?? modifier.serviceModifierId,
+            catalog_object_id: entryOf(itemMap, modifier.serviceModifierId) ?? modifier.serviceModifierId,
             quantity: String(modifier.quantity),
             ...price(modifier.unitPrice),
           })),

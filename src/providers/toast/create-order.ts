@@ -24,13 +24,13 @@ export async function createOrder(order: CanonicalOrder, context: Context): Prom
   let { checks }: { checks: readonly object[] } = written;
   if (settings.alternatePaymentGuid !== undefined) {
     const due = await askPrice(written, context);
-    if (typeof due !== 'number') return findRefused(due, externalId, context);
+    if (typeof due !== 'number') return findRefused(due, '/prices', externalId, context);
     const payment = writePayment(order, settings.alternatePaymentGuid, due);
     checks = checks.map((check) => ({ ...check, payments: [payment] }));
   }
 
   const answer = await callToast(context, 'POST', '/orders', { ...written, checks, externalId });
-  if (answer.status >= 300) return findRefused(answer, externalId, context);
+  if (answer.status >= 300) return findRefused(answer, '/orders', externalId, context);
   const taken = TakenOrder.safeParse(answer.json);
   if (taken.success) return { providerOrderId: taken.data.guid };
   // Its GUID is all that the webhooks will name. The repeat finds it.
@@ -66,7 +66,12 @@ async function askPrice(written: object, context: Context): Promise<number | Pos
  * Tells a repeat from an order that Toast will not have. Not documented: the status with which a known `externalId`
  * fails (the labor API's is 400), so every refusal is held against what Toast has.
  */
-async function findRefused(answer: PosAnswer, externalId: string, context: Context): Promise<OrderRef> {
+async function findRefused(
+  answer: PosAnswer,
+  path: '/prices' | '/orders',
+  externalId: string,
+  context: Context,
+): Promise<OrderRef> {
   const known = await findByExternalId(externalId, context);
   if (known !== undefined) return known;
 
@@ -74,11 +79,11 @@ async function findRefused(answer: PosAnswer, externalId: string, context: Conte
   const { code, message, developerMessage, requestId } = ErrorMessage.safeParse(answer.json).data ?? {};
   const details = [code && `code ${code}`, requestId && `requestId ${requestId}`].filter(Boolean);
   const refused = ['Toast refused the order with', [httpStatus, ...details].join(', ')].join(' ');
-  // Its own words may quote the member, so they are judged and not repeated.
+  // Its own words may quote the member, so they are judged and not repeated. A price is asked without the externalId.
   const words = `${message} ${developerMessage}`;
-  if (/external/i.test(words)) {
+  if (path === '/orders' && /external[\s_-]*id/i.test(words)) {
     // Not documented: how Toast puts it. An order that it has must not be given up because it does not show it yet.
-    if (/exist|unique|duplicate|already/i.test(words)) {
+    if (/already exist|unique|duplicate/i.test(words)) {
       throw new TryAgain(`${refused}: it has this externalId, and does not show it`, { sent: true, httpStatus });
     }
     throw new OursToFix(`${refused}: it is about the externalId, is namingAuthority right?`, { httpStatus });
@@ -97,11 +102,12 @@ async function findRefused(answer: PosAnswer, externalId: string, context: Conte
  * "You can POST an order with an externalId, and then GET the order with that externalId"
  * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). Not documented: where; in the place of the GUID,
  * as far as older documentation goes.
- * @returns without an id where Toast has the order and its answer cannot be read
+ * @throws TryAgain where Toast has the order and does not say its GUID, which is all that the webhooks will name
  */
 async function findByExternalId(externalId: string, context: Context): Promise<OrderRef | undefined> {
   const answer = await callToast(context, 'GET', `/orders/${encodeURIComponent(externalId)}`);
   if (answer.status >= 300) return undefined;
   const found = TakenOrder.safeParse(answer.json);
-  return found.success ? { providerOrderId: found.data.guid } : {};
+  if (found.success) return { providerOrderId: found.data.guid };
+  throw new TryAgain('Toast has the order, and its answer names no GUID', { sent: true, httpStatus: answer.status });
 }

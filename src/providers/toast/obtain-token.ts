@@ -14,7 +14,10 @@ const answered = new Map<string, readonly number[]>();
 /** What `Credentials` wants to know: all restaurants of a client share its token. */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   const { baseUrl, clientId, clientSecret } = context.settings;
-  return { seed: { baseUrl, clientId, clientSecret }, obtain: () => obtainToken(context) };
+  return {
+    seed: { baseUrl, clientId, clientSecret },
+    obtain: (_refreshToken, signal) => obtainToken({ ...context, signal }),
+  };
 }
 
 /**

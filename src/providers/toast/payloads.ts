@@ -74,11 +74,13 @@ export const Signed = z.object({ timestamp: z.string() });
 
 export const AnyEvent = z.object({ eventType: z.string() });
 
+export const OfRestaurant = z.object({ details: z.object({ restaurantGuid: z.string() }) });
+export type OfRestaurant = z.infer<typeof OfRestaurant>;
+
 /** https://doc.toasttab.com/doc/devguide/apiGuestOrderFulfillmentStatusWebhook.html */
 export const GuestOrderStatusUpdated = z.object({
   details: z.object({
     orderGuid: Id,
-    restaurantGuid: z.string(),
     guestOrderStatus: z.string(),
     lastUpdated: z.unknown().optional(),
   }),
@@ -88,7 +90,6 @@ export const GuestOrderStatusUpdated = z.object({
 export const OrderUpdated = z.object({
   timestamp: z.unknown().optional(),
   details: z.object({
-    restaurantGuid: z.string(),
     order: z.object({
       guid: Id,
       approvalStatus: z.string().nullish(),

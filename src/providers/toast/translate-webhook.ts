@@ -5,7 +5,7 @@ import { StatusEvent, describeIssues } from '../../core/order.ts';
 import type { Webhook } from '../../core/provider.ts';
 import { parseJson } from '../parse-json.ts';
 import { verifyHmac } from '../verify-hmac.ts';
-import { AnyEvent, GuestOrderStatusUpdated, OrderUpdated, Signed } from './payloads.ts';
+import { AnyEvent, OfRestaurant, GuestOrderStatusUpdated, OrderUpdated, Signed } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
 /** RECEIVED is what every order begins with; it is not sent, according to the documentation. */
@@ -24,6 +24,12 @@ const DELIVERY_STATES: ReadonlyMap<string, Status> = new Map([
   ['DELIVERED', 'completed'],
 ]);
 
+const EVENTS: ReadonlyMap<string, (json: unknown, settings: Settings) => readonly StatusEvent[]> = new Map([
+  ['guestOrderStatusUpdated', readGuestStatus],
+  ['order_updated', readOrder],
+  ['channel_order_updated', readOrder],
+]);
+
 const WANTED = 'an object with timestamp, eventType and details';
 
 /**
@@ -32,31 +38,32 @@ const WANTED = 'an object with timestamp, eventType and details';
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
-  if (!webhook.verified) verify(webhook, settings);
-
-  const json = parseJson(webhook.body, WANTED);
-  const { eventType } = read(AnyEvent, json);
-  switch (eventType) {
-    case 'guestOrderStatusUpdated':
-      return readGuestStatus(json, settings);
-    case 'order_updated':
-    case 'channel_order_updated':
-      return readOrder(json, settings);
-    default:
-      return [];
-  }
+  const json = webhook.verified ? parseJson(webhook.body, WANTED) : parseVerified(webhook, settings);
+  const readEvent = EVENTS.get(read(AnyEvent, json).eventType);
+  // A subscription reports all restaurants of a client.
+  if (readEvent === undefined || isElsewhere(read(OfRestaurant, json), settings)) return [];
+  return readEvent(json, settings);
 }
 
 /**
- * `base64(HMAC-SHA256(secret, body + timestamp))`, the timestamp being the body's own: it is read for this alone.
- * https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
+ * `base64(HMAC-SHA256(secret, body + timestamp))`, the timestamp being the body's own: before the signature is
+ * verified, it alone is looked at. https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
  */
-function verify(webhook: Webhook, { webhookSecret }: Settings): void {
-  const signed = [webhook.body, timestampIn(webhook.body)];
+function parseVerified(webhook: Webhook, { webhookSecret }: Settings): unknown {
+  let json: unknown;
+  let timestamp: string;
+  try {
+    json = parseJson(webhook.body, WANTED);
+    ({ timestamp } = Signed.parse(json));
+  } catch {
+    throw new NotAuthentic('the body holds no timestamp, with which Toast signs it');
+  }
   let refusal: unknown;
   for (const secret of [webhookSecret].flat()) {
     try {
-      return verifyHmac(webhook, { header: 'toast-signature', secret, signed, encoding: 'base64' });
+      const signed = [webhook.body, timestamp];
+      verifyHmac(webhook, { header: 'toast-signature', secret, signed, encoding: 'base64' });
+      return json;
     } catch (error) {
       refusal = error;
     }
@@ -64,27 +71,17 @@ function verify(webhook: Webhook, { webhookSecret }: Settings): void {
   throw refusal;
 }
 
-function timestampIn(body: Buffer): string {
-  try {
-    return Signed.parse(parseJson(body, WANTED)).timestamp;
-  } catch {
-    throw new NotAuthentic('the body holds no timestamp, with which Toast signs it');
-  }
-}
-
 function readGuestStatus(json: unknown, settings: Settings): readonly StatusEvent[] {
-  const { details } = read(GuestOrderStatusUpdated, json);
-  const { orderGuid, restaurantGuid, guestOrderStatus, lastUpdated } = details;
+  const { orderGuid, guestOrderStatus, lastUpdated } = read(GuestOrderStatusUpdated, json).details;
   const status = GUEST_STATUSES.get(guestOrderStatus);
-  if (status === undefined || isElsewhere(restaurantGuid, settings)) return [];
+  if (status === undefined) return [];
   if (guestOrderStatus === 'CLOSED' && !settings.closedMeansCompleted) return [];
   return [eventOf(orderGuid, status, guestOrderStatus, lastUpdated)];
 }
 
-function readOrder(json: unknown, settings: Settings): readonly StatusEvent[] {
+function readOrder(json: unknown): readonly StatusEvent[] {
   const { details, timestamp } = read(OrderUpdated, json);
   const { guid, voided, approvalStatus, deliveryInfo } = details.order;
-  if (isElsewhere(details.restaurantGuid, settings)) return [];
   if (voided === true) return [eventOf(guid, 'cancelled', 'voided', timestamp)];
   if (approvalStatus === 'NOT_APPROVED') {
     const reason = 'The restaurant did not approve the order in time.';
@@ -95,8 +92,8 @@ function readOrder(json: unknown, settings: Settings): readonly StatusEvent[] {
   return status === undefined ? [] : [eventOf(guid, status, deliveryState, timestamp)];
 }
 
-function isElsewhere(guid: string, { restaurantGuid }: Settings): boolean {
-  return guid.toLowerCase() !== restaurantGuid.toLowerCase();
+function isElsewhere({ details }: OfRestaurant, { restaurantGuid }: Settings): boolean {
+  return details.restaurantGuid.toLowerCase() !== restaurantGuid.toLowerCase();
 }
 
 /** @param time as Toast writes it; one that cannot be stored is left out rather than the event */

@@ -4,7 +4,7 @@ import { toDecimal } from '../money.ts';
 import { ageCheck, orderNote } from '../order-texts.ts';
 import type { Settings } from './payloads.ts';
 import { writeCustomer } from './write-customer.ts';
-import { SPECIAL_REQUEST_MAX, specialRequest, writeSelection } from './write-selection.ts';
+import { SPECIAL_REQUEST_MAX, limitModifiers, specialRequest, writeSelection } from './write-selection.ts';
 
 type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>['destination'];
 
@@ -15,6 +15,7 @@ type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>[
  */
 export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date) {
   const { fulfillment, money } = order;
+  limitModifiers(order.items);
   const note = orderNote(order, SPECIAL_REQUEST_MAX);
   return {
     diningOption: { guid: settings.diningOptionGuids[fulfillment.type] },

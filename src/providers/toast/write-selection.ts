@@ -1,4 +1,4 @@
-import { OursToFix } from '../../core/errors.ts';
+import { GiveUp, OursToFix } from '../../core/errors.ts';
 import type { CanonicalOrder } from '../../core/order.ts';
 import { cutText } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -8,6 +8,9 @@ import type { MenuEntry, Settings } from './payloads.ts';
 
 /** Of a special request, in characters. */
 export const SPECIAL_REQUEST_MAX = 1000;
+
+/** Of one order. Toast publishes no limit. */
+const MODIFIERS_MAX = 500;
 
 const GUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
 /** What an id without an entry in `itemMap` has to look like. */
@@ -33,6 +36,20 @@ export function writeSelection(item: Item, itemMap: Settings['itemMap']) {
       ...requests.map((text) => specialRequest(text, quantity)),
     ],
   };
+}
+
+/**
+ * Each is a selection of its own, and the body grows with them.
+ * @throws GiveUp for more than any meal has
+ */
+export function limitModifiers(items: readonly Item[]): void {
+  const count = items.flatMap(({ modifiers }) => modifiers).reduce((sum, { quantity }) => sum + quantity, 0);
+  if (count <= MODIFIERS_MAX) return;
+  throw new GiveUp(
+    `the quantities of the order's modifiers come to ${count}: Toast wants each piece as a modifier of its own, and ` +
+      `no more than ${MODIFIERS_MAX} are sent`,
+    { reason: 'The restaurant cannot take this many extras in one order.' },
+  );
 }
 
 /** Toast refuses a modifier whose quantity is not its item's: twice the cheese is the same modifier twice. */
