@@ -4,7 +4,8 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -120,7 +121,10 @@ describe('the kit for providers of their own', () => {
     symlinkSync('..', join(image, 'node_modules/expediter'));
     expect(readFileSync(join(PROJECT, 'Dockerfile'), 'utf8')).toContain('ln -s .. node_modules/expediter');
 
+    mkdirSync(join(acme, 'dist'), { recursive: true });
+    writeFileSync(join(acme, 'dist/renamed-since.js'), '');
     const installed = await pack(acme, join(image, 'node_modules/expediter-acme'));
+    expect(existsSync(join(installed, 'dist/renamed-since.js')), 'of an earlier build').toBe(false);
     const where = `console.log(import.meta.resolve('expediter/provider'))`;
     const found = await run(installed, process.execPath, ['--input-type=module', '-e', where]);
     expect(found.trim()).toBe(pathToFileURL(realpathSync(join(image, 'dist/provider.js'))).href);

@@ -5,6 +5,8 @@
 export { providerContract, type ProviderFixtures } from './providers/contract.ts';
 export { keepCredentials } from './providers/keep-credentials.ts';
 export { deliverWebhook, type Delivery } from './simulators/deliver-webhook.ts';
+export { jsonIn } from './simulators/json-in.ts';
+export { sendFault } from './simulators/send-fault.ts';
 export type * from './simulators/simulator.ts';
 export { sampleOrder, type SampleOptions } from './support/sample-order.ts';
 export { readBody, sendJson, serveHttp, type HttpServer } from './support/serve-http.ts';

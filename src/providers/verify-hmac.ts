@@ -6,19 +6,28 @@ import type { Webhook } from '../core/provider.ts';
  * Holds the HMAC-SHA256 that a POS put into a header against the bytes that it signs.
  * @param about.header in lower case
  * @param about.signed what is signed, in order
+ * @param about.prefix what stands before the signature in the header, such as `sha256=`
  * @throws NotAuthentic that names the header
  */
 export function verifyHmac(
   { headers }: Pick<Webhook, 'headers'>,
-  about: { header: string; secret: string; signed: readonly (string | Buffer)[]; encoding: 'hex' | 'base64' },
+  about: {
+    header: string;
+    secret: string;
+    signed: readonly (string | Buffer)[];
+    encoding: 'hex' | 'base64';
+    prefix?: string;
+  },
 ): void {
-  const { header, secret, signed, encoding } = about;
+  const { header, secret, signed, encoding, prefix = '' } = about;
   const given = headers[header];
   if (given === undefined || given === '') throw new NotAuthentic(`the header ${header} is missing`);
+  if (!given.startsWith(prefix)) throw new NotAuthentic(`the header ${header} does not begin with ${prefix}`);
+  const signature = given.slice(prefix.length);
   const hmac = createHmac('sha256', secret);
   for (const part of signed) hmac.update(part);
   const right = Buffer.from(hmac.digest(encoding));
-  const offered = Buffer.from(encoding === 'hex' ? given.toLowerCase() : given);
+  const offered = Buffer.from(encoding === 'hex' ? signature.toLowerCase() : signature);
   if (right.length !== offered.length || !timingSafeEqual(right, offered)) {
     throw new NotAuthentic(`the signature in ${header} is not ours`);
   }

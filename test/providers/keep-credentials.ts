@@ -1,3 +1,4 @@
+import { OursToFix, TryAgain } from '../../src/core/errors.ts';
 import type { Credentials, Grant } from '../../src/core/provider.ts';
 
 /** Keeps what is granted as the service does, for one process and one test. */
@@ -10,7 +11,12 @@ export function keepCredentials(now: () => Date): Credentials {
       if (known !== undefined && known.until > now().getTime() && known.accessToken !== rejected) {
         return known.accessToken;
       }
-      const grant = await obtain(known?.refreshToken, AbortSignal.timeout(8_000));
+      let grant: Grant;
+      try {
+        grant = await obtain(known?.refreshToken, AbortSignal.timeout(8_000));
+      } catch (error) {
+        throw error instanceof OursToFix ? error : notSent(error);
+      }
       kept.set(key, {
         ...grant,
         refreshToken: grant.refreshToken ?? known?.refreshToken,
@@ -19,4 +25,11 @@ export function keepCredentials(now: () => Date): Credentials {
       return grant.accessToken;
     },
   };
+}
+
+/** Whatever became of the request for a token: the order was not sent. */
+function notSent(error: unknown): TryAgain {
+  const { retryAfterMs, httpStatus } = error instanceof TryAgain ? error : {};
+  const message = error instanceof Error ? error.message : String(error);
+  return new TryAgain(message, { sent: false, retryAfterMs, httpStatus });
 }

@@ -1,12 +1,15 @@
+import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { OursToFix, TryAgain } from '../../src/core/errors.ts';
+import { NotAuthentic, OursToFix, TryAgain } from '../../src/core/errors.ts';
 import type { Credentials } from '../../src/core/provider.ts';
 import { callWithToken } from '../../src/providers/call-with-token.ts';
 import { limitRate } from '../../src/providers/limit-rate.ts';
 import { minorDigits, toDecimal } from '../../src/providers/money.ts';
 import { cutText, orderNote, splitName } from '../../src/providers/order-texts.ts';
 import { BaseUrl } from '../../src/providers/shared-settings.ts';
+import { verifyHmac } from '../../src/providers/verify-hmac.ts';
 import { sampleOrder } from '../support/sample-order.ts';
+import { keepCredentials } from './keep-credentials.ts';
 
 describe('money', () => {
   it.each([
@@ -149,5 +152,54 @@ describe('a call with a token', () => {
   it('is not repeated after 403, nor when it went well', async () => {
     await expect(callWithToken(credentials('a'), grant, () => Promise.reject(refusal(403)))).rejects.toThrow();
     expect(await callWithToken(credentials('a'), grant, async () => answer)).toBe(answer);
+  });
+});
+
+describe('a grant kept for a test', () => {
+  const credentials = keepCredentials(() => new Date());
+  const failing = (error: Error) =>
+    credentials.accessToken({
+      seed: {},
+      obtain: async () => {
+        throw error;
+      },
+    });
+
+  it.each([
+    ['a lost answer', new TryAgain('no answer', { sent: true, httpStatus: 502, retryAfterMs: 7 }), [502, 7]],
+    ['a bug', new TypeError('no answer'), []],
+  ])('never puts an order in doubt: %s', async (_name, error, [httpStatus, retryAfterMs]) => {
+    const meaning = { name: 'TryAgain', message: 'no answer', sent: false, httpStatus, retryAfterMs };
+    await expect(failing(error)).rejects.toMatchObject(meaning);
+  });
+
+  it('leaves to us what only we can mend', async () => {
+    const error = new OursToFix('reconnect needed');
+    await expect(failing(error)).rejects.toBe(error);
+  });
+});
+
+describe('a signature', () => {
+  const [secret, body] = ['s', Buffer.from('{}')];
+  const verify = (signature: string, prefix?: string, encoding: 'hex' | 'base64' = 'hex') =>
+    verifyHmac(
+      { headers: { 'x-signature': signature } },
+      { header: 'x-signature', secret, signed: ['1.', body], encoding, ...(prefix !== undefined && { prefix }) },
+    );
+  const right = (encoding: 'hex' | 'base64') => createHmac('sha256', secret).update('1.{}').digest(encoding);
+
+  it('is over all that is signed, in hex of either case or in base64', () => {
+    verify(right('hex'));
+    verify(right('hex').toUpperCase());
+    verify(right('base64'), undefined, 'base64');
+    expect(() => verify(right('base64').toLowerCase(), undefined, 'base64')).toThrow(NotAuthentic);
+  });
+
+  it('stands behind its prefix, and nowhere else', () => {
+    verify(`sha256=${right('hex')}`, 'sha256=');
+    for (const wrong of [right('hex'), `sha1=${right('hex')}`, `sha256=sha256=${right('hex')}`, 'sha256=', 'sha256']) {
+      expect(() => verify(wrong, 'sha256='), wrong).toThrow(NotAuthentic);
+    }
+    expect(() => verify(`sha256=${right('hex')}`)).toThrow(NotAuthentic);
   });
 });

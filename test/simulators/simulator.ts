@@ -11,7 +11,7 @@ export type SimulatorOptions = {
 /** One ticket, read out of the vendor's own format by the simulator alone: nothing of the provider's code is used. */
 export type Ticket = {
   readonly providerOrderId: string;
-  /** Our reference. */
+  /** Our reference, as the POS has it. */
   readonly serviceOrderId: string;
   readonly fulfillment: FulfillmentType;
   readonly lines: readonly TicketLine[];
@@ -55,7 +55,7 @@ export type Simulator = {
   readonly requests: number;
   /** Why a request was refused for its form, oldest first: what a test prints. */
   readonly refusals: readonly string[];
-  /** Decides per request for a ticket what goes wrong, before anything else is looked at. */
+  /** Decides per request for a ticket, asked with our reference as it came, what goes wrong: before anything else. */
   behave: ((request: { serviceOrderId: string }) => Fault | undefined) | undefined;
   /** Hears of every new ticket. */
   onTicket: ((ticket: Ticket) => void) | undefined;
@@ -65,9 +65,9 @@ export type Simulator = {
   sign(webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook;
   /** Sends it, and repeats it as the vendor does; resolves with the last answer, its body parsed where it is JSON. */
   report(webhookUrl: string, ticket: Ticket, nativeStatus: string): Promise<{ status: number; body: unknown }>;
-  /** Where tokens expire: from now on the ones that were granted are refused. */
+  /** Where tokens expire: from now on the ones that were granted are refused. Required where a provider asks for one. */
   expireTokens?(): void;
-  /** Where tokens are granted: how often. */
+  /** Where tokens are granted: how often. Required where a provider asks for one. */
   readonly grants?: number;
   /** Safe to repeat. */
   stop(): Promise<void>;

@@ -4,8 +4,8 @@
  */
 import { createHmac, randomBytes, randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { deliverWebhook, readBody, sendJson, serveHttp } from 'expediter/provider-contract';
-import type { Delivery, Fault, SignedWebhook, Simulator, SimulatorOptions, Ticket } from 'expediter/provider-contract';
+import { deliverWebhook, jsonIn, readBody, sendFault, sendJson, serveHttp } from 'expediter/provider-contract';
+import type { Delivery, SignedWebhook, Simulator, SimulatorOptions, Ticket } from 'expediter/provider-contract';
 import { z } from 'zod';
 
 /** "Webhooks": a 2xx within 5 s, or again after 10 s, one minute and ten. */
@@ -171,17 +171,4 @@ function readTicket({ reference, type, lines, note = '', paid }: Order): Ticket 
     requests: 1,
     status: undefined,
   };
-}
-
-function jsonIn(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString());
-  } catch {
-    return undefined;
-  }
-}
-
-function sendFault(response: ServerResponse, { status, headers, body = {} }: Exclude<Fault, string>): void {
-  if (typeof body === 'string') response.writeHead(status, headers).end(body);
-  else sendJson(response, status, body, headers);
 }
