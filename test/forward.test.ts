@@ -378,12 +378,15 @@ describe('in doubt', () => {
     expect(tickets(serviceOrderId)).toBe(1);
   });
 
-  it('stays where it is when its location moves to another POS: nobody there could tell', async () => {
+  it.each([
+    ['another POS', 'findable'],
+    ['another till of the same vendor', 'standard'],
+  ])('stays where it is when its location moves to %s: nobody there could tell', async (_where, integration) => {
     await system.addLocation('moving', { ordersUrl: pos.ordersUrl });
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
     const { serviceOrderId } = await system.placeOrder({ locationId: 'moving' });
     await until(async () => (await attempts(serviceOrderId)).length === 2);
-    await system.addLocation('moving', { ordersUrl: plain.ordersUrl }, 'findable');
+    await system.addLocation('moving', { ordersUrl: plain.ordersUrl }, integration);
     await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
     expect(tickets(serviceOrderId)).toBe(1);
     expect(plain.tickets.some((ticket) => ticket.serviceOrderId === serviceOrderId)).toBe(false);

@@ -150,12 +150,12 @@ describe('a process that is killed', () => {
 describe('SIGTERM', () => {
   it('is not ready at once, answers what still comes, loses nothing and exits 0', async () => {
     // Long enough to ask it while it drains, however busy the machine is; the webhooks go on beyond it.
-    const main = await runMain({ ...env, DRAIN_DELAY_MS: '1500' });
+    const main = await runMain({ ...env, DRAIN_DELAY_MS: '3000' });
     const url = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
-    const orders = Array.from({ length: 500 }, (_, i) => `drain-${i}`);
+    const orders = Array.from({ length: 600 }, (_, i) => `drain-${i}`);
     for (const serviceOrderId of orders) await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
     const sent = orders.map(async (serviceOrderId, i) => {
-      await sleep(i * 4);
+      await sleep(i * 6);
       return post(url, statusWebhook({ serviceOrderId, status: 'READY' })).catch(() => undefined);
     });
     await sleep(200);

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { PosId } from './apply-deliveries.ts';
 import { LEASE_S, type Claim } from './claim-placements.ts';
 import { RANK_PLACED, RANK_SENT, rankOf } from './lifecycle.ts';
+import { posAccount, type Location } from './locations.ts';
 import type { OrderRef } from './order.ts';
 
 export type AttemptEnd = {
@@ -22,7 +23,7 @@ export async function beginAttempt(
   pool: Pool,
   claim: Claim,
   call: 'createOrder' | 'findOrder',
-  integration: string,
+  location: Location,
 ): Promise<number | undefined> {
   const { rows } = await pool.query<{ attempt: number }>({
     name: 'begin-attempt',
@@ -32,7 +33,7 @@ export async function beginAttempt(
       ), p AS (
         UPDATE placements
         SET attempts = attempts + 1, lease_until = now() + make_interval(secs => ${LEASE_S}),
-            requested_at = now()
+            requested_at = now(), pos_account = CASE WHEN $3 = 'createOrder' THEN $5 ELSE pos_account END
         WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND finished_at IS NULL
           AND (SELECT ended_at IS NULL FROM known) -- the order's lock first, as everywhere
         RETURNING attempts
@@ -44,7 +45,7 @@ export async function beginAttempt(
       )
       INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p
       RETURNING attempt`,
-    values: [claim.serviceOrderId, claim.leaseId, call, integration],
+    values: [claim.serviceOrderId, claim.leaseId, call, location.integration, posAccount(location)],
   });
   return rows[0]?.attempt;
 }

@@ -20,7 +20,7 @@ export async function callProvider<Result>(
   call: (signal: AbortSignal) => Promise<Result>,
 ): Promise<CallEnd<Result> | undefined> {
   const asked = performance.now();
-  const number = await beginAttempt(deps.pool, claim, name, location.integration);
+  const number = await beginAttempt(deps.pool, claim, name, location);
   if (number === undefined) return undefined;
   const began = performance.now();
   // The row says that a call began, which is on the safe side.

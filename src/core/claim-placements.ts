@@ -22,6 +22,8 @@ export type Claim = {
   sinceRequest: number | null;
   /** A call to the POS began and its process died before it ended. */
   callDied: boolean;
+  /** Whose POS the last request for a ticket went to; see `posAccount`. */
+  posAccount: string | null;
 };
 
 /** Longer than any call to a platform or a POS may take, and the longest a dead process holds an order up. */
@@ -105,7 +107,8 @@ export async function claimPlacements(
                 extract(epoch FROM now() - p.request_ended_at)::float8 AS "sinceRequest",
                 EXISTS (SELECT FROM placement_attempts a
                         WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL
-                          AND a.call = 'createOrder') AS "callDied"`,
+                          AND a.call = 'createOrder') AS "callDied",
+                p.pos_account AS "posAccount"`,
     values: [
       about.limit,
       about.share,

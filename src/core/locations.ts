@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { Id, describeIssues } from './order.ts';
 import { persistently } from './persistently.ts';
@@ -12,6 +13,11 @@ export type Location = {
   /** As the provider's own schema gives them. */
   settings: unknown;
 };
+
+/** A hash of whose POS a location's settings lead to, for comparison alone: they hold credentials. */
+export function posAccount({ integration, provider, settings }: Location): string {
+  return hash('sha256', JSON.stringify([integration, provider.account?.(settings) ?? '']));
+}
 
 export type LocationRow = { locationId: string; integration: string; pausedAt: Date | null; updatedAt: Date };
 

@@ -4,7 +4,7 @@ import type { Claim } from './claim-placements.ts';
 import { askOperator, fail, failLate, hold, release, stayInDoubt, storeRef, tryLater } from './conclude-placement.ts';
 import { GiveUp, OursToFix, TryAgain } from './errors.ts';
 import { isRefusalOfData } from './is-refusal-of-data.ts';
-import { WrongLocation, findLocation, type Location } from './locations.ts';
+import { WrongLocation, findLocation, posAccount, type Location } from './locations.ts';
 import { OrderRef, type CanonicalOrder } from './order.ts';
 import type { Placing } from './placing.ts';
 import type { PosContext } from './provider.ts';
@@ -42,6 +42,9 @@ export async function placeOrder(deps: Placing, claim: Claim): Promise<void> {
 
   if (inDoubt && known.integration !== location.integration) {
     return askOperator(deps, claim, `it may be at the POS of "${known.integration}", which the location has left`);
+  }
+  if (inDoubt && claim.posAccount !== null && claim.posAccount !== posAccount(location)) {
+    return askOperator(deps, claim, 'it may be at the POS that the location had before its settings were changed');
   }
   if (inDoubt && !location.provider.deduplicates) {
     if (location.provider.findOrder === undefined) {

@@ -99,6 +99,11 @@ export type Provider<Settings = unknown> = {
    * @throws as `createOrder` does
    */
   keepConnected?(context: PosContext<Settings>): Promise<unknown>;
+  /**
+   * Whose POS the settings lead to, and under which references: where it differs, the same order sent again may make
+   * another ticket. So an order that is in doubt with one account is never sent again with another by itself.
+   */
+  account?(settings: Settings): string;
   /** Can its webhooks only be verified with the URL that the POS calls, hence with `PUBLIC_URL`? */
   needsPublicUrl?(settings: Settings): boolean;
 };

@@ -635,6 +635,12 @@ describe('events', () => {
     expect(translate(event).map(({ status }) => status)).toEqual(['received', 'received', 'completed']);
   });
 
+  it('complete nothing at a location where a till completes fulfillments before the food is handed over', () => {
+    const event = fulfillmentUpdated([{ old_state: 'PREPARED', new_state: 'COMPLETED' }]);
+    expect(translate(event)).toHaveLength(1);
+    expect(translate(event, { closedMeansCompleted: false })).toEqual([]);
+  });
+
   it('of a paid order complete nothing: COMPLETED is about money', () => {
     expect(translate(orderUpdated('COMPLETED'))).toEqual([]);
     expect(translate(orderUpdated('CANCELED'))).toMatchObject([{ status: 'cancelled', nativeStatus: 'CANCELED' }]);

@@ -8,7 +8,8 @@ import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { checkDeliverectOrder } from './check-deliverect-order.ts';
 import type { DeliverectOrder } from './check-deliverect-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
-import type { Fault, SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+import { sendFault } from './send-fault.ts';
+import type { SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 
 /** One attempt, whatever is answered: https://developers.deliverect.com/v1.1-restaurants/reference/store-api_order_status_event */
 const DELIVERY = { waits: [], timeoutMs: 20_000, acknowledges: (status: number) => status >= 200 && status < 300 };
@@ -210,9 +211,4 @@ async function readJson(request: IncomingMessage): Promise<object> {
 
 function isJson(request: IncomingMessage): boolean {
   return /^application\/json\b/.test(request.headers['content-type'] ?? '');
-}
-
-function sendFault(response: ServerResponse, { status, headers, body = {} }: Exclude<Fault, string>): void {
-  if (typeof body === 'string') response.writeHead(status, headers).end(body);
-  else sendJson(response, status, body, headers);
 }

@@ -8,7 +8,9 @@ import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { ORDER_STATUSES, checkHubriseOrder, readMoney, totalOf } from './check-hubrise-order.ts';
 import type { HubriseOrder } from './check-hubrise-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
-import type { Fault, SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+import { jsonIn } from './json-in.ts';
+import { sendFault } from './send-fault.ts';
+import type { SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -86,7 +88,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     const body = await readBody(request);
     if (call === 'POST /v1/location/orders') {
       requests += 1;
-      const { private_ref: reference } = (parse(body) ?? {}) as { private_ref?: unknown };
+      const { private_ref: reference } = (jsonIn(body) ?? {}) as { private_ref?: unknown };
       const fault = simulator.behave?.({ serviceOrderId: String(reference) });
       if (fault === 'hang') return;
       if (typeof fault === 'object') return sendFault(response, fault);
@@ -128,7 +130,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
         'the content type is not application/json',
       );
     }
-    const json = parse(body);
+    const json = jsonIn(body);
     // Which error_type goes with 400 is not documented.
     if (json === undefined) return refuse(response, 400, { message: 'Invalid JSON' }, 'the body is not JSON');
     const checked = checkHubriseOrder(json, currency);
@@ -187,7 +189,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   }
 
   function setCallback(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
-    const given = (parse(body) ?? {}) as Partial<HubriseSimulator['callback']>;
+    const given = (jsonIn(body) ?? {}) as Partial<HubriseSimulator['callback']>;
     const { url = null, events = {} } = given;
     const isUnknown = ([resource, types]: [string, readonly string[]]) =>
       types.some((type) => RESOURCE_EVENTS[resource]?.includes(type) !== true);
@@ -291,21 +293,8 @@ function readTicket(order: HubriseOrder): Ticket {
   };
 }
 
-function sendFault(response: ServerResponse, { status, headers, body }: Exclude<Fault, string>): void {
-  if (typeof body === 'string') response.writeHead(status, headers).end(body);
-  else sendJson(response, status, body ?? {}, headers);
-}
-
 function isJson(request: IncomingMessage): boolean {
   return /^application\/json\b/.test(request.headers['content-type'] ?? '');
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString());
-  } catch {
-    return undefined;
-  }
 }
 
 /** Such as "5dpm9". */

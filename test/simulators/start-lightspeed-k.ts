@@ -9,7 +9,8 @@ import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { checkToGoOrder, readToGoOrder } from './check-lightspeed-k-order.ts';
 import type { FieldError, ToGoItem, ToGoOrder } from './check-lightspeed-k-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
-import type { Fault, SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+import { sendFault } from './send-fault.ts';
+import type { SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 
 /** Neither a time-out nor a repeat is documented: one attempt is the worst case. */
 const DELIVERY = { waits: [], timeoutMs: 10_000, acknowledges: (status: number) => status === 200 };
@@ -340,9 +341,4 @@ function notFound(path: string, message: string): object {
 
 function isJson(request: IncomingMessage): boolean {
   return /^application\/json\b/.test(request.headers['content-type'] ?? '');
-}
-
-function sendFault(response: ServerResponse, { status, headers, body = {} }: Exclude<Fault, string>): void {
-  if (typeof body === 'string') response.writeHead(status, headers).end(body);
-  else sendJson(response, status, body, headers);
 }

@@ -11,6 +11,7 @@ import type { ZodType } from 'zod';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { priceSquareOrder, type SquareCatalog } from './price-square-order.ts';
+import { sendFault } from './send-fault.ts';
 import type { Fault, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 import { CreateOrder, CreatePayment, PayOrder, SearchOrders, errorsIn, type SquareError } from './square-requests.ts';
 import { squareSubscriptions, type SquareSubscription } from './square-subscriptions.ts';
@@ -405,11 +406,6 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     stop: () => server.stop(),
   };
   return simulator;
-}
-
-function sendFault(response: ServerResponse, { status, headers = {}, body }: Exclude<Fault, string>): void {
-  if (typeof body === 'string') response.writeHead(status, headers).end(body);
-  else sendJson(response, status, body ?? {}, headers);
 }
 
 type Named = { reference_id?: string | undefined; metadata?: Record<string, string> | undefined };

@@ -13,4 +13,5 @@ export const deliverect: Provider<Settings> = {
   createOrder,
   translateWebhook,
   connect,
+  account: ({ baseUrl, channelName, channelLinkId }) => `${baseUrl} ${channelName} ${channelLinkId}`,
 };

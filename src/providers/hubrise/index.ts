@@ -14,4 +14,6 @@ export const hubrise: Provider<Settings> = {
   findOrder,
   translateWebhook,
   connect,
+  // A connection sees its own private refs alone.
+  account: ({ baseUrl, accessToken }) => `${baseUrl} ${accessToken}`,
 };

@@ -12,6 +12,8 @@ export const Settings = z.strictObject({
   accessToken: Secret,
   /** Of the OAuth client that the connection belongs to; HubRise signs webhooks with it. */
   clientSecret: Secret,
+  /** Many a POS says `completed` when it closes the check: does that mean that the member has the food? */
+  closedMeansCompleted: z.boolean().default(true),
   baseUrl: baseUrl('https://api.hubrise.com/v1'),
   /** Ref codes of skus, options, charges and the payment, by our ids; one that is not in it is the ref code already. */
   itemMap: z.record(Id, PosItem).default({}),

@@ -46,7 +46,10 @@ type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId'> & { created
  * A callback belongs to a connection, and a connection to one location, so nothing else in it needs to say which.
  * @throws NotAuthentic, Poison
  */
-export function translateWebhook(webhook: Webhook, { clientSecret }: Settings): readonly StatusEvent[] {
+export function translateWebhook(
+  webhook: Webhook,
+  { clientSecret, closedMeansCompleted }: Settings,
+): readonly StatusEvent[] {
   if (!webhook.verified) {
     const header = 'x-hubrise-hmac-sha256';
     verifyHmac(webhook, { header, secret: clientSecret, signed: [webhook.body], encoding: 'hex' });
@@ -54,7 +57,7 @@ export function translateWebhook(webhook: Webhook, { clientSecret }: Settings): 
   const json = parseJson(webhook.body, 'an object with resource_type and event_type');
   const { resource_type: resource, event_type: type } = read(AnyEvent, json);
   if (type !== 'create' && type !== 'update') return [];
-  if (resource === 'order') return readOrder(read(OrderEvent, json));
+  if (resource === 'order') return readOrder(read(OrderEvent, json), closedMeansCompleted);
   if (resource === 'delivery') return readDelivery(read(DeliveryEvent, json));
   return [];
 }
@@ -65,12 +68,17 @@ function read<Shape extends z.ZodType>(shape: Shape, json: unknown): z.infer<Sha
   return result.data;
 }
 
-function readOrder({ created_at, order_id, new_state: now, previous_state: before }: OrderEvent): StatusEvent[] {
+function readOrder(
+  { created_at, order_id, new_state: now, previous_state: before }: OrderEvent,
+  closedMeansCompleted: boolean,
+): StatusEvent[] {
   const providerOrderId = order_id ?? now.id;
   const serviceOrderId = now.private_ref;
   const about = { created_at, providerOrderId, serviceOrderId };
   const events = [
-    ...eventOf(now, before, ORDER_STATUSES, about),
+    ...eventOf(now, before, ORDER_STATUSES, about).filter(
+      ({ status }) => closedMeansCompleted || status !== 'completed',
+    ),
     ...eventOf(now.delivery, before?.delivery, DELIVERY_STATUSES, about),
   ];
   if (events.length > 0 && providerOrderId === undefined && serviceOrderId === undefined) {

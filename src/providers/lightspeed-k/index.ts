@@ -15,4 +15,5 @@ export const lightspeedK: Provider<Settings> = {
   connect,
   // A refresh token dies after 14 days in which nobody used it; the access token lasts an hour, so this renews both.
   keepConnected: (context) => context.credentials.accessToken(tokenOf(context)),
+  account: ({ baseUrl, businessLocationId }) => `${baseUrl} ${businessLocationId}`,
 };

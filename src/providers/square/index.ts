@@ -14,4 +14,5 @@ export const square: Provider<Settings> = {
   translateWebhook,
   connect,
   needsPublicUrl: ({ notificationUrl }) => notificationUrl === undefined,
+  account: ({ baseUrl, locationId }) => `${baseUrl} ${locationId}`,
 };

@@ -2,11 +2,7 @@ import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/order.ts';
 import { HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
 
-/**
- * One location's.
- * There is no `closedMeansCompleted`: at Square an order that is COMPLETED is paid, which ours are from the start, and
- * only its fulfillment says that the food was handed over.
- */
+/** One location's. */
 export const Settings = z.strictObject({
   /** The seller's, by OAuth, or the application's own. */
   accessToken: Secret,
@@ -17,6 +13,11 @@ export const Settings = z.strictObject({
   /** The subscription's URL, byte for byte, which the signature covers; ours by `PUBLIC_URL` unless it is given. */
   notificationUrl: HttpUrl.optional(),
   itemMap: ItemMap,
+  /**
+   * Does a fulfillment that somebody completes at the till mean that the member has the food? An order's own COMPLETED
+   * never does: that is paid, which ours are from the start.
+   */
+  closedMeansCompleted: z.boolean().default(true),
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
 export type Settings = z.infer<typeof Settings>;

@@ -36,6 +36,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
         const status = STATUS_BY_STATE.get(new_state);
         // Something else about the fulfillment changed.
         if (status === undefined || new_state === old_state) return [];
+        if (status === 'completed' && !settings.closedMeansCompleted) return [];
         return [eventOf(status, updated.order_id, new_state, updated.updated_at ?? sentAt)];
       });
     }

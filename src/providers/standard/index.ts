@@ -10,4 +10,5 @@ export const standard: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  account: ({ ordersUrl }) => ordersUrl,
 };

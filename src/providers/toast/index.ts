@@ -15,4 +15,5 @@ export const toast: Provider<Settings> = {
   createOrder,
   translateWebhook,
   connect,
+  account: ({ baseUrl, restaurantGuid, namingAuthority = '' }) => `${baseUrl} ${restaurantGuid} ${namingAuthority}`,
 };

@@ -10,3 +10,6 @@ CREATE TABLE credentials (
   renewing_until timestamptz,
   granted_at timestamptz
 );
+
+-- Whose POS the last request for a ticket went to, as a hash: another one's knows nothing of that ticket.
+ALTER TABLE placements ADD COLUMN pos_account text;
