@@ -21,7 +21,7 @@ export type Arguments = {
 
 /** Prints the usage and ends the process where the arguments ask for it, or are wrong. */
 export function readArguments(argv: string[]): Arguments {
-  const given = new Command('npm run bench --')
+  const command = new Command('npm run bench --')
     .description(
       'Measures the service on a Postgres of its own against other ways to do the same, in turn, on this machine. Takes ' +
         'some fifteen minutes. Ratios tell more than figures, and both more on a machine that does nothing else.',
@@ -33,9 +33,12 @@ export function readArguments(argv: string[]): Arguments {
     .option('--memory <minutes>', 'watch memory under load as well, and for so long (--only memory: 10)', fromOn(2))
     .option('--chart <file>', 'write a chart, as SVG')
     .option('--json', 'the last line of standard output is the result; the rest goes to standard error', false)
-    .parse(argv, { from: 'user' })
-    .opts<Omit<Arguments, 'rounds' | 'memory' | 'only'> & Partial<Arguments>>();
+    .parse(argv, { from: 'user' });
+  const given = command.opts<Omit<Arguments, 'rounds' | 'memory' | 'only'> & Partial<Arguments>>();
   const only = given.only ?? (given.quick ? QUICK : PARTS.filter((part) => part !== 'memory'));
+  if (given.chart !== undefined && !only.includes('compare')) {
+    command.error('error: --chart shows the part compare, which --only leaves out', { exitCode: 2 });
+  }
   return {
     ...given,
     rounds: given.rounds ?? (given.quick ? 2 : 5),
