@@ -13,8 +13,8 @@ export default defineConfig({
       NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/node-compile', import.meta.url)),
     },
     pool: 'forks',
-    // One more than most small machines have cores: the tests mostly wait.
-    maxWorkers: 3,
+    // Twice what most small machines have of cores: the tests mostly wait.
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },
