@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import pg from 'pg';
 import type { FastifyInstance } from 'fastify';
 import { buildApp } from '../src/app.ts';
-import { applyDeliveries, type Delivery, type DeliveryOutcome } from '../src/core/apply-deliveries.ts';
+import { applyDeliveries, type DeliveryOutcome } from '../src/core/apply-deliveries.ts';
 import { databaseClock } from '../src/core/database-clock.ts';
 import { gatherDeliveries } from '../src/core/gather-deliveries.ts';
 import { settingsOpener } from '../src/core/locations.ts';
@@ -15,6 +15,8 @@ import { tokenJudge } from '../src/core/webhook-tokens.ts';
 import { withClient } from '../src/core/with-client.ts';
 import { createLog } from '../src/create-log.ts';
 import { FLUSHERS, openDatabase } from '../src/database.ts';
+import type { WebhookDeps } from '../src/http/webhook.ts';
+import { logJourneys } from '../src/observe/log-journeys.ts';
 import { registry } from '../src/providers/index.ts';
 import { acceptNaively } from './accept-naively.ts';
 import { bareFastify } from './bare-fastify.ts';
@@ -25,7 +27,7 @@ const POOL_SIZE = 10;
 const PARK_TTL_S = 3_600;
 const MIB = 2 ** 20;
 
-type Accept = (delivery: Delivery, deadline: number) => Promise<DeliveryOutcome>;
+type Accept = WebhookDeps['accept'];
 
 /** The doors of the service, with everything on but the relay; `accept` is where the variants differ. */
 async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyInstance> {
@@ -33,14 +35,17 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
   const clock = databaseClock(pool);
   await clock.follow();
   const keys = parseSettingsKeys(SETTINGS_KEY);
+  const log = createLog('info');
+  const observe = logJourneys(log);
   return buildApp({
-    log: createLog('info'),
+    log,
     readiness: () => ({ ready: true, database: 'up' }),
-    push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')) },
+    push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')), observe },
     webhook: {
       now: clock.now,
       judgeToken: tokenJudge(pool, settingsOpener({ registry, keys, publicUrl: undefined }), clock.now),
       accept,
+      observe,
       keys,
       publicUrl: '',
       bodyLimit: MIB,
@@ -57,6 +62,7 @@ function gathered(databaseUrl: string): Accept {
     pool: flushPool,
     flushers: FLUSHERS,
     parkTtlS: PARK_TTL_S,
+    observe: () => {},
     onApplied: () => {},
     onRefused: () => {},
   }).accept;
@@ -77,7 +83,7 @@ function oneStatement(databaseUrl: string): Accept {
   const pool = openPool(databaseUrl, '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan');
   return async (delivery) => {
     const { deliveries } = await withClient(pool, (client) => applyDeliveries(client, [delivery], [], PARK_TTL_S));
-    return deliveries[0] ?? 'ignored';
+    return withoutIds(deliveries[0] ?? 'ignored');
   };
 }
 
@@ -85,7 +91,12 @@ async function serve(variant: Variant, databaseUrl: string, senders: readonly Se
   if (variant === 'bare') return bareFastify(senders);
   if (variant === 'service') return serveDoors(databaseUrl, gathered(databaseUrl));
   if (variant === 'one-statement') return serveDoors(databaseUrl, oneStatement(databaseUrl));
-  return serveDoors(databaseUrl, acceptNaively(openPool(databaseUrl)));
+  const naively = acceptNaively(openPool(databaseUrl));
+  return serveDoors(databaseUrl, async (delivery) => withoutIds(await naively(delivery)));
+}
+
+function withoutIds(outcome: DeliveryOutcome): Awaited<ReturnType<Accept>> {
+  return { outcome, serviceOrderIds: [] };
 }
 
 const [variant, databaseUrl] = process.argv.slice(2) as [Variant, string];

@@ -113,8 +113,8 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/publish-live.ts',
     edits: [
       [
-        '      await deps.publish(toMessage(row));\n',
-        '      await forget(row);\n      await deps.publish(toMessage(row));\n',
+        '      await deps.publish(toLiveMessage(row));\n',
+        '      await forget(row);\n      await deps.publish(toLiveMessage(row));\n',
       ],
     ],
     noticedBy: chaos('publish'),

@@ -7,7 +7,7 @@ import { LANES, planFaults, type Kind } from './plan-faults.ts';
 import { probeDoor, type Probe } from './probe-door.ts';
 import type { Arguments } from './read-arguments.ts';
 import { scriptOrder, type Script } from './script-order.ts';
-import { MEMBER, serveOrders } from './serve-orders.ts';
+import { MEMBER, NOTES, serveOrders } from './serve-orders.ts';
 import { setStage, type Stage } from './set-stage.ts';
 import { resolveDoubts, settle } from './settle.ts';
 
@@ -142,7 +142,8 @@ function countFaults(
 /** Secrets and member data that found their way into a log. */
 function leaks({ instances, secrets }: Stage): string[] {
   const log = instances.log();
-  const planted = [...secrets.map((secret) => ['a secret', secret]), ...Object.entries(MEMBER)] as [string, string][];
+  const ofMember = Object.entries({ ...MEMBER, notes: NOTES }).map(([what, text]) => [`a member's ${what}`, text]);
+  const planted = [...secrets.map((secret) => ['a secret', secret]), ...ofMember] as [string, string][];
   return planted.flatMap(([what, text]) => (text !== '' && log.includes(text) ? [`the log holds ${what}`] : []));
 }
 

@@ -38,6 +38,8 @@ export const MEMBER = {
   email: 'planted@example.com',
   phone: '+4930999999',
 };
+/** And what they wrote about their order. */
+export const NOTES = 'planted notes';
 const PUBLISH_AGAIN_MS = 500;
 /** A POS that tells of an order before it answers us does not wait for ever for us to hear it. */
 const EARLY_MS = 1_500;
@@ -84,7 +86,8 @@ export function serveOrders(about: {
     for (const [nth, script] of scripts.entries()) {
       await sleep(Math.max(0, (nth * 1_000) / ordersPerSecond - history.now()));
       const { serviceOrderId, locationId, type } = script;
-      stage.platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId, type, member: MEMBER }));
+      const order = sampleOrder({ serviceOrderId, locationId, type, member: MEMBER, notes: NOTES });
+      stage.platform.orders.set(serviceOrderId, order);
       for (let signals = 0; signals < script.signals; signals += 1) begin(publish(script));
     }
   };

@@ -50,8 +50,10 @@ const PROJECT = 'chaos';
 const AUDIENCE = 'https://expediter.chaos/pubsub/push';
 const SERVICE_ACCOUNT = 'push@chaos.iam.gserviceaccount.com';
 const PLATFORM_TOKEN = 'platform-token-planted';
+const OPERATOR_TOKEN = 'operator-token-planted-never-to-be-logged';
 const POS_SECRET = `whsec_${Buffer.from('planted, never to be logged').toString('base64')}`;
-const SETTINGS_KEY = `chaos:${Buffer.alloc(32, 7).toString('base64')}`;
+const KEY = Buffer.alloc(32, 7).toString('base64');
+const SETTINGS_KEY = `chaos:${KEY}`;
 /** Few enough that a neighbour can take them all. */
 const MAX_CONNECTIONS = 60;
 /** As much as Google allows: an outage of minutes must not cost an order. */
@@ -109,6 +111,7 @@ export async function setStage(about: {
       PUSH_ISSUER: pubsub.issuer,
       PUSH_JWKS_URL: pubsub.jwksUrl,
       SETTINGS_KEY,
+      OPERATOR_TOKEN,
       PROVIDER_MODULES,
       PLACEMENT_DEADLINE_S: String(about.deadlineS),
       DRAIN_DELAY_MS: '600',
@@ -137,7 +140,9 @@ export async function setStage(about: {
     orders: client.topic('orders', { gaxOpts: PATIENCE, batching: { maxMilliseconds: 1 } }),
     secrets: [
       PLATFORM_TOKEN,
+      OPERATOR_TOKEN,
       POS_SECRET,
+      KEY,
       ...kitchens.map(({ webhookUrl }) => new URL(webhookUrl).searchParams.get('token') ?? ''),
     ],
     async stop() {

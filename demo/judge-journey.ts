@@ -1,5 +1,5 @@
 import { memberStateAt, rankOf, type FulfillmentType, type MemberState } from '../src/core/lifecycle.ts';
-import type { LiveMessage } from '../src/core/publish-live.ts';
+import type { LiveMessage } from '../src/core/live-message.ts';
 import type { Ticket } from '../test/simulators/simulator.ts';
 import type { PlacedOrder } from './place-orders.ts';
 

@@ -1,8 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import sensible from '@fastify/sensible';
-import fastify, { LogController, type ConnectionError, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import fastify, {
+  LogController,
+  type ConnectionError,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+} from 'fastify';
 import { health, type Readiness } from './http/health.ts';
+import type { OperatorDeps } from './http/operator/operator.ts';
+import { requestIds } from './http/request-ids.ts';
 import { PUSH_PATH, pubsubPush, type PushDeps } from './http/pubsub-push.ts';
 import { webhook, type WebhookDeps } from './http/webhook.ts';
 import { refuse } from './http/refuse.ts';
@@ -12,21 +20,26 @@ export type AppDeps = {
   push: PushDeps;
   webhook: WebhookDeps;
   readiness: () => Readiness;
+  /** Undefined while OPERATOR_TOKEN is unset: there is no such door then. */
+  operator?: OperatorDeps | undefined;
 };
 
 /** As long as a request's head may be: no path is too long for a route, only for Node. */
 const MAX_PARAM_LENGTH = 16_384;
 /** A request that dribbles in for longer is cut off. */
 const REQUEST_TIMEOUT_MS = 15_000;
-/** Above the idle time-out of the usual load balancers (60 s), so that they close first and never meet a reset. */
-const KEEP_ALIVE_MS = 75_000;
+/** Above the idle time-out of any usual load balancer, so that it closes first and never meets a reset: Google's is 600 s. */
+const KEEP_ALIVE_MS = 620_000;
+
+const OPERATOR_PATHS = /^\/(orders|deliveries|locations)\//;
 
 /** The service's doors. Opens nothing itself: everything behind them is given. */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const underWay = new WeakMap<Socket, ServerResponse>();
   const app = fastify({
     loggerInstance: deps.log,
-    // One line per journey, which the doors write themselves.
+    genReqId: requestIds(),
+    // One line per journey, which is written where its end is known.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
     // Node takes the larger of the two time-outs for a body, and looks every 30 s unless told otherwise.
@@ -38,7 +51,11 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // A path that cannot be decoded names no location.
     frameworkErrors: (_error, request, reply) => {
-      void refuse(request, reply, deps.webhook.bodyLimit);
+      if (deps.operator !== undefined && OPERATOR_PATHS.test(request.raw.url ?? '')) {
+        void (reply as FastifyReply)
+          .code(400)
+          .send({ error: 'the path cannot be decoded: percent-encode the id in it' });
+      } else void refuse(request, reply, deps.webhook.bodyLimit);
     },
   });
   app.server.on('request', (request, response) => {
@@ -53,6 +70,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   health(app, deps.readiness);
   pubsubPush(app, deps.push);
   webhook(app, deps.webhook);
+  const { operator } = deps;
+  if (operator !== undefined) {
+    void app.register(async (scope) => (await import('./http/operator/operator.ts')).operator(scope, operator));
+  }
   return app;
 }
 

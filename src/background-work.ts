@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Pool } from 'pg';
 import type { Config } from './config.ts';
+import { circuitBreaker, type CircuitBreaker } from './core/circuit-breaker.ts';
 import type { DatabaseClock } from './core/database-clock.ts';
 import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
 import { dropOldPartitions } from './core/drop-old-partitions.ts';
@@ -16,6 +17,7 @@ import type { Parked } from './core/redrive-parked.ts';
 import type { WorkLoop } from './core/work-loop.ts';
 import { workPlacements } from './core/work-placements.ts';
 import type { Readiness } from './http/health.ts';
+import type { Observing } from './observe/start-observing.ts';
 import { openStatusTopic } from './status-topic.ts';
 
 const SECOND_MS = 1_000;
@@ -31,6 +33,7 @@ const UNMATCHED_KEPT_S = 2 * 86_400;
 export type BackgroundWork = {
   relay: WorkLoop;
   placements: WorkLoop;
+  breaker: CircuitBreaker;
   /** Finishes what is under way. */
   stop(): Promise<void>;
 };
@@ -44,14 +47,19 @@ export async function startBackgroundWork(
     log: FastifyBaseLogger;
     redrive: (parked: Parked) => Promise<void>;
     readiness: Readiness;
+    observing: Observing;
   },
 ): Promise<BackgroundWork> {
-  const { config, pool, clock, log, redrive, readiness } = deps;
+  const { config, pool, clock, log, redrive, readiness, observing } = deps;
+  const { observe } = observing;
   const topic = await openStatusTopic({ project: config.GOOGLE_CLOUD_PROJECT, topic: config.STATUS_TOPIC });
-  const relay = publishLive({ pool, publish: topic.publish, log });
+  const relay = publishLive({ pool, publish: topic.publish, log, observe });
   const credentialsFor = keepCredentials(pool, config.SETTINGS_KEY);
+  const breaker = circuitBreaker(log);
   const placements = workPlacements({
     ...deps,
+    observe,
+    breaker,
     now: clock.now,
     credentialsFor,
     deadlineS: config.PLACEMENT_DEADLINE_S,
@@ -72,6 +80,7 @@ export async function startBackgroundWork(
   const timers = [
     every(2 * SECOND_MS, sweepParked, log, 'sweep of parked events'),
     every(2 * SECOND_MS, lookAtDatabase, log, 'look at Postgres'),
+    ...observing.tasks.map(({ name, work }) => every(10 * SECOND_MS, work, log, name, SECOND_MS)),
     every(MINUTE_MS, sweepUnmatched, log, 'sweep of unmatched events'),
     every(MINUTE_MS, () => endOrders(pool, config.ORDER_END_S), log, 'end of orders'),
     every(HOUR_MS, () => ensureDeliveryPartitions(pool), log, 'making of partitions'),
@@ -99,6 +108,7 @@ export async function startBackgroundWork(
   return {
     relay,
     placements,
+    breaker,
     async stop() {
       stopping.abort();
       await Promise.all(timers.map((timer) => timer.stop()));

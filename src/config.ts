@@ -46,6 +46,17 @@ const variables = {
     '@my-club/expediter-provider-acme',
   ],
 
+  OPERATOR_TOKEN: [
+    z
+      .string()
+      .min(24, { error: 'has fewer than 24 characters' })
+      .regex(/^[\x21-\x7e]+$/, { error: 'has a space or another character that a header cannot carry' })
+      .optional(),
+    '32 random bytes, made with: openssl rand -base64 32',
+  ],
+  OTEL_EXPORTER_OTLP_ENDPOINT: [httpUrl().optional(), 'http://collector.internal:4318'],
+  OTEL_TRACES_SAMPLER_ARG: [share().default(1), '0.1'],
+
   WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), '1048576'],
   BODY_BUDGET: [integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20), '67108864'],
   WEBHOOK_SHARE: [integer(1, 1_000_000).default(100), '100'],
@@ -144,6 +155,11 @@ function integer(min: number, max: number): z.ZodCoercedNumber {
     .int({ error: `is not a whole number from ${min} to ${max}` })
     .min(min, { error: `is less than ${min}` })
     .max(max, { error: `is more than ${max}` });
+}
+
+function share(): z.ZodCoercedNumber {
+  const error = 'is not a number from 0 to 1';
+  return z.coerce.number({ error }).min(0, { error }).max(1, { error });
 }
 
 function httpUrl(): z.ZodURL {

@@ -1,15 +1,33 @@
 import pg from 'pg';
-import { pino, type DestinationStream, type Logger } from 'pino';
+import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { isRefusalOfData } from './core/is-refusal-of-data.ts';
+
+/** https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity */
+const SEVERITIES: Record<string, string> = {
+  trace: 'DEBUG',
+  debug: 'DEBUG',
+  info: 'INFO',
+  warn: 'WARNING',
+  error: 'ERROR',
+  fatal: 'CRITICAL',
+};
 
 /**
  * The log: one JSON object a line, without what must not be in it. A request's URL holds its token, so a request is its
  * method alone. Postgres quotes rows and values in its errors, and so a member's data: of those the code is enough.
+ * Its names are those that Google's log reads without being told: `severity`, `message`, `time`; the level's number
+ * stays for everybody else's tools.
  * @param destination standard output, unless a test reads along
  */
 export function createLog(level: string, destination: DestinationStream = standardOutput()): Logger {
   return pino(
-    { level, serializers: { req: (request: { method?: string }) => ({ method: request.method }), err: tellError } },
+    {
+      level,
+      messageKey: 'message',
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label, number) => ({ severity: SEVERITIES[label] ?? 'DEFAULT', level: number }) },
+      serializers: { req: (request: { method?: string }) => ({ method: request.method }), err: tellError },
+    },
     destination,
   );
 }

@@ -9,6 +9,7 @@ export type { Connection, Credentials, Grant, PosContext, Provider, Webhook } fr
 export * from './providers/absentable.ts';
 export * from './providers/call-pos.ts';
 export * from './providers/call-with-token.ts';
+export * from './providers/explain-refusal.ts';
 export * from './providers/limit-rate.ts';
 export * from './providers/money.ts';
 export * from './providers/order-texts.ts';

@@ -4,11 +4,15 @@ import type { Pool } from 'pg';
 import { buildApp } from './app.ts';
 import { startBackgroundWork, type BackgroundWork } from './background-work.ts';
 import type { Config } from './config.ts';
-import type { ArrivedEvent, PosId } from './core/apply-deliveries.ts';
+import type { Conflict } from './core/apply-deliveries.ts';
+import type { CircuitBreaker } from './core/circuit-breaker.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/database-clock.ts';
 import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
+import { followOrders } from './core/follow-orders.ts';
 import { gatherDeliveries } from './core/gather-deliveries.ts';
+import { gatherPosIds } from './core/gather-pos-ids.ts';
 import { settingsOpener } from './core/locations.ts';
+import type { Observed } from './core/observe.ts';
 import type { Registry } from './core/provider.ts';
 import { recordSignal } from './core/record-signal.ts';
 import { redriveParked, type Parked } from './core/redrive-parked.ts';
@@ -19,6 +23,7 @@ import { FLUSHERS, openDatabase } from './database.ts';
 import type { Readiness } from './http/health.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
 import { WrongSchema, checkSchema } from './migrate.ts';
+import { startObserving } from './observe/start-observing.ts';
 
 const DATABASE_RETRY_MS = 1_000;
 /** After this, calls under way are left behind: what they did is in doubt, and another process will find out. */
@@ -42,28 +47,51 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
   const clock = databaseClock(pool);
   const readiness: Readiness = { ready: false, database: 'unknown' };
   const stopping = new AbortController();
-  const loops: { relay?: WorkLoop; placements?: WorkLoop } = {};
+  const loops: { relay?: WorkLoop; placements?: WorkLoop; breaker?: CircuitBreaker } = {};
+  const observing = startObserving({
+    config,
+    log,
+    integrations: registry.keys(),
+    pool,
+    flushPool,
+    now: clock.now,
+    readiness: () => readiness,
+    breakers: () => loops.breaker?.states() ?? new Map(),
+  });
+  const { observe } = observing;
+  const following = config.OPERATOR_TOKEN === undefined ? undefined : followOrders({ pool, log });
+  const onLive = (): void => {
+    loops.relay?.wake();
+    following?.wake();
+  };
 
   const redrive = async (parked: Parked): Promise<void> => {
-    const { count, conflicts } = await redriveParked(pool, parked, config.PARK_TTL_S);
-    for (const conflict of conflicts) logConflict(log, conflict);
-    if (count > 0) loops.relay?.wake();
+    const began = performance.now();
+    const { count, serviceOrderIds, conflicts } = await redriveParked(pool, parked, config.PARK_TTL_S);
+    for (const conflict of conflicts) observe(toObserved(conflict));
+    if (count === 0) return;
+    observe({ what: 'redrive', serviceOrderIds, milliseconds: performance.now() - began });
+    onLive();
   };
-  const onPosIds = (posIds: readonly PosId[]): void => {
-    redrive({ posIds }).catch((error: unknown) => log.warn({ err: error }, 'parked events left to the sweep'));
-  };
+  const onPosIds = gatherPosIds(
+    (posIds) => redrive({ posIds }),
+    (error) => log.warn({ err: error }, 'parked events left to the sweep'),
+  );
   const gather = gatherDeliveries({
     pool: flushPool,
     flushers: FLUSHERS,
     parkTtlS: config.PARK_TTL_S,
+    observe,
     onRefused: (about) => log.warn(about, 'Postgres refuses a batch of webhooks'),
     onApplied(applied) {
-      for (const conflict of applied.conflicts) logConflict(log, conflict);
-      if (applied.events.includes('applied')) loops.relay?.wake();
+      for (const conflict of applied.conflicts) observe(toObserved(conflict));
+      if (applied.events.includes('applied')) onLive();
       onPosIds(applied.newPosIds);
     },
   });
 
+  const keys = config.SETTINGS_KEY;
+  const publicUrl = (config.PUBLIC_URL ?? '').replace(/\/$/, '');
   const app = buildApp({
     log,
     readiness: () => readiness,
@@ -74,26 +102,55 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
         loops.placements?.wake();
         return recorded;
       },
+      observe,
     },
     webhook: {
       now: clock.now,
       judgeToken: tokenJudge(pool, open, clock.now),
       accept: gather.accept,
-      keys: config.SETTINGS_KEY,
-      publicUrl: (config.PUBLIC_URL ?? '').replace(/\/$/, ''),
+      observe,
+      keys,
+      publicUrl,
       bodyLimit: config.WEBHOOK_BODY_LIMIT,
       bodyBudget: config.BODY_BUDGET,
       perSecond: config.WEBHOOK_SHARE,
     },
+    operator:
+      config.OPERATOR_TOKEN === undefined || following === undefined || observing.metrics === undefined
+        ? undefined
+        : {
+            token: config.OPERATOR_TOKEN,
+            pool,
+            translating: { pool, open, keys, publicUrl },
+            parkTtlS: config.PARK_TTL_S,
+            follow: following.follow,
+            metrics: observing.metrics,
+            wake() {
+              loops.placements?.wake();
+              onLive();
+            },
+          },
   });
   await app.listen({ host: config.HOST, port: config.PORT });
 
   const begin = async (): Promise<BackgroundWork> => {
-    await databaseReady(pool, clock, log, stopping.signal);
+    await Promise.all([databaseReady(pool, clock, log, stopping.signal), observing.load()]);
     const refetch = orderRefetcher({ url: config.ORDER_API_URL, token: config.ORDER_API_TOKEN, query });
-    const work = await startBackgroundWork({ config, pool, clock, log, refetch, open, redrive, onPosIds, readiness });
+    const work = await startBackgroundWork({
+      config,
+      pool,
+      clock,
+      log,
+      refetch,
+      open,
+      redrive,
+      onPosIds,
+      readiness,
+      observing,
+    });
     loops.relay = work.relay;
     loops.placements = work.placements;
+    loops.breaker = work.breaker;
     readiness.ready = !stopping.signal.aborted;
     log.info({ integrations: [...registry.keys()] }, 'ready');
     return work;
@@ -112,12 +169,14 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       await sleep(config.DRAIN_DELAY_MS);
       const finished = (async () => {
         await app.close();
+        await following?.stop();
         await gather.drain();
         await placing;
         await begun.then(
           (work) => work.stop(),
           () => {},
         );
+        await observing.close();
         await Promise.all([pool.end(), flushPool.end()]);
       })();
       const inTime = await Promise.race([finished.then(() => true), sleep(FINISH_MS, false, { ref: false })]);
@@ -163,6 +222,6 @@ function pushTokenVerifier(config: Config, now: Now): VerifyPushToken | undefine
   );
 }
 
-function logConflict(log: FastifyBaseLogger, { deliveryId, locationId, integration, event }: ArrivedEvent): void {
-  log.error({ deliveryId, locationId, integration, status: event.status }, 'conflict: a person should look');
+function toObserved({ event, ...about }: Conflict): Observed {
+  return { what: 'conflict', ...about, status: event.status };
 }

@@ -1,5 +1,6 @@
 import type { ClientConfig } from '@google-cloud/pubsub';
-import type { LiveMessage, Publish } from './core/publish-live.ts';
+import type { LiveMessage } from './core/live-message.ts';
+import type { Publish } from './core/publish-live.ts';
 
 /**
  * Opens the topic that members' clients hear of. The client library is loaded only here: it takes 300 ms, which would

@@ -32,3 +32,21 @@ it.each([
 ])('names a retention that is %s', (_what, wrong, message) => {
   expect(() => readConfig({ ...env, ...wrong })).toThrow(message);
 });
+
+it('takes a share of orders to trace from 0 to 1, and all of them unless it says otherwise', () => {
+  expect(readConfig(env)).toMatchObject({ OTEL_TRACES_SAMPLER_ARG: 1 });
+  expect(readConfig({ ...env, OTEL_TRACES_SAMPLER_ARG: '0.05' })).toMatchObject({ OTEL_TRACES_SAMPLER_ARG: 0.05 });
+  for (const wrong of ['-0.1', '1.01', 'all', 'NaN']) {
+    const message = 'OTEL_TRACES_SAMPLER_ARG: is not a number from 0 to 1';
+    expect(() => readConfig({ ...env, OTEL_TRACES_SAMPLER_ARG: wrong }), wrong).toThrow(message);
+  }
+});
+
+it.each([
+  ['short enough to be guessed', 'x'.repeat(23), 'OPERATOR_TOKEN: has fewer than 24 characters'],
+  ['nothing that a header can carry', `${'x'.repeat(24)} y`, 'OPERATOR_TOKEN: has a space or another character'],
+])('an operator token that is %s is refused, and not printed', (_what, token, message) => {
+  expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).toThrow(message);
+  expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).not.toThrow(token);
+  expect(readConfig({ ...env, OPERATOR_TOKEN: 'x'.repeat(24) })).toMatchObject({ OPERATOR_TOKEN: 'x'.repeat(24) });
+});

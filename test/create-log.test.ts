@@ -51,3 +51,20 @@ it('an error of another kind is logged with its message, code and stack, and wha
 it('a request is logged by its method alone: its URL holds the token', () => {
   expect(logOf({ req: { method: 'POST', url: '/webhook/x/y?token=secret' } })).not.toContain('secret');
 });
+
+it('a line has the names that a log of the cloud reads, and the level that other tools do', () => {
+  const lines: string[] = [];
+  const log = createLog('trace', { write: (line: string) => void lines.push(line) });
+  log.info({ reqId: '1' }, 'told');
+  log.child({ reqId: '2' }).fatal('lost');
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    {
+      severity: 'INFO',
+      level: 30,
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      message: 'told',
+      reqId: '1',
+    },
+    { severity: 'CRITICAL', level: 60, message: 'lost', reqId: '2' },
+  ]);
+});

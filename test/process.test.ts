@@ -244,15 +244,6 @@ describe('a start', () => {
     expect(main.output()).toMatch(/expediter migrate/);
   });
 
-  it('on a schema newer than itself refuses', async () => {
-    await system.query(`INSERT INTO schema_migrations (name, run_on) VALUES ('9999-from-the-future', now())`);
-    const main = spawnMain({ ...env, PORT: '0' });
-    const code = await main.exited;
-    await system.query(`DELETE FROM schema_migrations WHERE name = '9999-from-the-future'`);
-    expect(code).toBe(1);
-    expect(main.output()).toMatch(/newer than this version/);
-  });
-
   it('with a provider module that is none says which and why', async () => {
     const main = spawnMain({ ...env, PORT: '0', PROVIDER_MODULES: 'node:os' });
     expect(await main.exited).toBe(1);

@@ -16,6 +16,7 @@ import type { Provider } from '../src/core/provider.ts';
 import { resolveNotThere } from '../src/core/resolve-doubt.ts';
 import { openDatabase } from '../src/database.ts';
 import { moveClock, prepareClock } from './support/move-clock.ts';
+import { placesOf } from './support/places-of.ts';
 import { runMain } from './support/run-main.ts';
 import { sampleOrder } from './support/sample-order.ts';
 import { post, startSystem, type Answer, type System } from './support/start-system.ts';
@@ -380,27 +381,6 @@ describe('webhooks about no order of ours', () => {
   });
 });
 
-/** Where a text stands, in whatever column of whatever table, as `table.column`; partitions under their parent. */
-async function placesOf(text: string): Promise<string[]> {
-  const columns = await system.query(
-    `SELECT c.table_schema, c.table_name, c.column_name, c.data_type
-     FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
-     WHERE t.table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')`,
-  );
-  expect(columns.length).toBeGreaterThan(100);
-  const found = new Set<string>();
-  for (const { table_schema: schema, table_name: table, column_name: column, data_type: type } of columns) {
-    const where = type === 'bytea' ? 'position(convert_to($1, $$UTF8$$) IN %I) > 0' : 'strpos(%I::text, $1) > 0';
-    const [sql] = await system.query(
-      `SELECT format('SELECT 1 FROM %I.%I WHERE ${where} LIMIT 1', $1::text, $2::text, $3::text)`,
-      [schema, table, column],
-    );
-    const rows = await system.query(String(sql?.['format']), [text]);
-    if (rows.length > 0) found.add(`${String(table).replace(/^deliveries_\d+$/, 'deliveries')}.${String(column)}`);
-  }
-  return [...found].sort();
-}
-
 describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
   const mark = `Zuleika-${randomUUID()}`;
   const openMark = `Quentin-${randomUUID()}`;
@@ -477,7 +457,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
        VALUES ('club-1', 'gossip', $1, 'unmatched', $2, $3, 4, 'x', $4)`,
       [`pos-${ids.sent}`, row?.['day'], row?.['id'], words],
     );
-    const before = await placesOf(mark);
+    const before = await placesOf(system, mark);
     expect(before).toEqual([
       'deliveries.body',
       'deliveries.headers',
@@ -490,13 +470,13 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       'status_events.reason',
     ]);
     expect(await eraseMembers(system.pools[0], PII_DAYS)).toBe(0);
-    expect(await placesOf(mark)).toEqual(
+    expect(await placesOf(system, mark)).toEqual(
       expect.arrayContaining(before.filter((place) => place !== 'parked_events.reason')),
     );
   });
 
   it('is gone everywhere, and nothing of an open order is', async () => {
-    const open = await placesOf(openMark);
+    const open = await placesOf(system, openMark);
     expect(open).toEqual(
       expect.arrayContaining(['deliveries.body', 'deliveries.headers', 'order_contents.contents', 'orders.reason']),
     );
@@ -506,8 +486,8 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(await whileLockedOut(LOCK_ERASE_MEMBERS, () => eraseMembers(system.pools[0], PII_DAYS))).toBe(0);
     const erased = await Promise.all(system.pools.map((pool) => eraseMembers(pool, PII_DAYS)));
     expect(sum(erased)).toBe(3);
-    expect(await placesOf(mark)).toEqual([]);
-    expect(await placesOf(openMark)).toEqual(open);
+    expect(await placesOf(system, mark)).toEqual([]);
+    expect(await placesOf(system, openMark)).toEqual(open);
     expect(await delivery(original)).toMatchObject({ outcome: 'dropped', sealed: null, reason: null });
     expect((await system.placement(ids.unfetched))?.['problem']).toBeNull();
     // What is no member's stays.
@@ -531,7 +511,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     );
     await whenIn('hollow', 'failed');
     expect(system.platform.requests).toHaveLength(asked);
-    expect(await placesOf(mark)).toEqual([]);
+    expect(await placesOf(system, mark)).toEqual([]);
   });
 
   it.each([
@@ -543,7 +523,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     async (_what, status, outcome, id) => {
       const answer = await send({ serviceOrderId: id(), status, reason: words }, { 'x-table': words });
       expect(answer).toMatchObject({ status: 200, body: { outcome } });
-      expect(await placesOf(mark)).toEqual([]);
+      expect(await placesOf(system, mark)).toEqual([]);
       expect(await delivery(answer)).toMatchObject({ outcome, events: 1, body: Buffer.alloc(0), headers: {} });
       const [last] = await system.query(
         'SELECT * FROM status_events WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT 1',
@@ -560,25 +540,25 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     ]);
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
     expect(await system.order(ids.open)).toMatchObject({ status: 'ready', reason: 'soon' });
-    expect(await placesOf(mark)).toEqual([]);
+    expect(await placesOf(system, mark)).toEqual([]);
   });
 
   it('does not come back with a webhook that waited for its POS id', async () => {
     const providerOrderId = `late-${randomUUID()}`;
     const waiting = await send({ providerOrderId, status: 'ready', reason: words }, { 'x-table': words });
     expect(waiting.body['outcome']).toBe('unmatched');
-    expect(await placesOf(mark)).not.toEqual([]);
+    expect(await placesOf(system, mark)).not.toEqual([]);
     await send({ serviceOrderId: ids.sent, providerOrderId, status: 'ready' });
     await until(async () => (await delivery(waiting))?.['outcome'] === 'stale');
-    expect(await placesOf(mark)).toEqual([]);
+    expect(await placesOf(system, mark)).toEqual([]);
   });
 
   it('stays where an order that has not ended is named', async () => {
-    const open = await placesOf(openMark);
+    const open = await placesOf(system, openMark);
     const client = await system.pools[0].connect();
     expect(await eraseOrders(client, [ids.open])).toBe(0);
     client.release();
-    expect(await placesOf(openMark)).toEqual(open);
+    expect(await placesOf(system, openMark)).toEqual(open);
   });
 
   it('goes in batches, and waits for nobody: what somebody has at that moment goes in the next round', async () => {
@@ -615,7 +595,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       await until(async () => Object.keys(await dayTables()).every((day) => day >= oldest));
       expect([await delivery(kept), await delivery(unmatched)]).toEqual([undefined, undefined]);
       await until(async () => (await system.query('SELECT FROM parked_events')).length === 0);
-      expect(await placesOf(mark)).toEqual([]);
+      expect(await placesOf(system, mark)).toEqual([]);
     } finally {
       main.child.kill('SIGTERM');
       expect(await main.exited).toBe(0);

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
-import { EVENT_OUTCOMES, type DeliveryOutcome } from '../core/apply-deliveries.ts';
+import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../core/apply-deliveries.ts';
 import { ensureDeliveryPartitions } from '../core/delivery-partitions.ts';
 import { findDelivery } from '../core/kept-delivery.ts';
 import { listDeliveries, type DeliveryFilter, type ListedDelivery } from '../core/list-deliveries.ts';
@@ -15,7 +15,8 @@ import type { TranslatingAgain } from '../core/translate-again.ts';
 import { examples } from './examples.ts';
 import { NotFound, WrongInput, describe } from './failures.ts';
 import { facts, print, table } from './print.ts';
-import { readTime } from './read-time.ts';
+import { LIST_LIMIT, LIST_LIMIT_MAX, readLimit } from './read-limit.ts';
+import { PAST, readPast } from './read-time.ts';
 import { settingsRules } from './settings-rules.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -26,9 +27,6 @@ type Filters = {
   since?: Date;
   until?: Date;
 };
-
-const LIST_LIMIT = 50;
-const LIST_LIMIT_MAX = 1000;
 
 export function addDeliveryCommands(program: Command): void {
   const delivery = program
@@ -113,15 +111,12 @@ ${examples(
 }
 
 function withFilters(command: Command): Command {
-  const outcomes: DeliveryOutcome[] = [...EVENT_OUTCOMES, 'ignored', 'dropped'];
-  const readPast = (text: string): Date => readTime(text, 'past');
-  const when = 'a while ago (3d, 2h, 30m, 45s), or a time (2027-01-31T18:00:00Z)';
   return command
-    .addOption(new Option('--outcome <outcome>', 'what became of it').choices(outcomes))
+    .addOption(new Option('--outcome <outcome>', 'what became of it').choices(DELIVERY_OUTCOMES))
     .option('--location <id>', 'at this location')
     .option('--integration <name>', 'through this integration')
-    .option('--since <when>', `received since then: ${when}`, readPast)
-    .option('--until <when>', `received before: ${when}`, readPast);
+    .option('--since <when>', `received since then: ${PAST}`, readPast)
+    .option('--until <when>', `received before: ${PAST}`, readPast);
 }
 
 function toFilter({ location, ...filters }: Filters): DeliveryFilter {
@@ -136,9 +131,7 @@ async function list(
   if (after !== undefined && cursor === undefined) throw noSuchDelivery(after);
   const shown = order === undefined ? undefined : await showOrder(pool, order);
   if (order !== undefined && shown === undefined) throw new NotFound(`no signal ever named the order "${order}"`);
-  // Nothing of another location is in an order's history.
-  const locationId = filters.location ?? shown?.order?.locationId;
-  const filter = { ...toFilter(filters), locationId, serviceOrderId: order };
+  const filter = { ...toFilter(filters), serviceOrderId: order };
   return listDeliveries(pool, filter, { oldestFirst: false, after: cursor, limit });
 }
 
@@ -325,10 +318,4 @@ function legible(body: Buffer): { text: string } | { base64: string } {
 
 function noSuchDelivery(id: string): NotFound {
   return new NotFound(`no delivery that is kept has the id "${id}"; see: expediter delivery list`);
-}
-
-function readLimit(text: string): number {
-  const limit = Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= LIST_LIMIT_MAX) return limit;
-  throw new InvalidArgumentError(`Right would be a number from 1 to ${LIST_LIMIT_MAX}.`);
 }

@@ -13,6 +13,7 @@ import {
   settingsOpener,
   type OpenSettings,
 } from '../core/locations.ts';
+import { removeLocation } from '../core/remove-location.ts';
 import { examples } from './examples.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
 import { facts, print, table, time } from './print.ts';
@@ -127,6 +128,32 @@ export function addLocationCommands(program: Command): void {
       const found = await withDatabase(DATABASE_URL, (pool) => resumeLocation(pool, locationId));
       if (!found) throw noSuchLocation(locationId);
       print(command, { locationId, paused: false }, `${locationId} takes orders`);
+    });
+
+  location
+    .command('remove')
+    .description('forget a paused location with its settings, tokens and POS grants; its orders and webhooks stay')
+    .argument('<id>')
+    .addHelpText(
+      'after',
+      `
+It has to be paused, and all its orders must have ended; otherwise this says what stands in the way and exits 1.
+Five seconds later its webhooks are answered 401. "order show" and "delivery show" go on to show what was.
+Orders that the platform still signals for it are held until it is configured anew, which "location put" does as for
+any other: with new tokens, and with the history of the same id.
+${examples('expediter location pause club-1 && expediter location remove club-1')}`,
+    )
+    .action(async (locationId: string, _options: object, command: Command) => {
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const open = settingsOpener(await settingsRules(env));
+      const removed = await withDatabase(env.DATABASE_URL, (pool) => removeLocation({ pool, open }, locationId));
+      if (removed === undefined) throw noSuchLocation(locationId);
+      if ('refused' in removed) throw new Error(`${locationId} cannot be removed: ${removed.refused}`);
+      print(
+        command,
+        { locationId, removed: true, ...removed },
+        `${locationId} is removed, with ${removed.tokens} tokens; they open nothing from five seconds on`,
+      );
     });
 }
 

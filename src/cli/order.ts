@@ -1,5 +1,10 @@
 import { Option, type Command } from 'commander';
+import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
+import { PLACEMENT_STATES, type PlacementState } from '../core/claim-placements.ts';
+import { STATUSES, type MemberState, type Status } from '../core/lifecycle.ts';
+import { listOrders, type ListedOrder, type OrderFilter } from '../core/list-orders.ts';
+import { MEMBER_STATES } from '../core/live-message.ts';
 import { Id, describeIssues } from '../core/order.ts';
 import { resolveNotThere, resolveThere } from '../core/resolve-doubt.ts';
 import { retryPlacement } from '../core/retry-placement.ts';
@@ -7,17 +12,67 @@ import { showOrder, type ShownOrder } from '../core/show-order.ts';
 import { examples } from './examples.ts';
 import { NotFound, WrongInput } from './failures.ts';
 import { facts, print, table, time } from './print.ts';
+import { LIST_LIMIT, LIST_LIMIT_MAX, readLimit } from './read-limit.ts';
+import { PAST, readPast } from './read-time.ts';
 import { withDatabase } from './with-database.ts';
+
+type Filters = {
+  location?: string;
+  integration?: string;
+  state?: PlacementState;
+  needsOperator?: true;
+  open?: true;
+  status?: Status;
+  memberState?: MemberState;
+  since?: Date;
+  until?: Date;
+};
 
 export function addOrderCommands(program: Command): void {
   const order = program
     .command('order')
     .description('orders on their way to a POS and back')
-    .addHelpText('after', examples('expediter order show order-4711', 'expediter order retry order-4711'));
+    .addHelpText('after', examples('expediter order list --needs-operator', 'expediter order show order-4711'));
+
+  order
+    .command('list')
+    .description('orders by their first signal, newest first; nothing about their members')
+    .option('--location <id>', 'at this location')
+    .option('--integration <name>', 'last sent through this integration')
+    .addOption(new Option('--state <state>', 'of the placement').choices(PLACEMENT_STATES))
+    .option('--needs-operator', 'in doubt until a person says whether the ticket is there')
+    .option('--open', 'not ended yet')
+    .addOption(new Option('--status <status>', 'as the POS reported last').choices(STATUSES))
+    .addOption(new Option('--member-state <state>', 'as the member sees it').choices(MEMBER_STATES))
+    .option('--since <when>', `signalled since then: ${PAST}`, readPast)
+    .option('--until <when>', `signalled before: ${PAST}`, readPast)
+    .option('--limit <count>', `at most so many, up to ${LIST_LIMIT_MAX}`, readLimit, LIST_LIMIT)
+    .option('--after <orderId>', 'go on behind this one, the last of the list before')
+    .addHelpText(
+      'after',
+      examples(
+        'expediter order list --needs-operator',
+        'expediter order list --location club-1 --open --since 3h',
+        'expediter order list --state failed --since 2027-01-31T18:00:00Z --json',
+      ),
+    )
+    .action(async (options: Filters & { limit: number; after?: string }, command: Command) => {
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const rows = await withDatabase(DATABASE_URL, (pool) => list(pool, options));
+      print(
+        command,
+        rows,
+        rows.length < options.limit
+          ? tableOf(rows)
+          : `${tableOf(rows)}\n\nthere may be more: --after ${rows.at(-1)?.serviceOrderId}`,
+      );
+    });
 
   order
     .command('show')
-    .description('what became of an order: placement, attempts, POS ids, history; nothing about the member')
+    .description(
+      'what became of an order: placement, attempts, POS ids, history, webhooks, live messages; nothing about the member',
+    )
     .argument('<id>', 'its id on the ordering platform')
     .addHelpText('after', examples('expediter order show order-4711', 'expediter order show order-4711 --json'))
     .action(async (id: string, _options: object, command: Command) => {
@@ -94,8 +149,42 @@ async function notThere(id: string, command: Command): Promise<void> {
   );
 }
 
+async function list(
+  pool: Pool,
+  { location, limit, after, ...filters }: Filters & { limit: number; after?: string },
+): Promise<ListedOrder[]> {
+  const filter: OrderFilter = { ...filters, locationId: location };
+  const found: ListedOrder[] = [];
+  let behind: string | undefined = after;
+  for (;;) {
+    const page = await listOrders(pool, filter, { after: behind, limit: limit - found.length });
+    if (page === undefined) throw noSuchOrder(behind ?? '');
+    found.push(...page.orders);
+    if (page.next === null || found.length === limit) return found;
+    behind = page.next;
+  }
+}
+
 function noSuchOrder(id: string): NotFound {
   return new NotFound(`no signal ever named the order "${id}"`);
+}
+
+function tableOf(rows: readonly ListedOrder[]): string {
+  return table(
+    rows.map((row) => ({
+      order: row.serviceOrderId,
+      signalled: time(row.signalledAt),
+      location: row.locationId,
+      integration: row.integration,
+      placement: row.needsOperator ? 'in doubt: needs you' : row.placement.replace('_', ' '),
+      'member sees': row.memberState,
+      status: row.status,
+      'POS id': row.providerOrderId,
+      ended: time(row.endedAt),
+      problem: row.problem,
+    })),
+    'no orders match',
+  );
 }
 
 function inWords(shown: ShownOrder): string {
@@ -111,6 +200,7 @@ function inWords(shown: ShownOrder): string {
       status: order?.status,
       reason: order?.reason,
       ended: time(order?.endedAt ?? null),
+      erased: time(order?.erasedAt ?? null),
       placement: placement.state.replace('_', ' '),
       problem: placement.problem,
       'under way': placement.underWay ? 'a worker has it this moment' : '',
@@ -147,12 +237,22 @@ function inWords(shown: ShownOrder): string {
       })),
     ),
     titled(
-      'Not yet published',
-      shown.unpublished.map((each) => ({
+      'Webhooks',
+      shown.deliveries.map((each) => ({
+        delivery: each.deliveryId,
+        received: time(each.receivedAt),
+        outcome: each.outcome,
+        'replay of': each.replayOf,
+        why: each.reason,
+      })),
+    ),
+    titled(
+      'Live messages',
+      shown.live.map((each) => ({
         sequence: each.sequence,
         'member sees': each.memberState,
         applied: time(each.appliedAt),
-        attempts: each.attempts,
+        published: each.publishedAt === null ? `not yet, after ${each.attempts} attempts` : time(each.publishedAt),
       })),
     ),
   ];

@@ -1,13 +1,15 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
+import { checkLocation, type Checked } from '../core/check-location.ts';
 import { connectLocation } from '../core/connect-location.ts';
 import { databaseClock } from '../core/database-clock.ts';
-import { WrongLocation, findLocation } from '../core/locations.ts';
+import { keepCredentials } from '../core/keep-credentials.ts';
+import { WrongLocation, findLocation, settingsOpener } from '../core/locations.ts';
 import { loadProviders } from '../providers/index.ts';
 import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
-import { print, table } from './print.ts';
+import { facts, print, table } from './print.ts';
 import { settingsRules } from './settings-rules.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -17,7 +19,12 @@ export function addProviderCommands(program: Command): void {
     .description('the integrations there are, PROVIDER_MODULES included, and their POS systems')
     .addHelpText(
       'after',
-      examples('expediter provider list', 'expediter provider schema standard', 'expediter provider connect club-1'),
+      examples(
+        'expediter provider list',
+        'expediter provider schema standard',
+        'expediter provider check club-1',
+        'expediter provider connect club-1',
+      ),
     );
 
   provider
@@ -61,6 +68,26 @@ export function addProviderCommands(program: Command): void {
     });
 
   provider
+    .command('check')
+    .description("ask a location's POS whether its settings reach it; nothing is changed there. Exits 1 if they do not")
+    .argument('<location>', 'its id on the ordering platform')
+    .addHelpText('after', examples('expediter provider check club-1', 'expediter provider check club-1 --json'))
+    .action(async (locationId: string, _options: object, command: Command) => {
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const open = settingsOpener(await settingsRules(env));
+      const checked = await withDatabase(env.DATABASE_URL, async (pool) => {
+        if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
+        const clock = databaseClock(pool);
+        await clock.follow();
+        const credentialsFor = keepCredentials(pool, env.SETTINGS_KEY);
+        const never = new AbortController().signal;
+        return checkLocation({ pool, open, credentialsFor, now: clock.now }, locationId, never);
+      });
+      print(command, { locationId, ...checked }, describeCheck(locationId, checked));
+      if (checked.state === 'failed') process.exitCode = 1;
+    });
+
+  provider
     .command('connect')
     .description(
       "make a location's POS call our webhook, with a new token: registers it where the POS's API allows it, " +
@@ -84,4 +111,10 @@ export function addProviderCommands(program: Command): void {
       const lines = [...done, ...(todo.length > 0 ? ['Left to do:'] : []), ...todo.map((step) => `- ${step}`)];
       print(command, { locationId, ...connection }, lines.join('\n'));
     });
+}
+
+function describeCheck(locationId: string, checked: Checked): string {
+  if (checked.state === 'ok') return `the settings of ${locationId} reach its POS`;
+  if (checked.state === 'unchecked') return `the settings of ${locationId} were not checked: ${checked.why}`;
+  return facts({ location: locationId, problem: checked.problem, 'to do': checked.toDo });
 }

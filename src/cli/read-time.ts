@@ -22,3 +22,10 @@ export function readTime(text: string, when: 'past' | 'future'): Date {
   if (when === 'future' && at <= Date.now()) throw new InvalidArgumentError('That is not in the future.');
   return new Date(at);
 }
+
+/** What an option takes that is read by `readPast`. */
+export const PAST = 'a while ago (3d, 2h, 30m, 45s), or a time (2027-01-31T18:00:00Z)';
+
+export function readPast(text: string): Date {
+  return readTime(text, 'past');
+}

@@ -2,7 +2,15 @@ import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
 import { WrongLocation, listLocations } from '../core/locations.ts';
-import { issueToken, listTokens, revokeToken, webhookUrl, type TokenRow } from '../core/webhook-tokens.ts';
+import {
+  issueToken,
+  listTokens,
+  revokeToken,
+  stateOfToken,
+  webhookUrl,
+  type TokenRow,
+  type TokenState,
+} from '../core/webhook-tokens.ts';
 import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
 import { facts, print, table } from './print.ts';
@@ -24,7 +32,7 @@ export function addTokenCommands(program: Command): void {
       'make a token and its webhook URL, shown this once; earlier tokens stay valid. ' +
         'Without PUBLIC_URL the URL is that of this machine, http://localhost:PORT',
     )
-    .requiredOption('--location <id>')
+    .requiredOption('--location <id>', 'whose')
     .option('--label <text>', 'what it is for, to know it by later')
     .option('--expires <when>', 'after a while (90d, 12h, 30m, 45s), or at a time (2027-01-31T00:00:00Z)', (text) =>
       readTime(text, 'future'),
@@ -56,7 +64,9 @@ export function addTokenCommands(program: Command): void {
 
   token
     .command('list')
-    .description('tokens and whether they are valid; never a token itself')
+    .description(
+      'tokens, whether they are valid, until when, and when a webhook came with each last; never a token itself',
+    )
     .option('--location <id>', 'of this location alone')
     .addHelpText('after', examples('expediter token list', 'expediter token list --location club-1 --json'))
     .action(async (options: { location?: string }, command: Command) => {
@@ -74,6 +84,7 @@ export function addTokenCommands(program: Command): void {
             state: row.state,
             created: row.createdAt,
             expires: row.expiresAt,
+            'last used': row.lastUsedAt,
           })),
           'no tokens yet; see: expediter token issue --help',
         ),
@@ -100,20 +111,15 @@ export async function countValidTokens(
   location: { locationId: string; integration: string },
 ): Promise<number> {
   const tokens = await listTokens(pool, location.locationId);
-  return tokens.filter((token) => stateOf(token, location.integration) === 'valid').length;
+  return tokens.filter((token) => stateOfToken(token, location.integration, new Date()) === 'valid').length;
 }
-
-type TokenState = 'valid' | 'expired' | 'revoked' | 'of another integration';
 
 async function judgedTokens(pool: Pool, locationId?: string): Promise<(TokenRow & { state: TokenState })[]> {
   const integrations = new Map((await listLocations(pool)).map((row) => [row.locationId, row.integration]));
   if (locationId !== undefined && !integrations.has(locationId)) throw noSuchLocation(locationId);
   const tokens = await listTokens(pool, locationId);
-  return tokens.map((token) => ({ ...token, state: stateOf(token, integrations.get(token.locationId)) }));
-}
-
-function stateOf(token: TokenRow, integration: string | undefined): TokenState {
-  if (token.revokedAt !== null) return 'revoked';
-  if (token.expiresAt !== null && token.expiresAt <= new Date()) return 'expired';
-  return token.integration === integration ? 'valid' : 'of another integration';
+  return tokens.map((token) => ({
+    ...token,
+    state: stateOfToken(token, integrations.get(token.locationId), new Date()),
+  }));
 }

@@ -5,7 +5,8 @@ import type { StatusEvent } from './order.ts';
 /** What became of an event; of a delivery, the first of its events' outcomes in this order. */
 export const EVENT_OUTCOMES = ['applied', 'parked', 'duplicate', 'stale', 'unmatched'] as const;
 export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
-export type DeliveryOutcome = EventOutcome | 'ignored' | 'dropped';
+export const DELIVERY_OUTCOMES = [...EVENT_OUTCOMES, 'ignored', 'dropped'] as const;
+export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
 
 /** One authenticated webhook as it arrived, translated. */
 export type Delivery = {
@@ -35,6 +36,8 @@ export type ArrivedEvent = {
   event: StatusEvent;
 };
 
+export type Conflict = ArrivedEvent & { serviceOrderId: string | undefined };
+
 export type PosId = { locationId: string; integration: string; providerOrderId: string };
 
 export type Applied = {
@@ -42,8 +45,10 @@ export type Applied = {
   deliveries: DeliveryOutcome[];
   /** One per event, in order. */
   events: EventOutcome[];
+  /** One per event, in order: the order of ours that it is about. */
+  serviceOrderIds: (string | undefined)[];
   /** Those that contradict what we know: a person should look. */
-  conflicts: ArrivedEvent[];
+  conflicts: Conflict[];
   /** POS ids that became ours: events parked under them can go on. */
   newPosIds: PosId[];
 };
@@ -225,6 +230,7 @@ WITH event AS MATERIALIZED (
 SELECT (SELECT outcomes FROM best) AS best,
        (SELECT array_agg(outcome ORDER BY nth) FROM ruled) AS outcomes,
        (SELECT array_agg(nth::int ORDER BY nth) FROM ruled WHERE conflict) AS conflicts,
+       (SELECT jsonb_object_agg(nth, target) FROM ruled WHERE ours AND service_order_id IS NULL) AS found,
        (SELECT jsonb_agg(jsonb_build_object('locationId', location_id, 'integration', integration,
                                             'providerOrderId', provider_order_id)) FROM pos_ids) AS new_pos_ids`;
 
@@ -259,6 +265,7 @@ export async function applyDeliveries(
     best: number[] | null;
     outcomes: number[] | null;
     conflicts: number[] | null;
+    found: Record<string, string> | null;
     new_pos_ids: PosId[] | null;
   }>({
     name: 'apply-deliveries',
@@ -299,12 +306,22 @@ export async function applyDeliveries(
   const outcomeOf = new Map<Delivery, DeliveryOutcome>(
     withEvents.map((delivery, i) => [delivery, named(row?.best?.[i] ?? 0)]),
   );
+  const events = (row?.outcomes ?? []).map(named);
+  const serviceOrderIds = events.map((outcome, i) =>
+    outcome === 'parked' || outcome === 'unmatched'
+      ? undefined
+      : (arrived[i]?.event.serviceOrderId ?? row?.found?.[i + 1]),
+  );
   return {
     deliveries: deliveries.map(
       (delivery) => outcomeOf.get(delivery) ?? (delivery.dropped === undefined ? 'ignored' : 'dropped'),
     ),
-    events: (row?.outcomes ?? []).map(named),
-    conflicts: (row?.conflicts ?? []).flatMap((nth) => arrived[nth - 1] ?? []),
+    events,
+    serviceOrderIds,
+    conflicts: (row?.conflicts ?? []).flatMap((nth) => {
+      const event = arrived[nth - 1];
+      return event === undefined ? [] : { ...event, serviceOrderId: serviceOrderIds[nth - 1] };
+    }),
     newPosIds: row?.new_pos_ids ?? [],
   };
 }

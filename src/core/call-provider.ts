@@ -1,8 +1,8 @@
 import { beginAttempt, type AttemptEnd } from './attempts.ts';
-import type { Claim } from './claim-placements.ts';
 import { GiveUp, OursToFix, TryAgain } from './errors.ts';
 import type { Location } from './locations.ts';
-import type { Placing } from './placing.ts';
+import type { Placing, Trying } from './placing.ts';
+import { underTimeLimit } from './under-time-limit.ts';
 
 /** Well inside the lease (30 s), so that a call is over before anybody else may begin one. */
 const POS_TIMEOUT_MS = 15_000;
@@ -14,7 +14,7 @@ type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; e
 /** One call to the POS between its two rows. Undefined when the placement is no longer ours to try. */
 export async function callProvider<Result>(
   deps: Placing,
-  claim: Claim,
+  claim: Trying,
   name: 'createOrder' | 'findOrder',
   location: Location,
   call: (signal: AbortSignal) => Promise<Result>,
@@ -25,29 +25,28 @@ export async function callProvider<Result>(
   const began = performance.now();
   // The row says that a call began, which is on the safe side.
   if (began - asked > BEGIN_WITHIN_MS) return undefined;
-  const ending = (outcome: string, error?: unknown): AttemptEnd => ({
-    attempt: number,
-    outcome,
-    milliseconds: performance.now() - began,
-    httpStatus: (error as { httpStatus?: number } | undefined)?.httpStatus,
-    error: error === undefined ? undefined : describe(error),
-  });
+  const ending = (outcome: string, error?: unknown): AttemptEnd => {
+    const milliseconds = performance.now() - began;
+    const { httpStatus } = (error ?? {}) as { httpStatus?: number };
+    const { locationId, integration } = location;
+    const about = { serviceOrderId: claim.serviceOrderId, locationId, integration, call: name };
+    deps.observe({ what: 'attempt', ...about, outcome, milliseconds, httpStatus });
+    return {
+      attempt: number,
+      outcome,
+      milliseconds,
+      httpStatus,
+      error: error === undefined ? undefined : describe(error),
+    };
+  };
   try {
-    const result = await underTimeLimit(call);
+    const result = await underTimeLimit(POS_TIMEOUT_MS, call);
+    deps.breaker.callEnded(location, began);
     return { result, end: ending(result === undefined ? 'absent' : 'placed') };
   } catch (error) {
+    deps.breaker.callEnded(location, began, error);
     return { error, end: ending(error instanceof Error ? error.name : 'unknown', error) };
   }
-}
-
-/** A provider that forgets its signal must not outlive the lease either. */
-async function underTimeLimit<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-  const signal = AbortSignal.timeout(POS_TIMEOUT_MS);
-  const expired = Promise.withResolvers<never>();
-  signal.addEventListener('abort', () => {
-    expired.reject(new TryAgain(`no answer in ${POS_TIMEOUT_MS} ms`, { sent: true }));
-  });
-  return Promise.race([call(signal), expired.promise]);
 }
 
 /** Our own errors say what may be said; any other may hold a member's data or a credential. */

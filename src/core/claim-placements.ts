@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
+import type { SilentLocation } from './circuit-breaker.ts';
 
-export type PlacementState = 'waiting' | 'held' | 'in_doubt' | 'sent' | 'failed';
+export const PLACEMENT_STATES = ['waiting', 'held', 'in_doubt', 'sent', 'failed'] as const;
+export type PlacementState = (typeof PLACEMENT_STATES)[number];
 
 /** A placement that this process works on for as long as its lease holds. */
 export type Claim = {
@@ -8,6 +10,8 @@ export type Claim = {
   leaseId: string;
   /** Unknown until the order was fetched for the first time. */
   locationId: string | null;
+  /** Of the location; null while that is unknown or not configured. */
+  integration: string | null;
   state: PlacementState;
   /** When it was due, to the microsecond: a later time in the row means that somebody made it due again meanwhile. */
   dueAt: string;
@@ -37,8 +41,14 @@ export const LEASE_S = 30;
  * @param about.leaseId of all that are claimed now
  * @param about.lost lease ids of earlier claims whose answer never came: what they took is free again, since nobody
  *   knows that he has it
- * @param about.busy the location of each placement that this process is sending now
+ * @param about.busy whom each placement that this process is sending now is for
  * @param about.senders how many fetched ones may be claimed in all
+ * @param about.sendersOfOne how many of one integration may be under way
+ * @param about.open integrations of which hardly a location has an answer: one at a time for each location, and for all
+ *   silent ones together no more than so many probes, for the one that was tried longest ago first
+ * @param about.silent their locations whose last call had no answer. Where settings were put since then, the location is
+ *   not silent any more
+ * @param about.late how many may be claimed beyond all that because they wait for a probe and their deadline has passed
  * @param about.oldest how many of those not fetched yet may be claimed, and `about.newest` so many more
  */
 export async function claimPlacements(
@@ -48,8 +58,12 @@ export async function claimPlacements(
     lost: readonly string[];
     limit: number;
     share: number;
-    busy: readonly string[];
+    busy: readonly { locationId: string; integration: string | null }[];
     senders: number;
+    sendersOfOne: number;
+    open: readonly { integration: string; probes: number }[];
+    silent: readonly SilentLocation[];
+    late: number;
     oldest: number;
     newest: number;
   },
@@ -67,10 +81,20 @@ export async function claimPlacements(
         FROM lane WHERE lane.name IS NOT NULL
       ), found AS (
         SELECT oldest.service_order_id, oldest.next_attempt_at, lane.name <> '' AS sends,
+               l.integration, open.probes, silent.for_s,
                -- How many of its location's would be under way with it.
                row_number() OVER (PARTITION BY lane.name ORDER BY oldest.next_attempt_at)
                  + cardinality(array_positions($3::text[], lane.name)) AS turn
         FROM lane
+        LEFT JOIN locations l ON l.location_id = lane.name
+        LEFT JOIN unnest($9::text[], $10::int[]) AS open(integration, probes) ON open.integration = l.integration
+        LEFT JOIN unnest($11::text[], $12::float8[]) AS silent(location_id, for_s)
+          ON silent.location_id = lane.name AND l.updated_at < now() - make_interval(secs => silent.for_s)
+          AND l.paused_at IS NULL -- or those who wait for a person would be all that is probed
+        CROSS JOIN LATERAL (
+          SELECT CASE WHEN open.probes IS NULL THEN $2::int WHEN silent.for_s IS NULL THEN 1
+                      ELSE sign(open.probes)::int END - cardinality(array_positions($3::text[], lane.name)) AS free
+        ) AS share
         CROSS JOIN LATERAL (
           SELECT service_order_id, next_attempt_at
           FROM placements
@@ -78,9 +102,13 @@ export async function claimPlacements(
             AND (lease_until IS NULL OR lease_until < now() OR lease_id = ANY ($6::uuid[]))
           ORDER BY next_attempt_at
           LIMIT CASE WHEN lane.name = '' THEN $4::int
-                     ELSE least($1::int, greatest(0, $2::int - cardinality(array_positions($3::text[], lane.name)))) END
+                     ELSE least($1::int, greatest(0, share.free)) END
           FOR UPDATE SKIP LOCKED
         ) AS oldest
+      ), ranked AS (
+        SELECT *, row_number() OVER (PARTITION BY integration, for_s IS NULL
+                                     ORDER BY for_s DESC, turn, next_attempt_at) AS nth
+        FROM found WHERE sends
       ), newest AS (
         SELECT service_order_id
         FROM placements
@@ -89,19 +117,32 @@ export async function claimPlacements(
         ORDER BY next_attempt_at DESC
         LIMIT $8::int
         FOR UPDATE SKIP LOCKED
+      ), late AS (
+        SELECT service_order_id
+        FROM placements
+        WHERE finished_at IS NULL AND coalesce(location_id, '') = ANY ($11::text[]) AND next_attempt_at <= now()
+          AND (lease_until IS NULL OR lease_until < now() OR lease_id = ANY ($6::uuid[]))
+          AND deadline_at < now() AND state <> 'in_doubt'
+        LIMIT $15::int
+        FOR UPDATE SKIP LOCKED
       ), due AS (
-        (SELECT service_order_id FROM found WHERE sends
+        (SELECT service_order_id FROM ranked
+         WHERE nth <= CASE WHEN for_s IS NULL THEN $14::int - cardinality(array_positions($13::text[], integration))
+                           ELSE probes END
          ORDER BY turn, next_attempt_at LIMIT least($1::int, $7::int))
         UNION
         SELECT service_order_id FROM found WHERE NOT sends
         UNION
         SELECT service_order_id FROM newest
+        UNION
+        SELECT service_order_id FROM late
       )
       UPDATE placements p
       SET lease_id = $5::uuid, lease_until = now() + make_interval(secs => ${LEASE_S})
       FROM due
       WHERE p.service_order_id = due.service_order_id
       RETURNING p.service_order_id AS "serviceOrderId", p.lease_id AS "leaseId", p.location_id AS "locationId",
+                (SELECT l.integration FROM locations l WHERE l.location_id = p.location_id) AS integration,
                 p.state, p.next_attempt_at::text AS "dueAt", p.problem, p.failures, extract(epoch FROM now() - p.signalled_at)::float8 AS age,
                 now() > p.deadline_at AS late,
                 extract(epoch FROM now() - p.request_ended_at)::float8 AS "sinceRequest",
@@ -112,12 +153,19 @@ export async function claimPlacements(
     values: [
       about.limit,
       about.share,
-      about.busy,
+      about.busy.map((each) => each.locationId),
       about.oldest,
       about.leaseId,
       about.lost,
       about.senders,
       about.newest,
+      about.open.map((each) => each.integration),
+      about.open.map((each) => each.probes),
+      about.silent.map((each) => each.locationId),
+      about.silent.map((each) => each.silentForS),
+      about.busy.map((each) => each.integration),
+      about.sendersOfOne,
+      about.late,
     ],
   });
   return rows;

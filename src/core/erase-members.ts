@@ -4,11 +4,11 @@ import { LOCK_ERASE_MEMBERS } from './locks.ts';
 import type { Log } from './log.ts';
 
 /** Few, since their orders are locked meanwhile. */
-const BATCH = 100;
+export const ERASE_BATCH = 100;
 /** Webhooks about these orders wait for as long, and behind them all others; the door waits for 1.4 s. */
 const PATIENCE_MS = 1_000;
 /** As long as an event can wait for its order at the most, in whole days and one for a night between. */
-const DAYS_WAITED = 8;
+export const DAYS_WAITED = 8;
 
 /**
  * Erases member data `retentionDays` days after the end of its order, and what an operator was told about orders that
@@ -18,13 +18,13 @@ const DAYS_WAITED = 8;
  */
 export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log): Promise<number> {
   const orders = await eraseEnded(pool, retentionDays, log);
-  await inBatches(pool, { lock: LOCK_ERASE_MEMBERS, batch: BATCH }, async (client) => {
+  await inBatches(pool, { lock: LOCK_ERASE_MEMBERS, batch: ERASE_BATCH }, async (client) => {
     const { rowCount } = await client.query(
       `UPDATE placements SET problem = NULL
        WHERE service_order_id = ANY (ARRAY(
          SELECT service_order_id FROM placements
          WHERE location_id IS NULL AND problem IS NOT NULL AND finished_at < now() - make_interval(days => $1::int)
-         ORDER BY finished_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))`,
+         ORDER BY finished_at LIMIT ${ERASE_BATCH} FOR UPDATE SKIP LOCKED))`,
       [retentionDays],
     );
     return rowCount ?? 0;
@@ -44,35 +44,42 @@ async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefine
       `SELECT service_order_id AS "serviceOrderId", ended_at::text AS "endedAt" FROM orders
        WHERE erased_at IS NULL AND ended_at < now() - make_interval(days => $1::int)
          AND ($2::timestamptz IS NULL OR (ended_at, service_order_id) > ($2::timestamptz, $3::text))
-       ORDER BY ended_at, service_order_id LIMIT ${BATCH}`,
+       ORDER BY ended_at, service_order_id LIMIT ${ERASE_BATCH}`,
       [retentionDays, after?.endedAt ?? null, after?.serviceOrderId ?? null],
     );
     const ids = rows.map((row) => row.serviceOrderId);
-    const count = await eraseBatch(pool, ids, log);
+    const count = await eraseBatch(pool, ids, { log });
     if (count === undefined) return erased;
     erased += count;
     after = rows.at(-1);
-    if (rows.length < BATCH) return erased;
+    if (rows.length < ERASE_BATCH) return erased;
     await restSince(began);
   }
 }
 
-/** Together, or one by one where that fails. @returns undefined when another process has the lock */
-async function eraseBatch(pool: Pool, ids: readonly string[], log: Log | undefined): Promise<number | undefined> {
+/**
+ * Erases orders as `eraseOrders` does, together, or one by one where that fails.
+ * @returns undefined when another process has the lock
+ */
+export async function eraseBatch(
+  pool: Pool,
+  ids: readonly string[],
+  about: { log?: Log | undefined; sent?: boolean },
+): Promise<number | undefined> {
   try {
     return await inBatch(pool, LOCK_ERASE_MEMBERS, async (client) => {
       await client.query(`SET LOCAL statement_timeout = ${PATIENCE_MS}`);
-      return eraseOrders(client, ids);
+      return eraseOrders(client, ids, about.sent);
     });
   } catch (error) {
     if (!isAboutThese(error)) throw error;
     if (ids.length === 1) {
-      log?.error({ serviceOrderId: ids[0], err: error }, 'the member data of an order could not be erased');
+      about.log?.error({ serviceOrderId: ids[0], err: error }, 'the member data of an order could not be erased');
       return 0;
     }
     let erased = 0;
     for (const id of ids) {
-      const count = await eraseBatch(pool, [id], log);
+      const count = await eraseBatch(pool, [id], about);
       if (count === undefined) return undefined;
       erased += count;
     }
@@ -90,23 +97,30 @@ function isAboutThese(error: unknown): boolean {
  * ended, are erased, or are somebody's at this moment are left as they are: to wait for one would keep webhooks about
  * all the others waiting. The order itself stays, as a tombstone: it is not fetched again, and what
  * a webhook still says about it moves it and is not kept (see `applyDeliveries`).
+ * @param sent also those that have not ended and are at their POS: nothing asks for their contents any more
  * @returns how many were erased
  */
-export async function eraseOrders(client: ClientBase, serviceOrderIds: readonly string[]): Promise<number> {
+export async function eraseOrders(
+  client: ClientBase,
+  serviceOrderIds: readonly string[],
+  sent = false,
+): Promise<number> {
   if (serviceOrderIds.length === 0) return 0;
+  const isOver = `(o.ended_at IS NOT NULL OR $2::boolean AND EXISTS (
+    SELECT FROM placements f WHERE f.service_order_id = o.service_order_id AND f.finished_at IS NOT NULL))`;
   // Events that wait come before orders, as where they are re-driven.
   await client.query(
     `UPDATE parked_events e SET reason = NULL
      FROM provider_orders p JOIN orders o USING (service_order_id)
-     WHERE p.service_order_id = ANY ($1::text[]) AND o.ended_at IS NOT NULL AND e.location_id = p.location_id
+     WHERE p.service_order_id = ANY ($1::text[]) AND ${isOver} AND e.location_id = p.location_id
        AND e.integration = p.integration AND e.provider_order_id = p.provider_order_id`,
-    [serviceOrderIds],
+    [serviceOrderIds, sent],
   );
   const { rows } = await client.query<{ service_order_id: string }>(
-    `SELECT service_order_id FROM orders
-     WHERE service_order_id = ANY ($1::text[]) AND ended_at IS NOT NULL AND erased_at IS NULL
+    `SELECT service_order_id FROM orders o
+     WHERE service_order_id = ANY ($1::text[]) AND ${isOver} AND erased_at IS NULL
      FOR UPDATE SKIP LOCKED`,
-    [serviceOrderIds],
+    [serviceOrderIds, sent],
   );
   if (rows.length === 0) return 0;
   await client.query(ERASE, [rows.map((row) => row.service_order_id)]);

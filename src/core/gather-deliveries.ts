@@ -3,6 +3,7 @@ import { applyDeliveries, type Applied, type Delivery, type DeliveryOutcome } fr
 import { ensureDeliveryPartitions } from './delivery-partitions.ts';
 import { fairQueue } from './fair-queue.ts';
 import { isRefusalOfData } from './is-refusal-of-data.ts';
+import type { Observe } from './observe.ts';
 import { withClient } from './with-client.ts';
 
 /** The delivery could not be committed in time, or there is no room for it: the sender may repeat it later. */
@@ -10,16 +11,19 @@ export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
+/** What became of a delivery, and the orders of ours that it is about. */
+export type Accepted = { outcome: DeliveryOutcome; serviceOrderIds: readonly string[] };
+
 export type GatherDeliveries = {
   /** Resolves once what the delivery changed is committed. @throws Unavailable */
-  accept(delivery: Delivery, deadline: number): Promise<DeliveryOutcome>;
+  accept(delivery: Delivery, deadline: number): Promise<Accepted>;
   /** Resolves when everything accepted so far has been decided. */
   drain(): Promise<void>;
 };
 
 type Waiting = {
   delivery: Delivery;
-  resolve(outcome: DeliveryOutcome): void;
+  resolve(accepted: Accepted): void;
   reject(error: Error): void;
 };
 
@@ -32,7 +36,8 @@ export function gatherDeliveries(deps: {
   pool: Pool;
   flushers: number;
   parkTtlS: number;
-  /** Called after each commit that did something for others: the relay, the re-drive, the log. */
+  observe: Observe;
+  /** Called after each commit that did something for others: the relay, the re-drive. */
   onApplied: (applied: Applied) => void;
   /** Postgres refused a batch: a payload is at fault, or two batches got in each other's way, which must not be. */
   onRefused: (about: { code: string | undefined; deliveries: number }) => void;
@@ -45,6 +50,7 @@ export function gatherDeliveries(deps: {
   const flush = async (batch: readonly Waiting[], repeated = false): Promise<void> => {
     if (batch.length === 0) return;
     const deliveries = batch.map((waiting) => waiting.delivery);
+    const began = performance.now();
     let applied: Applied;
     try {
       applied = await withClient(deps.pool, (client) => applyDeliveries(client, deliveries, [], deps.parkTtlS));
@@ -69,7 +75,14 @@ export function gatherDeliveries(deps: {
       const dropped = `Postgres refused what it says (${error.code})`;
       return flush([{ ...only, delivery: { ...only.delivery, events: [], dropped } }]);
     }
-    for (const [index, waiting] of batch.entries()) waiting.resolve(applied.deliveries[index] ?? 'ignored');
+    const milliseconds = performance.now() - began;
+    const { serviceOrderIds } = applied;
+    deps.observe({ what: 'flush', deliveries: batch.length, serviceOrderIds, milliseconds });
+    let first = 0;
+    for (const [index, { delivery, resolve }] of batch.entries()) {
+      const about = serviceOrderIds.slice(first, (first += delivery.events.length));
+      resolve({ outcome: applied.deliveries[index] ?? 'ignored', serviceOrderIds: distinct(about) });
+    }
     deps.onApplied(applied);
     return undefined;
   };
@@ -102,7 +115,7 @@ export function gatherDeliveries(deps: {
     accept(delivery, deadline) {
       if (queue.isFullFor(delivery.locationId)) return Promise.reject(new Unavailable('the queue is full'));
       undecided += 1;
-      const decided = new Promise<DeliveryOutcome>((resolve, reject) => {
+      const decided = new Promise<Accepted>((resolve, reject) => {
         const waiting: Waiting = { delivery, resolve, reject };
         const timer = setTimeout(
           () => {
@@ -112,9 +125,9 @@ export function gatherDeliveries(deps: {
           },
           Math.max(0, deadline - Date.now()),
         );
-        waiting.resolve = (outcome) => {
+        waiting.resolve = (accepted) => {
           clearTimeout(timer);
-          resolve(outcome);
+          resolve(accepted);
         };
         waiting.reject = (error) => {
           clearTimeout(timer);
@@ -132,6 +145,11 @@ export function gatherDeliveries(deps: {
       });
     },
   };
+}
+
+function distinct(ids: readonly (string | undefined)[]): readonly string[] {
+  const known = ids.filter((id) => id !== undefined);
+  return known.length > 1 ? [...new Set(known)] : known;
 }
 
 /** No partition for the day, or two batches in each other's way: once more is enough. */

@@ -21,7 +21,7 @@ export const Id = z
 const Text = z.string().transform((text) => text.replaceAll('\0', '').toWellFormed());
 
 /** RFC 3339, within what Postgres can hold and give back: offsets below 16 hours, years of four digits in any zone. */
-const Time = z.iso
+export const Time = z.iso
   .datetime({ offset: true })
   .max(64)
   .refine((time) => !/[+-](1[6-9]|2\d):\d\d$/.test(time) && !/^(0000|0001|9999)/.test(time), {

@@ -1,12 +1,23 @@
-import { endAttempt, enterDoubt } from './attempts.ts';
+import { DIED, endAttempt, enterDoubt } from './attempts.ts';
 import { callProvider, describe } from './call-provider.ts';
 import type { Claim } from './claim-placements.ts';
-import { askOperator, fail, failLate, hold, release, stayInDoubt, storeRef, tryLater } from './conclude-placement.ts';
+import {
+  askOperator,
+  fail,
+  failLate,
+  hold,
+  release,
+  stayInDoubt,
+  storeRef,
+  tell,
+  tryLater,
+} from './conclude-placement.ts';
 import { GiveUp, OursToFix, TryAgain } from './errors.ts';
 import { isRefusalOfData } from './is-refusal-of-data.ts';
 import { WrongLocation, findLocation, posAccount, type Location } from './locations.ts';
 import { OrderRef, type CanonicalOrder } from './order.ts';
-import type { Placing } from './placing.ts';
+import type { Observed } from './observe.ts';
+import type { Placing, Trying } from './placing.ts';
 import type { PosContext } from './provider.ts';
 import { readOrder, recordOrder, type KnownOrder } from './record-order.ts';
 import { UNREADABLE } from './refetch-order.ts';
@@ -22,10 +33,14 @@ const REJECTED = 'the restaurant could not take the order';
  * Brings one order to its POS, or finds out why not yet. Throws only when the database fails; the claim is then given
  * back, or its lease runs out, and somebody goes on.
  */
-export async function placeOrder(deps: Placing, claim: Claim): Promise<void> {
+export async function placeOrder(deps: Placing, claimed: Claim): Promise<void> {
+  const claim: Trying = { ...claimed, begunAt: performance.now() };
+  deps.observe({ what: 'claim', serviceOrderId: claim.serviceOrderId, dueAt: claim.dueAt });
   let inDoubt = claim.state === 'in_doubt';
   if (claim.callDied) {
     await enterDoubt(deps.pool, claim);
+    tell(deps, claim, 'in_doubt', { problem: DIED, entered: !inDoubt });
+    claim.state = 'in_doubt';
     inDoubt = true;
   }
 
@@ -33,12 +48,12 @@ export async function placeOrder(deps: Placing, claim: Claim): Promise<void> {
   if (known === undefined) return;
   if (known.ended) return fail(deps, claim, REJECTED, 'the order has ended');
   const { order } = known;
-  if (!deps.enter(order.locationId)) return release(deps, claim, inDoubt);
-
-  const location = await usableLocation(deps, order.locationId);
+  claim.locationId = order.locationId;
+  const location = await usableLocation(deps, claim, order.locationId);
   if (location === 'paused') return hold(deps, claim, inDoubt, new OursToFix('the location is paused'));
   if (claim.late && !inDoubt) return failLate(deps, claim, inDoubt);
   if (location instanceof OursToFix) return hold(deps, claim, inDoubt, location);
+  if (!deps.enter(location)) return release(deps, claim, inDoubt);
 
   if (inDoubt && known.integration !== location.integration) {
     return askOperator(deps, claim, `it may be at the POS of "${known.integration}", which the location has left`);
@@ -60,17 +75,25 @@ export async function placeOrder(deps: Placing, claim: Claim): Promise<void> {
 }
 
 /** Fetches the order from the platform the first time; afterwards it is what we wrote down. */
-async function fetchOnce(deps: Placing, claim: Claim): Promise<KnownOrder | undefined> {
-  const known = await readOrder(deps.pool, claim.serviceOrderId);
+async function fetchOnce(deps: Placing, claim: Trying): Promise<KnownOrder | undefined> {
+  // Its location is written down in the same commit.
+  const known = claim.locationId === null ? undefined : await readOrder(deps.pool, claim.serviceOrderId);
   if (known !== undefined) return known;
   if (claim.late) {
     await failLate(deps, claim, false);
     return undefined;
   }
   let order: CanonicalOrder | undefined;
+  const began = performance.now();
+  const tellRefetch = (outcome: Extract<Observed, { what: 'refetch' }>['outcome']): void => {
+    const milliseconds = performance.now() - began;
+    deps.observe({ what: 'refetch', serviceOrderId: claim.serviceOrderId, outcome, milliseconds });
+  };
   try {
     order = await deps.refetch(claim.serviceOrderId);
+    tellRefetch(order === undefined ? 'missing' : 'fetched');
   } catch (error) {
+    tellRefetch(error instanceof GiveUp || error instanceof OursToFix ? error.name : 'TryAgain');
     if (error instanceof GiveUp) await fail(deps, claim, error.reason, error.message);
     else if (error instanceof OursToFix) await hold(deps, claim, false, error);
     else await tryLater(deps, claim, error);
@@ -94,9 +117,14 @@ async function fetchOnce(deps: Placing, claim: Claim): Promise<KnownOrder | unde
   return { ended: false, order, integration: null };
 }
 
-async function usableLocation(deps: Placing, locationId: string): Promise<Location | 'paused' | OursToFix> {
+async function usableLocation(
+  deps: Placing,
+  claim: Trying,
+  locationId: string,
+): Promise<Location | 'paused' | OursToFix> {
   const found = await findLocation(deps.pool, locationId);
   if (found === undefined) return new OursToFix('the location is not configured');
+  claim.integration = found.integration;
   if (found.paused) return 'paused';
   const { integration, sealedSettings } = found;
   try {
@@ -115,7 +143,7 @@ function contextOf(deps: Placing, location: Location, signal: AbortSignal): PosC
 /** Calls the POS; whatever it answers, the placement says what comes next. */
 async function attempt(
   deps: Placing,
-  claim: Claim,
+  claim: Trying,
   order: CanonicalOrder,
   location: Location,
   inDoubt: boolean,
@@ -141,7 +169,7 @@ async function attempt(
 }
 
 /** @returns 'absent' when the POS surely has no such order, 'settled' when the placement has been dealt with */
-async function lookUp(deps: Placing, claim: Claim, location: Location): Promise<'absent' | 'settled'> {
+async function lookUp(deps: Placing, claim: Trying, location: Location): Promise<'absent' | 'settled'> {
   const { provider } = location;
   const call = await callProvider(deps, claim, 'findOrder', location, async (signal) => {
     const ref = await provider.findOrder?.(claim.serviceOrderId, contextOf(deps, location, signal));

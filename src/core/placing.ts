@@ -1,8 +1,11 @@
 import type { Pool } from 'pg';
 import type { PosId } from './apply-deliveries.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
+import type { Claim } from './claim-placements.ts';
 import type { Now } from './database-clock.ts';
-import type { OpenSettings } from './locations.ts';
+import type { Location, OpenSettings } from './locations.ts';
 import type { Log } from './log.ts';
+import type { Observe } from './observe.ts';
 import type { Credentials } from './provider.ts';
 import type { RefetchOrder } from './refetch-order.ts';
 
@@ -15,10 +18,18 @@ export type Placing = {
   credentialsFor: (integration: string) => Credentials;
   deadlineS: number;
   log: Log;
-  /** False when the location has its share of the workers already. */
-  enter: (locationId: string) => boolean;
+  observe: Observe;
+  breaker: CircuitBreaker;
+  /** False when the location, or its integration, has its share of the workers already. */
+  enter: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
   /** Something was put into the outbox. */
   onLive: () => void;
   /** POS ids became ours. */
   onPosIds: (ids: readonly PosId[]) => void;
+};
+
+/** A claim that is worked on. What is learnt meanwhile of its order and its location goes into it. */
+export type Trying = Claim & {
+  /** By the monotonic clock, in milliseconds. */
+  begunAt: number;
 };

@@ -88,6 +88,13 @@ export type Provider<Settings = unknown> = {
    */
   translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[];
   /**
+   * Proves that the settings reach their POS: a read that changes nothing there and costs nobody anything. It asks the
+   * POS itself every time, and looks for what is right in form and wrong in substance where the answer shows it. Left
+   * out where the POS has no such read.
+   * @throws TryAgain where the POS cannot be reached now; OursToFix, which names the setting that is wrong
+   */
+  check?(context: PosContext<Settings>): Promise<void>;
+  /**
    * Registers the webhook where the POS's API allows it, and says what is left to do. Safe to repeat.
    * @param context.webhookUrl with its token
    * @param context.locations how many of our locations this integration serves, this one included

@@ -1,39 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { toLiveMessage, type LiveMessage, type LiveRow } from './live-message.ts';
 import type { Log } from './log.ts';
+import type { Observe } from './observe.ts';
 import { workLoop, type WorkLoop } from './work-loop.ts';
-import { memberStateAt, statusAt, type FulfillmentType, type MemberState, type Status } from './lifecycle.ts';
-
-/** What the member's client is told. `sequence` counts an order's messages from 1 without gaps: a reader drops repeats. */
-export type LiveMessage = {
-  serviceOrderId: string;
-  locationId: string;
-  sequence: number;
-  /** Null for `placed` and `sent`, which no POS reports. */
-  status: Status | null;
-  memberState: MemberState;
-  fulfillment: FulfillmentType;
-  providerOrderId?: string;
-  reason?: string;
-  occurredAt?: string;
-  appliedAt: string;
-};
 
 /** Resolves when the topic has the message. Messages of one order are given one after the other. */
 export type Publish = (message: LiveMessage) => Promise<void>;
 
-type OutboxRow = {
-  serviceOrderId: string;
-  sequence: number;
-  locationId: string;
-  fulfillment: FulfillmentType;
-  rank: number;
-  providerOrderId: string | null;
-  reason: string | null;
-  occurredAt: string | null;
-  appliedAt: string;
-  attempts: number;
-};
+type OutboxRow = LiveRow & { attempts: number };
 
 /** Messages under way at a time; Pub/Sub takes each in its own request, as a request has one ordering key. */
 const UNDER_WAY = 200;
@@ -48,9 +23,14 @@ const BACKOFF_MAX_MS = 5_000;
 /**
  * Publishes the outbox, an order's messages strictly one after the other: only its lowest unpublished row is ever
  * claimed, from whichever process, so an order whose message fails waits and no later one can overtake.
- * A row goes after its message is out: a crash between the two repeats the message.
+ * A row goes after its message is out: a crash between the two repeats the message. What stays says when it was out.
  */
-export function publishLive(deps: { pool: Pool; publish: Publish; log: Pick<Log, 'info' | 'error'> }): WorkLoop {
+export function publishLive(deps: {
+  pool: Pool;
+  publish: Publish;
+  log: Pick<Log, 'info' | 'error'>;
+  observe: Observe;
+}): WorkLoop {
   const published: OutboxRow[] = [];
   let forgetting: Promise<void> | undefined;
   let failuresInARow = 0;
@@ -68,9 +48,16 @@ export function publishLive(deps: { pool: Pool; publish: Publish; log: Pick<Log,
 
   const relay = async (row: OutboxRow): Promise<void> => {
     const about = { serviceOrderId: row.serviceOrderId, sequence: row.sequence };
+    const began = performance.now();
+    const tell = (outcome: 'published' | 'failed'): void => {
+      const milliseconds = performance.now() - began;
+      deps.observe({ what: 'live message', outcome, ...about, appliedAt: row.appliedAt, milliseconds });
+    };
     try {
-      await deps.publish(toMessage(row));
+      await deps.publish(toLiveMessage(row));
+      tell('published');
     } catch (error) {
+      tell('failed');
       failuresInARow += 1;
       if (failuresInARow < DOWN_AFTER) {
         deps.log.error({ ...about, err: error }, 'live message not published; will be again');
@@ -135,14 +122,21 @@ async function forgetPublished(pool: Pool, rows: readonly OutboxRow[]): Promise<
     name: 'forget-published',
     // One that was claimed again meanwhile may stay, and be published once more.
     text: `
-      DELETE FROM outbox
-      WHERE ctid = ANY (ARRAY(
-        SELECT known.ctid
-        FROM unnest($1::text[], $2::int[]) AS p(service_order_id, sequence)
-        CROSS JOIN LATERAL (
-          SELECT o.ctid FROM outbox o WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence
-          OFFSET 0
-        ) AS known))`,
+      WITH gone AS (
+        DELETE FROM outbox
+        WHERE ctid = ANY (ARRAY(
+          SELECT known.ctid
+          FROM unnest($1::text[], $2::int[]) AS p(service_order_id, sequence)
+          CROSS JOIN LATERAL (
+            SELECT o.ctid FROM outbox o WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence
+            OFFSET 0
+          ) AS known))
+        RETURNING service_order_id, sequence, rank, provider_order_id, applied_at
+      )
+      INSERT INTO live_messages (service_order_id, sequence, rank, provider_order_id, applied_at)
+      SELECT service_order_id, sequence, rank, provider_order_id, applied_at FROM gone
+      ORDER BY service_order_id, sequence
+      ON CONFLICT DO NOTHING`,
     values: [rows.map((row) => row.serviceOrderId), rows.map((row) => row.sequence)],
   });
 }
@@ -154,19 +148,4 @@ async function putBack(pool: Pool, row: OutboxRow): Promise<void> {
      WHERE service_order_id = $1 AND sequence = $2`,
     [row.serviceOrderId, row.sequence, (ceiling * (0.5 + Math.random() / 2)) / 1000],
   );
-}
-
-function toMessage(row: OutboxRow): LiveMessage {
-  return {
-    serviceOrderId: row.serviceOrderId,
-    locationId: row.locationId,
-    sequence: row.sequence,
-    status: statusAt(row.rank),
-    memberState: memberStateAt(row.rank, row.fulfillment),
-    fulfillment: row.fulfillment,
-    ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
-    ...(row.reason !== null && { reason: row.reason }),
-    ...(row.occurredAt !== null && { occurredAt: row.occurredAt }),
-    appliedAt: row.appliedAt,
-  };
 }

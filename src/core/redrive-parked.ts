@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { EVENT_OUTCOMES, applyDeliveries, type ArrivedEvent, type PosId } from './apply-deliveries.ts';
+import { EVENT_OUTCOMES, applyDeliveries, type ArrivedEvent, type Conflict, type PosId } from './apply-deliveries.ts';
 import { blankDeliveries } from './erase-members.ts';
 import { inTransaction } from './in-transaction.ts';
 import { LOCK_SWEEP_PARKED, tryLock } from './locks.ts';
@@ -27,28 +27,37 @@ const BATCH = 256;
  */
 export type Parked = { posIds: readonly PosId[] } | { withinS: number; unmatched: boolean };
 
-/** How many events went on to their orders, and which of them contradict what we know: a person should look. */
-export type Redriven = { count: number; conflicts: ArrivedEvent[] };
+export type Redriven = {
+  /** How many events went on to their orders. */
+  count: number;
+  /** One per event. */
+  serviceOrderIds: (string | undefined)[];
+  /** Those that contradict what we know: a person should look. */
+  conflicts: Conflict[];
+};
 
 /**
  * Applies events that waited for their POS id to become ours. Whoever learns such an id calls this right after its
  * commit; the sweep calls it for events that were parked at the very moment the id was learnt, or whose re-drive died.
  */
 export async function redriveParked(pool: Pool, parked: Parked, parkTtlS: number): Promise<Redriven> {
-  const total: Redriven = { count: 0, conflicts: [] };
+  const total: Redriven = { ...NONE, serviceOrderIds: [], conflicts: [] };
   if ('posIds' in parked && parked.posIds.length === 0) return total;
   for (;;) {
-    const { count, conflicts } = await redriveBatch(pool, parked, parkTtlS);
+    const { count, serviceOrderIds, conflicts } = await redriveBatch(pool, parked, parkTtlS);
     total.count += count;
+    total.serviceOrderIds.push(...serviceOrderIds);
     total.conflicts.push(...conflicts);
     if (count < BATCH) return total;
   }
 }
 
+const NONE: Redriven = { count: 0, serviceOrderIds: [], conflicts: [] };
+
 async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promise<Redriven> {
   return inTransaction(pool, async (client) => {
     // One process sweeps at a time; whoever learnt an id goes ahead.
-    if ('withinS' in parked && !(await tryLock(client, LOCK_SWEEP_PARKED))) return { count: 0, conflicts: [] };
+    if ('withinS' in parked && !(await tryLock(client, LOCK_SWEEP_PARKED))) return NONE;
     const [condition, values] =
       'posIds' in parked
         ? [
@@ -88,8 +97,12 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
        ORDER BY e.event_id LIMIT ${BATCH} FOR UPDATE OF e SKIP LOCKED`,
       values,
     );
-    if (rows.length === 0) return { count: 0, conflicts: [] };
-    const { events: outcomes, conflicts } = await applyDeliveries(client, [], rows.map(toArrived), parkTtlS);
+    if (rows.length === 0) return NONE;
+    const {
+      events: outcomes,
+      serviceOrderIds,
+      conflicts,
+    } = await applyDeliveries(client, [], rows.map(toArrived), parkTtlS);
     await client.query(
       `WITH gone AS (DELETE FROM parked_events WHERE event_id = ANY ($1::bigint[]))
        UPDATE deliveries d SET outcome = ($6::text[])[r.outcome]
@@ -109,7 +122,7 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
     );
     const erased = rows.filter((row) => row.erased);
     if (erased.length > 0) await blankDeliveries(client, erased);
-    return { count: rows.length, conflicts };
+    return { count: rows.length, serviceOrderIds, conflicts };
   });
 }
 

@@ -1,4 +1,4 @@
-import { CompactEncrypt, compactDecrypt } from 'jose';
+import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 
 /** Named 256-bit keys. The first encrypts, all decrypt, so a key is replaced without a moment of darkness. */
 export type SettingsKeys = ReadonlyMap<string, Uint8Array>;
@@ -43,4 +43,14 @@ export async function unseal(keys: SettingsKeys, jwe: string): Promise<unknown> 
     { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] },
   );
   return JSON.parse(new TextDecoder().decode(plaintext));
+}
+
+/** The id of the key that a JWE says it is under; '' where it says none. */
+export function keyIdOf(jwe: string): string {
+  try {
+    const { kid } = decodeProtectedHeader(jwe);
+    return typeof kid === 'string' ? kid : '';
+  } catch {
+    return '';
+  }
 }

@@ -1,11 +1,13 @@
 import type { Pool } from 'pg';
 import type { DeliveryOutcome } from './apply-deliveries.ts';
 import type { PlacementState } from './claim-placements.ts';
+import { DAYS_WAITED } from './erase-members.ts';
 import { memberStateAt, type FulfillmentType, type MemberState, type Status } from './lifecycle.ts';
 
 /**
  * All that is known of one order but its contents: no member, no items. `reason`, `problem` and an attempt's `error`
  * are what a member or an operator was told. Times are RFC 3339.
+ * Of what an order was told, the newest thousand: a POS that repeats itself for ever must not make it unreadable.
  */
 export type ShownOrder = {
   serviceOrderId: string;
@@ -41,6 +43,8 @@ export type ShownOrder = {
     createdAt: string;
     updatedAt: string;
     endedAt: string | null;
+    /** All that told of its member is gone since then. */
+    erasedAt: string | null;
   } | null;
   attempts: {
     attempt: number;
@@ -68,16 +72,37 @@ export type ShownOrder = {
     occurredAt: string | null;
     recordedAt: string;
   }[];
-  /** Live messages that the topic does not have yet. */
-  unpublished: { sequence: number; memberState: MemberState; attempts: number; appliedAt: string }[];
+  /** Webhooks and replays in its history, as far as they are kept, without their contents. */
+  deliveries: {
+    deliveryId: string;
+    receivedAt: string;
+    integration: string;
+    outcome: DeliveryOutcome;
+    /** How many the translator made of it, of other orders as well. */
+    events: number;
+    reason: string | null;
+    /** The webhook that it replays. */
+    replayOf: string | null;
+  }[];
+  /** What its member was told, from the first release on that writes it down. */
+  live: {
+    sequence: number;
+    memberState: MemberState;
+    appliedAt: string;
+    /** Null while the topic does not have it yet. */
+    publishedAt: string | null;
+    /** How often that was tried; null once the topic has it. */
+    attempts: number | null;
+  }[];
 };
 
-type Ranked = { rank: number; fulfillment: FulfillmentType };
-type Row = Omit<ShownOrder, 'serviceOrderId' | 'placement' | 'order' | 'unpublished'> & {
+type Row = Omit<ShownOrder, 'serviceOrderId' | 'placement' | 'order' | 'live'> & {
   placement: ShownOrder['placement'] | null;
-  order: (Omit<NonNullable<ShownOrder['order']>, 'memberState'> & Ranked) | null;
-  unpublished: (Omit<ShownOrder['unpublished'][number], 'memberState'> & Ranked)[];
+  order: (Omit<NonNullable<ShownOrder['order']>, 'memberState'> & { rank: number }) | null;
+  live: (Omit<ShownOrder['live'][number], 'memberState'> & { rank: number })[];
 };
+
+const HISTORY = 1_000;
 
 /** One statement, so that all of it is of the same moment. @returns undefined when no signal ever named this order */
 export async function showOrder(pool: Pool, serviceOrderId: string): Promise<ShownOrder | undefined> {
@@ -94,7 +119,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           SELECT location_id AS "locationId", integration, fulfillment, status, rank, sequence,
                  provider_order_id AS "providerOrderId", reason, failed_by_us AS "failedByUs",
                  requested_at AS "requestedAt", created_at AS "createdAt", updated_at AS "updatedAt",
-                 ended_at AS "endedAt"
+                 ended_at AS "endedAt", erased_at AS "erasedAt"
           FROM orders WHERE service_order_id = $1) AS o) AS "order",
        (SELECT coalesce(json_agg(a ORDER BY a.attempt), '[]') FROM (
           SELECT attempt, call, outcome, http_status AS "httpStatus", milliseconds, error,
@@ -108,28 +133,44 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           SELECT event_id AS nth, status, native_status AS "nativeStatus", outcome, conflict, sequence,
                  provider_order_id AS "providerOrderId", reason, delivery_id AS "deliveryId",
                  occurred_at AS "occurredAt", recorded_at AS "recordedAt"
-          FROM status_events WHERE service_order_id = $1) AS e) AS history,
+          FROM status_events WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e) AS history,
+       (SELECT coalesce(json_agg(d ORDER BY d."receivedAt", d."deliveryId"), '[]') FROM (
+          SELECT DISTINCT d.*
+          FROM (SELECT e.delivery_id AS id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day, o.location_id
+                FROM (SELECT delivery_id, recorded_at FROM status_events
+                      WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e,
+                     orders o, generate_series(-1, ${DAYS_WAITED}) AS ago
+                WHERE o.service_order_id = $1 AND e.delivery_id IS NOT NULL) AS k
+          CROSS JOIN LATERAL (
+            SELECT id AS "deliveryId", received_at AS "receivedAt", integration, outcome, events, reason,
+                   replay_of AS "replayOf"
+            FROM deliveries WHERE day = k.day AND location_id = k.location_id AND id = k.id
+            OFFSET 0 -- looked up one by one
+          ) AS d) AS d) AS deliveries,
        (SELECT coalesce(json_agg(x ORDER BY x.sequence), '[]') FROM (
-          SELECT sequence, rank, fulfillment, attempts, applied_at AS "appliedAt"
-          FROM outbox WHERE service_order_id = $1) AS x) AS unpublished`,
+          SELECT sequence, rank, applied_at AS "appliedAt", NULL::timestamptz AS "publishedAt", attempts
+          FROM outbox WHERE service_order_id = $1
+          UNION ALL
+          SELECT sequence, rank, applied_at, published_at, NULL
+          FROM live_messages WHERE service_order_id = $1) AS x) AS live`,
     [serviceOrderId],
   );
   const row = rows[0];
   if (row === undefined || row.placement === null) return undefined;
+  const { order } = row;
   return {
+    ...row,
     serviceOrderId,
     placement: row.placement,
-    order: row.order && withMemberState(row.order),
-    attempts: row.attempts,
-    posIds: row.posIds,
-    history: row.history,
-    unpublished: row.unpublished.map(({ fulfillment, rank, ...message }) => ({
-      ...message,
-      memberState: memberStateAt(rank, fulfillment),
-    })),
+    order: order && withMemberState(order, order.fulfillment),
+    // There is none without an order.
+    live: order === null ? [] : row.live.map((message) => withMemberState(message, order.fulfillment)),
   };
 }
 
-function withMemberState({ rank, ...order }: NonNullable<Row['order']>): NonNullable<ShownOrder['order']> {
-  return { ...order, memberState: memberStateAt(rank, order.fulfillment) };
+function withMemberState<Ranked extends { rank: number }>(
+  { rank, ...ranked }: Ranked,
+  fulfillment: FulfillmentType,
+): Omit<Ranked, 'rank'> & { memberState: MemberState } {
+  return { ...ranked, memberState: memberStateAt(rank, fulfillment) };
 }

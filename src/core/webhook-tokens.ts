@@ -23,7 +23,11 @@ export type TokenRow = {
   createdAt: Date;
   expiresAt: Date | null;
   revokedAt: Date | null;
+  /** To some ten seconds; null where no webhook was ever accepted with it. */
+  lastUsedAt: Date | null;
 };
+
+export type TokenState = 'valid' | 'expired' | 'revoked' | 'of another integration';
 
 /** 256 random bits: no dictionary finds it, so a plain SHA-256 keeps it. */
 const TOKEN_BYTES = 32;
@@ -61,11 +65,18 @@ export function webhookUrl(base: string, about: { integration: string; locationI
 export async function listTokens(pool: Pool, locationId: string | undefined): Promise<TokenRow[]> {
   const { rows } = await pool.query<TokenRow>(
     `SELECT token_id AS "tokenId", location_id AS "locationId", integration, label, created_at AS "createdAt",
-            expires_at AS "expiresAt", revoked_at AS "revokedAt"
+            expires_at AS "expiresAt", revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"
      FROM webhook_tokens WHERE $1::text IS NULL OR location_id = $1 ORDER BY location_id, created_at`,
     [locationId ?? null],
   );
   return rows;
+}
+
+/** @param integration of the token's location, as it is now */
+export function stateOfToken(token: TokenRow, integration: string | undefined, now: Date): TokenState {
+  if (token.revokedAt !== null) return 'revoked';
+  if (token.expiresAt !== null && token.expiresAt <= now) return 'expired';
+  return token.integration === integration ? 'valid' : 'of another integration';
 }
 
 /** Holds within five seconds, the life of a cached answer. @returns whether there is such a token */

@@ -1,8 +1,10 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { SignalObserved, Observe } from '../core/observe.ts';
 import { BadPushToken } from './push-token.ts';
 import type { VerifyPushToken } from './push-token.ts';
 import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
+import { traceOf } from './request-ids.ts';
 import { signalOrderId } from './signal-order-id.ts';
 
 export const PUSH_PATH = '/pubsub/push';
@@ -14,6 +16,7 @@ export type PushDeps = {
   verifyPushToken: VerifyPushToken | undefined;
   /** Resolves once the signal is committed. */
   recordSignal: (serviceOrderId: string) => Promise<'recorded' | 'known'>;
+  observe: Observe;
 };
 
 /**
@@ -26,6 +29,15 @@ export type PushDeps = {
  * Call it, or hand it to `register`: the route lives in a scope of its own, where Content-Type decides nothing.
  */
 export function pubsubPush(app: FastifyInstance, deps: PushDeps): void {
+  const tell = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    about: Pick<SignalObserved, 'outcome' | 'serviceOrderId' | 'messageId' | 'why' | 'error'>,
+  ): void => {
+    const asked = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
+    deps.observe({ what: 'signal', ...asked, ...about });
+  };
+
   void app.register(async (scope) => {
     takeRawBodies(scope);
     scope.addHook('onRequest', async (request) => {
@@ -34,24 +46,25 @@ export function pubsubPush(app: FastifyInstance, deps: PushDeps): void {
 
     scope.setErrorHandler(async (error, request, reply) => {
       if (error instanceof BadPushToken) {
-        request.log.warn({ why: error.message }, 'push refused');
+        tell(request, reply, { outcome: 'unauthorized', why: error.message });
         return reply.code(401).header('connection', 'close').send();
       }
-      request.log.error({ err: error }, 'push not recorded');
+      tell(request, reply, { outcome: 'not_recorded', error });
       return reply.code(503).header('retry-after', '1').send();
     });
 
     scope.post(PUSH_PATH, async (request, reply) => {
       const { body, truncated } = await readBody(request.raw, PUSH_BODY_LIMIT);
       if (truncated) {
-        request.log.warn({ why: `over ${PUSH_BODY_LIMIT} bytes` }, 'poison signal acknowledged');
+        tell(request, reply, { outcome: 'poison', why: `over ${PUSH_BODY_LIMIT} bytes` });
         return reply.code(204).header('connection', 'close').send();
       }
       const signal = signalOrderId(body, request.headers);
       if ('poison' in signal) {
-        request.log.warn({ messageId: signal.messageId, why: signal.poison }, 'poison signal acknowledged');
+        tell(request, reply, { outcome: 'poison', messageId: signal.messageId, why: signal.poison });
       } else {
-        await deps.recordSignal(signal.orderId);
+        const outcome = await deps.recordSignal(signal.orderId);
+        tell(request, reply, { outcome, serviceOrderId: signal.orderId, messageId: signal.messageId });
       }
       return reply.code(204).send();
     });

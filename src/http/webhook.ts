@@ -2,6 +2,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Delivery, DeliveryOutcome } from '../core/apply-deliveries.ts';
 import type { Now } from '../core/database-clock.ts';
+import type { Accepted } from '../core/gather-deliveries.ts';
+import type { Observe, WebhookRefused } from '../core/observe.ts';
 import { seal, type SettingsKeys } from '../core/settings-key.ts';
 import { translateDelivery } from '../core/translate-delivery.ts';
 import type { JudgeToken, TokenScope } from '../core/webhook-tokens.ts';
@@ -10,12 +12,14 @@ import { BeyondShare, fairShare } from './fair-share.ts';
 import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
 import { refuse } from './refuse.ts';
+import { traceOf } from './request-ids.ts';
 
 export type WebhookDeps = {
   judgeToken: JudgeToken;
   now: Now;
   /** Resolves once the delivery is committed; `deadline` is in milliseconds since the epoch. */
-  accept: (delivery: Delivery, deadline: number) => Promise<DeliveryOutcome>;
+  accept: (delivery: Delivery, deadline: number) => Promise<Accepted>;
+  observe: Observe;
   keys: SettingsKeys;
   /** The outside base URL, without a slash at its end: some vendors sign the URL they call. */
   publicUrl: string;
@@ -47,6 +51,10 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
   );
   app.addHook('onClose', async () => share.stop());
   const authenticated = new WeakMap<FastifyRequest, { scope: TokenScope; spentMs: number }>();
+  const turnAway = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    deps.observe(refusedBy(request, reply, 'unauthorized'));
+    return refuse(request, reply, deps.bodyLimit);
+  };
 
   const authenticate = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { integration, locationId } = request.params as { integration: string; locationId: string };
@@ -56,14 +64,16 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
     const judged = typeof token === 'string' && token !== '' ? deps.judgeToken(token) : undefined;
     const scope = judged instanceof Promise ? await within(ANSWER_MS, judged) : judged;
     if (scope?.integration !== integration || scope.locationId !== locationId) {
-      request.log.info({ outcome: 'unauthorized' }, 'webhook refused');
-      return refuse(request, reply, deps.bodyLimit);
+      return turnAway(request, reply);
     }
     authenticated.set(request, { scope, spentMs: performance.now() - began });
     return undefined;
   };
 
-  const receive = async (request: FastifyRequest): Promise<{ outcome: DeliveryOutcome; deliveryId: string }> => {
+  const receive = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<{ outcome: DeliveryOutcome; deliveryId: string }> => {
     const { scope, spentMs } = authenticated.get(request) ?? {};
     if (scope === undefined || spentMs === undefined) throw new Error('a webhook came past its token');
     share.enter(scope.locationId);
@@ -76,10 +86,20 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
       const { body, truncated } = await readBody(request.raw, deps.bodyLimit, { onBytes });
       const deadline = Date.now() + ANSWER_MS - spentMs;
       const delivery = await toDelivery(request, scope, body, truncated, deps);
-      const outcome = await deps.accept(delivery, deadline);
-      const about = { locationId: scope.locationId, integration: scope.integration, deliveryId: delivery.id, outcome };
-      if (outcome === 'dropped') request.log.warn({ ...about, why: delivery.dropped }, 'webhook dropped');
-      else request.log.info(about, 'webhook');
+      const { outcome, serviceOrderIds } = await deps.accept(delivery, deadline);
+      deps.observe({
+        what: 'webhook',
+        outcome,
+        requestId: request.id,
+        trace: traceOf(request.headers),
+        milliseconds: reply.elapsedTime,
+        integration: scope.integration,
+        locationId: scope.locationId,
+        tokenId: scope.tokenId,
+        deliveryId: delivery.id,
+        serviceOrderIds,
+        why: delivery.dropped,
+      });
       return { outcome, deliveryId: delivery.id };
     } finally {
       room.release();
@@ -90,22 +110,34 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
     takeRawBodies(scope);
     scope.setErrorHandler(async (error, request, reply) => {
       reply.code(500).header('retry-after', '1');
-      // A flood is logged once, where it begins; and every new connection would cost more than what it brings.
+      const { locationId } = authenticated.get(request)?.scope ?? {};
+      const floods = error instanceof BeyondShare;
+      deps.observe({
+        ...refusedBy(request, reply, 'not_committed'),
+        locationId,
+        error: floods ? undefined : error,
+      });
+      // In a flood, every new connection would cost more than what it brings.
       const isSmall = Number(request.headers['content-length'] ?? Infinity) <= SMALL_BODY;
-      if (!(error instanceof BeyondShare)) request.log.error({ err: error }, 'webhook not committed');
-      if (!(error instanceof BeyondShare && isSmall)) reply.header('connection', 'close');
+      if (!(floods && isSmall)) reply.header('connection', 'close');
       return reply.send({ error: 'send it again later' });
     });
     scope.post('/webhook/:integration/:locationId', { onRequest: authenticate }, async (request, reply) => {
-      const answer = await receive(request);
+      const answer = await receive(request, reply);
       if (!request.raw.complete) reply.header('connection', 'close');
       return answer;
     });
     // Whatever else is called below is called wrongly, and says no more than a wrong token does.
     for (const path of ['/webhook', '/webhook/*']) {
-      scope.post(path, { onRequest: (request, reply) => refuse(request, reply, deps.bodyLimit) }, () => undefined);
+      scope.post(path, { onRequest: turnAway }, () => undefined);
     }
   });
+}
+
+function refusedBy(request: FastifyRequest, reply: FastifyReply, outcome: WebhookRefused['outcome']): WebhookRefused {
+  const { integration } = request.params as { integration?: string };
+  const asked = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
+  return { what: 'webhook refused', outcome, ...asked, integration };
 }
 
 async function toDelivery(

@@ -21,7 +21,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
   it('still finds each row by its key when thousands wait', async () => {
     await lay(1);
     const log = { info: () => {}, error: () => {} };
-    const relay = publishLive({ pool, publish: () => Promise.resolve(), log });
+    const relay = publishLive({ pool, publish: () => Promise.resolve(), log, observe: () => {} });
     await until(async () => (await pool.query('SELECT FROM outbox')).rowCount === 0);
     await relay.stop();
 

@@ -20,7 +20,7 @@ function withToken(
   about: PushTokenChanges | (() => PushTokenChanges),
   expected: 401 | 204,
 ): HostileInput {
-  const order = `h-token-${kind}-${name}`.replaceAll(/[^\w-]/g, '_').slice(0, 250);
+  const order = `h-token-${kind}-${name.replaceAll(MARKER, 'm')}`.replaceAll(/[^\w-]/g, '_').slice(0, 250);
   return toPush(
     kind,
     name,

@@ -8,6 +8,7 @@ import type { CryptoKey } from 'jose';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pubsubPush } from '../../src/http/pubsub-push.ts';
 import { createPushTokenVerifier } from '../../src/http/push-token.ts';
+import { logJourneys } from '../../src/observe/log-journeys.ts';
 
 const AUDIENCE = 'https://expediter.example.com/pubsub/push';
 const ACCOUNT = 'push@my-project.iam.gserviceaccount.com';
@@ -367,6 +368,7 @@ async function serve(settings?: Parameters<typeof createPushTokenVerifier>[0]): 
       recorded.push(id);
       return id === 'known' ? 'known' : 'recorded';
     },
+    observe: logJourneys(app.log),
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   closing.push(() => {

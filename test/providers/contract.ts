@@ -29,6 +29,8 @@ export type ProviderFixtures = {
   reference?: (serviceOrderId: string) => string;
   /** What the POS is told is paid, where that is not the order's total. */
   paid?: (order: CanonicalOrder) => number | undefined;
+  /** The fields that `check` proves: with another POS's value in one of them it fails, and names it. */
+  provenSettings?: readonly string[];
   /** Currencies whose smallest amounts the vendor's format cannot hold: such an order is given up, never rounded. */
   unwritable?: readonly string[];
 };
@@ -44,7 +46,7 @@ const FULFILLMENTS: readonly FulfillmentType[] = ['pickup', 'delivery'];
 
 /** What the core relies on, whatever the POS. */
 export function providerContract<Settings>(provider: Provider<Settings>, fixtures: ProviderFixtures): void {
-  const { start, wrongSettings, secretSettings, signatureHeader, signsBody = true } = fixtures;
+  const { start, wrongSettings, secretSettings, provenSettings = [], signatureHeader, signsBody = true } = fixtures;
   const paidOf = fixtures.paid ?? ((order: CanonicalOrder) => order.money.total);
   const referenceOf = fixtures.reference ?? ((serviceOrderId: string) => serviceOrderId);
   const ends: (() => Promise<void>)[] = [];
@@ -370,6 +372,59 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
         expect(at.pos.tickets).toHaveLength(3);
       });
     });
+
+    it.skipIf(provider.check !== undefined)('promises no check that it lacks', () => {
+      expect(provenSettings, 'provenSettings').toEqual([]);
+    });
+
+    if (provider.check !== undefined) {
+      describe('check', () => {
+        it('passes with right settings, makes no ticket, and leaves the next order its token', async () => {
+          const at = await stage();
+          await provider.connect?.({ ...at.contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 });
+          await check(at);
+          await check(at);
+          expect(at.pos.requests, 'requests for a ticket').toBe(0);
+          expect(at.pos.refusals).toEqual([]);
+          await at.create(orderOf());
+          expect(at.pos.tickets).toHaveLength(1);
+        });
+
+        it('proves a setting at least', () => {
+          expect(provenSettings, 'provenSettings').not.toEqual([]);
+        });
+
+        it.each(provenSettings)('with a wrong %s leaves it to us, names it and shows no secret', async (field) => {
+          const [at, elsewhere] = [await stage(), await stage()];
+          const wrong = elsewhere.pos.settings[field];
+          expect(wrong, "another POS's is another").not.toEqual(at.pos.settings[field]);
+          const settings = provider.settings.parse({ ...at.pos.settings, [field]: wrong });
+          const error = await checkFailure(at, { ...at.contextOf(), settings });
+          expect(error).toBeInstanceOf(OursToFix);
+          expect(error.message).toContain(field);
+          expectNoSecrets(elsewhere.pos, error);
+        });
+
+        it('tries again when the POS is down', async () => {
+          const at = await stage();
+          await at.pos.stop();
+          expect(await checkFailure(at)).toBeInstanceOf(TryAgain);
+        });
+
+        async function check({ contextOf }: Stage): Promise<void> {
+          await provider.check?.(contextOf());
+        }
+
+        async function checkFailure(at: Stage, context = at.contextOf()): Promise<Error> {
+          const error = await provider.check?.(context).then(
+            () => expect.unreachable('passed'),
+            (error: unknown) => error as Error,
+          );
+          expectNoSecrets(at.pos, error as Error);
+          return error as Error;
+        }
+      });
+    }
 
     if (provider.findOrder !== undefined) {
       it('findOrder finds nothing where there is nothing', async () => {

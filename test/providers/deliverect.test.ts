@@ -39,6 +39,7 @@ providerContract(deliverect, {
     closedMeansCompleted: ['yes', 1],
   },
   secretSettings: ['clientSecret', 'hmacSecret'],
+  provenSettings: ['clientId', 'clientSecret'],
   statuses: {
     ...Object.fromEntries(
       [1, 3, 4, 5, 6, 7, 25, 30, 81, 83, 84, 85, 100, 115, 121, 124].map((code) => [code, null] as const),

@@ -33,6 +33,7 @@ providerContract(hubrise, {
     ],
   },
   secretSettings: ['accessToken', 'clientSecret'],
+  provenSettings: ['accessToken'],
   statuses: {
     new: null,
     received: 'received',
@@ -370,7 +371,8 @@ describe('createOrder', () => {
   });
 
   it('keeps to 500 requests a minute, connection by connection', async () => {
-    const { context, requests } = await hubriseThat(() => ({ body: TAKEN }));
+    const { context: given, requests } = await hubriseThat(() => ({ body: TAKEN }));
+    const context = { ...given, signal: AbortSignal.timeout(25_000) };
     const order = orderOf({ items: orderOf().items.slice(1) });
     for (let nth = 0; nth < 500; nth += 1) await hubrise.createOrder(order, context);
     await expect(hubrise.createOrder(order, context)).rejects.toMatchObject({
@@ -582,6 +584,33 @@ describe('translateWebhook', () => {
     expect(error.message).toContain(message);
     expect(error.message).not.toContain('secret');
   });
+});
+
+describe('check', () => {
+  it.each([
+    ['a token of a whole account', { status: 404 }, /is accessToken of a location/],
+    ['a refusal that nobody documents', { status: 422, body: { error_type: 'odd' } }, /422 odd: is baseUrl right/],
+    ['something else that answers', { body: { hello: 'world' } }, /no location of HubRise’s: is baseUrl right/],
+  ])('leaves %s to us', async (_name, answer, words) => {
+    const { context } = await hubriseThat(() => answer);
+    const error = await failureOf(hubrise.check?.(context));
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toMatch(words);
+  });
+
+  it('counts as a request of the connection', async () => {
+    const { context, requests } = await hubriseThat(() => ({ status: 429, headers: { 'retry-after': '30' } }));
+    expect(await failureOf(hubrise.check?.(context))).toMatchObject({ name: 'TryAgain', retryAfterMs: 30_000 });
+    expect(await failureOf(hubrise.check?.(context))).toMatchObject({ name: 'TryAgain', retryAfterMs: 30_000 });
+    expect(requests).toHaveLength(1);
+  });
+
+  async function failureOf(checking: Promise<void> | undefined): Promise<Error> {
+    return (checking ?? Promise.resolve()).then(
+      () => expect.unreachable('passed'),
+      (error: unknown) => error as Error,
+    );
+  }
 });
 
 describe('connect', () => {

@@ -40,6 +40,7 @@ describe('the registry', () => {
     ['no createOrder', `export default { ...${acme}, createOrder: 1 }`, 'has no function "createOrder"'],
     ['no translateWebhook', `export default { ...${acme}, translateWebhook: 1 }`, 'has no function "translateWebhook"'],
     ['a wrong findOrder', `export default { ...${acme}, findOrder: 1 }`, '"findOrder"'],
+    ['a wrong check', `export default { ...${acme}, check: 1 }`, '"check"'],
     [
       'a name taken',
       `export default { ...${acme}, integration: 'standard' }`,

@@ -50,6 +50,7 @@ providerContract(lightspeedK, {
     closedMeansCompleted: ['yes', 1],
   },
   secretSettings: ['clientSecret', 'refreshToken', 'webhookPassword'],
+  provenSettings: ['clientId', 'clientSecret', 'refreshToken', 'businessLocationId', 'endpointId'],
   statuses: {
     SUCCESS: 'received',
     READY_FOR_PICKUP: 'ready',
@@ -641,6 +642,70 @@ describe('a webhook', () => {
   });
 });
 
+describe('check', () => {
+  const HERE = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';
+
+  it('spends one refresh token however often, as orders do', async () => {
+    const at = await stage();
+    await at.connect(HERE);
+    await at.check();
+    await at.check();
+    await at.create();
+    expect(at.pos.grants).toBe(1);
+  });
+
+  it('says that orders are refused until the location is connected', async () => {
+    const at = await stage();
+    const error = await failureOf(at.check());
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toContain(`endpointId "${at.settings.endpointId}" is not registered`);
+    await at.connect(HERE);
+    await at.check();
+  });
+
+  it.each(['pickup', 'delivery'])('finds an order profile for %s that the location does not have', async (which) => {
+    const at = await stage({ accountProfileCodes: { [which]: 'DINE-IN' } });
+    await at.connect(HERE);
+    const error = await failureOf(at.check());
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toContain(`accountProfileCodes.${which} is none of the location's`);
+  });
+
+  it('asks for no order profiles where none are named', async () => {
+    const at = await stage({ accountProfileCodes: {} });
+    await at.connect(HERE);
+    await at.check();
+    expect(at.pos.refusals).toEqual([]);
+  });
+
+  it.each([
+    ['lacks the scope', 403, {}, 'OursToFix', /has it the scope orders-api/],
+    ['is at the wrong host', 404, {}, 'OursToFix', /404: are baseUrl and clientId right/],
+    ['gets what is no list', 200, {}, 'OursToFix', /is baseUrl right/],
+    ['finds no location at all', 200, [], 'OursToFix', /none of the 0 locations/],
+    ['is too early', 429, {}, 'TryAgain', /429/],
+  ])('that %s says so', async (_name, status, body, name, words) => {
+    const { url, stop } = await serveHttp((request, response) => {
+      if (request.url === '/oauth/token') return sendJson(response, 200, { access_token: 'a', expires_in: 60 });
+      return sendJson(response, status, body);
+    });
+    stops.push(stop);
+    const error = await failureOf(checkWith(contextOf(settingsOf({ baseUrl: url }))));
+    expect(error.name).toBe(name);
+    expect(error.message).toMatch(words);
+  });
+
+  it('knows an int64 that JSON cannot say exactly', async () => {
+    const { url, stop } = await serveHttp((request, response) => {
+      if (request.url === '/oauth/token') sendJson(response, 200, { access_token: 'a', expires_in: 60 });
+      else if (request.url?.startsWith('/o/wh/')) sendJson(response, 200, { url: HERE });
+      else response.end(`[{"businessLocations":[{"id":${INT64}}]}]`);
+    });
+    stops.push(stop);
+    await checkWith(contextOf(settingsOf({ baseUrl: url, businessLocationId: INT64 })));
+  });
+});
+
 describe('connect', () => {
   const URL_HERE = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';
 
@@ -728,6 +793,10 @@ function contextOf(settings: Settings, credentials: Credentials = keepCredential
   return { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials };
 }
 
+function checkWith(context: PosContext<Settings>): Promise<void> {
+  return lightspeedK.check?.(context) ?? expect.unreachable('no check');
+}
+
 function connectTo(context: PosContext<Settings> & { webhookUrl: string; locations: number }) {
   return lightspeedK.connect?.(context) ?? expect.unreachable('there is no connect');
 }
@@ -746,6 +815,7 @@ async function stage(more: object = {}) {
     credentials,
     create,
     failure: () => failureOf(create()),
+    check: () => checkWith(context),
     connect: (webhookUrl: string) => connectTo({ ...context, webhookUrl, locations: 2 }),
   };
 }

@@ -30,6 +30,7 @@ providerContract(square, {
     itemMap: [7, { burger: '' }, { burger: 7 }],
   },
   secretSettings: ['accessToken', 'signatureKey'],
+  provenSettings: ['accessToken', 'locationId'],
   statuses: {
     PROPOSED: 'received',
     RESERVED: 'in_progress',
@@ -689,6 +690,67 @@ describe('events', () => {
   }
 });
 
+describe('check', () => {
+  it("passes with a seller's token, whether it may see the location or its orders alone", async () => {
+    const at = await stage();
+    const settings = { ...at.settings, accessToken: at.sim.sellerToken };
+    await at.check({ settings });
+    expect(at.bodyOf('POST /v2/orders/search')).toEqual({
+      location_ids: [at.settings.locationId],
+      limit: 1,
+      return_entries: true,
+    });
+    at.sim.sellerScopes.push('MERCHANT_PROFILE_READ');
+    at.sim.fail = only('POST /v2/orders/search', { status: 500 });
+    await at.check({ settings });
+    expect(at.sim.refusals).toEqual([]);
+  });
+
+  it('names the scopes that the seller has not granted', async () => {
+    const at = await stage();
+    at.sim.sellerScopes = ['ORDERS_READ', 'MERCHANT_PROFILE_READ'];
+    const settings = { ...at.settings, accessToken: at.sim.sellerToken };
+    const error = await failureOf(at.check({ settings }));
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toContain('lacks ORDERS_WRITE, PAYMENTS_WRITE');
+  });
+
+  it("finds a location that is another seller's, also where only its orders are seen", async () => {
+    const at = await stage();
+    const settings = { ...at.settings, accessToken: at.sim.sellerToken, locationId: 'L0THER' };
+    const error = await failureOf(at.check({ settings }));
+    expect(error).toMatchObject({ name: 'OursToFix', message: expect.stringContaining('locationId') as string });
+  });
+
+  it('finds a location that is closed for good', async () => {
+    const at = await stage();
+    at.sim.locationStatus = 'INACTIVE';
+    const error = await failureOf(at.check());
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toContain('the location of locationId is inactive');
+  });
+
+  it('refuses another name of the location, which no webhook says', async () => {
+    const at = await stage();
+    const error = await failureOf(at.check({ settings: { ...at.settings, locationId: 'main' } }));
+    expect(error).toBeInstanceOf(OursToFix);
+    expect(error.message).toContain('another name of the location, and not its id');
+  });
+
+  it.each<[string, object, string, RegExp]>([
+    ['POST /oauth2/token/status', { status: 500 }, 'TryAgain', /500/],
+    ['GET /v2/locations/', { status: 403 }, 'OursToFix', /is locationId the token's/],
+    ['GET /v2/locations/', refusal(400, 'BAD_REQUEST'), 'OursToFix', /refused the location of locationId with 400/],
+    ['GET /v2/locations/', { status: 200, body: '<html>' }, 'OursToFix', /is baseUrl right/],
+  ])('tells apart what %s is answered with: %j', async (route, fault, name, words) => {
+    const at = await stage();
+    at.sim.fail = (each) => (each.startsWith(route) ? (fault as { status: number }) : undefined);
+    const error = await failureOf(at.check());
+    expect(error.name).toBe(name);
+    expect(error.message).toMatch(words);
+  });
+});
+
 describe('connect', () => {
   const NEXT_URL = WEBHOOK_URL.replace('t-1', 't-2');
 
@@ -890,6 +952,7 @@ async function stage(currency = 'EUR') {
     settings,
     create: (order: CanonicalOrder, about: { settings?: Settings; now?: Date } = {}) =>
       square.createOrder(order, context(about)),
+    check: (about: { settings?: Settings } = {}) => square.check?.(context(about)) ?? expect.unreachable('no check'),
     connect(webhookUrl: string, about: { settings?: Settings } = {}): Promise<Connection> {
       const connecting = { ...context(about), webhookUrl, locations: 3 };
       return square.connect?.(connecting) ?? expect.unreachable('cannot connect');

@@ -338,11 +338,14 @@ describe('createOrder', () => {
     ['7', 7000, 7000],
     ['0', 0, 0],
     ['86400', 3_600_000, 3_600_000],
-    [new Date(Date.now() + 60_000).toUTCString(), 50_000, 60_000],
-    [new Date(Date.now() - 60_000).toUTCString(), 0, 0],
+    ['a time in a minute', 50_000, 60_000, 60_000],
+    ['a time a minute ago', 0, 0, -60_000],
     ['soon', undefined, undefined],
-  ])('waits as Retry-After %s says', async (value, least, most) => {
-    const { url } = await posThat((_request, response) => response.writeHead(429, { 'retry-after': value }).end());
+  ])('waits as Retry-After %s says', async (value, least, most, offset?: number) => {
+    const { url } = await posThat((_request, response) => {
+      const retryAfter = offset === undefined ? value : new Date(Date.now() + offset).toUTCString();
+      return response.writeHead(429, { 'retry-after': retryAfter }).end();
+    });
     const { retryAfterMs } = (await failureOf(url)) as TryAgain;
     if (least === undefined) expect(retryAfterMs).toBeUndefined();
     else expect(retryAfterMs).toBeGreaterThanOrEqual(least);

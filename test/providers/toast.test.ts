@@ -66,6 +66,7 @@ providerContract(toast, {
     closedMeansCompleted: ['yes'],
   },
   secretSettings: ['clientSecret', 'clientId'],
+  provenSettings: ['clientId', 'clientSecret', 'restaurantGuid', 'diningOptionGuids'],
   statuses: {
     RECEIVED: 'received',
     IN_PREPARATION: 'in_progress',
@@ -720,6 +721,86 @@ describe('translateWebhook', () => {
   }
 });
 
+describe('check', () => {
+  const ORDERS =
+    'GET /orders/v2/orders?startDate=2026-01-31T18%3A29%3A15.000%2B0000&endDate=2026-01-31T18%3A30%3A15.000%2B0000';
+
+  it.each([
+    ['another one', { pickup: DINING.pickup }, 'diningOptionGuids.pickup is no dining option of this restaurant'],
+    ['swapped', undefined, 'diningOptionGuids.pickup is a dining option for DELIVERY: one for TAKE_OUT is wanted'],
+  ])('finds a dining option that is %s', async (_name, changed, words) => {
+    const { pos, contextOf } = await simulated();
+    const { pickup, delivery } = Settings.parse(pos.settings).diningOptionGuids;
+    const diningOptionGuids = changed === undefined ? { pickup: delivery, delivery: pickup } : { delivery, ...changed };
+    const error = await failureOf(contextOf({ diningOptionGuids }));
+    expect(error).toMatchObject({ name: 'OursToFix', message: expect.stringContaining(words) as string });
+  });
+
+  it('needs no scope that orders do not need, and then passes dining options over', async () => {
+    const { pos, contextOf } = await simulated();
+    pos.scopes = ['orders.orders:write', 'orders:read', 'orders.channel:read'];
+    await toast.check?.(contextOf({ diningOptionGuids: DINING }));
+    pos.scopes = ['orders.orders:write'];
+    const error = await failureOf(contextOf());
+    expect(error).toMatchObject({ name: 'OursToFix', message: expect.stringContaining('orders:read') as string });
+  });
+
+  it('spends one login however often, as orders do', async () => {
+    const { pos, contextOf } = await simulated();
+    const context = contextOf();
+    await toast.check?.(context);
+    await toast.check?.(context);
+    await toast.createOrder(orderOf(), context);
+    expect(pos.grants).toBe(1);
+  });
+
+  it('takes no curbside pickup for a pickup', async () => {
+    const CURB = { guid: DINING.pickup, behavior: 'TAKE_OUT', curbside: true };
+    const { contextOf, seen } = await toastThat({ [ORDERS]: [200, []], 'GET /config/v2/diningOptions': [200, [CURB]] });
+    const error = await failureOf(contextOf());
+    expect(error.message).toBe(
+      'diningOptionGuids.pickup is a dining option for curbside pickup: one for TAKE_OUT is wanted',
+    );
+    expect(seen).toHaveLength(3);
+  });
+
+  it('takes a first page of dining options for no proof that one is missing', async () => {
+    const more = { 'toast-next-page-token': 'page-2' };
+    const { contextOf } = await toastThat({ [ORDERS]: [200, []], 'GET /config/v2/diningOptions': [200, [], more] });
+    await toast.check?.(contextOf());
+  });
+
+  it.each([
+    ['no such restaurant', [404, {}], 'OursToFix', /no orders \(404\): are restaurantGuid and baseUrl right/],
+    ['no list', [200, {}], 'OursToFix', /list of orders cannot be read/],
+    ['not now', [503, {}], 'TryAgain', /503/],
+  ] as const)('tells %s apart', async (_name, answer, name, words) => {
+    const { contextOf } = await toastThat({ [ORDERS]: answer });
+    const error = await failureOf(contextOf());
+    expect(error.name).toBe(name);
+    expect(error.message).toMatch(words);
+  });
+
+  async function simulated() {
+    const pos = await startToast();
+    ends.push(() => pos.stop());
+    const credentials = keepCredentials(() => NOW);
+    const contextOf = (changed: object = {}): PosContext<Settings> => {
+      const settings = Settings.parse({ ...pos.settings, ...changed });
+      return { settings, now: NOW, signal: AbortSignal.timeout(5_000), credentials };
+    };
+    return { pos, contextOf };
+  }
+
+  async function failureOf(context: PosContext<Settings>): Promise<Error> {
+    const checking = toast.check?.(context) ?? expect.unreachable('no check');
+    return checking.then(
+      () => expect.unreachable('passed'),
+      (error: unknown) => error as Error,
+    );
+  }
+});
+
 describe('connect', () => {
   it('tries the login and says what Toast has to be asked for', async () => {
     const { contextOf, seen } = await toastThat();
@@ -809,7 +890,7 @@ describe('the simulated Toast', () => {
 
 const PAID = { alternatePaymentGuid: PAYMENT, namingAuthority: 'CLUBS' };
 
-type Answers = Record<string, readonly [status: number, body: unknown]>;
+type Answers = Record<string, readonly [status: number, body: unknown, headers?: Record<string, string>]>;
 let answers: Answers = {};
 
 /** Answers as told, by method and path, and otherwise as Toast does when all is well and the order is new. */
@@ -829,9 +910,9 @@ async function toastThat(told: Answers = {}) {
       'POST /orders/v2/prices': [200, { guid: null, checks: [{ amount: 38.1, totalAmount: 45.34 }] }],
       'POST /orders/v2/orders': [200, { guid: ORDER, entityType: 'Order' }],
     };
-    const [status, body] = answers[name] ?? well[name] ?? [404, {}];
+    const [status, body, headers] = answers[name] ?? well[name] ?? [404, {}];
     if (typeof body === 'string') response.writeHead(status).end(body);
-    else sendJson(response, status, body);
+    else sendJson(response, status, body, headers);
   });
   ends.push(() => server.stop());
   const contextOf = (changed: object = {}): PosContext<Settings> => ({

@@ -191,21 +191,26 @@ export const SearchOrders = z
     location_ids: z.array(z.string()).min(1).max(10),
     limit: z.int().min(1).max(1000).default(500),
     cursor: z.string().optional(),
-    query: z.strictObject({
-      filter: z
-        .strictObject({
-          date_time_filter: z.strictObject({ created_at: z.strictObject({ start_at: time, end_at: time.optional() }) }),
-        })
-        .optional(),
-      sort: z
-        .strictObject({
-          sort_field: z.enum(['CREATED_AT', 'UPDATED_AT', 'CLOSED_AT']),
-          sort_order: z.enum(['ASC', 'DESC']),
-        })
-        .optional(),
-    }),
+    return_entries: z.boolean().default(false),
+    query: z
+      .strictObject({
+        filter: z
+          .strictObject({
+            date_time_filter: z.strictObject({
+              created_at: z.strictObject({ start_at: time, end_at: time.optional() }),
+            }),
+          })
+          .optional(),
+        sort: z
+          .strictObject({
+            sort_field: z.enum(['CREATED_AT', 'UPDATED_AT', 'CLOSED_AT']),
+            sort_order: z.enum(['ASC', 'DESC']),
+          })
+          .optional(),
+      })
+      .optional(),
   })
-  .refine(({ query }) => query.filter === undefined || query.sort?.sort_field === 'CREATED_AT', {
+  .refine(({ query }) => query?.filter === undefined || query.sort?.sort_field === 'CREATED_AT', {
     path: ['query', 'sort', 'sort_field'],
     error: 'must be the filtered one',
   });

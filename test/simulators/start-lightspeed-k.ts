@@ -101,12 +101,15 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url: path = '' } = request;
+    const profilesOf = /^\/o\/op\/data\/account-profiles\?businessLocationId=(\d+)$/.exec(path);
     const endpoint = /^\/o\/wh\/1\/webhook\/([^/?]+)$/.exec(path);
     if (method === 'POST' && path === '/oauth/token') return grantToken(request, response);
     if (method === 'POST' && path === '/o/op/1/order/toGo') return takeOrder(request, response);
     if ((method === 'PUT' || method === 'POST') && path === '/o/wh/1/webhook') {
       return registerEndpoint(request, response, method);
     }
+    if (method === 'GET' && path === '/o/op/data/businesses') return listBusinesses(request, response);
+    if (method === 'GET' && profilesOf !== null) return listProfiles(request, response, profilesOf[1] ?? '');
     if (method === 'GET' && endpoint !== null) return showEndpoint(request, response, endpoint[1] ?? '');
     return refuse(response, 404, notFound(path, 'No message available'), `${method} ${path}: there is no such path`);
   }
@@ -248,6 +251,29 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     const endpoint = endpoints.get(id);
     if (endpoint !== undefined) return sendJson(response, 200, endpoint);
     return sendJson(response, 404, notFound(request.url ?? '', `endpoint ID not found for ${id}`));
+  }
+
+  /** https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
+  function listBusinesses(request: IncomingMessage, response: ServerResponse): void {
+    if (!isAuthorized(request, response)) return;
+    const businessLocations = [
+      { id: Number(businessLocationId) - 1, name: 'Clubs - Potsdam' },
+      { id: Number(businessLocationId), name: 'Clubs - Berlin' },
+    ];
+    sendJson(response, 200, [{ name: 'Clubs', id: 454_335_871, businessLocations }]);
+  }
+
+  /** https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles; of another location, it is not documented. */
+  function listProfiles(request: IncomingMessage, response: ServerResponse, id: string): void {
+    if (!isAuthorized(request, response)) return;
+    if (id !== businessLocationId) return refuse(response, 403, {}, 'the business location is another');
+    const accountProfileList = Object.entries(PROFILES).map(([code, fulfillment], nth) => ({
+      id: 12_454_575_601_144 + nth,
+      code,
+      name: code.toLowerCase(),
+      deliveryMode: fulfillment === 'pickup' ? 'TAKE_AWAY' : 'DELIVERY',
+    }));
+    sendJson(response, 200, { businessLocationId: Number(businessLocationId), accountProfileList });
   }
 
   /** Flat, and as incomplete as the documentation's samples: only later statuses name the business location. */

@@ -22,6 +22,8 @@ export type SquareSimulator = Simulator & {
   readonly sellerToken: string;
   /** What the seller has granted it. */
   sellerScopes: string[];
+  /** Of the location. */
+  locationStatus: 'ACTIVE' | 'INACTIVE';
   readonly catalog: SquareCatalog;
   /** Paid or not. */
   readonly orders: readonly { readonly id: string; readonly isPaid: boolean }[];
@@ -69,6 +71,13 @@ function newToken(): string {
 function errorAnswer(status: number, code: string, detail: string, field?: string, category?: string): SquareAnswer {
   const error: SquareError = { category: category ?? 'INVALID_REQUEST_ERROR', code, detail, ...(field && { field }) };
   return { status, body: { errors: [error] } };
+}
+
+function insufficientScopes(scope: string): SquareAnswer {
+  const detail =
+    'The merchant has not given your application sufficient permissions to do that. The merchant must authorize your ' +
+    `application for the following scopes: ${scope}`;
+  return errorAnswer(403, 'INSUFFICIENT_SCOPES', detail, undefined, 'AUTHENTICATION_ERROR');
 }
 
 export async function startSquare(options: SimulatorOptions = {}): Promise<SquareSimulator> {
@@ -280,16 +289,35 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
   function searchOrders(call: SquareCall): SquareAnswer {
     const body = call.read(SearchOrders);
     if ('status' in body) return body;
-    const { location_ids, limit, cursor = '0', query } = body.value;
-    const since = query.filter?.date_time_filter.created_at.start_at;
-    const found = orders.filter(
-      ({ content, createdAt }) =>
-        location_ids.includes(content.location_id) &&
-        (since === undefined || Date.parse(createdAt) >= Date.parse(since)),
-    );
+    const { location_ids, limit, cursor = '0', query, return_entries: asEntries } = body.value;
+    // "All locations must belong to the same merchant"; not documented what becomes of another's.
+    if (location_ids.some((id) => id !== locationId)) {
+      return errorAnswer(400, 'LOCATION_MISMATCH', 'The location is not of this merchant.', 'location_ids');
+    }
+    const since = query?.filter?.date_time_filter.created_at.start_at;
+    const found = orders.filter(({ createdAt }) => since === undefined || Date.parse(createdAt) >= Date.parse(since));
     const from = Number(cursor);
-    const page = found.slice(from, from + limit).map(showOrder);
-    return { status: 200, body: { orders: page, ...(found.length > from + limit && { cursor: `${from + limit}` }) } };
+    const page = found.slice(from, from + limit);
+    const shown = asEntries
+      ? {
+          order_entries: page.map(({ id, content }) => ({
+            order_id: id,
+            location_id: content.location_id,
+            version: 1,
+          })),
+        }
+      : { orders: page.map(showOrder) };
+    return { status: 200, body: { ...shown, ...(found.length > from + limit && { cursor: `${from + limit}` }) } };
+  }
+
+  function showLocation(id: string, token: string): SquareAnswer {
+    if (token === sellerToken && !simulator.sellerScopes.includes('MERCHANT_PROFILE_READ')) {
+      return insufficientScopes('MERCHANT_PROFILE_READ');
+    }
+    // "main" stands for the seller's main location.
+    if (id !== locationId && id !== 'main') return errorAnswer(404, 'NOT_FOUND', 'No such location.');
+    const { locationStatus: status } = simulator;
+    return { status: 200, body: { location: { id: locationId, name: 'Berlin', currency, status, capabilities: [] } } };
   }
 
   function answer(call: SquareCall, token: string): { answer: SquareAnswer; order?: Order | undefined } {
@@ -299,11 +327,10 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
       return { answer: { status: 200, body: { scopes, client_id: 'sq0idp-1', merchant_id: 'MLEFBHHSJGVHD' } } };
     }
     if (route.includes('/v2/webhooks/') && token === sellerToken) {
-      const detail =
-        'The merchant has not given your application sufficient permissions to do that. The merchant must authorize ' +
-        'your application for the following scopes: DEVELOPER_APPLICATION_WEBHOOKS';
-      return { answer: errorAnswer(403, 'INSUFFICIENT_SCOPES', detail, undefined, 'AUTHENTICATION_ERROR') };
+      return { answer: insufficientScopes('DEVELOPER_APPLICATION_WEBHOOKS') };
     }
+    const [, shownId] = /^GET \/v2\/locations\/(\w+)$/.exec(route) ?? [];
+    if (shownId !== undefined) return { answer: showLocation(shownId, token) };
     if (route === 'POST /v2/payments') return createPayment(call);
     if (route === 'POST /v2/orders/search') return { answer: searchOrders(call) };
     const [, payId] = /^POST \/v2\/orders\/(\w+)\/pay$/.exec(route) ?? [];
@@ -384,6 +411,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     onTicket: undefined,
     sellerToken,
     sellerScopes: ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'],
+    locationStatus: 'ACTIVE',
     catalog,
     orders,
     calls,

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
-import type { Simulator, StartSimulator, Ticket, TicketLine } from './simulator.ts';
+import type { Simulator, SimulatorOptions, Ticket, TicketLine } from './simulator.ts';
 import { openToastRestaurant, type ToastRestaurant } from './open-toast-restaurant.ts';
 import { priceToastOrder } from './price-toast-order.ts';
 import { readToastOrder, toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
@@ -26,7 +26,13 @@ const LIVES = {
 
 type Kept = { ticket: Ticket; order: Record<string, unknown>; externalId: string | undefined };
 
-export const startToast: StartSimulator = async ({ currency = 'EUR', hurry = 1, port } = {}) => {
+export type ToastSimulator = Simulator & {
+  /** The client's: https://doc.toasttab.com/doc/devguide/apiScopes.html */
+  scopes: string[];
+};
+
+export async function startToast(options: SimulatorOptions = {}): Promise<ToastSimulator> {
+  const { currency = 'EUR', hurry = 1, port } = options;
   const server = await serveHttp(answer, port);
   const { restaurant, settings } = openToastRestaurant(currency, server.url);
   const { clientId, clientSecret } = settings;
@@ -37,7 +43,7 @@ export const startToast: StartSimulator = async ({ currency = 'EUR', hurry = 1, 
   const slices = RATE.map(() => ({ nth: 0, requests: 0 }));
   let requests = 0;
 
-  const simulator: Simulator = {
+  const simulator: ToastSimulator = {
     integration: 'toast',
     url: server.url,
     settings,
@@ -48,6 +54,7 @@ export const startToast: StartSimulator = async ({ currency = 'EUR', hurry = 1, 
       return requests;
     },
     refusals,
+    scopes: ['orders.orders:write', 'orders:read', 'orders.channel:read', 'config:read'],
     behave: undefined,
     onTicket: undefined,
     lifeOf: (fulfillment) => LIVES[fulfillment],
@@ -114,9 +121,16 @@ export const startToast: StartSimulator = async ({ currency = 'EUR', hurry = 1, 
         return takeOrder(request, response, body);
       default:
     }
-    const [, id] = /^\/orders\/v2\/orders\/([^/?]+)$/.exec(url) ?? [];
-    if (method !== 'GET' || id === undefined) throw new ToastError(404, 'no such endpoint');
-    admit(request);
+    if (method !== 'GET') throw new ToastError(404, 'no such endpoint');
+    const { pathname, searchParams } = new URL(url, 'http://toast');
+    const [, id] = /^\/orders\/v2\/orders\/([^/]+)$/.exec(pathname) ?? [];
+    if (pathname === '/config/v2/diningOptions') {
+      admit(request, 'config:read');
+      return sendJson(response, 200, listDiningOptions());
+    }
+    admit(request, 'orders:read', 'orders.channel:read');
+    if (pathname === '/orders/v2/orders') return sendJson(response, 200, listOrders(searchParams));
+    if (id === undefined) throw new ToastError(404, 'no such endpoint');
     sendJson(response, 200, findOrder(decodeURIComponent(id)));
   }
 
@@ -138,13 +152,15 @@ export const startToast: StartSimulator = async ({ currency = 'EUR', hurry = 1, 
     return { token: { tokenType: 'Bearer', expiresIn: TOKEN_S, accessToken, ...internal }, status: 'SUCCESS' };
   }
 
-  /** Token, restaurant and rate, in this order. */
-  function admit({ headers }: IncomingMessage): void {
+  /** Token, restaurant, scopes and rate, in this order. */
+  function admit({ headers }: IncomingMessage, ...scopes: string[]): void {
     const [, token = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
     if (!tokens.has(token)) throw new ToastError(401, 'Unknown or expired authentication token');
     if (headers['toast-restaurant-external-id'] !== restaurant.guid) {
       throw new ToastError(403, 'No access to the restaurant of Toast-Restaurant-External-ID');
     }
+    const lacking = scopes.filter((scope) => !simulator.scopes.includes(scope));
+    if (lacking.length > 0) throw new ToastError(403, `The client lacks ${lacking.join(', ')}`);
     const now = Date.now();
     for (const [which, { requests: most, ms }] of RATE.entries()) {
       const slice = slices[which] ?? { nth: 0, requests: 0 };
@@ -182,12 +198,38 @@ export const startToast: StartSimulator = async ({ currency = 'EUR', hurry = 1, 
     else sendJson(response, 200, taken);
   }
 
+  /** The GUIDs of what was modified in a span of up to one hour: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
+  function listOrders(query: URLSearchParams): string[] {
+    const [start, end] = ['startDate', 'endDate'].map((name) => {
+      const text = query.get(name) ?? '';
+      if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}$/.test(text)) {
+        throw new ToastError(400, `${name} is not a time such as 2016-01-01T14:13:12.000+0400`);
+      }
+      return Date.parse(text);
+    }) as [number, number];
+    if (end <= start || end - start > HOUR_MS) throw new ToastError(400, 'the span is not within one hour');
+    // When they were modified no test asks: all of them are as good.
+    return kept.map(({ ticket }) => ticket.providerOrderId);
+  }
+
+  /** https://doc.toasttab.com/openapi/configuration/operation/diningOptionsGet/ */
+  function listDiningOptions(): object[] {
+    return [...restaurant.diningOptions].map(([guid, behavior]) => ({
+      guid,
+      entityType: 'DiningOption',
+      externalId: null,
+      name: behavior,
+      behavior,
+      curbside: false,
+    }));
+  }
+
   function findOrder(id: string): object {
     const found = kept.find(({ ticket, externalId }) => ticket.providerOrderId === id || externalId === id);
     if (found === undefined) throw new ToastError(404, 'Order not found');
     return found.order;
   }
-};
+}
 
 function parse({ headers }: IncomingMessage, body: Buffer): unknown {
   if (headers['content-type'] !== 'application/json') throw new ToastError(415, 'Content-Type is not application/json');

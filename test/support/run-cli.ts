@@ -12,15 +12,25 @@ export function runCli(env: Record<string, string>, args: readonly string[], inp
   return runToEnd(CLI, env, args, input);
 }
 
-/** The same with any other program that ends by itself. */
-export async function runToEnd(
+/** The same with any other of our programs that ends by itself. */
+export function runToEnd(
   file: string,
   env: Record<string, string>,
   args: readonly string[],
   input = '',
 ): Promise<Ended> {
+  return runProgram(process.execPath, [file, ...args], env, { input });
+}
+
+/** And with whatever program. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  { input = '', cwd }: { input?: string; cwd?: string } = {},
+): Promise<Ended> {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(process.execPath, [file, ...args], { env: { PATH, NODE_COMPILE_CACHE, ...env } });
+  const child = spawn(program, args, { env: { PATH, NODE_COMPILE_CACHE, ...env }, cwd });
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   const ended = once(child, 'close') as Promise<[number | null]>;

@@ -4,7 +4,7 @@
  * seek, snapshots, filters, schemas and exactly-once delivery.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Server, ServerCredentials, status, type ServerDuplexStream } from '@grpc/grpc-js';
+import { Server, ServerCredentials, status, type ServerDuplexStream, type ServiceDefinition } from '@grpc/grpc-js';
 import { loadPubsubProtos } from './load-pubsub-protos.ts';
 import { pushMessages, type PushConfig } from './push-messages.ts';
 import {
@@ -47,6 +47,8 @@ export type PubsubFaults = {
    * nobody takes back what is on its way.
    */
   publishHangs?: boolean | undefined;
+  /** What the caller may do, whatever it asks about; without it nobody is asked for permissions, as at an emulator. */
+  permissions?: readonly string[] | undefined;
 };
 
 export type Pubsub = {
@@ -94,6 +96,20 @@ const DEFAULT_ACK_DEADLINE_S = 10;
 const PULL_WAITS_MS = 5000;
 const HANG_ASKED_EVERY_MS = 10;
 const DEAD_LETTER_AFTER = { fewest: 5, most: 100 };
+
+/** The one call of another service that Pub/Sub answers as well: its answer is a list of names, its field 1. */
+const IAM: ServiceDefinition = {
+  testIamPermissions: {
+    path: '/google.iam.v1.IAMPolicy/TestIamPermissions',
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: (request: Buffer) => request,
+    requestDeserialize: (request: Buffer) => request,
+    responseSerialize: (names: readonly string[]) =>
+      Buffer.concat(names.map((name) => Buffer.from(`\n${String.fromCharCode(name.length)}${name}`))),
+    responseDeserialize: (answer: Buffer) => answer,
+  },
+};
 
 /** Resolves as soon as it serves. */
 export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> {
@@ -304,6 +320,12 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
   const server = new Server({ 'grpc.max_receive_message_length': 20 * 2 ** 20 });
   server.addService(protos.publisher, publisher);
   server.addService(protos.subscriber, subscriber);
+  server.addService(IAM, {
+    testIamPermissions: unary(() => {
+      if (faults.permissions === undefined) throw new Refusal(status.UNIMPLEMENTED, 'This stand-in asks for none');
+      return faults.permissions;
+    }),
+  });
   const port = await new Promise<number>((bound, failed) => {
     server.bindAsync(`127.0.0.1:${options.port ?? 0}`, ServerCredentials.createInsecure(), (error, boundPort) =>
       error === null ? bound(boundPort) : failed(error),

@@ -5,7 +5,7 @@ import { createLog } from '../../src/create-log.ts';
 import { putLocation } from '../../src/core/locations.ts';
 import type { CanonicalOrder } from '../../src/core/order.ts';
 import type { Provider, Registry } from '../../src/core/provider.ts';
-import type { LiveMessage } from '../../src/core/publish-live.ts';
+import type { LiveMessage } from '../../src/core/live-message.ts';
 import { issueToken } from '../../src/core/webhook-tokens.ts';
 import { registry as ownProviders } from '../../src/providers/index.ts';
 import { start, type Running } from '../../src/start.ts';
@@ -61,12 +61,14 @@ export async function startSystem(
     providers?: Provider[];
     env?: Record<string, string>;
     processes?: number;
+    /** Instead of a fresh one in the Postgres of all tests. */
+    databaseUrl?: string;
     /** Is given the database before anybody connects to it. */
     prepare?: (databaseUrl: string) => Promise<void>;
   } = {},
 ): Promise<System> {
   const [databaseUrl, pubsub, platform] = await Promise.all([
-    createDatabase(),
+    about.databaseUrl ?? createDatabase(),
     startPubsub(),
     startOrderingPlatform({ token: 'platform-token' }),
   ]);
@@ -103,6 +105,7 @@ export async function startSystem(
   const running: Running[] = [];
   for (let i = 0; i < (about.processes ?? 1); i++) running.push(await start(config, registry, log));
   await Promise.all(running.map((each) => each.ready));
+  const left = new Set(running);
   const urls = running.map(({ app }) => {
     const address = app.server.address();
     if (address === null || typeof address === 'string') throw new Error('not listening');
@@ -178,10 +181,11 @@ export async function startSystem(
       return (await query('SELECT * FROM orders WHERE service_order_id = $1', [serviceOrderId]))[0];
     },
     async drain(index) {
-      await running[index]?.drain();
+      const ending = running[index];
+      if (ending !== undefined && left.delete(ending)) await ending.drain();
     },
     async stop() {
-      await Promise.all(running.map((each) => each.drain()));
+      await Promise.all([...left].map((each) => each.drain()));
       await Promise.all([pool.end(), platform.stop(), pubsub.stop()]);
     },
   };

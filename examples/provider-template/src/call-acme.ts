@@ -7,20 +7,21 @@ const withinLimits = limitRate([{ requests: 60, seconds: 60 }]);
 
 /**
  * Calls Acme about the location's store.
+ * @param request.path behind the store's own, beginning with a slash
  * @returns a 2xx, or a refusal of what was asked
  * @throws as callPos and limitRate do; OursToFix where Acme does not know the store
  */
 export async function callAcme(
   { settings, signal, now }: PosContext<Settings>,
-  { method, path, headers, json }: Pick<PosRequest, 'method' | 'headers'> & { path: string; json: unknown },
+  { method, path = '', headers, json }: Pick<PosRequest, 'method' | 'headers'> & { path?: string; json?: unknown },
 ): Promise<PosAnswer> {
   const { baseUrl, storeId, apiKey } = settings;
   const answer = await withinLimits(storeId, now, () =>
     callPos({
       method,
-      url: `${baseUrl}/v1/stores/${storeId}/${path}`,
+      url: `${baseUrl}/v1/stores/${storeId}${path}`,
       headers: { 'content-type': 'application/json', 'x-api-key': apiKey, ...headers },
-      body: JSON.stringify(json),
+      ...(json !== undefined && { body: JSON.stringify(json) }),
       signal,
     }),
   );

@@ -5,7 +5,7 @@ import type { Settings } from './payloads.ts';
 
 /** A store has one webhook URL, and a new one takes its place ("Webhooks"). The secret is shown in the back office alone. */
 export async function connect(context: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
-  const answer = await callAcme(context, { method: 'PUT', path: 'webhook', json: { url: context.webhookUrl } });
+  const answer = await callAcme(context, { method: 'PUT', path: '/webhook', json: { url: context.webhookUrl } });
   if (answer.status >= 300) {
     throw new OursToFix(`Acme refused our webhook's URL with ${answer.status} (${codeIn(answer)})`, {
       httpStatus: answer.status,

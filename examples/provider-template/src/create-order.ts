@@ -18,7 +18,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const answer = await callAcme(context, {
     method: 'POST',
-    path: 'orders',
+    path: '/orders',
     headers: { 'idempotency-key': keyOf(order) },
     json: writeOrder(order, context.settings, context.now),
   });

@@ -1,4 +1,5 @@
 import type { Provider } from 'expediter/provider';
+import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
@@ -12,6 +13,7 @@ const acme: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  check,
   connect,
 };
 export default acme;

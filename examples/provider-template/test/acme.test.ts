@@ -1,5 +1,5 @@
 import { CanonicalOrder, type PosContext } from 'expediter/provider';
-import { keepCredentials, providerContract, sampleOrder } from 'expediter/provider-contract';
+import { keepCredentials, providerContract, sampleOrder, sendJson, serveHttp } from 'expediter/provider-contract';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import acme from '../src/index.ts';
 import { Settings } from '../src/payloads.ts';
@@ -16,6 +16,7 @@ providerContract(acme, {
     itemMap: [[], { burger: 7 }],
   },
   secretSettings: ['apiKey', 'webhookSecret'],
+  provenSettings: ['apiKey', 'storeId'],
   statuses: {
     NEW: null,
     ACCEPTED: 'received',
@@ -117,6 +118,16 @@ describe('a webhook', () => {
   it("of another store is none of this location's, and neither is another event", () => {
     expect(translate({ event: 'order.updated', storeId: 's-0', order })).toEqual([]);
     expect(translate({ event: 'menu.updated' })).toEqual([]);
+  });
+});
+
+describe('check', () => {
+  it('takes nothing but the store for an answer', async () => {
+    const other = await serveHttp((_request, response) => sendJson(response, 410, {}));
+    const settings = { ...context.settings, baseUrl: other.url };
+    const error = await acme.check?.({ ...context, settings }).catch((error: unknown) => error);
+    await other.stop();
+    expect(error).toMatchObject({ name: 'OursToFix', httpStatus: 410 });
   });
 });
 

@@ -79,6 +79,8 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
       if (fault === 'drop-answer') response.end = () => response.destroy();
     }
     if (request.headers['x-api-key'] !== apiKey) return refuse(response, 401, 'bad_key', 'the API key is another');
+    if (wanted === `GET /v1/stores/${storeId}`) return sendJson(response, 200, { storeId, name: 'Berlin' });
+    if (request.method === 'GET') return refuse(response, 404, 'unknown_store', `there is no ${wanted}`);
     if (request.headers['content-type'] !== 'application/json') return refuse(response, 415, 'not_json', 'no JSON');
     if (isOrder) return takeOrder(request, response, json);
     if (wanted === `PUT /v1/stores/${storeId}/webhook`) return registerWebhook(response, json);

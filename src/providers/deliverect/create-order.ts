@@ -4,6 +4,7 @@ import type { PosContext } from '../../core/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callWithToken } from '../call-with-token.ts';
+import { explainRefusal } from '../explain-refusal.ts';
 import { limitRate } from '../limit-rate.ts';
 import { tokenOf } from './obtain-token.ts';
 import { NotAllowed, OrderRefused } from './payloads.ts';
@@ -37,9 +38,7 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
         },
         body,
         signal,
-      }).catch((error: unknown) => {
-        throw error instanceof OursToFix ? refusalOfAccess(error) : error;
-      }),
+      }).catch(explainRefusal([401, 403], noAccess)),
     ),
   );
   if (answer.status < 300) return {};
@@ -51,13 +50,10 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
  * (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting): a token that has just been granted
  * may be refused as well.
  */
-function refusalOfAccess(error: OursToFix): OursToFix {
-  const { httpStatus } = error;
-  if (httpStatus !== 401 && httpStatus !== 403) return error;
-  return new OursToFix(
+function noAccess(httpStatus: number): string {
+  return (
     `Deliverect lets us send no order (${httpStatus}): where the token is good, channelName, channelLinkId or baseUrl ` +
-      "is wrong, or the client's rights lack this channel",
-    { httpStatus },
+    "is wrong, or the client's rights lack this channel"
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/provider.ts';
+import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
@@ -12,6 +13,7 @@ export const deliverect: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  check,
   connect,
   account: ({ baseUrl, channelName, channelLinkId }) => `${baseUrl} ${channelName} ${channelLinkId}`,
 };

@@ -1,6 +1,7 @@
 import { OursToFix, TryAgain } from '../../core/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/provider.ts';
 import { callPos } from '../call-pos.ts';
+import { explainRefusal } from '../explain-refusal.ts';
 import { TokenGranted } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
@@ -28,18 +29,15 @@ async function obtainToken({ settings, now }: PosContext<Settings>, signal: Abor
       grant_type: 'client_credentials',
     }),
     signal,
-  });
-  if (answer.status >= 300) {
-    throw new OursToFix(
-      `Deliverect grants no token (${answer.status}): are clientId, clientSecret and baseUrl right?`,
-      {
-        httpStatus: answer.status,
-      },
-    );
-  }
+  }).catch(explainRefusal([401, 403], refused));
+  if (answer.status >= 300) throw new OursToFix(refused(answer.status), { httpStatus: answer.status });
   const granted = TokenGranted.safeParse(answer.json);
   if (!granted.success) throw new TryAgain('Deliverect granted no token that can be read', { sent: false });
   const { access_token: accessToken, expires_in: expiresIn, expires_at: expiresAt } = granted.data;
   // Not documented that either is always there; without both the token serves this order and is not kept.
   return { accessToken, expiresIn: expiresIn ?? Math.max(0, (expiresAt ?? 0) - now.getTime() / 1000) };
+}
+
+function refused(httpStatus: number): string {
+  return `Deliverect grants no token (${httpStatus}): are clientId, clientSecret and baseUrl right?`;
 }

@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/provider.ts';
+import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { findOrder } from './find-order.ts';
@@ -13,6 +14,7 @@ export const hubrise: Provider<Settings> = {
   createOrder,
   findOrder,
   translateWebhook,
+  check,
   connect,
   // A connection sees its own private refs alone.
   account: ({ baseUrl, accessToken }) => `${baseUrl} ${accessToken}`,

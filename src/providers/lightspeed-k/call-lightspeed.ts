@@ -1,3 +1,4 @@
+import { OursToFix } from '../../core/errors.ts';
 import type { PosContext } from '../../core/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -56,6 +57,16 @@ export function fieldsRefused(json: unknown): { field: string; code: string | un
 export function listFields(fields: ReturnType<typeof fieldsRefused>): string {
   const listed = fields.map(({ field, code }) => (code === undefined ? field : `${field} (${code})`));
   return listed.length === 0 ? '' : ` for ${listed.join(', ')}`;
+}
+
+/**
+ * What a 4xx means where no order is at stake.
+ * @param what for the message, as in "the webhook"
+ * @param settings that it may be about
+ */
+export function refusalOf({ status: httpStatus, json }: PosAnswer, what: string, settings: string): OursToFix {
+  const named = listFields(fieldsRefused(json));
+  return new OursToFix(`Lightspeed refused ${what} with ${httpStatus}${named}: are ${settings} right?`, { httpStatus });
 }
 
 function isName(word: string | undefined): word is string {

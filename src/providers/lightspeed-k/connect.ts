@@ -1,11 +1,8 @@
 import { OursToFix } from '../../core/errors.ts';
 import type { Connection, PosContext } from '../../core/provider.ts';
-import type { PosAnswer } from '../call-pos.ts';
-import { callLightspeed, fieldsRefused, listFields } from './call-lightspeed.ts';
-import { Endpoint } from './payloads.ts';
+import { callLightspeed, refusalOf } from './call-lightspeed.ts';
+import { ENDPOINTS, findEndpoint } from './find-endpoint.ts';
 import type { Settings } from './payloads.ts';
-
-const PATH = '/o/wh/1/webhook';
 
 /**
  * Registers the webhook under `endpointId`, or brings the registration of an earlier time up to date.
@@ -21,7 +18,7 @@ export async function connect(
   if (known !== undefined && pathOf(known) !== pathOf(webhookUrl)) {
     throw new OursToFix(
       `endpointId "${endpointId}" is registered at Lightspeed for another URL: give this location one of its own, ` +
-        `or delete that with DELETE ${PATH}/${endpointId}`,
+        `or delete that with DELETE ${ENDPOINTS}/${endpointId}`,
     );
   }
   const endpoint = {
@@ -37,8 +34,8 @@ export async function connect(
     subscribeTo: [{ name: 'DELIVERED', resource: 'order' }],
   };
   const isNew = known === undefined;
-  const answer = await callLightspeed(context, isNew ? 'PUT' : 'POST', PATH, endpoint);
-  if (answer.status >= 300) throw refusalOf(answer);
+  const answer = await callLightspeed(context, isNew ? 'PUT' : 'POST', ENDPOINTS, endpoint);
+  if (answer.status >= 300) throw refusalOf(answer, 'the webhook', 'baseUrl, endpointId and PUBLIC_URL');
   return {
     done: [
       `${isNew ? 'Registered' : 'Updated'} the webhook endpoint ${endpointId} at Lightspeed, with Basic and DELIVERED.`,
@@ -50,26 +47,7 @@ export async function connect(
   };
 }
 
-/** @returns the URL it is registered for, if it is */
-async function findEndpoint(context: PosContext<Settings>): Promise<string | undefined> {
-  const answer = await callLightspeed(context, 'GET', `${PATH}/${context.settings.endpointId}`);
-  if (answer.status === 404) return undefined;
-  if (answer.status >= 300) throw refusalOf(answer);
-  const endpoint = Endpoint.safeParse(answer.json);
-  if (!endpoint.success)
-    throw new OursToFix('Lightspeed told of the webhook endpoint without its url: is baseUrl right?');
-  return endpoint.data.url;
-}
-
 /** Host and token may change; the path stands for the location. */
 function pathOf(url: string): string | undefined {
   return URL.parse(url)?.pathname;
-}
-
-function refusalOf({ status: httpStatus, json }: PosAnswer): OursToFix {
-  const named = listFields(fieldsRefused(json));
-  return new OursToFix(
-    `Lightspeed refused the webhook with ${httpStatus}${named}: are baseUrl, endpointId and PUBLIC_URL right?`,
-    { httpStatus },
-  );
 }

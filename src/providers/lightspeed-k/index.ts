@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/provider.ts';
+import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { tokenOf } from './obtain-token.ts';
@@ -12,6 +13,7 @@ export const lightspeedK: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  check,
   connect,
   // A refresh token dies after 14 days in which nobody used it; the access token lasts an hour, so this renews both.
   keepConnected: (context) => context.credentials.accessToken(tokenOf(context)),

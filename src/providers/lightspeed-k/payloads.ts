@@ -84,6 +84,12 @@ export const Endpoint = z.object({ url: z.string() });
 
 const Location = z.union([z.string(), z.number()]);
 
+/** https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
+export const Businesses = z.array(z.object({ businessLocations: z.array(z.object({ id: Location })).default([]) }));
+
+/** https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
+export const AccountProfiles = z.object({ accountProfileList: z.array(z.object({ code: z.string() })) });
+
 export const OfLocation = z.object({
   /** Not in every sample. */
   businessLocationId: absentable(Location),

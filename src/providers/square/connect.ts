@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { ZodType } from 'zod';
-import { GiveUp, OursToFix, type TryAgain } from '../../core/errors.ts';
+import { OursToFix } from '../../core/errors.ts';
 import type { Connection, PosContext } from '../../core/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
-import { API_VERSION, callSquare, refusalBy, type Square } from './call-square.ts';
-import { SubscriptionAnswer, SubscriptionList, TokenStatus, type Settings, type Subscription } from './payloads.ts';
+import { API_VERSION, callSquare, type Square } from './call-square.ts';
+import { SubscriptionAnswer, SubscriptionList, type Settings, type Subscription } from './payloads.ts';
+import { readAnswer, refusalOf } from './read-answer.ts';
+import { tokenScopes } from './token-scopes.ts';
 
 const EVENT_TYPES = ['order.fulfillment.updated', 'order.updated'];
-/** What orders, payments and webhooks ask of a seller's token. */
-const SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
 const PATH = '/v2/webhooks/subscriptions';
 const PAGES = 20;
 
@@ -52,7 +51,7 @@ async function listOurs(context: ConnectContext): Promise<Subscription[] | undef
       if (error instanceof OursToFix && (error.httpStatus === 401 || error.httpStatus === 403)) return undefined;
       throw error;
     }
-    const list = read(SubscriptionList, answer, 'the list of subscriptions');
+    const list = readAnswer(SubscriptionList, answer, 'the list of subscriptions');
     const here = withoutQuery(context.webhookUrl);
     ours.push(...list.subscriptions.filter(({ notification_url = '' }) => withoutQuery(notification_url) === here));
     if (!list.cursor) break;
@@ -72,7 +71,7 @@ async function subscribe(context: ConnectContext): Promise<{ signatureKey: strin
   };
   const idempotency_key = createHash('sha256').update(webhookUrl).digest('base64url');
   const answer = await callSquare(context, { method: 'POST', path: PATH, body: { idempotency_key, subscription } });
-  const made = read(SubscriptionAnswer, answer, 'the subscription').subscription;
+  const made = readAnswer(SubscriptionAnswer, answer, 'the subscription').subscription;
   const signatureKey = made.signature_key ?? (await signatureKeyOf(made, context));
   return { signatureKey, did: `Square calls this location's webhook now (subscription ${made.id})` };
 }
@@ -96,30 +95,17 @@ async function update(old: Subscription, context: ConnectContext): Promise<{ sig
 
 async function signatureKeyOf(subscription: Subscription, context: Square): Promise<string> {
   const answer = await callSquare(context, { method: 'GET', path: pathOf(subscription) });
-  const { signature_key } = read(SubscriptionAnswer, answer, 'to show the subscription').subscription;
+  const { signature_key } = readAnswer(SubscriptionAnswer, answer, 'to show the subscription').subscription;
   if (signature_key === undefined) {
     throw new OursToFix(`Square does not tell the signature key of the subscription ${subscription.id}`);
   }
   return signature_key;
 }
 
-/**
- * A seller's token is good for orders alone. Whether that is what it is shows in its status, which any good token may
- * ask for. @throws OursToFix where it is not
- */
+/** A seller's token is good for orders alone. @throws OursToFix where it is not even that */
 async function byHand(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
-  let answer: PosAnswer;
-  try {
-    answer = await callSquare(context, { method: 'POST', path: '/oauth2/token/status' });
-  } catch (error) {
-    if (!(error instanceof OursToFix)) throw error;
-    throw new OursToFix('Square refuses the accessToken: is it of this baseUrl, and has it expired?', {
-      httpStatus: error.httpStatus,
-    });
-  }
-  const scopes = read(TokenStatus, answer, "the token's status").scopes ?? [];
-  const missing = scopes.length === 0 ? [] : SCOPES.filter((scope) => !scopes.includes(scope));
+  const { missing } = await tokenScopes(context);
   return {
     done: ["The accessToken is a seller's: it is good, but subscriptions take the application's own token."],
     todo: [
@@ -129,20 +115,6 @@ async function byHand(context: ConnectContext): Promise<Connection> {
       ...(locations > 1 ? [`Do the same for each of our ${locations} locations: every one needs a subscription`] : []),
     ],
   };
-}
-
-function read<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what: string): Shape {
-  if (answer.status >= 300) throw refusalOf(answer, what);
-  const result = shape.safeParse(answer.json);
-  if (!result.success) throw new OursToFix(`Square's answer about ${what} cannot be read: is baseUrl right?`);
-  return result.data;
-}
-
-/** No order is at stake, so that nothing is given up. */
-function refusalOf(answer: PosAnswer, what: string): TryAgain | OursToFix {
-  const refusal = refusalBy(answer, what);
-  if (!(refusal instanceof GiveUp)) return refusal;
-  return new OursToFix(refusal.message, { httpStatus: refusal.httpStatus });
 }
 
 function pathOf({ id }: Subscription): string {

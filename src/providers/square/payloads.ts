@@ -42,6 +42,12 @@ export const FoundOrders = z.object({
   cursor: z.string().optional(),
 });
 
+/** Of the one location that was asked for; https://developer.squareup.com/reference/square/objects/Location */
+export const LocationAnswer = z.object({ location: z.object({ id: Id, status: z.string().nullish() }) });
+
+/** A location without orders has none. */
+export const OrderEntries = z.object({ order_entries: z.array(z.unknown()).optional() });
+
 /** https://developer.squareup.com/reference/square/objects/Error */
 export const Refusal = z.object({
   errors: z

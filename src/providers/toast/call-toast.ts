@@ -13,8 +13,8 @@ const withinRate = limitRate([
 ]);
 
 /**
- * One request to the orders API, as the client and for the restaurant of the settings.
- * @param path beginning with a slash, below `/orders/v2`
+ * One request, as the client and for the restaurant of the settings.
+ * @param path from `baseUrl` on
  * @throws as `callPos` and `Credentials` do; TryAgain with `sent: false` while the restaurant's rate is spent
  */
 export function callToast(
@@ -29,7 +29,7 @@ export function callToast(
     withinRate(`${baseUrl} ${restaurantGuid}`, now, () =>
       callPos({
         method,
-        url: `${baseUrl}/orders/v2${path}`,
+        url: `${baseUrl}${path}`,
         headers: {
           authorization: `Bearer ${accessToken}`,
           'toast-restaurant-external-id': restaurantGuid,

@@ -29,7 +29,7 @@ export async function createOrder(order: CanonicalOrder, context: Context): Prom
     checks = checks.map((check) => ({ ...check, payments: [payment] }));
   }
 
-  const answer = await callToast(context, 'POST', '/orders', { ...written, checks, externalId });
+  const answer = await callToast(context, 'POST', '/orders/v2/orders', { ...written, checks, externalId });
   if (answer.status >= 300) return findRefused(answer, '/orders', externalId, context);
   const taken = TakenOrder.safeParse(answer.json);
   if (taken.success) return { providerOrderId: taken.data.guid };
@@ -51,7 +51,7 @@ function externalIdOf({ serviceOrderId }: CanonicalOrder, { namingAuthority }: S
  * @returns Toast's answer where it refuses the order
  */
 async function askPrice(written: object, context: Context): Promise<number | PosAnswer> {
-  const answer = await callToast(context, 'POST', '/prices', written).catch((error: unknown) => {
+  const answer = await callToast(context, 'POST', '/orders/v2/prices', written).catch((error: unknown) => {
     if (!(error instanceof TryAgain)) throw error;
     const { message, retryAfterMs, httpStatus } = error;
     throw new TryAgain(message, { sent: false, retryAfterMs, httpStatus });
@@ -105,7 +105,7 @@ async function findRefused(
  * @throws TryAgain where Toast has the order and does not say its GUID, which is all that the webhooks will name
  */
 async function findByExternalId(externalId: string, context: Context): Promise<OrderRef | undefined> {
-  const answer = await callToast(context, 'GET', `/orders/${encodeURIComponent(externalId)}`);
+  const answer = await callToast(context, 'GET', `/orders/v2/orders/${encodeURIComponent(externalId)}`);
   if (answer.status >= 300) return undefined;
   const found = TakenOrder.safeParse(answer.json);
   if (found.success) return { providerOrderId: found.data.guid };

@@ -1,6 +1,7 @@
 import { OursToFix, TryAgain } from '../../core/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/provider.ts';
 import { callPos } from '../call-pos.ts';
+import { explainRefusal } from '../explain-refusal.ts';
 import { LoginAnswer } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
@@ -42,10 +43,17 @@ async function obtainToken({ settings, now, signal }: PosContext<Settings>): Pro
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({ clientId, clientSecret, userAccessType: 'TOAST_MACHINE_CLIENT' }),
     signal,
-  }).catch((error: unknown) => {
-    if (error instanceof OursToFix) count();
-    throw error;
-  });
+  })
+    .catch((error: unknown) => {
+      if (error instanceof OursToFix) count();
+      throw error;
+    })
+    .catch(
+      explainRefusal(
+        [401, 403],
+        (status) => `Toast refuses the login (${status}): are clientId and clientSecret right?`,
+      ),
+    );
   count();
 
   const { status: httpStatus } = answer;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../../core/order.ts';
+import { absentable } from '../absentable.ts';
 import { BaseUrl, Secret } from '../shared-settings.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
@@ -57,6 +58,19 @@ export const TakenOrder = z.union([
 ]);
 
 export const PricedOrder = z.object({ checks: z.tuple([z.object({ totalAmount: z.number().nonnegative() })]) });
+
+/** Of orders in a span of time: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
+export const OrderGuids = z.array(z.string());
+
+/** https://doc.toasttab.com/openapi/configuration/tag/Data-definitions/schema/DiningOption */
+export const DiningOptions = z.array(
+  z.object({
+    guid: z.string(),
+    behavior: absentable(z.string().regex(/^[A-Z_]{1,40}$/)),
+    curbside: absentable(z.boolean()),
+  }),
+);
+export type DiningOptions = z.infer<typeof DiningOptions>;
 
 /** https://doc.toasttab.com/doc/devguide/apiResponsesAndErrors.html; everything in it may be missing. */
 export const ErrorMessage = z.object({

@@ -1,0 +1,16 @@
+import { explainRefusal, OursToFix } from 'expediter/provider';
+import type { PosContext } from 'expediter/provider';
+import { callAcme, codeIn } from './call-acme.ts';
+import type { Settings } from './payloads.ts';
+
+/** Shows the store, which changes nothing ("Stores"): key and store are right. Nothing shows the webhook's secret. */
+export async function check(context: PosContext<Settings>): Promise<void> {
+  const answer = await callAcme(context, { method: 'GET' }).catch(
+    explainRefusal([401], (status) => `Acme refuses apiKey (${status}): is it of store ${context.settings.storeId}?`),
+  );
+  if (answer.status >= 300) {
+    throw new OursToFix(`Acme does not show the store of storeId: ${answer.status} (${codeIn(answer)})`, {
+      httpStatus: answer.status,
+    });
+  }
+}

@@ -1,0 +1,51 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { examine } from '../doctor/examine.ts';
+import { PARTS, type Finding, type Part } from '../doctor/finding.ts';
+import { examples } from './examples.ts';
+import { print, table } from './print.ts';
+
+const STATES = ['failed', 'warning', 'skipped', 'ok'] as const;
+
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('look at all that a deployment needs, and say what to do about what is wrong')
+    .option('--only <parts>', `with commas between: ${PARTS.join(', ')}`, readParts)
+    .addHelpText(
+      'after',
+      `
+Run it where the service runs, with its environment: it asks Postgres, the ordering platform, Pub/Sub, the issuer of push
+tokens, PUBLIC_URL and the POS of each location, as the service would. Nothing is ordered, published or changed, but that
+an access token may be renewed. It ends within 30 s, and prints no secret and no member data.
+Exits 1 when something failed; warnings do not count.
+${examples('expediter doctor', 'expediter doctor --only database,platform --json')}`,
+    )
+    .action(async ({ only }: { only?: Part[] }, command: Command) => {
+      const findings = await examine(process.env, only);
+      const counts = STATES.map((state) => ({ state, count: findings.filter((each) => each.state === state).length }));
+      const failed = findings.some((finding) => finding.state === 'failed');
+      const inWords = counts.flatMap(({ state, count }) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');
+      print(command, { ok: !failed, findings }, `${tableOf(findings)}\n\n${inWords}`);
+      if (failed) process.exitCode = 1;
+    });
+}
+
+function tableOf(findings: readonly Finding[]): string {
+  return table(
+    findings.map(({ state, part, check, found, toDo }) => ({
+      '': state,
+      part,
+      check,
+      found: toDo === undefined ? found : `${found}. To do: ${toDo}`,
+    })),
+    '',
+  );
+}
+
+function readParts(text: string): Part[] {
+  return text.split(',').map((name) => {
+    const part = PARTS.find((each) => each === name.trim());
+    if (part === undefined) throw new InvalidArgumentError(`Right would be some of ${PARTS.join(', ')}.`);
+    return part;
+  });
+}

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { addDeliveryCommands } from './delivery.ts';
+import { addDoctorCommand } from './doctor.ts';
+import { examples } from './examples.ts';
+import { withoutValues } from './failures.ts';
+import { addLocationCommands } from './location.ts';
+import { addMemberCommands } from './member.ts';
+import { addMigrateCommand } from './migrate.ts';
+import { addOrderCommands } from './order.ts';
+import { addProviderCommands } from './provider.ts';
+import { addRekeyCommand } from './rekey.ts';
+import { addTokenCommands } from './token.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+/** All commands. It throws where the commander would end the process. */
+export function buildProgram(): Command {
+  // Commands inherit what is set here, so it comes before them.
+  const program = new Command('expediter')
+    .description('Between an ordering platform and the POS systems of its locations: the commands of its operators.')
+    .version(version)
+    .option('--json', 'JSON instead of words, on standard output')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ outputError: (words, write) => write(withoutValues(words)) })
+    .exitOverride()
+    .addHelpText(
+      'after',
+      `${examples('expediter migrate', 'expediter doctor', 'expediter location list --json', 'expediter order show order-4711')}
+
+Exit codes: 0 fine, 1 it failed or cannot be done now, 2 wrong usage or bad input, 3 there is no such thing`,
+    );
+
+  addMigrateCommand(program);
+  addDoctorCommand(program);
+  addLocationCommands(program);
+  addTokenCommands(program);
+  addOrderCommands(program);
+  addDeliveryCommands(program);
+  addProviderCommands(program);
+  addMemberCommands(program);
+  addRekeyCommand(program);
+  return program;
+}

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { LiveMessage } from './live-message.ts';
+import type { Log } from './log.ts';
+import { readLive } from './read-live.ts';
+import { workLoop } from './work-loop.ts';
+
+/** Told what is new of an order, in order and each message once; with `ended` comes nothing more. */
+export type Follower = (news: { messages: LiveMessage[]; ended: boolean }) => void;
+
+export type FollowOrders = {
+  /**
+   * @param after the sequence of the last message that the follower has; 0 for none
+   * @returns call it to be told no more
+   */
+  follow(serviceOrderId: string, after: number, follower: Follower): () => void;
+  /** This process applied something just now; what others apply is seen within a second. */
+  wake(): void;
+  stop(): Promise<void>;
+};
+
+const POLL_MS = 1_000;
+/** Commits of that long are looked at together: on a busy evening there are thousands a second. */
+const GATHER_MS = 50;
+
+/**
+ * Tells followers about their orders, whichever process moves them: one statement a look for all the orders that are
+ * followed here, and none while there are none.
+ */
+export function followOrders(deps: { pool: Pool; log: Pick<Log, 'warn'> }): FollowOrders {
+  const followers = new Set<{ serviceOrderId: string; after: number; tell: Follower }>();
+  let isBlind = false;
+
+  const look = async (): Promise<void> => {
+    // One that joins meanwhile may have less than these, and waits for the next look.
+    const asking = [...followers];
+    const oldest = new Map<string, number>();
+    for (const { serviceOrderId, after } of asking) {
+      oldest.set(serviceOrderId, Math.min(after, oldest.get(serviceOrderId) ?? after));
+    }
+    const read = await readLive(deps.pool, oldest);
+    isBlind = false;
+    for (const follower of asking) {
+      if (!followers.has(follower)) continue;
+      const { messages = [], ended = false } = read.get(follower.serviceOrderId) ?? {};
+      const fresh = messages.filter((message) => message.sequence > follower.after);
+      if (fresh.length === 0 && !ended) continue;
+      follower.after = fresh.at(-1)?.sequence ?? follower.after;
+      if (ended) followers.delete(follower);
+      follower.tell({ messages: fresh, ended });
+    }
+  };
+
+  const loop = workLoop<never>({
+    capacity: 1,
+    pollMs: POLL_MS,
+    async claim() {
+      if (followers.size === 0) return [];
+      await sleep(GATHER_MS);
+      await look();
+      return [];
+    },
+    work: async () => {},
+    onClaimError(error) {
+      if (!isBlind) deps.log.warn({ err: error }, 'live messages cannot be read for their followers; will try again');
+      isBlind = true;
+    },
+  });
+
+  return {
+    follow(serviceOrderId, after, tell) {
+      const follower = { serviceOrderId, after, tell };
+      followers.add(follower);
+      return () => void followers.delete(follower);
+    },
+    wake: loop.wake,
+    stop: loop.stop,
+  };
+}

@@ -1,0 +1,19 @@
+import type { Pool } from 'pg';
+import { keyIdOf } from './settings-key.ts';
+
+/** Texts that are sealed under one key of SETTINGS_KEY. */
+export type SealedTexts = { what: 'settings' | 'grants' | 'webhooks'; keyId: string; count: number };
+
+/** Which keys what is stored is sealed under; nothing is opened. */
+export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
+  // The first part of a text is its header, which names the key: few different ones, however many texts.
+  const { rows } = await pool.query<{ what: SealedTexts['what']; header: string; count: number }>(
+    `SELECT 'settings' AS what, split_part(settings, '.', 1) AS header, count(*)::int FROM locations GROUP BY 2
+     UNION ALL
+     SELECT 'grants', split_part("grant", '.', 1), count(*)::int FROM credentials WHERE "grant" IS NOT NULL GROUP BY 2
+     UNION ALL
+     SELECT 'webhooks', split_part(sealed, '.', 1), count(*)::int
+     FROM deliveries WHERE outcome = 'dropped' AND sealed IS NOT NULL GROUP BY 2`,
+  );
+  return rows.map(({ what, header, count }) => ({ what, keyId: keyIdOf(`${header}....`), count }));
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { LIFECYCLE, STATUSES, memberStateAt, statusAt, type FulfillmentType, type MemberState } from './lifecycle.ts';
+
+export const MEMBER_STATES = [...new Set(LIFECYCLE.flatMap((step): MemberState[] => [step.pickup, step.delivery]))];
+
+/** RFC 3339, as Postgres writes it. */
+export const Instant = z.iso.datetime({ offset: true });
+
+/** What the member's client is told. The committed `docs/live-message.schema.json` is made from this. */
+export const LiveMessage = z
+  .object({
+    serviceOrderId: z.string().meta({ description: "The order's id on the ordering platform." }),
+    locationId: z.string(),
+    sequence: z.int().min(1).meta({
+      description: "Counts an order's messages from 1 without gaps. Messages may come twice: drop what you have.",
+    }),
+    status: z
+      .enum(STATUSES)
+      .nullable()
+      .meta({ description: 'What the POS reported. Null for `placed` and `sent`, which no POS reports.' }),
+    memberState: z.enum(MEMBER_STATES).meta({ description: 'What the member sees.' }),
+    fulfillment: z.enum(['pickup', 'delivery']),
+    providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
+    reason: z.string().exactOptional().meta({ description: 'Why it failed or was cancelled, fit for the member.' }),
+    occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),
+    appliedAt: Instant.meta({ description: "When it was applied, by Postgres's clock." }),
+  })
+  .meta({
+    id: 'LiveMessage',
+    title: 'Live message',
+    description:
+      'One step of an order, as the status topic carries it: published with the ordering key `serviceOrderId` and the ' +
+      'attributes type=orderStatusChanged, serviceOrderId, locationId, status, memberState, sequence. Fields may be added.',
+    examples: [
+      {
+        serviceOrderId: 'order-4711',
+        locationId: 'club-1',
+        sequence: 5,
+        status: 'ready',
+        memberState: 'ready_for_pickup',
+        fulfillment: 'pickup',
+        providerOrderId: '8F2K',
+        appliedAt: '2027-01-31T18:00:00.123456+00:00',
+      },
+    ],
+  });
+export type LiveMessage = z.infer<typeof LiveMessage>;
+
+/** A message as the outbox holds it. */
+export type LiveRow = {
+  serviceOrderId: string;
+  sequence: number;
+  locationId: string;
+  fulfillment: FulfillmentType;
+  rank: number;
+  providerOrderId: string | null;
+  reason: string | null;
+  occurredAt: string | null;
+  appliedAt: string;
+};
+
+export function toLiveMessage(row: LiveRow): LiveMessage {
+  return {
+    serviceOrderId: row.serviceOrderId,
+    locationId: row.locationId,
+    sequence: row.sequence,
+    status: statusAt(row.rank),
+    memberState: memberStateAt(row.rank, row.fulfillment),
+    fulfillment: row.fulfillment,
+    ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
+    ...(row.reason !== null && { reason: row.reason }),
+    ...(row.occurredAt !== null && { occurredAt: row.occurredAt }),
+    appliedAt: row.appliedAt,
+  };
+}

@@ -1,0 +1,62 @@
+/** What a server said, as far as it matters here. */
+export type HttpAnswer = {
+  status: number;
+  headers: Headers;
+  /** Undefined where it is no JSON. */
+  json: unknown;
+};
+
+const TIMEOUT_MS = 5_000;
+/** More than any of the answers needs; the rest is not read. */
+const ANSWER_LIMIT = 2 ** 20;
+
+/** Asks once and follows no redirect. @returns why it cannot be reached, in a few words, or what it answered */
+export async function askHttp(url: string, init: RequestInit = {}): Promise<HttpAnswer | string> {
+  try {
+    const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return { status: response.status, headers: response.headers, json: parsed(await readText(response)) };
+  } catch (error) {
+    return whyNot(error);
+  }
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > ANSWER_LIMIT) break;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The reason lies in the cause: fetch itself says "fetch failed". */
+function whyNot(error: unknown): string {
+  if ((error as Error).name === 'TimeoutError') return `no answer in ${TIMEOUT_MS / 1000} s`;
+  const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
+  const { code, message } = cause ?? {};
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `its name cannot be resolved (${code})`;
+  if (code === 'ECONNREFUSED') return 'nobody listens there (ECONNREFUSED)';
+  if (typeof code === 'string') return `no connection (${code})`;
+  return typeof message === 'string' && message !== '' ? 'no connection' : 'no usable answer';
+}
+
+/** Whom it is about, without credentials, path or query. */
+export function hostOf(url: string): string {
+  return new URL(url).host;
+}
+
+/** What an answer that is not the right one looks like. */
+export function kindOf({ status, headers, json }: HttpAnswer): string {
+  const type = headers.get('content-type')?.split(';', 1)[0] ?? 'no content type';
+  return `${status} with ${json === undefined ? type : 'other JSON'}`;
+}

@@ -1,0 +1,83 @@
+import type { Pool } from 'pg';
+import { WrongEnvironment, readConfigOf } from '../config.ts';
+import { checkLocation, type Checked } from '../core/check-location.ts';
+import { databaseClock } from '../core/database-clock.ts';
+import { keepCredentials } from '../core/keep-credentials.ts';
+import { listLocations, settingsOpener, type LocationRow } from '../core/locations.ts';
+import { listTokens, stateOfToken, type TokenRow } from '../core/webhook-tokens.ts';
+import { loadProviders } from '../providers/index.ts';
+import { reporterOf, type Finding } from './finding.ts';
+
+const { ok, warning, failed, skipped } = reporterOf('locations');
+
+const AT_A_TIME = 8;
+const CALL_MS = 5_000;
+/** For all of them: the rest is left out, and said to be. */
+const GIVE_UP_MS = 20_000;
+const EXPIRES_SOON_MS = 14 * 86_400_000;
+
+/** Does every location reach its POS, and can its POS reach us? */
+export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Promise<Finding[]> {
+  const giveUpAt = performance.now() + GIVE_UP_MS;
+  const { SETTINGS_KEY, PUBLIC_URL, PROVIDER_MODULES } = readConfigOf(
+    env,
+    'SETTINGS_KEY',
+    'PUBLIC_URL',
+    'PROVIDER_MODULES',
+  );
+  const registry = await loadProviders(PROVIDER_MODULES).catch(() => {
+    throw new WrongEnvironment('\n  PROVIDER_MODULES: cannot be loaded. Example: @my-club/expediter-provider-acme');
+  });
+  const open = settingsOpener({ registry, keys: SETTINGS_KEY, publicUrl: PUBLIC_URL });
+  const clock = databaseClock(pool);
+  await clock.follow();
+  const deps = { pool, open, credentialsFor: keepCredentials(pool, SETTINGS_KEY), now: clock.now };
+  const locations = await listLocations(pool);
+  const tokens = await listTokens(pool, undefined);
+  if (locations.length === 0) return [warning('any', 'there are none', 'expediter location put --help')];
+
+  const findings: Finding[][] = [];
+  const next = locations.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, location] of next) {
+      const own = tokens.filter((token) => token.locationId === location.locationId);
+      findings[index] =
+        performance.now() < giveUpAt
+          ? [await reached(deps, location), judgeTokens(location, own, clock.now())]
+          : [skipped(location.locationId, 'no time was left for it: expediter doctor --only locations')];
+    }
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, work));
+  return findings.flat();
+}
+
+async function reached(deps: Parameters<typeof checkLocation>[0], location: LocationRow): Promise<Finding> {
+  const { locationId, pausedAt } = location;
+  const judged = await checkLocation(deps, locationId, AbortSignal.timeout(CALL_MS)).catch(tooLate);
+  if (judged.state === 'ok') return ok(locationId, `reaches its POS${pausedAt === null ? '' : ', and is paused'}`);
+  if (judged.state === 'unchecked') return ok(locationId, `was not tried: ${judged.why}`);
+  // Nothing is sent to a paused one.
+  return pausedAt === null
+    ? failed(locationId, judged.problem, judged.toDo)
+    : warning(locationId, `is paused: ${judged.problem}`, judged.toDo);
+}
+
+/** Checks that are given up throw the signal's reason. */
+function tooLate(error: unknown): Extract<Checked, { state: 'failed' }> {
+  if (!(error instanceof Error && error.name === 'TimeoutError')) throw error;
+  return {
+    state: 'failed',
+    problem: `its POS gave no answer in ${CALL_MS / 1000} s`,
+    toDo: 'see whether the POS is up and whether the address is right',
+  };
+}
+
+function judgeTokens({ locationId, integration }: LocationRow, tokens: readonly TokenRow[], now: Date): Finding {
+  const issue = `expediter token issue --location ${locationId}, and give its URL to the POS`;
+  const valid = tokens.filter((token) => stateOfToken(token, integration, now) === 'valid');
+  if (valid.length === 0) return failed(locationId, 'has no valid token: its webhooks are answered 401', issue);
+  const lasts = valid.some(({ expiresAt }) => expiresAt === null || +expiresAt - +now > EXPIRES_SOON_MS);
+  if (lasts) return ok(locationId, `valid tokens: ${valid.length}`);
+  const last = new Date(Math.max(...valid.map(({ expiresAt }) => Number(expiresAt))));
+  return warning(locationId, `its last token expires on ${last.toISOString().slice(0, 10)}`, issue);
+}

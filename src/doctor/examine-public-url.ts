@@ -1,0 +1,35 @@
+import { readConfigOf } from '../config.ts';
+import { askHttp, hostOf, kindOf } from './ask-http.ts';
+import { reporterOf, type Finding } from './finding.ts';
+
+const { ok, warning, failed } = reporterOf('public-url');
+const CHECK = 'PUBLIC_URL';
+
+/** Does the service answer where POS vendors call it? Seen from here, which is not where they are. */
+export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const { PUBLIC_URL } = readConfigOf(env, 'PUBLIC_URL');
+  if (PUBLIC_URL === undefined) {
+    return [
+      warning(CHECK, 'it is unset, so no POS can be told where to call', 'set it: https://expediter.example.com'),
+    ];
+  }
+  const { protocol, hostname } = new URL(PUBLIC_URL);
+  const isPlain = protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+  const plain = isPlain
+    ? [warning(CHECK, 'it is not https, and webhook tokens are part of its URLs', 'put TLS before the service')]
+    : [];
+  return [...plain, await answering(PUBLIC_URL)];
+}
+
+async function answering(publicUrl: string): Promise<Finding> {
+  const host = hostOf(publicUrl);
+  const answer = await askHttp(`${publicUrl.replace(/\/$/, '')}/readyz`);
+  const toDo = 'start the service, and look at DNS, the load balancer and its certificate';
+  if (typeof answer === 'string') return failed('readyz', `${host}: ${answer}`, toDo);
+  const { ready } = (answer.json ?? {}) as { ready?: unknown };
+  if (answer.status === 200 && ready === true) return ok('readyz', `${host} is ready`);
+  if (answer.status === 503 && ready === false) {
+    return warning('readyz', `${host} is starting or stopping`, 'wait, and look at the log of the service');
+  }
+  return failed('readyz', `${host} answers ${kindOf(answer)}: that is not this service`, toDo);
+}

@@ -1,0 +1,79 @@
+import type { PubSub } from '@google-cloud/pubsub';
+import { readConfigOf } from '../config.ts';
+import { reporterOf, type Finding } from './finding.ts';
+
+const { ok, failed } = reporterOf('topic');
+const CHECK = 'STATUS_TOPIC';
+const PUBLISH = 'pubsub.topics.publish';
+const CALL = { timeout: 4_000, retry: null };
+/** The client looks for credentials and a connection before its own time-out begins. */
+const GIVE_UP_MS = 5_000;
+
+const NOT_FOUND = 5;
+const PERMISSION_DENIED = 7;
+const UNIMPLEMENTED = 12;
+const UNAVAILABLE = 14;
+const UNAUTHENTICATED = 16;
+
+/** Is the topic there, and may we publish to it? Nothing is published: every subscriber would have to ignore it. */
+export async function examineTopic(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'PUBSUB_EMULATOR_HOST');
+  // It takes 300 ms to load, which every other command would wait for.
+  const { PubSub } = await import('@google-cloud/pubsub');
+  const pubsub = new PubSub({ projectId: config.GOOGLE_CLOUD_PROJECT });
+  try {
+    return [await within(GIVE_UP_MS, examine(pubsub, config.GOOGLE_CLOUD_PROJECT, config.STATUS_TOPIC))];
+  } catch (error) {
+    return [explain(error as { code?: number; message?: string }, config)];
+  } finally {
+    pubsub.close().catch(() => {});
+  }
+}
+
+async function examine(pubsub: PubSub, project: string, name: string): Promise<Finding> {
+  const topic = pubsub.topic(name);
+  // Without credentials the call itself would write a stack to standard error.
+  if (!pubsub.isEmulator) await pubsub.auth.getClient();
+  try {
+    const [permissions] = await topic.iam.testPermissions([PUBLISH], CALL);
+    if (permissions[PUBLISH] === true) return ok(CHECK, `"${name}" is there, and we may publish to it`);
+    return failed(
+      CHECK,
+      `we may not publish to "${name}", or it is not there`,
+      `gcloud pubsub topics add-iam-policy-binding ${name} --project ${project} --role roles/pubsub.publisher ` +
+        '--member serviceAccount:<the one this runs as>',
+    );
+  } catch (error) {
+    // An emulator knows topics and no permissions.
+    if ((error as { code?: number }).code !== UNIMPLEMENTED) throw error;
+    await topic.getMetadata(CALL);
+    return ok(CHECK, `"${name}" is there; an emulator asks for no permission`);
+  }
+}
+
+function explain(
+  { code, message = '' }: { code?: number; message?: string },
+  { GOOGLE_CLOUD_PROJECT: project, STATUS_TOPIC: name }: { GOOGLE_CLOUD_PROJECT: string; STATUS_TOPIC: string },
+): Finding {
+  const where = `"${name}" in project "${project}"`;
+  if (code === NOT_FOUND) {
+    return failed(CHECK, `there is no ${where}`, `gcloud pubsub topics create ${name} --project ${project}`);
+  }
+  if (code === UNAUTHENTICATED || code === PERMISSION_DENIED || /credentials/i.test(message)) {
+    const toDo =
+      'run it as a service account (Workload Identity, or GOOGLE_APPLICATION_CREDENTIALS on your own machine)';
+    return failed(CHECK, 'Google does not know who we are', toDo);
+  }
+  const what = code === undefined ? 'no answer' : code === UNAVAILABLE ? 'it cannot be reached' : `gRPC status ${code}`;
+  return failed(CHECK, `${where}: ${what}`, 'look at PUBSUB_EMULATOR_HOST (unset in production), DNS and the network');
+}
+
+async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error('no answer')), ms);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

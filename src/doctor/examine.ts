@@ -1,0 +1,72 @@
+import type { Pool } from 'pg';
+import { readConfigOf } from '../config.ts';
+import { FLUSHERS, openDatabase } from '../database.ts';
+import { askPlatform } from './ask-platform.ts';
+import { examineClock } from './examine-clock.ts';
+import { examineDatabase } from './examine-database.ts';
+import { examineEnvironment } from './examine-environment.ts';
+import { examineKeys } from './examine-keys.ts';
+import { examineLocations } from './examine-locations.ts';
+import { examinePlatform } from './examine-platform.ts';
+import { examinePublicUrl } from './examine-public-url.ts';
+import { examinePush } from './examine-push.ts';
+import { examineTopic } from './examine-topic.ts';
+import { examinePart } from './examine-part.ts';
+import { PARTS, reporterOf, type Finding, type Part } from './finding.ts';
+import { reachDatabase } from './reach-database.ts';
+
+const CONNECTIONS = 4;
+
+/**
+ * Looks at all that a deployment needs, at the same time where one does not need the other, and changes nothing but that
+ * an access token of a POS may be renewed. Ends within 30 s.
+ */
+export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PARTS): Promise<Finding[]> {
+  // It takes 300 ms to load, on a busy machine seconds, in which the answers of others would come too late.
+  if (only.includes('topic')) await import('@google-cloud/pubsub');
+  // The platform tells the time as well.
+  let asked: ReturnType<typeof askPlatform> | undefined;
+  const ask = (): ReturnType<typeof askPlatform> => (asked ??= askPlatform(env));
+  const outside: Partial<Record<Part, () => Promise<Finding[]>>> = {
+    environment: () => examineEnvironment(env),
+    platform: async () => [examinePlatform(await ask())],
+    topic: () => examineTopic(env),
+    push: () => examinePush(env),
+    'public-url': () => examinePublicUrl(env),
+  };
+  const inside: Partial<Record<Part, (pool: Pool) => Promise<Finding[]>>> = {
+    database: (pool) => examineDatabase(env, pool),
+    clock: (pool) => examineClock(pool, ask()),
+    keys: (pool) => examineKeys(env, pool),
+    locations: (pool) => examineLocations(env, pool),
+  };
+  const part = (name: Part, work: () => Promise<Finding[]>): Promise<Finding[]> =>
+    examinePart(name, only.includes('environment'), work);
+  const findings = await Promise.all([
+    ...only.map((name) => part(name, outside[name] ?? (async () => []))),
+    examineStored(PARTS.filter((name) => only.includes(name) && inside[name] !== undefined)),
+  ]);
+  const inOrder = (finding: Finding): number => PARTS.indexOf(finding.part);
+  return findings.flat().toSorted((a, b) => inOrder(a) - inOrder(b));
+
+  async function examineStored(wanted: readonly Part[]): Promise<Finding[]> {
+    if (wanted.length === 0) return [];
+    let isUsable = false;
+    const found = await part('database', async () => {
+      const { DATABASE_URL } = readConfigOf(env, 'DATABASE_URL');
+      const { pool } = openDatabase(DATABASE_URL, FLUSHERS + CONNECTIONS, () => {});
+      try {
+        const reached = await reachDatabase(pool);
+        isUsable = reached.isUsable;
+        if (!isUsable) return reached.findings;
+        const parts = wanted.map((name) => part(name, async () => (await inside[name]?.(pool)) ?? []));
+        return [...reached.findings, ...(await Promise.all(parts)).flat()];
+      } finally {
+        await pool.end();
+      }
+    });
+    if (isUsable) return found;
+    const rest = wanted.filter((name) => name !== 'database');
+    return [...found, ...rest.map((name) => reporterOf(name).skipped('all of it', 'the database cannot be used'))];
+  }
+}

@@ -1,0 +1,61 @@
+import type { Pool } from 'pg';
+import { withClient } from '../core/with-client.ts';
+import { checkSchema, WrongSchema } from '../migrate.ts';
+import { reporterOf, type Finding } from './finding.ts';
+
+const { ok, failed } = reporterOf('database');
+
+/** What everything else that is stored needs first. `isUsable` says whether that can be looked at. */
+export async function reachDatabase(pool: Pool): Promise<{ findings: Finding[]; isUsable: boolean }> {
+  const reached = await reach(pool);
+  if (reached.state !== 'ok') return { findings: [reached], isUsable: false };
+  const schema = await lookAtSchema(pool);
+  return { findings: [reached, schema], isUsable: schema.state === 'ok' };
+}
+
+async function reach(pool: Pool): Promise<Finding> {
+  const toDo = 'look at DATABASE_URL, DNS, the network and the database';
+  try {
+    return await withClient(pool, async (client) => {
+      const { rows } = await client.query<{ pid: number; version: string; seqscan: string; commit: string }>(
+        `SELECT pg_backend_pid() AS pid, current_setting('server_version') AS version,
+                current_setting('enable_seqscan') AS seqscan, current_setting('synchronous_commit') AS commit`,
+      );
+      const { pid, version = '', seqscan, commit } = rows[0] ?? {};
+      // What was told when the connection was made comes from whoever made it.
+      const { processID } = client as unknown as { processID: number | null };
+      if (pid !== processID || seqscan !== 'off' || commit !== 'on') {
+        return pooler('the settings that a connection asks for are not those of its session');
+      }
+      return ok('connection', `Postgres ${version.split(' ', 1)[0]}, directly`);
+    });
+  } catch (error) {
+    const { code, message, errors } = error as { code?: string; message: string; errors?: Error[] };
+    // A pooler takes no setting that it does not know.
+    if (/unsupported startup parameter/i.test(message)) return pooler(message);
+    if (code === '53300')
+      return failed('connection', 'it has no connection left', 'raise max_connections, or lower POOL_SIZE');
+    return failed('connection', [...new Set((errors ?? [{ message }]).map((each) => each.message))].join(', '), toDo);
+  }
+}
+
+function pooler(found: string): Finding {
+  return failed(
+    'connection',
+    `a connection pooler stands between: ${found}`,
+    'let DATABASE_URL name Postgres itself; the service keeps few connections, POOL_SIZE a process',
+  );
+}
+
+async function lookAtSchema(pool: Pool): Promise<Finding> {
+  try {
+    await checkSchema(pool);
+    return ok('schema', "this version's");
+  } catch (error) {
+    if (error instanceof WrongSchema) {
+      const [found = '', ...toDo] = error.message.split('. ');
+      return failed('schema', found, toDo.join('. '));
+    }
+    return failed('schema', (error as Error).message, 'GRANT the role of DATABASE_URL all on the tables');
+  }
+}

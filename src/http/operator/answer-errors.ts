@@ -1,0 +1,36 @@
+import type { FastifyError, FastifyInstance } from 'fastify';
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import { isDatabaseAway } from './is-database-away.ts';
+import { BODY_LIMIT } from './take-json.ts';
+
+const IN_WORDS: Record<number, string> = {
+  413: `the body is over ${BODY_LIMIT} bytes`,
+  415: 'the body is sent as application/json',
+};
+
+const PLACES = { body: 'body', headers: 'headers', params: 'path', querystring: 'query' };
+
+/** Says what is wrong in the caller's own words, and nothing of what went wrong with us. */
+export function answerErrors(scope: FastifyInstance): void {
+  scope.setErrorHandler<FastifyError>((error, request, reply) => {
+    if (hasZodFastifySchemaValidationErrors(error)) {
+      const where = PLACES[error.validationContext ?? 'body'];
+      const problems = error.validation.map(({ instancePath, message }) => ({
+        field: instancePath.slice(1).replaceAll('/', '.') || where,
+        problem: message ?? 'is wrong',
+      }));
+      return reply.code(400).send({ error: `wrong ${where}`, problems });
+    }
+    if (isDatabaseAway(error)) {
+      request.log.warn({ err: error }, 'operator not answered: Postgres is away');
+      return reply.code(503).header('retry-after', '2').send({ error: 'Postgres cannot be used now: ask again later' });
+    }
+    const { statusCode } = error;
+    if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+      return reply.code(statusCode).send({ error: IN_WORDS[statusCode] ?? error.message });
+    }
+    if (statusCode === 503) return reply.code(503).header('retry-after', '2').send({ error: error.message });
+    request.log.error({ err: error }, 'operator not answered');
+    return reply.code(500).send({ error: 'it failed here: see the log' });
+  });
+}

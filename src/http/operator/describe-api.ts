@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import fastify, { type RouteOptions } from 'fastify';
+import {
+  jsonSchemaTransform,
+  jsonSchemaTransformObject,
+  serializerCompiler,
+  validatorCompiler,
+} from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { CanonicalOrder } from '../../core/order.ts';
+import type { ApiDocument } from './docs-page.ts';
+import { Contents } from './shapes.ts';
+
+const ABOUT = `What people on call and their programs may see and do. Every request carries
+\`Authorization: Bearer OPERATOR_TOKEN\`. Ids in a path are percent-encoded. Times are RFC 3339. Whatever changes something
+is logged, with what and about what; there is one token, so not who.`;
+
+/**
+ * Makes an OpenAPI 3.1 document of routes. What it takes is loaded only here: it would otherwise stand between a start
+ * and its first answer.
+ */
+export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiDocument> {
+  const { default: swagger } = await import('@fastify/swagger');
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  if (!z.globalRegistry.has(Contents))
+    Contents.register(z.globalRegistry, z.toJSONSchema(CanonicalOrder, { io: 'input' }));
+
+  // It takes the routes of an application, so they are those of one that nobody calls.
+  const described = fastify({ exposeHeadRoutes: false });
+  described.setValidatorCompiler(validatorCompiler);
+  described.setSerializerCompiler(serializerCompiler);
+  await described.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Expediter: operator API', version, description: ABOUT, license: { name: 'Apache-2.0' } },
+      servers: [{ url: '/' }],
+      tags: [
+        { name: 'Orders', description: 'On their way to a POS and back.' },
+        { name: 'Deliveries', description: 'Webhooks as they arrived, and applying them anew.' },
+        { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
+        { name: 'Process', description: 'This process, and this page.' },
+      ],
+      components: {
+        securitySchemes: {
+          operatorToken: { type: 'http', scheme: 'bearer', description: 'OPERATOR_TOKEN.' },
+          browser: { type: 'http', scheme: 'basic', description: 'Any user name, and OPERATOR_TOKEN as the password.' },
+        },
+      },
+      security: [{ operatorToken: [] }],
+    },
+    transform: jsonSchemaTransform,
+    transformObject(about) {
+      const api = jsonSchemaTransformObject(about) as Partial<ApiDocument>;
+      // It has each shape a second time for what is sent to us, of which we use none.
+      const shapes = Object.entries(api.components?.schemas ?? {}).filter(([name]) => !name.endsWith('Input'));
+      return { ...api, components: { ...api.components, schemas: Object.fromEntries(shapes) } };
+    },
+  });
+  for (const { method, url, schema } of routes)
+    described.route({ method, url, ...(schema && { schema }), handler: () => {} });
+  await described.ready();
+  const document = described.swagger() as ApiDocument;
+  await described.close();
+  return document;
+}

@@ -1,0 +1,15 @@
+import pg from 'pg';
+
+/** The client library's own errors carry no code. */
+const LOST =
+  /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
+const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
+
+/** Postgres cannot be used at this moment, or not for so much at once: the same may succeed later. */
+export function isDatabaseAway(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isDatabaseAway);
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  if (error instanceof pg.DatabaseError) return /^(08|25006|40|53|55|57)/.test(error.code ?? '');
+  return UNREACHABLE.includes(String(code)) || LOST.test(error.message);
+}

@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { failures } from './answers.ts';
+
+export type RenderMetrics = () => Promise<{ contentType: string; body: string }>;
+
+/** `GET /metrics` for Prometheus; asks Postgres nothing. */
+export function metrics(scope: FastifyInstance, render: RenderMetrics): void {
+  scope.get(
+    '/metrics',
+    {
+      schema: {
+        operationId: 'metrics',
+        tags: ['Process'],
+        summary: 'The metrics of this process, for Prometheus',
+        response: {
+          200: {
+            description: "In Prometheus' text format.",
+            content: { 'text/plain': { schema: z.string() } },
+          },
+          ...failures(),
+        },
+      },
+    },
+    async (_request, reply) => {
+      const { contentType, body } = await render();
+      return reply.type(contentType).send(body);
+    },
+  );
+}

@@ -1,0 +1,57 @@
+import type { Backlog } from '../core/sample-backlog.ts';
+import type { GaugeBy } from './gauge-by.ts';
+
+/**
+ * Shows what Postgres held when it was sampled last. Every process shows the same, so an alert takes the largest.
+ * @param sampled undefined while nobody knows, and then nothing is shown
+ */
+export function backlogGauges(
+  gauge: GaugeBy,
+  integrations: readonly string[],
+  sampled: () => Backlog | undefined,
+): void {
+  const one = (name: string, help: string, read: (backlog: Backlog) => number): void => {
+    gauge(name, help, [], (set) => {
+      const backlog = sampled();
+      if (backlog !== undefined) set(read(backlog));
+    });
+  };
+
+  gauge('expediter_placements_open', 'Orders that are not at their POS yet.', ['state'], (set) => {
+    const backlog = sampled();
+    if (backlog === undefined) return;
+    set(backlog.waiting, { state: 'waiting' });
+    set(backlog.held, { state: 'held' });
+    set(backlog.paused, { state: 'paused' });
+    set(backlog.inDoubt, { state: 'in_doubt' });
+  });
+  gauge(
+    'expediter_integration_silent_seconds',
+    'Since a webhook of any of its locations was accepted last.',
+    ['integration'],
+    (set) => {
+      for (const integration of integrations) {
+        const seconds = sampled()?.silent[integration];
+        if (seconds !== undefined) set(seconds, { integration });
+      }
+    },
+  );
+  one(
+    'expediter_placements_for_operator',
+    'In doubt until somebody looks at the POS.',
+    (backlog) => backlog.forOperator,
+  );
+  one('expediter_reconnect_needed', 'Held until a person renews a connection.', (backlog) => backlog.reconnectNeeded);
+  one(
+    'expediter_placement_oldest_open_seconds',
+    'Since the oldest signal that waits.',
+    (backlog) => backlog.oldestWaiting,
+  );
+  one('expediter_orders_unreceived', 'Sent 5 to 60 minutes ago, and no word since.', (backlog) => backlog.unreceived);
+  one(
+    'expediter_outbox_oldest_seconds',
+    'Age of the oldest unpublished message.',
+    (backlog) => backlog.oldestUnpublished,
+  );
+  one('expediter_parked_events', 'Events that wait for their POS id to become ours.', (backlog) => backlog.parked);
+}

@@ -1,0 +1,178 @@
+import { Registry, collectDefaultMetrics } from 'prom-client';
+import type { Now } from '../core/database-clock.ts';
+import type { Observe } from '../core/observe.ts';
+import type { Backlog } from '../core/sample-backlog.ts';
+import { backlogGauges } from './backlog-gauges.ts';
+import { countBy, type Count } from './count-by.ts';
+import { gaugeBy } from './gauge-by.ts';
+import { measureBy, type Measure } from './measure-by.ts';
+import { UNKNOWN, type Labels } from './series-of.ts';
+
+export type Exposition = { contentType: string; body: string };
+
+export type Metrics = {
+  observe: Observe;
+  /** What Postgres holds; undefined while it cannot be asked, and then nothing is told of it. */
+  sampled(backlog: Backlog | undefined): void;
+  /** As Prometheus reads it. Asks nobody: what Postgres holds was sampled before. */
+  render(): Promise<Exposition>;
+};
+
+type Connections = { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
+
+const WEBHOOK_OUTCOMES = [
+  'applied',
+  'parked',
+  'duplicate',
+  'stale',
+  'unmatched',
+  'ignored',
+  'dropped',
+  'unauthorized',
+  'not_committed',
+];
+const SIGNAL_OUTCOMES = ['recorded', 'known', 'poison', 'unauthorized', 'not_recorded'];
+const CALLS = ['createOrder', 'findOrder'];
+const ATTEMPT_OUTCOMES = ['placed', 'absent', 'TryAgain', 'OursToFix', 'GiveUp', UNKNOWN];
+const PLACEMENT_OUTCOMES = ['sent', 'failed', 'held', 'in_doubt'];
+const REFETCH_OUTCOMES = ['fetched', 'missing', 'TryAgain', 'OursToFix', 'GiveUp'];
+
+/** Of what is done in milliseconds, and of what may take until a time-out. In seconds. */
+const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5];
+const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15];
+const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600];
+const LAG = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600];
+const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+/**
+ * What the service counts. Labels have few values, all of them known from the start, so that each series is there with
+ * 0 before anything happens; never a location, nor anything that a sender wrote.
+ */
+export function createMetrics(about: {
+  integrations: Iterable<string>;
+  version: string;
+  now: Now;
+  pools: Record<'main' | 'flush', Connections>;
+  readiness: () => { ready: boolean; database: 'up' | 'down' | 'unknown' };
+  breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
+}): Metrics {
+  const registry = new Registry();
+  const integrations = [...about.integrations];
+  const labelled = [...integrations, UNKNOWN];
+
+  const counter = (name: string, help: string, labels: Labels): Count =>
+    countBy(registry, `expediter_${name}`, help, labels);
+  const histogram = (name: string, help: string, buckets: number[], labels: Labels): Measure =>
+    measureBy(registry, { name: `expediter_${name}`, help, buckets, labels });
+  const gauge = gaugeBy(registry);
+
+  const webhooks = counter('webhooks_total', 'Webhooks by what became of them.', {
+    integration: labelled,
+    outcome: WEBHOOK_OUTCOMES,
+  });
+  const conflicts = counter('conflicts_total', 'What a POS said that contradicts what we know.', {
+    integration: labelled,
+  });
+  const signals = counter('signals_total', 'Push requests by what became of them.', { outcome: SIGNAL_OUTCOMES });
+  const attempts = counter('placement_attempts_total', 'Calls to a POS about an order.', {
+    integration: labelled,
+    call: CALLS,
+    outcome: ATTEMPT_OUTCOMES,
+  });
+  const placements = counter('placements_total', 'Placements that came into a state.', {
+    integration: labelled,
+    outcome: PLACEMENT_OUTCOMES,
+  });
+  const liveMessages = counter('live_messages_total', 'Publishes to the status topic.', {
+    outcome: ['published', 'failed'],
+  });
+  const refetches = counter('refetches_total', 'Orders asked for at the ordering platform.', {
+    outcome: REFETCH_OUTCOMES,
+  });
+
+  const ofIntegration = { integration: labelled };
+  const webhookSeconds = histogram('webhook_duration_seconds', 'From the head to the commit.', QUICK, ofIntegration);
+  const callSeconds = histogram('placement_call_duration_seconds', 'One call to a POS.', CALL, {
+    ...ofIntegration,
+    call: CALLS,
+  });
+  const placementSeconds = histogram(
+    'placement_duration_seconds',
+    'From the signal to the ticket.',
+    PLACEMENT,
+    ofIntegration,
+  );
+  const liveLag = histogram('live_lag_seconds', 'From the commit until the topic has the message.', LAG, {});
+  const batchSize = histogram('flush_batch_size', 'Webhooks in one commit.', BATCH, {});
+  const flushSeconds = histogram('flush_duration_seconds', 'One commit of webhooks.', QUICK, {});
+
+  gauge('expediter_pool_connections', 'Connections to Postgres.', ['pool', 'state'], (set) => {
+    for (const [pool, { totalCount, idleCount, waitingCount }] of Object.entries(about.pools)) {
+      set(totalCount, { pool, state: 'total' });
+      set(idleCount, { pool, state: 'idle' });
+      set(waitingCount, { pool, state: 'waiting' });
+    }
+  });
+  gauge('expediter_breaker_open', '1 while a vendor does not answer and is only probed.', ['integration'], (set) => {
+    const states = about.breakers();
+    for (const integration of integrations) set(states.get(integration) === 'open' ? 1 : 0, { integration });
+  });
+  gauge('expediter_ready', '1 while this process takes requests.', [], (set) => set(about.readiness().ready ? 1 : 0));
+  const isUp = (): boolean => about.readiness().database === 'up';
+  gauge('expediter_database_up', '1 while Postgres answers this process.', [], (set) => set(isUp() ? 1 : 0));
+  gauge('expediter_info', 'Which version this is.', ['version'], (set) => set(1, { version: about.version }));
+  let backlog: Backlog | undefined;
+  // What was true while Postgres answered is not told while it does not.
+  backlogGauges(gauge, integrations, () => (isUp() ? backlog : undefined));
+  collectDefaultMetrics({ register: registry });
+
+  return {
+    observe(observed) {
+      switch (observed.what) {
+        case 'webhook':
+          webhooks(observed.integration, observed.outcome);
+          webhookSeconds(observed.milliseconds / 1_000, observed.integration);
+          break;
+        case 'webhook refused':
+          webhooks(observed.integration, observed.outcome);
+          break;
+        case 'signal':
+          signals(observed.outcome);
+          break;
+        case 'refetch':
+          refetches(observed.outcome);
+          break;
+        case 'attempt':
+          attempts(observed.integration, observed.call, observed.outcome);
+          callSeconds(observed.milliseconds / 1_000, observed.integration, observed.call);
+          break;
+        case 'placement':
+          if (observed.entered) placements(observed.integration ?? UNKNOWN, observed.outcome);
+          if (observed.outcome === 'sent') {
+            placementSeconds(observed.sinceSignalMs / 1_000, observed.integration ?? UNKNOWN);
+          }
+          break;
+        case 'flush':
+          batchSize(observed.deliveries);
+          flushSeconds(observed.milliseconds / 1_000);
+          break;
+        case 'live message':
+          liveMessages(observed.outcome);
+          if (observed.outcome === 'published') {
+            liveLag(Math.max(0, about.now().getTime() - Date.parse(observed.appliedAt)) / 1_000);
+          }
+          break;
+        case 'conflict':
+          conflicts(observed.integration);
+          break;
+        case 'claim':
+        case 'redrive':
+          break;
+      }
+    },
+    sampled(sampled) {
+      backlog = sampled;
+    },
+    render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+  };
+}

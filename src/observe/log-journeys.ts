@@ -1,0 +1,70 @@
+import type { Log } from '../core/log.ts';
+import type {
+  Observe,
+  Observed,
+  PlacementObserved,
+  SignalObserved,
+  WebhookObserved,
+  WebhookRefused,
+} from '../core/observe.ts';
+
+/** One line a journey, with the ids to look for and how long it took; nothing of what was sent. */
+export function logJourneys(log: Log): Observe {
+  return (observed) => {
+    if (observed.what === 'webhook') logWebhook(log, observed);
+    else if (observed.what === 'webhook refused') logRefused(log, observed);
+    else if (observed.what === 'signal') logSignal(log, observed);
+    else if (observed.what === 'placement') logPlacement(log, observed);
+    else if (observed.what === 'conflict') logConflict(log, observed);
+  };
+}
+
+function logWebhook(log: Log, observed: WebhookObserved): void {
+  const { requestId, trace, locationId, integration, deliveryId, outcome, serviceOrderIds: ids } = observed;
+  const milliseconds = Math.round(observed.milliseconds);
+  const about = { reqId: requestId, trace, locationId, integration, deliveryId, outcome, milliseconds };
+  // By far most are about one order, and that is what people look for.
+  const named = ids.length > 1 ? { ...about, serviceOrderIds: ids } : { ...about, serviceOrderId: ids[0] };
+  if (outcome === 'dropped') log.warn({ ...about, why: observed.why }, 'webhook dropped');
+  else log.info(named, 'webhook');
+}
+
+function logRefused(log: Log, { requestId, trace, outcome, locationId, milliseconds, error }: WebhookRefused): void {
+  const about = { reqId: requestId, trace, outcome, milliseconds: Math.round(milliseconds) };
+  // The URL may name anything, so nothing of it is told.
+  if (outcome === 'unauthorized') log.info(about, 'webhook refused');
+  else if (error !== undefined) log.error({ ...about, locationId, err: error }, 'webhook not committed');
+}
+
+function logSignal(log: Log, observed: SignalObserved): void {
+  const { requestId, trace, outcome, serviceOrderId, messageId, why } = observed;
+  const about = { reqId: requestId, trace, outcome, milliseconds: Math.round(observed.milliseconds) };
+  if (outcome === 'poison') log.warn({ ...about, messageId, why }, 'poison signal acknowledged');
+  else if (outcome === 'unauthorized') log.warn({ ...about, why }, 'push refused');
+  else if (outcome === 'not_recorded')
+    log.error({ ...about, serviceOrderId, err: observed.error }, 'push not recorded');
+  else log.info({ ...about, serviceOrderId, messageId }, 'signal');
+}
+
+function logPlacement(log: Log, observed: PlacementObserved): void {
+  const { outcome, serviceOrderId, locationId, integration, milliseconds, problem } = observed;
+  const about = {
+    serviceOrderId,
+    locationId,
+    integration,
+    outcome,
+    milliseconds: milliseconds === undefined ? undefined : Math.round(milliseconds),
+    sinceSignalMs: Math.round(observed.sinceSignalMs),
+    problem,
+  };
+  if (outcome === 'sent') log.info(about, 'order sent');
+  else if (outcome === 'waiting') log.info(about, 'order not placed yet; tries again');
+  else if (outcome === 'failed') log.warn(about, 'order failed');
+  else if (outcome === 'held') log.error(about, 'order held: ours to fix');
+  else if (!observed.forOperator) log.warn(about, 'in doubt: the POS may have the order');
+  else log.error(about, 'in doubt: an operator must say whether the POS has the order');
+}
+
+function logConflict(log: Log, { what: _what, ...about }: Extract<Observed, { what: 'conflict' }>): void {
+  log.error(about, 'conflict: a person should look');
+}

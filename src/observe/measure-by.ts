@@ -1,0 +1,19 @@
+import { Histogram, type Registry } from 'prom-client';
+import { seriesOf, type Labels } from './series-of.ts';
+
+/** One more value, of these label values. */
+export type Measure = (value: number, first?: string, second?: string) => void;
+
+/** A histogram whose series are there from the start, without a value. */
+export function measureBy(
+  registry: Registry,
+  about: { name: string; help: string; buckets: number[]; labels: Labels },
+): Measure {
+  const { name, help, buckets, labels } = about;
+  const histogram = new Histogram({ name, help, buckets, labelNames: Object.keys(labels), registers: [registry] });
+  const seriesFor = seriesOf(labels, (values) => {
+    histogram.zero(values);
+    return histogram.labels(values);
+  });
+  return (value, first, second) => seriesFor(first, second)?.observe(value);
+}

@@ -1,0 +1,35 @@
+/** Where a value is none of those that are known, what takes its place: a label has few values, whatever comes. */
+export const UNKNOWN = 'unknown';
+
+/** By label, in the order in which they are asked for: all the values it may have. At most three. */
+export type Labels = Record<string, readonly string[]>;
+
+/** The series of these values; undefined where there is none, and none for `unknown`. */
+export type FindSeries<Series> = (first?: string, second?: string, third?: string) => Series | undefined;
+
+/** Makes a series for every combination of values, once and for all: finding one costs no more than a look into a map. */
+export function seriesOf<Series>(labels: Labels, make: (values: Record<string, string>) => Series): FindSeries<Series> {
+  const names = Object.keys(labels);
+  const lists = Object.values(labels);
+  let combinations: string[][] = [[]];
+  for (const list of lists) combinations = combinations.flatMap((before) => list.map((value) => [...before, value]));
+  const series = new Map(
+    combinations.map((values) => {
+      const [first = '', second = '', third = ''] = values;
+      return [
+        keyOf(first, second, third),
+        make(Object.fromEntries(names.map((name, nth) => [name, values[nth] ?? '']))),
+      ];
+    }),
+  );
+  const known = (value: string, nth: number): string => {
+    const list = lists[nth];
+    return list === undefined || list.includes(value) ? value : UNKNOWN;
+  };
+  return (first = '', second = '', third = '') =>
+    series.get(keyOf(first, second, third)) ?? series.get(keyOf(known(first, 0), known(second, 1), known(third, 2)));
+}
+
+function keyOf(first: string, second: string, third: string): string {
+  return `${first} ${second} ${third}`;
+}

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import type { Pool } from 'pg';
+import type { Config } from '../config.ts';
+import type { Now } from '../core/database-clock.ts';
+import { keepHeard } from '../core/keep-heard.ts';
+import type { Log } from '../core/log.ts';
+import type { Observe } from '../core/observe.ts';
+import { sampleBacklog } from '../core/sample-backlog.ts';
+import type { Exposition, Metrics } from './create-metrics.ts';
+import type { Traces } from './create-traces.ts';
+import { logJourneys } from './log-journeys.ts';
+import { tellReaders } from './tell-readers.ts';
+
+export type Observing = {
+  /** To be told of everything that happens. */
+  observe: Observe;
+  /** Loads what reads along beside the log, where it is wanted. It takes a moment, so the doors open before. */
+  load(): Promise<void>;
+  /** What Prometheus reads. Undefined where nobody may read it. */
+  metrics: (() => Promise<Exposition>) | undefined;
+  /** To be done every few seconds. */
+  tasks: readonly { name: string; work: () => Promise<void> }[];
+  /** Writes and sends what is left. */
+  close(): Promise<void>;
+};
+
+/** The readers of what happens: the log always, metrics with OPERATOR_TOKEN, traces with OTEL_EXPORTER_OTLP_ENDPOINT. */
+export function startObserving(about: {
+  config: Config;
+  log: Log;
+  integrations: Iterable<string>;
+  pool: Pool;
+  flushPool: Pool;
+  now: Now;
+  readiness: () => { ready: boolean; database: 'up' | 'down' | 'unknown' };
+  breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
+}): Observing {
+  const { config, log, pool, flushPool, now } = about;
+  const readers = tellReaders(log);
+  const heard = keepHeard(pool);
+  const loaded = Promise.withResolvers<Metrics>();
+  let metrics: Metrics | undefined;
+  let traces: Traces | undefined;
+  readers.add('log', logJourneys(log));
+  readers.add('heard', heard.observe);
+
+  const loadMetrics = async (): Promise<void> => {
+    const { createMetrics } = await import('./create-metrics.ts');
+    metrics = createMetrics({ ...about, version: version(), pools: { main: pool, flush: flushPool } });
+    readers.add('metrics', metrics.observe);
+    loaded.resolve(metrics);
+  };
+  const loadTraces = async (endpoint: string): Promise<void> => {
+    const { createTraces } = await import('./create-traces.ts');
+    traces = createTraces({ endpoint, ratio: config.OTEL_TRACES_SAMPLER_ARG, version: version(), now, log });
+    readers.add('traces', traces.observe);
+  };
+
+  const sample = async (): Promise<void> => {
+    // What was true before is not told as if it were now.
+    const sampled = await sampleBacklog(pool, config.PARK_TTL_S).catch((error: unknown) => {
+      metrics?.sampled(undefined);
+      throw error;
+    });
+    metrics?.sampled(sampled);
+  };
+  const isScraped = config.OPERATOR_TOKEN !== undefined;
+
+  return {
+    observe: readers.observe,
+    async load() {
+      if (isScraped) await loadMetrics();
+      if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) await loadTraces(config.OTEL_EXPORTER_OTLP_ENDPOINT);
+    },
+    metrics: isScraped ? async () => (await loaded.promise).render() : undefined,
+    tasks: [
+      { name: 'writing down who was heard', work: heard.write },
+      ...(isScraped ? [{ name: 'look at the backlog', work: sample }] : []),
+    ],
+    async close() {
+      const written = heard.write().catch((error: unknown) => log.warn({ err: error }, 'who was heard is forgotten'));
+      await Promise.all([written, traces?.close()]);
+    },
+  };
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

@@ -1,0 +1,55 @@
+import { OursToFix } from '../../core/errors.ts';
+import type { PosContext } from '../../core/provider.ts';
+import { explainRefusal } from '../explain-refusal.ts';
+import { callSquare } from './call-square.ts';
+import { LocationAnswer, OrderEntries, type Settings } from './payloads.ts';
+import { readAnswer } from './read-answer.ts';
+import { tokenScopes } from './token-scopes.ts';
+
+/**
+ * Asks what the token may do, then for the location. A seller's token sees that only with MERCHANT_PROFILE_READ, which
+ * orders do not need; without it one of the location's orders is looked for, which at least says whose it is.
+ * @throws TryAgain, OursToFix
+ */
+export async function check(context: PosContext<Settings>): Promise<void> {
+  const { granted, missing } = await tokenScopes(context);
+  if (missing.length > 0) {
+    throw new OursToFix(
+      `the accessToken lacks ${missing.join(', ')}: let the seller authorise the application for that as well`,
+    );
+  }
+  if (granted.length === 0 || granted.includes('MERCHANT_PROFILE_READ')) await showLocation(context);
+  else await searchLocation(context);
+}
+
+/** https://developer.squareup.com/reference/square/locations-api/retrieve-location */
+async function showLocation(context: PosContext<Settings>): Promise<void> {
+  const { locationId } = context.settings;
+  const answer = await callSquare(context, { method: 'GET', path: `/v2/locations/${locationId}` }).catch(
+    explainRefusal([403], (status) => `Square does not show the location (${status}): is locationId the token's?`),
+  );
+  if (answer.status === 404) {
+    throw new OursToFix('Square knows no such location: are locationId and baseUrl right?', { httpStatus: 404 });
+  }
+  const { id, status } = readAnswer(LocationAnswer, answer, 'the location of locationId').location;
+  // "main" is another name of some location, which no webhook says.
+  if (id !== locationId) throw new OursToFix('locationId is another name of the location, and not its id');
+  if (status === 'INACTIVE') {
+    throw new OursToFix('the location of locationId is inactive at Square: is it the right one?');
+  }
+}
+
+/**
+ * Not documented: how Square answers where the location is another seller's; as it refuses an order there, presumably.
+ * Entries name an order and nothing of what is in it.
+ */
+async function searchLocation(context: PosContext<Settings>): Promise<void> {
+  const body = { location_ids: [context.settings.locationId], limit: 1, return_entries: true };
+  const answer = await callSquare(context, { method: 'POST', path: '/v2/orders/search', body }).catch(
+    explainRefusal(
+      [403],
+      (status) => `Square does not search the location's orders (${status}): is locationId the token's?`,
+    ),
+  );
+  readAnswer(OrderEntries, answer, 'the orders of locationId');
+}

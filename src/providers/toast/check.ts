@@ -1,0 +1,88 @@
+import { OursToFix } from '../../core/errors.ts';
+import type { FulfillmentType } from '../../core/lifecycle.ts';
+import type { PosContext } from '../../core/provider.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { explainRefusal } from '../explain-refusal.ts';
+import { callToast } from './call-toast.ts';
+import { DiningOptions, OrderGuids, type Settings } from './payloads.ts';
+
+/** Of the orders that are asked for: a minute's, which are few if any. */
+const SPAN_MS = 60_000;
+
+const BEHAVIORS: Readonly<Record<FulfillmentType, string>> = { pickup: 'TAKE_OUT', delivery: 'DELIVERY' };
+
+/**
+ * Asks for the GUIDs of the last minute's orders, which needs no other scopes than orders themselves, and proves client
+ * and restaurant; then for the dining options, where the client may see them.
+ * @throws TryAgain, OursToFix
+ */
+export async function check(context: PosContext<Settings>): Promise<void> {
+  await listOrders(context);
+  const options = await listDiningOptions(context);
+  if (options === undefined) return;
+  for (const fulfillment of ['pickup', 'delivery'] as const) {
+    const guid = context.settings.diningOptionGuids[fulfillment];
+    const option = options.find((each) => each.guid === guid);
+    const name = `diningOptionGuids.${fulfillment}`;
+    if (option === undefined) throw new OursToFix(`${name} is no dining option of this restaurant: which is it?`);
+    const { behavior = BEHAVIORS[fulfillment], curbside = false } = option;
+    if (behavior !== BEHAVIORS[fulfillment] || curbside) {
+      throw new OursToFix(
+        `${name} is a dining option for ${curbside ? 'curbside pickup' : behavior}: one for ${BEHAVIORS[fulfillment]} is wanted`,
+      );
+    }
+  }
+}
+
+/** https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
+async function listOrders(context: PosContext<Settings>): Promise<void> {
+  const { now } = context;
+  const span = new URLSearchParams({
+    startDate: dateTime(new Date(now.getTime() - SPAN_MS)),
+    endDate: dateTime(now),
+  });
+  const answer = await callToast(context, 'GET', `/orders/v2/orders?${span.toString()}`).catch(
+    explainRefusal(
+      [403],
+      (status) =>
+        `Toast shows us no orders (${status}): is restaurantGuid connected to this client, and has the client the ` +
+        'scopes orders:read and orders.channel:read?',
+    ),
+  );
+  if (answer.status >= 300) throw refusalOf(answer, 'orders');
+  if (!OrderGuids.safeParse(answer.json).success) {
+    throw new OursToFix("Toast's list of orders cannot be read: is baseUrl right?");
+  }
+}
+
+/**
+ * https://doc.toasttab.com/openapi/configuration/operation/diningOptionsGet/
+ * @returns undefined where the client lacks the scope config:read, or where there are more than one answer holds
+ */
+async function listDiningOptions(context: PosContext<Settings>): Promise<DiningOptions | undefined> {
+  let answer: PosAnswer;
+  try {
+    answer = await callToast(context, 'GET', '/config/v2/diningOptions');
+  } catch (error) {
+    // Orders have just been shown, so it is about nothing else.
+    if (error instanceof OursToFix && error.httpStatus === 403) return undefined;
+    throw error;
+  }
+  if (answer.status >= 300) throw refusalOf(answer, 'dining options');
+  if (answer.headers.has('toast-next-page-token')) return undefined;
+  const options = DiningOptions.safeParse(answer.json);
+  if (!options.success) throw new OursToFix("Toast's list of dining options cannot be read: is baseUrl right?");
+  return options.data;
+}
+
+/** Not documented: which status an unknown restaurant has. A 404 is one of an order's own. */
+function refusalOf({ status: httpStatus }: PosAnswer, what: string): OursToFix {
+  return new OursToFix(`Toast shows us no ${what} (${httpStatus}): are restaurantGuid and baseUrl right?`, {
+    httpStatus,
+  });
+}
+
+/** As Toast writes it: 2016-01-01T14:13:12.000+0400 */
+function dateTime(at: Date): string {
+  return at.toISOString().replace('Z', '+0000');
+}

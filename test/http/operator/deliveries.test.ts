@@ -1,0 +1,257 @@
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
+const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
+const ordersUrl = 'http://127.0.0.1:9/orders';
+
+let system: System;
+let operator: Operator;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN } });
+  operator = await askOperator(system.urls[0] ?? '');
+});
+afterAll(() => system?.stop());
+
+/** A location whose POS signs with another secret than it is configured with. */
+async function misconfigured(): Promise<{ locationId: string; url: string }> {
+  const locationId = `club-${randomUUID()}`;
+  await system.addLocation(locationId, { ordersUrl, secret: WRONG });
+  return { locationId, url: await system.webhookUrl(locationId) };
+}
+
+/** @returns the delivery's id */
+async function send(url: string, about: Parameters<typeof statusWebhook>[0]): Promise<string> {
+  const body = JSON.stringify(statusWebhook(about));
+  const answer = await post(url, body, {
+    'webhook-id': 'msg-1',
+    'webhook-timestamp': String(Math.floor(Date.now() / 1000)),
+    'webhook-signature': new Webhook(RIGHT).sign('msg-1', new Date(), body),
+  });
+  expect(answer.status).toBe(200);
+  return String(answer.body['deliveryId']);
+}
+
+async function dropped(count: number): Promise<{ locationId: string; orders: string[]; deliveries: string[] }> {
+  const { locationId, url } = await misconfigured();
+  const orders = Array.from({ length: count }, (_, i) => `${locationId}-${i}`);
+  const deliveries: string[] = [];
+  for (const serviceOrderId of orders) {
+    await system.seedOrder({ serviceOrderId, locationId });
+    deliveries.push(await send(url, { serviceOrderId, status: 'READY' }));
+  }
+  return { locationId, orders, deliveries };
+}
+const mend = (locationId: string): Promise<void> => system.addLocation(locationId, { ordersUrl, secret: RIGHT });
+const listed = async (query: string): Promise<Record<string, unknown>[]> =>
+  (await operator.get(`/deliveries?${query}`)).body['deliveries'] as Record<string, unknown>[];
+
+describe('deliveries', () => {
+  it('are listed newest first, by what is asked for, page by page', async () => {
+    const { locationId, orders, deliveries } = await dropped(5);
+    await mend(locationId);
+    const applied = await send(await system.webhookUrl(locationId), {
+      serviceOrderId: orders[0] ?? '',
+      status: 'READY',
+    });
+    const of = async (query: string): Promise<unknown[]> =>
+      (await listed(`location=${locationId}&${query}`)).map((row) => row['deliveryId']);
+    expect(await of('')).toEqual([applied, ...deliveries.toSorted().toReversed()]);
+    expect(await of('outcome=dropped')).toEqual(deliveries.toSorted().toReversed());
+    expect(await of(`order=${orders[0]}`)).toEqual([applied]);
+    expect(await of('integration=square')).toEqual([]);
+    expect(await of(`since=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([]);
+
+    const paged: unknown[] = [];
+    let cursor = '';
+    for (;;) {
+      const { body } = await operator.get(`/deliveries?location=${locationId}&limit=2${cursor}`);
+      paged.push(...(body['deliveries'] as { deliveryId: string }[]).map((row) => row.deliveryId));
+      if (body['next'] === null) break;
+      cursor = `&cursor=${body['next'] as string}`;
+    }
+    expect(paged).toEqual([applied, ...deliveries.toSorted().toReversed()]);
+    expect(await listed(`location=${locationId}&limit=1`)).toMatchObject([
+      { outcome: 'applied', integration: 'standard', events: 1, truncated: false, replayOf: null },
+    ]);
+  });
+
+  it.each([
+    ['outcome=lost', 'outcome'],
+    ['limit=1000', 'limit'],
+    ['cursor=nobody', 'cursor'],
+    [`cursor=${randomUUIDv7()}`, 'cursor'],
+    ['order=a%00', 'order'],
+  ])('a wrong filter is named: %s', async (query, field) => {
+    const { status, text } = await operator.get(`/deliveries?${query}`);
+    expect([status, text]).toEqual([400, expect.stringContaining(field)]);
+  });
+
+  it('one shows why it was dropped, its headers, its bytes, and what a replay would read today', async () => {
+    const { locationId, deliveries, orders } = await dropped(1);
+    const path = `/deliveries/${deliveries[0]}`;
+    const before = await operator.get(path);
+    expect(before.body).toMatchObject({
+      deliveryId: deliveries[0],
+      locationId,
+      outcome: 'dropped',
+      reason: expect.stringContaining('not authentic'),
+      headers: { 'webhook-id': 'msg-1' },
+      today: { dropped: expect.stringContaining('not authentic') },
+      replays: [],
+    });
+    const body = before.body['body'] as { base64: string; text: string };
+    expect(JSON.parse(body.text)).toMatchObject({ order: { thirdPartyReference: orders[0], status: 'READY' } });
+    expect(Buffer.from(body.base64, 'base64').toString()).toBe(body.text);
+    // What it is verified with is sealed, and stays so.
+    expect(before.text).not.toMatch(/token=|sealed/);
+
+    await mend(locationId);
+    expect((await operator.get(path)).body['today']).toMatchObject({
+      events: [{ status: 'ready', serviceOrderId: orders[0] }],
+    });
+    await until(() =>
+      system.logged.some((line) => line.includes('read delivery') && line.includes(deliveries[0] ?? '')),
+    );
+  });
+
+  it('that is no text is shown in base64 alone', async () => {
+    const { url } = await misconfigured();
+    const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x41]);
+    const { body } = await post(url, bytes);
+    const shown = await operator.get(`/deliveries/${String(body['deliveryId'])}`);
+    expect(shown.body['body']).toEqual({ base64: bytes.toString('base64') });
+  });
+
+  it('that is not kept is not there, and an id that is none is named', async () => {
+    for (const [id, status] of [
+      [randomUUIDv7(), 404],
+      [randomUUID(), 400],
+      ["'%3B--", 400],
+      ['a%00b', 400],
+      ['..%2forders', 400],
+    ] as const) {
+      expect((await operator.get(`/deliveries/${id}`)).status, id).toBe(status);
+      expect((await operator.post(`/deliveries/${id}/replay`)).status, id).toBe(status);
+    }
+  });
+});
+
+describe('a replay', () => {
+  it('after the secret was mended moves the order, as a delivery of its own that is written down', async () => {
+    const { locationId, orders, deliveries } = await dropped(1);
+    const [id, serviceOrderId] = [deliveries[0] ?? '', orders[0] ?? ''];
+    expect((await operator.post(`/deliveries/${id}/replay`)).body).toMatchObject({ outcome: 'dropped' });
+    await mend(locationId);
+    const dry = await operator.post(`/deliveries/${id}/replay`, { dryRun: true });
+    expect(dry.body).toMatchObject({ deliveryId: null, outcome: 'applied' });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: null });
+
+    const replayed = await operator.post(`/deliveries/${id}/replay`, {});
+    expect(replayed.body).toMatchObject({
+      replayOf: id,
+      outcome: 'applied',
+      events: [{ status: 'ready', serviceOrderId, outcome: 'applied', conflict: false }],
+    });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+    await until(() => system.live(serviceOrderId).length === 1, 900);
+    const shown = await operator.get(`/orders/${serviceOrderId}`);
+    expect(shown.body).toMatchObject({ deliveries: [{ deliveryId: replayed.body['deliveryId'], replayOf: id }] });
+    expect((await operator.get(`/deliveries/${id}`)).body['replays']).toHaveLength(2);
+    const line = system.logged.map((each) => JSON.parse(each) as Record<string, unknown>);
+    expect(line.filter((each) => each['did'] === 'replay' && each['replayOf'] === id)).toMatchObject([
+      { outcome: 'dropped' },
+      { outcome: 'applied', locationId, integration: 'standard', deliveryId: replayed.body['deliveryId'] },
+    ]);
+  });
+
+  it('of what is gone is refused, and says why', async () => {
+    const { locationId, deliveries } = await dropped(1);
+    await mend(locationId);
+    await system.query(`UPDATE deliveries SET body = '', headers = '{}' WHERE id = $1`, [deliveries[0]]);
+    expect(await operator.post(`/deliveries/${deliveries[0]}/replay`)).toMatchObject({
+      status: 409,
+      body: { error: expect.stringContaining('erased') },
+    });
+  });
+
+  it('of many goes by the oldest first, says what is left, and goes on where it is sent again', async () => {
+    const { locationId, orders, deliveries } = await dropped(5);
+    await mend(locationId);
+    await system.query(`UPDATE deliveries SET truncated = true WHERE id = $1`, [deliveries[4]]);
+    const body = { outcome: 'dropped', location: locationId, since: new Date(Date.now() - 60_000).toISOString() };
+    // What has just come is not in a run yet: a process knows Postgres's clock to some milliseconds.
+    const dry = await until(async () => {
+      const { body: answer } = await operator.post('/deliveries/replay', { ...body, dryRun: true });
+      return (answer['replayed'] as unknown[]).length === 4 && answer;
+    });
+    expect(dry).toMatchObject({ dryRun: true, outcomes: { applied: 4 }, refused: [], left: 0 });
+    const first = await operator.post('/deliveries/replay', { ...body, limit: 3 });
+    expect(first.body).toMatchObject({ dryRun: false, outcomes: { applied: 3 }, left: 1 });
+    expect((first.body['replayed'] as { replayOf: string }[]).map((each) => each.replayOf)).toEqual(
+      deliveries.slice(0, 4).toSorted().slice(0, 3),
+    );
+    expect((await operator.post('/deliveries/replay', body)).body).toMatchObject({ outcomes: { applied: 1 }, left: 0 });
+    expect((await operator.post('/deliveries/replay', body)).body).toMatchObject({ outcomes: {}, replayed: [] });
+    expect((await operator.post('/deliveries/replay', { ...body, again: true })).body).toMatchObject({
+      outcomes: { duplicate: 4 },
+    });
+    for (const serviceOrderId of orders.slice(0, 4))
+      expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+    expect(system.logged.filter((line) => line.includes('"replay many"'))).toHaveLength(4);
+  });
+
+  it('of many ends when its caller leaves', async () => {
+    const { locationId } = await dropped(100);
+    await mend(locationId);
+    const replays = async (): Promise<number> =>
+      Number(
+        (
+          await system.query('SELECT count(*) AS n FROM deliveries WHERE location_id = $1 AND replay_of IS NOT NULL', [
+            locationId,
+          ])
+        )[0]?.['n'],
+      );
+    const caller = new AbortController();
+    const call = fetch(`${system.urls[0]}/deliveries/replay`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ outcome: 'dropped', location: locationId }),
+      signal: caller.signal,
+    });
+    call.catch(() => {});
+    await until(async () => (await replays()) > 0);
+    caller.abort();
+    const line = await until(() =>
+      system.logged.find((each) => each.includes('"replay many"') && each.includes(locationId)),
+    );
+    const { left } = JSON.parse(line) as { left: number };
+    expect(left).toBeGreaterThan(0);
+    expect(await replays()).toBe(100 - left);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['says not which', { location: 'club-1' }, 'outcome, or since'],
+    ['is empty', {}, 'outcome, or since'],
+    ['is missing', undefined, 'body'],
+    ['wants too many', { outcome: 'dropped', limit: 1001 }, 'limit'],
+    ['has a filter nobody knows', { outcome: 'dropped', club: 'x' }, 'club'],
+    ['has a time that is none', { since: 'yesterday' }, 'since'],
+    ['is no object', [], 'body'],
+  ])('of many that %s is refused, and nothing is replayed', async (_what, body, named) => {
+    const before = await system.query('SELECT count(*) FROM deliveries');
+    const { status, text } = await operator.post('/deliveries/replay', body);
+    expect([status, text]).toEqual([400, expect.stringContaining(named)]);
+    expect(await system.query('SELECT count(*) FROM deliveries')).toEqual(before);
+  });
+
+  it('with a body over 64 kB is refused', async () => {
+    const body = { outcome: 'dropped', location: 'x'.repeat(1_000_000) };
+    expect((await operator.post('/deliveries/replay', body)).status).toBe(413);
+  });
+});

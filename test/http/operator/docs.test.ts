@@ -1,0 +1,91 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { curlCommandsOf, readCurl } from '../../support/read-curl.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+
+/** Nobody signs with it. */
+const WRONG = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
+const EXAMPLE = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
+const page = await readFile(new URL('../../../docs/operator-api.md', import.meta.url), 'utf8');
+/** Each command, and the answer that the page shows right behind it. */
+const commands = curlCommandsOf(page).map((command) => {
+  const end = page.replaceAll(/\\\n\s*/g, '').split(command)[1] ?? '';
+  const shown = /^\n```\n\n```json\n(.*?)^```$/ms.exec(end);
+  return { command, shown: shown?.index === 0 ? (JSON.parse(shown[1] ?? '') as unknown) : undefined };
+});
+
+let system: System;
+let operator: Operator;
+let deliveryId: string;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN } });
+  operator = await askOperator(system.urls[0] ?? '');
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders', secret: WRONG });
+  const dropped = await post(
+    await system.webhookUrl('club-1'),
+    statusWebhook({ serviceOrderId: 'order-4712', status: 'READY' }),
+  );
+  deliveryId = String(dropped.body['deliveryId']);
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  for (const nth of [1, 2, 3, 4]) await system.seedOrder({ serviceOrderId: `order-471${nth}`, locationId: 'club-1' });
+  await system.query(`UPDATE orders SET rank = 0, sequence = 1 WHERE service_order_id <> 'order-4712'`);
+  await system.query(
+    `UPDATE placements SET state = 'in_doubt', problem = 'the POS may have the order and cannot be asked', finished_at = NULL, next_attempt_at = 'infinity', deadline_at = now() + interval '1 h'
+     WHERE service_order_id IN ('order-4711', 'order-4714')`,
+  );
+  await system.query(
+    `UPDATE placements SET state = 'waiting', finished_at = NULL, next_attempt_at = now() + interval '1 h',
+            deadline_at = now() + interval '1 h' WHERE service_order_id = 'order-4713'`,
+  );
+  await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-4712'`);
+});
+afterAll(() => system?.stop());
+
+it.each(commands)('$command', async ({ command, shown }) => {
+  const { url, method, headers, body } = readCurl(command.replaceAll(EXAMPLE, deliveryId), {
+    EXPEDITER: '',
+    OPERATOR_TOKEN,
+  });
+  expect(headers['authorization']).toBe(`Bearer ${OPERATOR_TOKEN}`);
+  if (body !== undefined) expect(headers['content-type']).toBe('application/json');
+  const isLive = url.endsWith('/live');
+  // Its stream is followed elsewhere; here of an order that has ended.
+  const answer = isLive
+    ? { status: (await fetch(`${system.urls[0]}${url}`, { headers })).status, body: {} }
+    : method === 'POST'
+      ? await operator.post(url, body)
+      : await operator.get(url);
+  expect([200, ...(isLive ? [204] : [])], JSON.stringify(answer.body)).toContain(answer.status);
+  if (shown !== undefined) expect(answer.body).toEqual(alike(shown));
+});
+
+it('the page has a command for every route', () => {
+  const called = new Set(
+    commands.map(({ command }) => {
+      const { url, method } = readCurl(command, { EXPEDITER: '', OPERATOR_TOKEN });
+      return `${method} ${url
+        .replace(/\?.*/, '')
+        .replace(EXAMPLE, '*')
+        .replace(/(order-\d+|club-1)/, '*')}`;
+    }),
+  );
+  for (const [path, methods] of Object.entries(operator.document.paths)) {
+    if (path === '/docs' || path === '/openapi.json') continue;
+    for (const method of Object.keys(methods)) {
+      expect(called).toContain(`${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '*')}`);
+    }
+  }
+});
+
+/** The very same, but for times and the ids of deliveries. */
+function alike(shown: unknown): unknown {
+  if (Array.isArray(shown)) return shown.length === 0 ? [] : expect.arrayContaining(shown.map(alike));
+  if (typeof shown === 'object' && shown !== null) {
+    return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, alike(value)]));
+  }
+  if (typeof shown !== 'string') return shown;
+  const kind = [/^\d{4}-\d\d-\d\dT/, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}$/].find((each) => each.test(shown));
+  return kind === undefined ? shown : expect.stringMatching(kind);
+}

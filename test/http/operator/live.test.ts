@@ -1,0 +1,229 @@
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { eventStream } from '../../../src/http/operator/event-stream.ts';
+import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { readEvents, type ReadEvents } from '../../support/read-events.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+
+let system: System;
+let webhook: string;
+const open: ReadEvents[] = [];
+
+beforeAll(async () => {
+  system = await startSystem({ processes: 2, env: { OPERATOR_TOKEN } });
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  webhook = await system.webhookUrl('club-1');
+});
+afterAll(async () => {
+  for (const each of open) each.leave();
+  await system?.stop();
+});
+
+/** At the second process, while webhooks come to the first. */
+async function follow(serviceOrderId: string, lastEventId?: string): Promise<ReadEvents> {
+  const read = await readEvents(`${system.urls[1]}/orders/${encodeURIComponent(serviceOrderId)}/live`, {
+    ...headers,
+    ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+  });
+  open.push(read);
+  return read;
+}
+
+const report = (serviceOrderId: string, status: string): Promise<unknown> =>
+  post(webhook, statusWebhook({ serviceOrderId, providerOrderId: `pos-${serviceOrderId}`, status }));
+const idsOf = ({ events }: ReadEvents): (string | undefined)[] => events.map(({ id }) => id);
+
+describe('the live stream of an order', () => {
+  it('has what the topic has, word for word, whichever process applied it, and ends with the order', async () => {
+    await system.placeOrder({ serviceOrderId: 'whole/1', locationId: 'club-1' });
+    // Nobody listens there: the first webhook proves the ticket.
+    await until(() => system.live('whole/1').length === 1);
+    const followed = await follow('whole/1');
+    expect(followed.status).toBe(200);
+    expect(followed.headers.get('cache-control')).toBe('no-store');
+    for (const status of ['RECEIVED', 'READY']) await report('whole/1', status);
+    const body = statusWebhook({ serviceOrderId: 'whole/1', status: 'CANCELLED', reason: 'no bread' }) as {
+      order: object;
+    };
+    await post(webhook, { ...body, order: { ...body.order, occurredAt: '2026-11-21T18:30:00+01:00' } });
+    await followed.ended;
+
+    await until(() => system.live('whole/1').length === 4);
+    const told = followed.events.filter(({ event }) => event === 'orderStatusChanged');
+    expect(told.map(({ data }) => data)).toEqual(system.live('whole/1'));
+    expect(told.map(({ id }) => id)).toEqual(['1', '2', '3', '4']);
+    expect(followed.events.at(-1)).toEqual({ id: undefined, event: 'end', data: { sequence: 4 } });
+    expect(followed.retries).toEqual([2000]);
+
+    // Out of what is kept, once the topic has it all.
+    const again = await follow('whole/1');
+    await again.ended;
+    expect(again.events).toEqual(followed.events);
+  });
+
+  it('is told at once of what its own process applies', async () => {
+    await system.seedOrder({ serviceOrderId: 'prompt', locationId: 'club-1' });
+    const followed = await readEvents(`${system.urls[0]}/orders/prompt/live`, headers);
+    open.push(followed);
+    const began = performance.now();
+    for (const [nth, status] of ['RECEIVED', 'IN_PROGRESS', 'READY'].entries()) {
+      await report('prompt', status);
+      await until(() => followed.events.length === nth + 1);
+    }
+    // By polls alone, each would have waited for the next second.
+    expect(performance.now() - began).toBeLessThan(1_500);
+  });
+
+  it('goes on behind Last-Event-ID, and tells who has all of an ended order not to come back', async () => {
+    await system.seedOrder({ serviceOrderId: 'resumed', locationId: 'club-1' });
+    for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY']) await report('resumed', status);
+    const first = await follow('resumed', '3');
+    await until(() => first.events.length === 2);
+    first.leave();
+    await report('resumed', 'COMPLETED');
+    const second = await follow('resumed', '5');
+    await second.ended;
+    expect([idsOf(first), idsOf(second)]).toEqual([
+      ['4', '5'],
+      ['6', undefined],
+    ]);
+    expect((await follow('resumed', '6')).status).toBe(204);
+  });
+
+  it('is shared by many who each began somewhere else', async () => {
+    await system.seedOrder({ serviceOrderId: 'shared', locationId: 'club-1' });
+    const early = await Promise.all([follow('shared'), follow('shared'), follow('shared')]);
+    await report('shared', 'RECEIVED');
+    await until(() => early.every(({ events }) => events.length === 1));
+    const late = await Promise.all([follow('shared'), follow('shared', '3')]);
+    await report('shared', 'COMPLETED');
+    await Promise.all([...early, ...late].map(({ ended }) => ended));
+    for (const each of early) expect(idsOf(each)).toEqual(['3', '4', undefined]);
+    expect(late.map(idsOf)).toEqual([
+      ['3', '4', undefined],
+      ['4', undefined],
+    ]);
+  });
+
+  it.each([['-1'], ['x'], ['1.5'], ['99999999999'], ['']])(
+    'refuses a Last-Event-ID that it never gave: "%s"',
+    async (id) => {
+      await system.seedOrder({ serviceOrderId: `bad-${id}`, locationId: 'club-1' });
+      expect((await follow(`bad-${id}`, id)).status).toBe(400);
+    },
+  );
+
+  it('is not there for an order that no signal named', async () => {
+    expect((await follow('nobody')).status).toBe(404);
+  });
+
+  it('of an order that failed before it was fetched has only an end', async () => {
+    await system.query(
+      `INSERT INTO placements (service_order_id, state, deadline_at, finished_at) VALUES ('unfetched', 'failed', now(), now())`,
+    );
+    const followed = await follow('unfetched');
+    await followed.ended;
+    expect(followed.events).toEqual([{ id: undefined, event: 'end', data: { sequence: 0 } }]);
+  });
+
+  it('goes on after Postgres was away', { timeout: 60_000 }, async () => {
+    await system.seedOrder({ serviceOrderId: 'outlived', locationId: 'club-1' });
+    const followed = await follow('outlived');
+    await report('outlived', 'RECEIVED');
+    await until(() => followed.events.length === 1);
+
+    const admin = new pg.Client(inject('postgresUrl'));
+    await admin.connect();
+    const database = new URL(system.databaseUrl).pathname.slice(1);
+    await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
+    await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
+    try {
+      for (const path of ['/orders', '/orders/outlived', '/orders/outlived/live', '/deliveries', '/locations']) {
+        const answer = await fetch(`${system.urls[1]}${path}`, { headers });
+        expect([path, answer.status, answer.headers.get('retry-after')]).toEqual([path, 503, '2']);
+        expect(await answer.json()).toEqual({ error: 'Postgres cannot be used now: ask again later' });
+      }
+      await until(() => system.logged.some((line) => line.includes('live messages cannot be read')), 15_000);
+    } finally {
+      await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`);
+      await admin.end();
+    }
+    await until(async () => {
+      const answer = (await report('outlived', 'COMPLETED')) as { status: number };
+      return answer.status === 200;
+    }, 20_000);
+    await followed.ended;
+    expect(idsOf(followed)).toEqual(['3', '4', undefined]);
+  });
+
+  it('gives its place back when its reader leaves; beyond 200 there is none', { timeout: 60_000 }, async () => {
+    await system.seedOrder({ serviceOrderId: 'crowded', locationId: 'club-1' });
+    const { port } = new URL(system.urls[1] ?? '');
+    const crowd = Array.from({ length: 205 }, () => {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write(`GET /orders/crowded/live HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n\r\n`);
+      return new Promise<{ status: string; leave: () => void }>((resolve) => {
+        socket.once('data', (chunk) =>
+          resolve({ status: chunk.toString().slice(9, 12), leave: () => void socket.destroy() }),
+        );
+      });
+    });
+    const answers = await Promise.all(crowd);
+    expect(answers.filter(({ status }) => status === '503').length).toBeGreaterThanOrEqual(5);
+    expect(answers.filter(({ status }) => status === '200').length).toBeGreaterThan(150);
+    for (const { leave } of answers) leave();
+    await until(async () => {
+      const again = await follow('crowded');
+      again.leave();
+      return again.status === 200;
+    });
+  });
+
+  it('ends at once when its process stops, without an end of the order', async () => {
+    await system.seedOrder({ serviceOrderId: 'drained', locationId: 'club-1' });
+    const followed = await follow('drained');
+    await report('drained', 'RECEIVED');
+    await until(() => followed.events.length === 1);
+    const began = performance.now();
+    await system.drain(1);
+    await followed.ended;
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(idsOf(followed)).toEqual(['3']);
+    expect(system.logged.join('')).not.toContain('calls under way are left behind');
+  });
+});
+
+describe('a stream whose reader takes nothing', () => {
+  it('is cut off, and not before it had its time', async () => {
+    const stream = eventStream(50);
+    let isClosed = false;
+    stream.onClose(() => {
+      isClosed = true;
+    });
+    for (let id = 1; id <= 100; id++) stream.send({ id, event: 'orderStatusChanged', data: 'x'.repeat(1_000) });
+    await until(() => isClosed, 1_000);
+  });
+
+  it('is not cut off while it takes something', async () => {
+    const stream = eventStream(50);
+    let isClosed = false;
+    stream.onClose(() => {
+      isClosed = true;
+    });
+    let heard = '';
+    stream.body.on('data', (chunk: Buffer) => {
+      heard += chunk.toString();
+    });
+    await until(() => heard.split(':\n\n').length > 4);
+    await sleep(10);
+    expect(isClosed).toBe(false);
+    stream.end();
+    await until(() => isClosed);
+  });
+});

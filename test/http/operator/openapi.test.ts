@@ -1,0 +1,153 @@
+import type { RouteOptions } from 'fastify';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { buildApp, type AppDeps } from '../../../src/app.ts';
+import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../support/ask-operator.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+
+/** Which do not belong to operators. */
+const PUBLIC = ['/healthz', '/readyz', '/pubsub/push', '/webhook', '/webhook/*', '/webhook/:integration/:locationId'];
+
+let system: System;
+let operator: Operator;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN } });
+  operator = await askOperator(system.urls[0] ?? '');
+});
+afterAll(() => system?.stop());
+
+/** Every route there is, as it was added. */
+async function routes(): Promise<string[]> {
+  const found: RouteOptions[] = [];
+  const app = buildApp({
+    log: pino({ level: 'silent' }),
+    webhook: { perSecond: 1, bodyBudget: 1 },
+    operator: { token: OPERATOR_TOKEN, translating: {} },
+  } as unknown as AppDeps);
+  app.addHook('onRoute', (route) => void found.push(route));
+  await app.ready();
+  await app.close();
+  return found
+    .flatMap(({ method, url }) => [method].flat().map((each) => ({ method: each, url })))
+    .filter(({ method, url }) => method !== 'HEAD' && !PUBLIC.includes(url))
+    .map(({ method, url }) => `${method.toUpperCase()} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)
+    .toSorted();
+}
+
+const operationsOf = ({ paths }: ApiDocument): string[] =>
+  Object.entries(paths)
+    .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
+    .toSorted();
+
+describe('the OpenAPI document', () => {
+  it('describes every route of operators, and no other', async () => {
+    const there = await routes();
+    expect(there.length).toBeGreaterThan(12);
+    expect(operationsOf(operator.document)).toEqual(there);
+  });
+
+  it('is OpenAPI 3.1, whole in itself', () => {
+    const document = operator.document as unknown as Record<string, Record<string, unknown>>;
+    expect(document).toMatchObject({
+      openapi: '3.1.0',
+      info: { title: expect.any(String), version: expect.stringMatching(/^\d+\.\d+\.\d+/) },
+      security: [{ operatorToken: [] }],
+      components: { securitySchemes: { operatorToken: { type: 'http', scheme: 'bearer' } } },
+    });
+    const text = JSON.stringify(document);
+    for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
+      expect(operator.document.components.schemas, name).toHaveProperty(name ?? '');
+    }
+    expect(text).not.toMatch(/"\$ref":"(?!#\/components\/schemas\/)/);
+    const tags = (document['tags'] as unknown as { name: string }[]).map(({ name }) => name);
+    const ids = new Set<string>();
+    for (const [path, methods] of Object.entries(operator.document.paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        const at = `${method} ${path}`;
+        const {
+          operationId,
+          parameters = [],
+          responses,
+          ...about
+        } = operation as typeof operation & {
+          tags: string[];
+          summary: string;
+          parameters?: { name: string; in: string; required: boolean; schema: object }[];
+        };
+        expect(ids.has(operationId), at).toBe(false);
+        ids.add(operationId);
+        expect(about.summary, at).toBeTruthy();
+        expect(tags, at).toEqual(expect.arrayContaining(about.tags));
+        const inPath = parameters.filter((each) => each.in === 'path').map((each) => `{${each.name}}`);
+        expect(inPath, at).toEqual(path.match(/\{\w+\}/g) ?? []);
+        for (const status of ['200', '400', '401', '500', '503']) expect(responses, at).toHaveProperty(status);
+        if (method === 'post') expect(responses, at).toHaveProperty('413');
+        for (const each of Object.values(responses)) expect(each, at).toHaveProperty('description');
+      }
+    }
+  });
+
+  it('has schemas that are JSON Schema, and examples that they allow', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema({ $id: 'api', ...operator.document });
+    let examples = 0;
+    for (const [name, schema] of Object.entries(operator.document.components.schemas)) {
+      const validate = ajv.compile({ $ref: `api#/components/schemas/${name}` });
+      for (const example of (schema as { examples?: unknown[] }).examples ?? []) {
+        examples += 1;
+        expect([name, validate(example), validate.errors]).toEqual([name, true, null]);
+      }
+    }
+    expect(examples).toBeGreaterThan(2);
+  });
+
+  it('says of every route what it answers', async () => {
+    // Each answer is held to the document as it comes.
+    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    await system.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
+    await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-1'`);
+    for (const path of [
+      '/orders',
+      '/orders/order-1',
+      '/orders/order-1/live',
+      '/deliveries',
+      '/locations',
+      '/metrics',
+      '/docs',
+    ]) {
+      expect((await operator.get(path)).status, path).toBe(200);
+    }
+    expect((await operator.get('/openapi.json')).status).toBe(200);
+    expect((await operator.post('/orders/order-1/retry')).status).toBe(409);
+    expect((await operator.post('/orders/order-1/resolve', { there: false })).status).toBe(409);
+    for (const verb of ['pause', 'resume']) expect((await operator.post(`/locations/club-1/${verb}`)).status).toBe(200);
+    expect((await operator.post('/deliveries/replay', { outcome: 'dropped' })).status).toBe(200);
+    const missing = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
+    expect((await operator.get(`/deliveries/${missing}`)).status).toBe(404);
+    expect((await operator.post(`/deliveries/${missing}/replay`)).status).toBe(404);
+    expect(operator.answered.size).toBe(operationsOf(operator.document).length);
+  });
+});
+
+describe('the page about it', () => {
+  it('shows every route and every shape, runs no script and loads nothing', async () => {
+    const { text, headers } = await operator.get('/docs');
+    for (const operation of operationsOf(operator.document)) expect(text).toContain(`<code>${operation}</code>`);
+    for (const name of Object.keys(operator.document.components.schemas)) {
+      expect(text).toContain(`id="schema-${name}"`);
+    }
+    for (const [, target] of text.matchAll(/href="#([^"]+)"/g)) expect(text).toContain(`id="${target}"`);
+    expect(text).not.toMatch(/<script|<img|<link|\son\w+=|undefined|\[object/);
+    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[^']+';/);
+  });
+});
+
+describe('/metrics', () => {
+  it('is what Prometheus reads', async () => {
+    const { text, headers } = await operator.get('/metrics');
+    expect(headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect(text).toMatch(/^expediter_ready 1$/m);
+  });
+});

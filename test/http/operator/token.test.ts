@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+
+const PATHS = ['/orders', '/orders/any', '/orders/any/live', '/deliveries', '/locations', '/metrics', '/docs'];
+const basic = (user: string, password: string): string =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+
+let system: System;
+let url: string;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN } });
+  url = system.urls[0] ?? '';
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+});
+afterAll(() => system?.stop());
+
+const ask = (path: string, authorization?: string, method = 'GET'): Promise<OperatorAnswer> =>
+  sendAsIs(url, path, { method, headers: authorization === undefined ? {} : { authorization } });
+
+describe('the operator API', () => {
+  it('opens to the token, however the scheme is written', async () => {
+    expect((await ask('/orders', `Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
+    expect((await ask('/orders', `bearer  ${OPERATOR_TOKEN}`)).status).toBe(200);
+  });
+
+  it.each([
+    ['no token', undefined],
+    ['another of the same length', `Bearer ${OPERATOR_TOKEN.replace(/.$/, '!')}`],
+    ['its beginning', `Bearer ${OPERATOR_TOKEN.slice(0, -1)}`],
+    ['more than it', `Bearer ${OPERATOR_TOKEN}x`],
+    ['an empty one', 'Bearer '],
+    ['twice', `Bearer ${OPERATOR_TOKEN}, Bearer ${OPERATOR_TOKEN}`],
+    ['without a scheme', OPERATOR_TOKEN],
+    ['under another scheme', `Token ${OPERATOR_TOKEN}`],
+    ['a megabyte less a bit', `Bearer ${'x'.repeat(15_000)}`],
+  ])('is shut to %s: the same 401 for all', async (_what, authorization) => {
+    for (const path of [...PATHS, '/openapi.json']) {
+      const answer = await ask(path, authorization);
+      expect(answer).toMatchObject({ status: 401, text: '{"error":"unauthorized"}' });
+      expect(answer.headers.get('www-authenticate')).toBe(
+        path === '/docs' || path === '/openapi.json' ? 'Basic realm="expediter"' : 'Bearer realm="expediter"',
+      );
+    }
+  });
+
+  it('does not take the token from the URL, where logs of others would have it', async () => {
+    for (const query of [`token=${OPERATOR_TOKEN}`, `access_token=${OPERATOR_TOKEN}`]) {
+      expect((await ask(`/orders?${query}`)).status).toBe(401);
+    }
+    expect(system.logged.join('')).not.toContain(OPERATOR_TOKEN);
+  });
+
+  it('takes it as the password of Basic where a browser reads, with any user name', async () => {
+    for (const path of ['/docs', '/openapi.json']) {
+      expect((await ask(path, basic('anybody', OPERATOR_TOKEN))).status).toBe(200);
+      expect((await ask(path, basic('', OPERATOR_TOKEN))).status).toBe(200);
+      expect((await ask(path, basic(OPERATOR_TOKEN, ''))).status).toBe(401);
+      expect((await ask(path, basic('anybody', `${OPERATOR_TOKEN}x`))).status).toBe(401);
+      expect((await ask(path, `Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
+    }
+  });
+
+  it('never takes Basic for anything else: a browser sends it by itself, whoever made the request up', async () => {
+    for (const path of PATHS.filter((each) => each !== '/docs')) {
+      expect((await ask(path, basic('anybody', OPERATOR_TOKEN))).status).toBe(401);
+    }
+    for (const path of ['/orders/any/retry', '/locations/club-1/pause', '/deliveries/replay']) {
+      expect((await ask(path, basic('anybody', OPERATOR_TOKEN), 'POST')).status).toBe(401);
+    }
+    expect((await system.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
+  });
+
+  it('is not kept by a cache between', async () => {
+    for (const path of [...PATHS.filter((each) => !each.startsWith('/orders/')), '/openapi.json']) {
+      expect((await ask(path, `Bearer ${OPERATOR_TOKEN}`)).headers.get('cache-control')).toBe('no-store');
+    }
+  });
+});
+
+describe('without OPERATOR_TOKEN', () => {
+  it('there is no such door, whatever is sent to it', async () => {
+    const closed = await startSystem();
+    try {
+      for (const path of [...PATHS, '/openapi.json', '/orders/any/retry']) {
+        for (const method of ['GET', 'POST']) {
+          const answer = await sendAsIs(closed.urls[0] ?? '', path, {
+            method,
+            headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+          });
+          expect(answer.status, `${method} ${path}`).toBe(404);
+        }
+      }
+    } finally {
+      await closed.stop();
+    }
+  });
+});

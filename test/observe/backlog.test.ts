@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SAMPLE_BACKLOG, sampleBacklog } from '../../src/core/sample-backlog.ts';
+import type { Config } from '../../src/config.ts';
+import { createLog } from '../../src/create-log.ts';
+import { createMetrics } from '../../src/observe/create-metrics.ts';
+import { openDatabase } from '../../src/database.ts';
+import { startObserving } from '../../src/observe/start-observing.ts';
+import { createDatabase } from '../support/create-database.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+import { OPERATOR_TOKEN, scrape } from './scrape.ts';
+
+/** What waits here is somebody else's for an hour: no worker of the test takes it up. */
+const LEASED = `lease_id, lease_until`;
+const LEASE = `gen_random_uuid(), now() + interval '1 h'`;
+
+const BACKLOG = `
+  INSERT INTO locations (location_id, integration, settings, paused_at)
+  VALUES ('club-1', 'standard', '', NULL), ('club-2', 'standard', '', now());
+  INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, next_attempt_at, problem, ${LEASED})
+  SELECT 'waiting-' || n, 'club-1', 'waiting', now() - make_interval(mins => n), now(), now(), NULL::text, ${LEASE} FROM generate_series(1, 3) AS n
+  UNION ALL SELECT 'held-' || n, 'club-1', 'held', now() - interval '1 h', now(), now(), CASE WHEN n = 1 THEN 'reconnect needed: ask' END, ${LEASE} FROM generate_series(1, 2) AS n
+  UNION ALL SELECT 'paused-' || n, 'club-2', 'held', now() - interval '1 h', now(), now(), NULL, ${LEASE} FROM generate_series(1, 3) AS n
+  UNION ALL SELECT 'doubt-' || n, 'club-1', 'in_doubt', now(), now(), CASE WHEN n = 1 THEN 'infinity' ELSE now() END::timestamptz, NULL, ${LEASE} FROM generate_series(1, 4) AS n;
+  -- Silent, silent but fresh, silent for too long, received, and ended.
+  INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
+  SELECT name, 'club-1', 'sent', now(), now() - make_interval(mins => minutes)
+  FROM (VALUES ('silent', 10), ('fresh', 1), ('old', 120), ('received', 10), ('ended', 10)) AS o(name, minutes);
+  INSERT INTO orders (service_order_id, location_id, fulfillment, rank, ended_at)
+  SELECT service_order_id, 'club-1', 'pickup', CASE service_order_id WHEN 'received' THEN 2 ELSE 1 END,
+         CASE service_order_id WHEN 'ended' THEN now() END
+  FROM placements WHERE state = 'sent';
+  INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, applied_at, lease_until)
+  SELECT 'o-' || n, 1, 'club-1', 'pickup', 1, now() - make_interval(secs => 10 * n), now() + interval '1 h' FROM generate_series(1, 5) AS n;
+  INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank, native_status, parked_at)
+  SELECT 'club-1', 'standard', 'p', outcome, now()::date, gen_random_uuid(), 2, 'x', now() - make_interval(mins => minutes)
+  FROM (VALUES ('parked', 1), ('parked', 30), ('parked', 120), ('unmatched', 1)) AS e(outcome, minutes);
+  INSERT INTO location_heard VALUES ('club-1', 'standard', now() - interval '20 s');`;
+
+describe('what waits', () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({
+      env: { OPERATOR_TOKEN },
+      async prepare(databaseUrl) {
+        const client = new pg.Client(databaseUrl);
+        await client.connect();
+        await client.query(BACKLOG);
+        await client.end();
+      },
+    });
+  });
+  afterAll(() => system?.stop());
+
+  it('is sampled now and then, and shown', async () => {
+    const read = await until(async () => {
+      const sampled = await scrape(system.urls[0] ?? '');
+      return sampled.value('expediter_parked_events') !== undefined && sampled;
+    }, 5_000);
+    expect(read.value('expediter_placements_open', { state: 'waiting' })).toBe(3);
+    expect(read.value('expediter_placements_open', { state: 'held' })).toBe(2);
+    expect(read.value('expediter_placements_open', { state: 'paused' })).toBe(3);
+    expect(read.value('expediter_placements_open', { state: 'in_doubt' })).toBe(4);
+    expect(read.value('expediter_placements_for_operator')).toBe(1);
+    expect(read.value('expediter_reconnect_needed')).toBe(1);
+    expect(read.value('expediter_orders_unreceived')).toBe(1);
+    expect(read.value('expediter_parked_events')).toBe(2);
+    const near = (name: string, seconds: number, labels = {}): void => {
+      expect(read.value(name, labels), name).toBeGreaterThanOrEqual(seconds);
+      expect(read.value(name, labels), name).toBeLessThan(seconds + 30);
+    };
+    near('expediter_placement_oldest_open_seconds', 180);
+    near('expediter_outbox_oldest_seconds', 50);
+    near('expediter_integration_silent_seconds', 20, { integration: 'standard' });
+    expect(read.value('expediter_integration_silent_seconds', { integration: 'square' })).toBeUndefined();
+  });
+
+  it('is not told while Postgres is away, and the scrape is answered all the same', async () => {
+    const name = new URL(system.databaseUrl).pathname.slice(1);
+    const server = new pg.Client(system.databaseUrl.replace(name, 'postgres'));
+    await server.connect();
+    await server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+    await server.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+    const read = await until(async () => {
+      const sampled = await scrape(system.urls[0] ?? '');
+      return sampled.value('expediter_database_up') === 0 && sampled;
+    }, 15_000);
+    expect(read.value('expediter_placements_open', { state: 'waiting' })).toBeUndefined();
+    expect(read.value('expediter_placement_oldest_open_seconds')).toBeUndefined();
+    expect(read.value('expediter_integration_silent_seconds', { integration: 'standard' })).toBeUndefined();
+    expect(read.value('expediter_ready')).toBe(1);
+    await server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+    await server.end();
+    await until(
+      async () => (await scrape(system.urls[0] ?? '')).value('expediter_parked_events') !== undefined,
+      15_000,
+    );
+  });
+});
+
+describe('looking at it', () => {
+  let databaseUrl: string;
+  let pool: pg.Pool;
+  beforeAll(async () => {
+    databaseUrl = await createDatabase();
+    ({ pool } = openDatabase(databaseUrl, 5, () => {}));
+  });
+  afterAll(() => pool.end());
+
+  it('is not done by a scrape, which opens no connection', async () => {
+    const pools = openDatabase(databaseUrl, 5, () => {});
+    const metrics = createMetrics({
+      integrations: ['standard'],
+      version: '1',
+      now: () => new Date(),
+      pools: { main: pools.pool, flush: pools.flushPool },
+      readiness: () => ({ ready: true, database: 'up' }),
+      breakers: () => new Map(),
+    });
+    for (let i = 0; i < 10; i++) expect((await metrics.render()).body).toContain('expediter_pool_connections');
+    expect(pools.pool.totalCount + pools.flushPool.totalCount).toBe(0);
+    await Promise.all([pools.pool.end(), pools.flushPool.end()]);
+  });
+
+  it('in vain, while Postgres is up, shows nothing rather than what was true before', async () => {
+    const { pool: main, flushPool } = openDatabase(databaseUrl, 5, () => {});
+    const observing = startObserving({
+      config: { OPERATOR_TOKEN, PARK_TTL_S: 3600 } as Config,
+      log: createLog('silent'),
+      integrations: ['standard'],
+      pool: main,
+      flushPool,
+      now: () => new Date(),
+      readiness: () => ({ ready: true, database: 'up' }),
+      breakers: () => new Map(),
+    });
+    await observing.load();
+    const sample = observing.tasks.find(({ name }) => name === 'look at the backlog');
+    await sample?.work();
+    expect((await observing.metrics?.())?.body).toMatch(/^expediter_parked_events 0$/m);
+    main.query = () => Promise.reject(new Error('lock time-out'));
+    await expect(sample?.work()).rejects.toThrow('lock time-out');
+    expect((await observing.metrics?.())?.body).not.toMatch(/^expediter_parked_events \d/m);
+    await Promise.all([main.end(), flushPool.end()]);
+  });
+
+  it('finds nothing in an empty database', async () => {
+    expect(await sampleBacklog(pool, 3600)).toEqual({
+      waiting: 0,
+      held: 0,
+      paused: 0,
+      inDoubt: 0,
+      forOperator: 0,
+      reconnectNeeded: 0,
+      oldestWaiting: 0,
+      unreceived: 0,
+      oldestUnpublished: 0,
+      parked: 0,
+      silent: {},
+    });
+  });
+
+  it('goes by indexes and stops, however much there is', async () => {
+    await pool.query(
+      `INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
+       SELECT 'open-' || n, 'club-' || n % 50, 'waiting', now(), NULL FROM generate_series(1, 12000) AS n
+       UNION ALL SELECT 'sent-' || n, 'club-1', 'sent', now(), now() - interval '10 min' FROM generate_series(1, 12000) AS n`,
+    );
+    await pool.query(
+      `INSERT INTO orders (service_order_id, location_id, fulfillment, rank)
+       SELECT service_order_id, 'club-1', 'pickup', 3 FROM placements WHERE state = 'sent'`,
+    );
+    await pool.query(
+      `INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
+       SELECT 'o-' || n, 1, 'club-1', 'pickup', 1 FROM generate_series(1, 5000) AS n`,
+    );
+    await pool.query(
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank, native_status)
+       SELECT 'club-1', 'standard', 'p-' || n, 'parked', now()::date, $1::uuid, 2, 'x' FROM generate_series(1, 12000) AS n`,
+      [randomUUID()],
+    );
+    await pool.query('ANALYZE');
+    expect(await sampleBacklog(pool, 3600)).toMatchObject({ waiting: 10_000, parked: 10_000, unreceived: 0 });
+    const nodes = nodesOf(await planOf());
+    expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])).toEqual(
+      nodes.filter((node) => node['Relation Name'] === 'location_heard').map(() => 'location_heard'),
+    );
+    const read = nodes.filter((node) => node['Relation Name'] !== undefined);
+    expect(new Set(read.map((node) => node['Relation Name']))).toEqual(
+      new Set(['placements', 'orders', 'outbox', 'parked_events', 'locations', 'location_heard']),
+    );
+    for (const node of read) expect(node['Actual Rows'] * node['Actual Loops']).toBeLessThanOrEqual(10_000);
+  });
+
+  type PlanNode = {
+    'Node Type': string;
+    'Relation Name'?: string;
+    'Actual Rows': number;
+    'Actual Loops': number;
+    Plans?: PlanNode[];
+  };
+
+  async function planOf(): Promise<PlanNode> {
+    const client = await pool.connect();
+    try {
+      await client.query(`PREPARE sampling (int) AS ${SAMPLE_BACKLOG}`);
+      const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+        'EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE sampling(3600)',
+      );
+      const plan = rows[0]?.['QUERY PLAN'][0].Plan;
+      if (plan === undefined) throw new Error('no plan');
+      return plan;
+    } finally {
+      client.release();
+    }
+  }
+
+  function nodesOf(plan: PlanNode): PlanNode[] {
+    return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+  }
+});

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runMain } from '../support/run-main.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { OPERATOR_TOKEN } from './scrape.ts';
+
+let system: System;
+beforeAll(async () => {
+  system = await startSystem({ processes: 0 });
+});
+afterAll(() => system?.stop());
+
+/** Says which modules are loaded; the Pub/Sub client brings an OpenTelemetry API of its own. */
+const WATCH = `import { registerHooks } from 'node:module';
+registerHooks({ load(url, context, next) { console.error('loads ' + url); return next(url, context); } });`;
+
+async function loads(env: Record<string, string>): Promise<string[]> {
+  const main = await runMain({
+    ...system.env,
+    ...env,
+    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(WATCH)}`,
+  });
+  main.child.kill('SIGTERM');
+  await main.exited;
+  const wanted =
+    /prom-client|create-metrics|create-traces|opentelemetry\/(?:sdk-trace|exporter)|http\/operator|type-provider|swagger/;
+  return main
+    .output()
+    .split('\n')
+    .filter((line) => line.startsWith('loads ') && wanted.test(line));
+}
+
+it('a process that nobody scrapes and that traces nothing loads nothing for it', async () => {
+  expect(await loads({})).toEqual([]);
+});
+
+it('each is loaded where it is asked for', async () => {
+  const metrics = (await loads({ OPERATOR_TOKEN })).join('\n');
+  expect(metrics).toContain('prom-client');
+  expect(metrics).toContain('http/operator');
+  expect(metrics).not.toMatch(/create-traces|swagger/);
+  const traces = (await loads({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })).join('\n');
+  expect(traces).toContain('create-traces');
+  expect(traces).not.toContain('prom-client');
+});

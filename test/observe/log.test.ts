@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { tellReaders } from '../../src/observe/tell-readers.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+type Line = Record<string, unknown>;
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+let system: System;
+let pos: Pos;
+let url: string;
+
+beforeAll(async () => {
+  [system, pos] = await Promise.all([startSystem(), startPos()]);
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  url = await system.webhookUrl('club-1');
+});
+afterEach(() => {
+  pos.behave = undefined;
+});
+afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
+
+async function seeded(): Promise<string> {
+  const serviceOrderId = `order-${randomUUID()}`;
+  await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+  return serviceOrderId;
+}
+
+/** The lines that an act leaves behind, once there is one with this message. */
+async function linesAbout(message: string, act: () => Promise<unknown>): Promise<Line[]> {
+  system.logged.length = 0;
+  await act();
+  return until(() => {
+    const lines = system.logged.map((line) => JSON.parse(line) as Line).filter((line) => line['message'] === message);
+    return lines.length > 0 && lines;
+  });
+}
+
+describe('a webhook is one line', () => {
+  it('with its request, location, integration, delivery, order, outcome and time', async () => {
+    const serviceOrderId = await seeded();
+    let answer: Line = {};
+    const lines = await linesAbout('webhook', async () => {
+      ({ body: answer } = await post(url, statusWebhook({ serviceOrderId, status: 'READY' })));
+    });
+    expect(lines).toEqual([
+      expect.objectContaining({
+        severity: 'INFO',
+        level: 30,
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+        reqId: expect.stringMatching(/^[\w-]{8}-\d+$/),
+        locationId: 'club-1',
+        integration: 'standard',
+        deliveryId: answer['deliveryId'],
+        serviceOrderId,
+        outcome: 'applied',
+        milliseconds: expect.any(Number),
+      }),
+    ]);
+    expect(system.logged.filter((line) => line.includes(serviceOrderId))).toHaveLength(1);
+  });
+
+  it('that names the order also where only the POS id came with it', async () => {
+    const [serviceOrderId, providerOrderId] = [`order-${randomUUID()}`, `pos-${randomUUID()}`];
+    await system.seedOrder({ serviceOrderId, locationId: 'club-1', providerOrderId });
+    const [line] = await linesAbout('webhook', () => post(url, statusWebhook({ providerOrderId, status: 'READY' })));
+    expect(line).toMatchObject({ serviceOrderId, outcome: 'applied' });
+  });
+
+  it('that names no order which is not ours: it may be anything', async () => {
+    await linesAbout('webhook', () => post(url, statusWebhook({ serviceOrderId: 'Ada Lovelace', status: 'READY' })));
+    expect(system.logged.join('')).not.toContain('Ada');
+  });
+
+  it('with the trace that it came in with, where it is one', async () => {
+    const tracedBy = async (headers: Record<string, string>): Promise<unknown> => {
+      const [line] = await linesAbout('webhook', () => post(url, { eventType: 'x' }, headers));
+      return line?.['trace'];
+    };
+    expect(await tracedBy({ traceparent: `00-${TRACE}-b7ad6b7169203331-01` })).toBe(TRACE);
+    expect(await tracedBy({ 'x-cloud-trace-context': `${TRACE}/123;o=1` })).toBe(TRACE);
+    for (const wrong of [`00-${TRACE}`, `00-${TRACE.toUpperCase()}-b7ad6b7169203331-01`, 'Ada', `${TRACE}Ada`]) {
+      expect(await tracedBy({ traceparent: wrong })).toBeUndefined();
+      expect(await tracedBy({ 'x-cloud-trace-context': `-${wrong}` })).toBeUndefined();
+    }
+    expect(system.logged.join('')).not.toContain('Ada');
+  });
+
+  it('a warning where it is dropped, with the reason', async () => {
+    const [line] = await linesAbout('webhook dropped', () => post(url, 'no JSON'));
+    expect(line).toMatchObject({ severity: 'WARNING', outcome: 'dropped', why: expect.stringContaining('unreadable') });
+  });
+
+  it('where it is refused, and nothing of its URL', async () => {
+    const [line] = await linesAbout('webhook refused', () =>
+      post(`${system.urls[0]}/webhook/made-up/somewhere?token=made-up-too`, {}),
+    );
+    expect(line).toMatchObject({
+      outcome: 'unauthorized',
+      reqId: expect.any(String),
+      milliseconds: expect.any(Number),
+    });
+    expect(system.logged.join('')).not.toMatch(/made-up|somewhere/);
+  });
+
+  it('an error where it is not committed, with what went wrong', async () => {
+    const blocker = await system.pool.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE');
+    const [line] = await linesAbout('webhook not committed', () => post(url, { eventType: 'x' }));
+    await blocker.query('ROLLBACK');
+    blocker.release();
+    expect(line).toMatchObject({
+      severity: 'ERROR',
+      outcome: 'not_committed',
+      locationId: 'club-1',
+      err: { message: 'was not committed in time' },
+    });
+  });
+});
+
+describe('the way of an order is a line for the signal and one for each try', () => {
+  it('with the order, the location, the integration, the outcome, and both times', async () => {
+    let serviceOrderId = '';
+    const [sent] = await linesAbout('order sent', async () => {
+      ({ serviceOrderId } = await system.placeOrder());
+    });
+    expect(sent).toMatchObject({ serviceOrderId, locationId: 'club-1', integration: 'standard', outcome: 'sent' });
+    expect(sent?.['milliseconds']).toBeGreaterThanOrEqual(0);
+    expect(sent?.['sinceSignalMs']).toBeGreaterThanOrEqual(Number(sent?.['milliseconds']));
+    const about = system.logged
+      .map((line) => JSON.parse(line) as Line)
+      .filter((line) => line['serviceOrderId'] === serviceOrderId);
+    expect(about.map((line) => line['message'])).toEqual(['signal', 'order sent']);
+    expect(about[0]).toMatchObject({ outcome: 'recorded', reqId: expect.any(String), messageId: '1' });
+  });
+
+  it('also where it comes to nothing yet', async () => {
+    pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
+    const [line] = await linesAbout('order not placed yet; tries again', () => system.placeOrder());
+    expect(line).toMatchObject({
+      outcome: 'waiting',
+      integration: 'standard',
+      problem: expect.stringContaining('503'),
+    });
+  });
+
+  it('and an error where one of us must mend something: once, however often it is tried', async () => {
+    let serviceOrderId = '';
+    const [line] = await linesAbout('order held: ours to fix', async () => {
+      ({ serviceOrderId } = await system.placeOrder({ locationId: 'not-configured' }));
+    });
+    expect(line).toMatchObject({ severity: 'ERROR', outcome: 'held', problem: 'the location is not configured' });
+    const held = await until(async () => {
+      const placement = await system.placement(serviceOrderId);
+      return placement?.['state'] === 'held' && placement;
+    });
+    await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [serviceOrderId]);
+    await until(
+      async () =>
+        Number((await system.placement(serviceOrderId))?.['next_attempt_at']) > Number(held['next_attempt_at']),
+    );
+    expect(system.logged.filter((each) => each.includes('order held'))).toHaveLength(1);
+  });
+
+  it('with nothing of the member', async () => {
+    await linesAbout('order sent', () => system.placeOrder({ type: 'delivery' }));
+    expect(system.logged.join('')).not.toMatch(/Ada|Lovelace|example\.com|49301|Lindenstra|terrace/);
+  });
+});
+
+it('a reader that fails is told once, and keeps neither the others nor the journey from going on', () => {
+  const [said, heard]: [string[], string[]] = [[], []];
+  const { observe, add } = tellReaders({ error: (_about, message) => void said.push(message) });
+  add('broken', () => {
+    throw new Error('broken');
+  });
+  add('sound', ({ what }) => void heard.push(what));
+  observe({ what: 'claim', serviceOrderId: '1', dueAt: '' });
+  observe({ what: 'claim', serviceOrderId: '2', dueAt: '' });
+  expect(heard).toEqual(['claim', 'claim']);
+  expect(said).toEqual(['what happened could not be written down']);
+});

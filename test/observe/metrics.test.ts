@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { blind } from '../support/pos-without-deduplication.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+import { OPERATOR_TOKEN, scrape, type Scrape } from './scrape.ts';
+
+let system: System;
+let pos: Pos;
+let url: string;
+
+beforeAll(async () => {
+  [system, pos] = await Promise.all([startSystem({ providers: [blind], env: { OPERATOR_TOKEN } }), startPos()]);
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  await system.addLocation('blind', { ordersUrl: pos.ordersUrl }, 'blind');
+  url = await system.webhookUrl('club-1');
+});
+afterEach(() => {
+  pos.behave = undefined;
+  system.platform.answer = undefined;
+  system.pubsub.faults.publishError = undefined;
+});
+afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
+
+const now = (): Promise<Scrape> => scrape(system.urls[0] ?? '');
+
+/** Does something, and waits until a series has grown by one. */
+async function counts(name: string, labels: Record<string, string>, act: () => Promise<unknown>): Promise<void> {
+  const before = (await now()).value(name, labels);
+  expect(before, `${name} is there before anything happens`).toBeDefined();
+  await act();
+  await until(async () => (await now()).value(name, labels) === (before ?? 0) + 1, 5_000);
+}
+
+async function seeded(about: { providerOrderId?: string } = {}): Promise<string> {
+  const serviceOrderId = `order-${randomUUID()}`;
+  await system.seedOrder({ serviceOrderId, locationId: 'club-1', ...about });
+  return serviceOrderId;
+}
+
+/** Locks a table for as long as something takes. */
+async function whileLocked(table: string, act: () => Promise<unknown>): Promise<void> {
+  const blocker = await system.pool.connect();
+  await blocker.query('BEGIN');
+  await blocker.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+  try {
+    await act();
+  } finally {
+    await blocker.query('ROLLBACK');
+    blocker.release();
+  }
+}
+
+describe('a webhook is counted by what became of it', () => {
+  const send: Record<string, () => Promise<unknown>> = {
+    applied: async () => post(url, statusWebhook({ serviceOrderId: await seeded(), status: 'READY' })),
+    duplicate: async () => {
+      const serviceOrderId = await seeded();
+      await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
+      await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
+    },
+    stale: async () => {
+      const serviceOrderId = await seeded();
+      await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
+      await post(url, statusWebhook({ serviceOrderId, status: 'RECEIVED' }));
+    },
+    parked: async () => {
+      await system.query(
+        `INSERT INTO placements (service_order_id, location_id, state, deadline_at, requested_at, finished_at)
+         VALUES ($1, 'club-1', 'sent', now(), now(), now())`,
+        [randomUUID()],
+      );
+      await post(url, statusWebhook({ providerOrderId: randomUUID(), status: 'READY' }));
+      await system.query(`UPDATE placements SET provider_order_id = 'x' WHERE provider_order_id IS NULL`);
+    },
+    unmatched: () => post(url, statusWebhook({ serviceOrderId: randomUUID(), status: 'READY' })),
+    ignored: () => post(url, { eventType: 'menu.changed' }),
+    dropped: () => post(url, 'no JSON'),
+    unauthorized: () => post(url.replace(/token=.*/, 'token=wrong'), {}),
+    not_committed: () => whileLocked('deliveries', () => post(url, { eventType: 'menu.changed' })),
+  };
+
+  it.each(Object.keys(send))('%s', async (outcome) => {
+    await counts('expediter_webhooks_total', { integration: 'standard', outcome }, send[outcome] ?? (async () => {}));
+  });
+
+  it('and how long it took, and how many came with it', async () => {
+    const before = await now();
+    await counts(
+      'expediter_webhook_duration_seconds_count',
+      { integration: 'standard' },
+      () => send['ignored']?.() ?? Promise.resolve(),
+    );
+    const after = await now();
+    for (const name of ['expediter_flush_batch_size', 'expediter_flush_duration_seconds']) {
+      expect(after.value(`${name}_count`)).toBeGreaterThan(before.value(`${name}_count`) ?? 0);
+    }
+  });
+});
+
+describe('labels', () => {
+  it('are none that a sender chose: whatever is in the URL, it is counted as unknown', async () => {
+    for (const name of ['made-up', 'constructor', '__proto__', 'standard applied', 'x'.repeat(300)]) {
+      await counts('expediter_webhooks_total', { integration: 'unknown', outcome: 'unauthorized' }, () =>
+        post(`${system.urls[0]}/webhook/${encodeURIComponent(name)}/club-1?token=no`, {}),
+      );
+      expect((await now()).text).not.toContain(name === 'standard applied' ? name : `"${name}"`);
+    }
+    await counts('expediter_webhooks_total', { integration: 'unknown', outcome: 'unauthorized' }, () =>
+      post(`${system.urls[0]}/webhook/nowhere`, {}),
+    );
+  });
+
+  it('name no location, no order and no token', async () => {
+    const { serviceOrderId } = await system.placeOrder();
+    await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+    const { text } = await now();
+    for (const word of ['club-1', serviceOrderId, new URL(url).searchParams.get('token') ?? '']) {
+      expect(text).not.toContain(word);
+    }
+  });
+});
+
+describe('the way of an order', () => {
+  it('is counted at each station', async () => {
+    const before = await now();
+    const { serviceOrderId } = await system.placeOrder();
+    await system.signal(serviceOrderId);
+    await until(async () => system.live(serviceOrderId).length === 2);
+    const grown = [
+      ['expediter_signals_total', { outcome: 'recorded' }, 1],
+      ['expediter_signals_total', { outcome: 'known' }, 1],
+      ['expediter_refetches_total', { outcome: 'fetched' }, 1],
+      ['expediter_placement_attempts_total', { integration: 'standard', call: 'createOrder', outcome: 'placed' }, 1],
+      ['expediter_placement_call_duration_seconds_count', { integration: 'standard', call: 'createOrder' }, 1],
+      ['expediter_placements_total', { integration: 'standard', outcome: 'sent' }, 1],
+      ['expediter_placement_duration_seconds_count', { integration: 'standard' }, 1],
+      ['expediter_live_messages_total', { outcome: 'published' }, 2],
+      ['expediter_live_lag_seconds_count', {}, 2],
+    ] as const;
+    const after = await until(async () => {
+      const read = await now();
+      const has = grown.every(
+        ([name, labels, by]) => (read.value(name, labels) ?? 0) >= (before.value(name, labels) ?? 0) + by,
+      );
+      return has && read;
+    });
+    const took = (name: string): number => (after.value(name) ?? 0) - (before.value(name) ?? 0);
+    expect(took('expediter_live_lag_seconds_sum')).toBeLessThan(5);
+  });
+
+  it('a signal that names no order, and one that carries no token of Pub/Sub', async () => {
+    const token = await system.pubsub.signPushToken({
+      aud: 'https://expediter.test/pubsub/push',
+      email: 'push@test-project.iam.gserviceaccount.com',
+      email_verified: true,
+    });
+    const push = `${system.urls[0]}/pubsub/push`;
+    await counts('expediter_signals_total', { outcome: 'poison' }, () =>
+      post(push, {}, { authorization: `Bearer ${token}` }),
+    );
+    await counts('expediter_signals_total', { outcome: 'unauthorized' }, () => post(push, {}));
+  });
+
+  it('a signal that cannot be recorded', async () => {
+    await counts('expediter_signals_total', { outcome: 'not_recorded' }, () =>
+      whileLocked('placements', async () => expect(await system.signal(randomUUID())).toBe(503)),
+    );
+  });
+
+  it.each([
+    ['TryAgain', { status: 503 }],
+    ['OursToFix', { status: 401 }],
+    ['GiveUp', { status: 422 }],
+  ])('a call that ends with %s', async (outcome, answer) => {
+    pos.behave = () => answer;
+    const labels = { integration: 'standard', call: 'createOrder', outcome };
+    const before = (await now()).value('expediter_placement_attempts_total', labels) ?? 0;
+    await system.placeOrder();
+    await until(async () => ((await now()).value('expediter_placement_attempts_total', labels) ?? 0) > before);
+  });
+
+  it('an order that is held is counted once, however often it is tried', async () => {
+    const labels = { integration: 'unknown', outcome: 'held' };
+    let serviceOrderId = '';
+    await counts('expediter_placements_total', labels, async () => {
+      ({ serviceOrderId } = await system.placeOrder({ locationId: 'not-configured' }));
+    });
+    const before = (await now()).value('expediter_placements_total', labels);
+    const updated = await system.query(
+      'UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1 RETURNING next_attempt_at AS at',
+      [serviceOrderId],
+    );
+    await until(
+      async () => Number((await system.placement(serviceOrderId))?.['next_attempt_at']) > Number(updated[0]?.['at']),
+    );
+    expect((await now()).value('expediter_placements_total', labels)).toBe(before);
+  });
+
+  it('an order that fails, and one that is in doubt', async () => {
+    pos.behave = () => ({ status: 422 });
+    await counts('expediter_placements_total', { integration: 'standard', outcome: 'failed' }, () =>
+      system.placeOrder(),
+    );
+    pos.behave = () => 'drop-answer';
+    await counts('expediter_placements_total', { integration: 'blind', outcome: 'in_doubt' }, () =>
+      system.placeOrder({ locationId: 'blind' }),
+    );
+  });
+
+  it('an order that stays in doubt is counted once, however often it is tried', async () => {
+    pos.behave = ({ attempt }) => (attempt <= 2 ? 'drop-answer' : undefined);
+    const labels = { integration: 'standard', outcome: 'in_doubt' };
+    await counts('expediter_placements_total', labels, async () => {
+      const { serviceOrderId } = await system.placeOrder();
+      await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+      expect(await system.placement(serviceOrderId)).toMatchObject({ attempts: 3 });
+    });
+  });
+
+  it('an order that the platform does not have yet', async () => {
+    await counts('expediter_refetches_total', { outcome: 'missing' }, () =>
+      system.signal(sampleOrder().serviceOrderId),
+    );
+  });
+
+  it('a live message that the topic does not take', async () => {
+    system.pubsub.faults.publishError = () => 14;
+    const before = (await now()).value('expediter_live_messages_total', { outcome: 'failed' }) ?? 0;
+    await post(url, statusWebhook({ serviceOrderId: await seeded(), status: 'READY' }));
+    await until(
+      async () => ((await now()).value('expediter_live_messages_total', { outcome: 'failed' }) ?? 0) > before,
+    );
+  });
+
+  it('a conflict', async () => {
+    const [mine, pos1] = [await seeded(), `pos-${randomUUID()}`];
+    await seeded({ providerOrderId: pos1 });
+    await counts('expediter_conflicts_total', { integration: 'standard' }, () =>
+      post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: pos1, status: 'READY' })),
+    );
+  });
+});
+
+describe('the process', () => {
+  it('tells its version, that it is ready, its connections, no open breaker, and what Node tells', async () => {
+    const read = await now();
+    expect(read.value('expediter_info', { version: '0.1.0' })).toBe(1);
+    expect(read.value('expediter_ready')).toBe(1);
+    expect(read.value('expediter_database_up')).toBe(1);
+    expect(read.value('expediter_breaker_open', { integration: 'standard' })).toBe(0);
+    for (const pool of ['main', 'flush']) {
+      expect(read.value('expediter_pool_connections', { pool, state: 'total' })).toBeGreaterThan(0);
+    }
+    for (const name of [
+      'nodejs_eventloop_lag_p99_seconds',
+      'process_resident_memory_bytes',
+      'nodejs_gc_duration_seconds_count',
+    ]) {
+      expect(read.value(name), name).toBeDefined();
+    }
+  });
+});

@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { traceId } from '../../src/core/trace-id.ts';
+import { createTraces } from '../../src/observe/create-traces.ts';
+import { freePort } from '../support/free-port.ts';
+import { runMain, type MainProcess } from '../support/run-main.ts';
+import { startCollector, type CollectedSpan, type Collector } from '../support/start-collector.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+let collector: Collector;
+let pos: Pos;
+beforeAll(async () => {
+  [collector, pos] = await Promise.all([startCollector(), startPos()]);
+});
+afterEach(() => {
+  collector.behave = undefined;
+});
+afterAll(() => Promise.all([collector?.stop(), pos?.stop()]));
+
+const spansOf = (serviceOrderId: string): CollectedSpan[] =>
+  collector.spans.filter((span) => span.attributes['expediter.order_id'] === serviceOrderId);
+
+describe('two processes', () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({ processes: 0 });
+    await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  });
+  afterAll(() => system?.stop());
+
+  const start = (): Promise<MainProcess> =>
+    runMain({
+      ...system.env,
+      OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
+      // The exporter's own.
+      OTEL_EXPORTER_OTLP_HEADERS: 'api-key=planted-key',
+      DRAIN_DELAY_MS: '0',
+    });
+  async function end(main: MainProcess): Promise<void> {
+    main.child.kill('SIGTERM');
+    expect(await main.exited).toBe(0);
+  }
+
+  it('write one trace for one order, from the push to the last message, and find each other by its id alone', async () => {
+    const first = await start();
+    system.urls[0] = first.url;
+    const { serviceOrderId } = await system.placeOrder();
+    await until(() => system.live(serviceOrderId).length === 2);
+    await end(first);
+
+    const second = await start();
+    system.urls[0] = second.url;
+    const url = await system.webhookUrl('club-1');
+    await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
+    await until(() => system.live(serviceOrderId).length === 3);
+    await end(second);
+
+    const spans = spansOf(serviceOrderId);
+    const names = (from: readonly CollectedSpan[]): string[] => from.map(({ name }) => name).sort();
+    const [one, other] = [...new Set(spans.map(({ resource }) => resource['service.instance.id']))].map((instance) =>
+      spans.filter(({ resource }) => resource['service.instance.id'] === instance),
+    );
+    expect(names(one ?? [])).toEqual(['createOrder', 'publish', 'publish', 'push', 'queue', 'refetch']);
+    expect(names(other ?? [])).toEqual(['apply', 'publish', 'webhook']);
+    expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceId(serviceOrderId)]));
+
+    const push = spans.find(({ name }) => name === 'push');
+    expect(push?.parentSpanId).toBe('');
+    for (const span of spans) {
+      if (span !== push) expect(span.parentSpanId, span.name).toBe(push?.spanId);
+      expect(span.end).toBeGreaterThanOrEqual(span.start);
+      expect(Math.abs(span.end - Date.now())).toBeLessThan(60_000);
+      expect(span.resource).toMatchObject({ 'service.name': 'expediter', 'service.version': '0.1.0' });
+    }
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
+    expect(spans.find(({ name }) => name === 'createOrder')?.attributes).toMatchObject({
+      'expediter.integration': 'standard',
+      'expediter.location_id': 'club-1',
+      'expediter.outcome': 'placed',
+    });
+    expect(collector.headers['api-key']).toBe('planted-key');
+    for (const secret of [new URL(url).searchParams.get('token') ?? '', 'Ada', 'ada@', 'platform-token', 'Burger']) {
+      expect(collector.bytes()).not.toContain(secret);
+    }
+  });
+});
+
+describe('one process', () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
+    await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  });
+  afterAll(() => system?.stop());
+
+  it('shows a call that failed as failed, and the one after it', async () => {
+    pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
+    const { serviceOrderId } = await system.placeOrder();
+    const calls = await until(() => {
+      const found = spansOf(serviceOrderId).filter(({ name }) => name === 'createOrder');
+      return found.length === 2 && found;
+    });
+    pos.behave = undefined;
+    expect(calls.map(({ failed, attributes }) => [failed, attributes['expediter.outcome']])).toEqual([
+      [true, 'TryAgain'],
+      [false, 'placed'],
+    ]);
+    expect(calls[0]?.attributes['http.response.status_code']).toBe('503');
+  });
+
+  it('a webhook about an order that only the POS id names is in its trace, also when it had to wait', async () => {
+    const [serviceOrderId, providerOrderId] = [`order-${randomUUID()}`, `pos-${randomUUID()}`];
+    await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+    await system.query('UPDATE placements SET requested_at = now() WHERE service_order_id = $1', [serviceOrderId]);
+    const url = await system.webhookUrl('club-1');
+    expect((await post(url, statusWebhook({ providerOrderId, status: 'READY' }))).body['outcome']).toBe('parked');
+    await post(url, statusWebhook({ serviceOrderId, providerOrderId, status: 'RECEIVED' }));
+    const spans = await until(() => spansOf(serviceOrderId).length >= 5 && spansOf(serviceOrderId));
+    expect(spans.filter(({ attributes }) => attributes['expediter.parked'] === 'true')).toHaveLength(1);
+  });
+
+  it('goes on while the collector fails, hangs or is away, and says so once', async () => {
+    const told = (): number => system.logged.filter((line) => line.includes('traces are lost')).length;
+    for (const behaviour of [400, 400, 400, 'hang'] as const) {
+      collector.behave = behaviour;
+      const before = collector.requests;
+      const { serviceOrderId } = await system.placeOrder();
+      await until(() => system.live(serviceOrderId).length === 2 && collector.requests > before);
+    }
+    expect(told()).toBe(1);
+    collector.behave = undefined;
+    await until(async () => {
+      await system.placeOrder();
+      return system.logged.some((line) => line.includes('takes traces again'));
+    });
+    expect(told()).toBe(1);
+  });
+});
+
+it.each([
+  ['hangs', async () => ((collector.behave = 'hang'), collector.url)],
+  ['is away', async () => `http://127.0.0.1:${await freePort()}`],
+])('a process whose collector %s stops within its time', async (_how, endpoint) => {
+  const system = await startSystem({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: await endpoint() } });
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  const { serviceOrderId } = await system.placeOrder();
+  await until(() => system.live(serviceOrderId).length === 2);
+  const began = performance.now();
+  await system.drain(0);
+  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(system.logged.join('')).not.toContain('left behind');
+  await system.stop();
+});
+
+it('the share of orders that is traced is the same in every process', async () => {
+  const chosen = async (ratio: number): Promise<string[]> => {
+    const before = collector.spans.length;
+    const log = { info: () => {}, warn: () => {} };
+    const traces = createTraces({ endpoint: collector.url, ratio, version: '1', now: () => new Date(), log });
+    for (let nth = 0; nth < 1_000; nth += 1) {
+      traces.observe({ what: 'refetch', serviceOrderId: `order-${nth}`, outcome: 'fetched', milliseconds: 1 });
+    }
+    await traces.close();
+    return collector.spans.slice(before).map(({ attributes }) => attributes['expediter.order_id'] ?? '');
+  };
+  const [none, tenth, again, all] = [await chosen(0), await chosen(0.1), await chosen(0.1), await chosen(1)];
+  expect(none).toEqual([]);
+  expect(tenth.length).toBeGreaterThan(60);
+  expect(tenth.length).toBeLessThan(140);
+  expect(again).toEqual(tenth);
+  expect(all).toHaveLength(1_000);
+});

@@ -1,0 +1,125 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { request } from 'node:http';
+
+export const OPERATOR_TOKEN = 'the-operators-token-of-a-test';
+
+export type OperatorAnswer = { status: number; body: Record<string, unknown>; text: string; headers: Headers };
+
+export type ApiDocument = {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown> };
+};
+type Operation = {
+  operationId: string;
+  responses: Record<string, { content?: Record<string, { schema: object }> }>;
+};
+
+export type Operator = {
+  document: ApiDocument;
+  get(path: string): Promise<OperatorAnswer>;
+  post(path: string, body?: unknown): Promise<OperatorAnswer>;
+  /** By operation, the statuses that were answered. */
+  answered: Map<string, Set<number>>;
+};
+
+/** Calls a service's operator API, and holds every answer to the API's own OpenAPI document. */
+export async function askOperator(url: string): Promise<Operator> {
+  const authorization = `Bearer ${OPERATOR_TOKEN}`;
+  const document = (await (await fetch(`${url}/openapi.json`, { headers: { authorization } })).json()) as ApiDocument;
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+  ajv.addSchema({ $id: 'api', ...document });
+  const validators = new Map<string, ValidateFunction>();
+  const answered = new Map<string, Set<number>>();
+
+  const hold = (method: string, path: string, answer: OperatorAnswer): void => {
+    const { template, operation } = operationOf(document, method, path);
+    const described = operation.responses[answer.status];
+    if (described === undefined) throw new Error(`${method} ${template} does not say that it answers ${answer.status}`);
+    answered.set(operation.operationId, (answered.get(operation.operationId) ?? new Set()).add(answer.status));
+    const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+    if (described.content === undefined && answer.text === '') return;
+    if (described.content?.[type] === undefined)
+      throw new Error(`${method} ${template} does not say that it is ${type}`);
+    if (type !== 'application/json') return;
+    const pointer = [
+      'paths',
+      template,
+      method.toLowerCase(),
+      'responses',
+      String(answer.status),
+      'content',
+      type,
+      'schema',
+    ]
+      .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+      .join('/');
+    const validate = validators.get(pointer) ?? ajv.compile({ $ref: `api#/${pointer}` });
+    validators.set(pointer, validate);
+    if (!validate(answer.body)) {
+      throw new Error(`${method} ${template}: ${ajv.errorsText(validate.errors)}\n${answer.text.slice(0, 2000)}`);
+    }
+  };
+
+  const ask = async (method: string, path: string, body?: unknown): Promise<OperatorAnswer> => {
+    const answer = await sendAsIs(url, path, {
+      method,
+      headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    hold(method, path, answer);
+    return answer;
+  };
+  return {
+    document,
+    answered,
+    get: (path) => ask('GET', path),
+    post: (path, body) => ask('POST', path, body),
+  };
+}
+
+/** Without what `fetch` mends in a path. */
+export function sendAsIs(
+  url: string,
+  path: string,
+  about: { method?: string; headers?: Record<string, string>; body?: string | undefined } = {},
+): Promise<OperatorAnswer> {
+  const { hostname, port } = new URL(url);
+  const { method = 'GET', headers = {}, body } = about;
+  return new Promise((resolve, reject) => {
+    const sent = request({ hostname, port, path, method, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        const isJson = response.headers['content-type']?.startsWith('application/json') === true;
+        const answered = Object.entries(response.headersDistinct).flatMap(([name, values = []]) =>
+          values.map((value): [string, string] => [name, value]),
+        );
+        resolve({
+          status: response.statusCode ?? 0,
+          body: isJson ? (JSON.parse(text) as Record<string, unknown>) : {},
+          text,
+          headers: new Headers(answered),
+        });
+      });
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+function operationOf(document: ApiDocument, method: string, path: string): { template: string; operation: Operation } {
+  const parts = path.replace(/\?.*$/s, '').split('/');
+  const fits = (template: string): boolean => {
+    const expected = template.split('/');
+    return expected.length === parts.length && expected.every((part, i) => part.startsWith('{') || part === parts[i]);
+  };
+  // One that is spelt out goes before one with a parameter.
+  const [template] = Object.keys(document.paths)
+    .filter((each) => fits(each) && document.paths[each]?.[method.toLowerCase()] !== undefined)
+    .toSorted((a, b) => a.split('{').length - b.split('{').length);
+  const operation = document.paths[template ?? '']?.[method.toLowerCase()];
+  if (template === undefined || operation === undefined) throw new Error(`the API does not describe ${method} ${path}`);
+  return { template, operation };
+}

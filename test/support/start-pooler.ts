@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** A connection pooler as far as a client can tell one from Postgres: its connections are not the server's. */
+export type Pooler = {
+  /** The same database by way of it. */
+  through(databaseUrl: string): string;
+  stop(): Promise<void>;
+};
+
+/** A process id as it comes once, when a connection is made: `K`, the length 12, the id, a secret. */
+const BACKEND_KEY = Buffer.from([0x4b, 0, 0, 0, 12]);
+const REFUSAL = 'unsupported startup parameter: options';
+
+/** @param refuseOptions as some do with settings that they do not know; others let them fall */
+export async function startPooler(databaseUrl: string, about: { refuseOptions?: boolean } = {}): Promise<Pooler> {
+  const target = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    if (about.refuseOptions) {
+      client.once('data', () => client.end(errorResponse(REFUSAL)));
+      return;
+    }
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+    }
+    client.pipe(upstream);
+    upstream.on('data', (bytes: Buffer) => {
+      const at = bytes.indexOf(BACKEND_KEY);
+      if (at >= 0) bytes.writeInt32BE(1, at + BACKEND_KEY.length);
+      client.write(bytes);
+    });
+    upstream.on('close', () => client.destroy());
+    client.on('close', () => upstream.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    through(url) {
+      const through = new URL(url);
+      through.port = String((server.address() as AddressInfo).port);
+      return through.href;
+    },
+    async stop() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function errorResponse(message: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0C08P01\0M${message}\0\0`);
+  const head = Buffer.alloc(5, 'E');
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}
