@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# Makes what Expediter needs on Google Cloud: topics, the push subscription, service accounts with the least rights,
+# Postgres, secrets, a place for images. What is there already is left as it is, so it can be run again at any time.
+#
+#   PROJECT=my-project REGION=europe-west1 deploy/google-cloud/set-up.sh [--dry-run]
+#
+# Also read from the environment:
+#   PUBLIC_URL       where the service will be reached; without it, its address on Cloud Run
+#   ORDER_TOPIC      the topic of the platform's orderPlaced (order-placed); projects/…/topics/… is one of another project
+#   ORDER_API_TOKEN  the bearer token for the platform's GraphQL; without it the secret is left for you to fill
+#   SQL_TIER         the size of Postgres (db-custom-2-7680: 2 cores, 7.5 GiB)
+#   SQL_HA           regional (a standby in another zone, the default) or zonal
+set -euo pipefail
+
+if [ "${1-}" = --dry-run ]; then dry_run=yes; else dry_run=; fi
+if [ -n "${1-}" ] && [ -z "$dry_run" ]; then
+  echo "usage: PROJECT=… REGION=… $0 [--dry-run]" >&2
+  exit 2
+fi
+: "${PROJECT:?is not set: the id of the Google Cloud project, such as my-project}"
+: "${REGION:?is not set: a region, such as europe-west1}"
+order_topic=${ORDER_TOPIC:-order-placed}
+status_topic=order-status
+dead_letter=expediter-dead-letter
+service=expediter@$PROJECT.iam.gserviceaccount.com
+pusher=expediter-push@$PROJECT.iam.gserviceaccount.com
+export CLOUDSDK_CORE_PROJECT=$PROJECT CLOUDSDK_CORE_DISABLE_PROMPTS=1
+
+say() { printf '%s\n' "$*"; }
+look() { gcloud "$@" --format=none >/dev/null 2>&1; }
+# Changes something.
+change() {
+  say "+ gcloud $*"
+  if [ -n "$dry_run" ]; then return; fi
+  gcloud "$@" --quiet --format=none
+}
+# $1: what, $2…: how to look at it; then, after `--`, how to make it.
+ensure() {
+  local what=$1 probe=()
+  shift
+  while [ "$1" != -- ]; do
+    probe+=("$1")
+    shift
+  done
+  shift
+  if look "${probe[@]}"; then
+    say "= $what is there"
+    return
+  fi
+  change "$@"
+}
+# A secret that is made of what comes on standard input, which nobody reads when it is there.
+ensure_secret() {
+  if look secrets versions describe latest --secret="$1"; then
+    say "= secret $1 is there"
+    return
+  fi
+  if ! look secrets describe "$1"; then change secrets create "$1" --replication-policy=automatic; fi
+  if [ -n "$dry_run" ]; then
+    change secrets versions add "$1" --data-file=-
+  else
+    "$2" | change secrets versions add "$1" --data-file=-
+  fi
+}
+
+say "# What is used"
+change services enable artifactregistry.googleapis.com iam.googleapis.com pubsub.googleapis.com run.googleapis.com \
+  secretmanager.googleapis.com sqladmin.googleapis.com
+number=$(gcloud projects describe "$PROJECT" --format='value(projectNumber)')
+public_url=${PUBLIC_URL:-https://expediter-$number.$REGION.run.app}
+google_pubsub=serviceAccount:service-$number@gcp-sa-pubsub.iam.gserviceaccount.com
+
+say "# Who it is"
+ensure "account $service" iam service-accounts describe "$service" -- \
+  iam service-accounts create expediter --display-name='Expediter, the service'
+ensure "account $pusher" iam service-accounts describe "$pusher" -- \
+  iam service-accounts create expediter-push --display-name='Expediter, who pushes to it'
+change projects add-iam-policy-binding "$PROJECT" --member="serviceAccount:$service" --role=roles/cloudsql.client \
+  --condition=None
+# Pub/Sub signs its pushes as the second; of projects before April 2021 it cannot without this.
+change iam service-accounts add-iam-policy-binding "$pusher" --member="$google_pubsub" \
+  --role=roles/iam.serviceAccountTokenCreator
+
+say "# Live messages"
+ensure "topic $status_topic" pubsub topics describe "$status_topic" -- pubsub topics create "$status_topic"
+change pubsub topics add-iam-policy-binding "$status_topic" --member="serviceAccount:$service" \
+  --role=roles/pubsub.publisher
+
+say "# Signals"
+case $order_topic in
+projects/*) say "= topic $order_topic is somebody else's" ;;
+*) ensure "topic $order_topic" pubsub topics describe "$order_topic" -- pubsub topics create "$order_topic" ;;
+esac
+ensure "topic $dead_letter" pubsub topics describe "$dead_letter" -- pubsub topics create "$dead_letter"
+ensure "subscription $dead_letter" pubsub subscriptions describe "$dead_letter" -- \
+  pubsub subscriptions create "$dead_letter" --topic="$dead_letter" --expiration-period=never \
+  --message-retention-duration=7d
+# A signal that could not be recorded comes again for some three hours, then it waits in the dead letter for a person.
+ensure 'subscription expediter-orders' pubsub subscriptions describe expediter-orders -- \
+  pubsub subscriptions create expediter-orders --topic="$order_topic" --push-endpoint="$public_url/pubsub/push" \
+  --push-auth-service-account="$pusher" --push-auth-token-audience="$public_url/pubsub/push" --ack-deadline=60 \
+  --min-retry-delay=5s --max-retry-delay=120s --dead-letter-topic="$dead_letter" --max-delivery-attempts=100 \
+  --message-retention-duration=7d --expiration-period=never
+change pubsub topics add-iam-policy-binding "$dead_letter" --member="$google_pubsub" --role=roles/pubsub.publisher
+change pubsub subscriptions add-iam-policy-binding expediter-orders --member="$google_pubsub" \
+  --role=roles/pubsub.subscriber
+
+say "# Postgres: takes some ten minutes the first time"
+ensure 'instance expediter' sql instances describe expediter -- \
+  sql instances create expediter --database-version=POSTGRES_17 --edition=enterprise \
+  --tier="${SQL_TIER:-db-custom-2-7680}" --region="$REGION" --availability-type="${SQL_HA:-regional}" \
+  --storage-size=50 --storage-auto-increase --backup --backup-start-time=03:00 --retained-backups-count=14 \
+  --enable-point-in-time-recovery --retained-transaction-log-days=7 --ssl-mode=ENCRYPTED_ONLY --deletion-protection \
+  --database-flags=max_connections=200
+ensure 'database expediter' sql databases describe expediter --instance=expediter -- \
+  sql databases create expediter --instance=expediter
+
+say "# Secrets: none is printed"
+password=
+flags=
+trap 'rm -f "$flags"' EXIT
+database_url() {
+  printf 'postgres://expediter:%s@localhost/expediter?host=/cloudsql/%s:%s:expediter' "$password" "$PROJECT" "$REGION"
+}
+settings_key() { printf '%s:%s' "$(date +%Y-%m)" "$(openssl rand -base64 32)"; }
+operator_token() { openssl rand -hex 32 | tr -d '\n'; }
+order_api_token() { printf %s "$ORDER_API_TOKEN"; }
+if look secrets versions describe latest --secret=expediter-database-url; then
+  say '= secret expediter-database-url is there'
+else
+  password=$(openssl rand -hex 24)
+  # Every user of this machine sees a program's arguments; a file of our own nobody.
+  flags=$(umask 077 && mktemp)
+  printf -- '--password: "%s"\n' "$password" >"$flags"
+  # Of a user that is there already, nobody knows the password any more: this sets it.
+  if gcloud sql users list --instance=expediter --format='value(name)' 2>/dev/null | grep -qx expediter; then
+    change sql users set-password expediter --instance=expediter --flags-file="$flags"
+  else
+    change sql users create expediter --instance=expediter --flags-file="$flags"
+  fi
+  ensure_secret expediter-database-url database_url
+fi
+ensure_secret expediter-settings-key settings_key
+ensure_secret expediter-operator-token operator_token
+if [ -n "${ORDER_API_TOKEN-}" ]; then
+  ensure_secret expediter-order-api-token order_api_token
+elif ! look secrets versions describe latest --secret=expediter-order-api-token; then
+  say '! expediter-order-api-token is missing: run this again with ORDER_API_TOKEN set'
+fi
+for secret in database-url settings-key operator-token order-api-token; do
+  if [ -n "$dry_run" ] || look secrets describe "expediter-$secret"; then
+    change secrets add-iam-policy-binding "expediter-$secret" --member="serviceAccount:$service" \
+      --role=roles/secretmanager.secretAccessor
+  fi
+done
+
+say "# Images"
+ensure 'repository expediter' artifacts repositories describe expediter --location="$REGION" -- \
+  artifacts repositories create expediter --repository-format=docker --location="$REGION"
+
+say "# Logs: Cloud Run writes the URL of each request, and in a webhook's is its token"
+if gcloud logging sinks describe _Default --format='value(exclusions.name)' 2>/dev/null | grep -q expediter-webhooks; then
+  say '= exclusion expediter-webhooks is there'
+else
+  change logging sinks update _Default --add-exclusion="name=expediter-webhooks,filter=\
+log_id(\"run.googleapis.com/requests\") AND httpRequest.requestUrl:\"/webhook/\""
+fi
+
+cat <<END
+
+export PROJECT=$PROJECT REGION=$REGION PUBLIC_URL=$public_url
+export IMAGE=$REGION-docker.pkg.dev/$PROJECT/expediter/expediter:0.1.0
+END

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+import ordinary from './vitest.config.ts';
+
+/** What needs more than npm brings: Debian's packages. A missing tool is a failure, never skipped. */
+export default defineConfig({
+  test: {
+    ...ordinary.test,
+    include: ['test/system/**/*.test.ts'],
+    exclude: [],
+    testTimeout: 120_000,
+    hookTimeout: 600_000,
+  },
+});
