@@ -3,6 +3,7 @@ import pg from 'pg';
 import { checkBooks, type Books, type Broken } from './check-books.ts';
 import { recordHistory, type Entry, type History } from './history.ts';
 import { injectFaults } from './inject-faults.ts';
+import { judgeAnswers } from './judge-answers.ts';
 import { LANES, planFaults, type Kind } from './plan-faults.ts';
 import { probeDoor, type Probe } from './probe-door.ts';
 import type { Arguments } from './read-arguments.ts';
@@ -82,9 +83,10 @@ export async function runChaos(args: Arguments, tell: (line: string) => void): P
     const live = stage.pubsub.published('order-status');
     const { books, broken } = await checkBooks({ pool, served: serving, kitchens: stage.kitchens, live });
     complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
-    complaints.push(...stage.instances.misbehaved, ...leaks(stage));
+    complaints.push(...judgeAnswers(serving.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
     const recovery = recoveryOf(probe, history.entries, ended, args.recoveryS, complaints);
-    tell(await summary(pool));
+    const answered = [...serving.answers].map(([status, count]) => `answered ${status} ${count}`);
+    tell(`${answered.join(', ')}, ${await summary(pool)}`);
     return {
       result: {
         seed,

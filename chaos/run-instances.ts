@@ -94,7 +94,8 @@ export async function runInstances(about: {
 
   return {
     misbehaved,
-    urls: () => places.flatMap((instance) => instance?.url ?? []),
+    // One that was told to end is sent to until it says that it is not ready.
+    urls: () => all.flatMap(({ child, url }) => (child.exitCode === null && child.signalCode === null ? url : [])),
     log: () => all.map((instance) => instance.output()).join(''),
     async kill(nth) {
       const place = nth % PLACES;

@@ -3,6 +3,7 @@ import { sampleOrder } from '../test/support/sample-order.ts';
 import type { StatusReport, Ticket } from '../test/support/start-pos.ts';
 import type { History } from './history.ts';
 import type { Script } from './script-order.ts';
+import type { Answers } from './judge-answers.ts';
 import { sendWebhook } from './send-webhook.ts';
 import type { Kitchen, Stage } from './set-stage.ts';
 
@@ -55,9 +56,10 @@ export function serveOrders(about: {
   history: History;
   /** Ends the repeats of patient vendors. */
   signal: AbortSignal;
-}): Served & { finished(): Promise<void> } {
+}): Served & { answers: Answers; finished(): Promise<void> } {
   const { stage, scripts, ordersPerSecond, history, signal } = about;
   const served: Served = { accepted: new Set(), acknowledged: [], reported: new Map(), trespasses: [] };
+  const answers: Answers = new Map();
   const scriptOf = new Map(scripts.map((script) => [script.serviceOrderId, script]));
   const kitchenOf = new Map(stage.kitchens.map((kitchen) => [kitchen.locationId, kitchen]));
   const underWay = new Set<Promise<void>>();
@@ -103,6 +105,7 @@ export function serveOrders(about: {
         const { locationId } = kitchen;
         const what = foreign ? 'foreign webhook answered' : 'webhook answered';
         history.note(what, { order, from: locationId, says: report.status, status, outcome, deliveryId });
+        answers.set(status, (answers.get(status) ?? 0) + 1);
         if (status !== 200) return;
         const byPosIdAlone = report.serviceOrderId === undefined;
         served.acknowledged.push({
@@ -158,6 +161,7 @@ export function serveOrders(about: {
   begin(placeAll());
   return {
     ...served,
+    answers,
     async finished() {
       while (underWay.size > 0) await Promise.all(underWay);
     },

@@ -114,7 +114,7 @@ export async function setStage(about: {
       OPERATOR_TOKEN,
       PROVIDER_MODULES,
       PLACEMENT_DEADLINE_S: String(about.deadlineS),
-      DRAIN_DELAY_MS: '600',
+      DRAIN_DELAY_MS: '2000',
     },
   });
   await orders.createSubscription('orders-push', {

@@ -5,6 +5,7 @@ CREATE TABLE live_messages (
   rank smallint NOT NULL,
   applied_at timestamptz NOT NULL,
   published_at timestamptz NOT NULL DEFAULT now(),
+  provider_order_id text,                       -- told once more to who follows an order, as the topic has it
   PRIMARY KEY (service_order_id, sequence)
 );
 
@@ -15,6 +16,3 @@ CREATE TABLE location_heard (
   heard_at timestamptz NOT NULL
 );
 ALTER TABLE webhook_tokens ADD COLUMN last_used_at timestamptz;
-
--- Which orders were sent lately, and may have been received by nobody?
-CREATE INDEX IF NOT EXISTS placements_sent ON placements (finished_at) WHERE state = 'sent';

@@ -35,7 +35,7 @@ const OPERATOR_PATHS = /^\/(orders|deliveries|locations)\//;
 
 /** The service's doors. Opens nothing itself: everything behind them is given. */
 export function buildApp(deps: AppDeps): FastifyInstance {
-  const underWay = new WeakMap<Socket, ServerResponse>();
+  const underWay = new Map<Socket, ServerResponse>();
   const app = fastify({
     loggerInstance: deps.log,
     genReqId: requestIds(),
@@ -60,7 +60,16 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   });
   app.server.on('request', (request, response) => {
     underWay.set(request.socket, response);
-    response.once('close', () => underWay.delete(request.socket));
+    response.once('close', () => {
+      if (underWay.get(request.socket) !== response) return;
+      underWay.delete(request.socket);
+      // Node closes the connections that are idle when it begins to, and would wait for those that are so later.
+      if (!app.server.listening) request.socket.destroySoon();
+    });
+  });
+  app.addHook('preClose', async () => {
+    // As Fastify does with what comes from now on, so that no sender uses its connection again.
+    for (const response of underWay.values()) if (!response.headersSent) response.setHeader('connection', 'close');
   });
   // A sender that expects what we do not know gets the answer to its request, not a 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));

@@ -78,28 +78,34 @@ export async function startBackgroundWork(
   await lookAtDatabase();
   const stopping = new AbortController();
   const timers = [
-    every(2 * SECOND_MS, sweepParked, log, 'sweep of parked events'),
-    every(2 * SECOND_MS, lookAtDatabase, log, 'look at Postgres'),
-    ...observing.tasks.map(({ name, work }) => every(10 * SECOND_MS, work, log, name, SECOND_MS)),
-    every(MINUTE_MS, sweepUnmatched, log, 'sweep of unmatched events'),
-    every(MINUTE_MS, () => endOrders(pool, config.ORDER_END_S), log, 'end of orders'),
-    every(HOUR_MS, () => ensureDeliveryPartitions(pool), log, 'making of partitions'),
+    every(2 * SECOND_MS, sweepParked, observe, 'sweep of parked events'),
+    every(2 * SECOND_MS, lookAtDatabase, observe, 'look at Postgres'),
+    ...observing.tasks.map(({ name, work }) => every(10 * SECOND_MS, work, observe, name, SECOND_MS)),
+    every(MINUTE_MS, sweepUnmatched, observe, 'sweep of unmatched events'),
+    every(MINUTE_MS, () => endOrders(pool, config.ORDER_END_S), observe, 'end of orders'),
+    every(HOUR_MS, () => ensureDeliveryPartitions(pool), observe, 'making of partitions'),
     every(
       HOUR_MS,
       () => dropOldPartitions(pool, config.DELIVERY_RETENTION_DAYS),
-      log,
+      observe,
       'dropping of partitions',
       SOON_MS,
     ),
-    every(HOUR_MS, () => forgetUnmatched(pool, unmatchedKeptS), log, 'forgetting of unmatched webhooks', SOON_MS),
-    every(HOUR_MS, () => eraseMembers(pool, config.PII_RETENTION_DAYS, log), log, 'erasing of member data', SOON_MS),
+    every(HOUR_MS, () => forgetUnmatched(pool, unmatchedKeptS), observe, 'forgetting of unmatched webhooks', SOON_MS),
+    every(
+      HOUR_MS,
+      () => eraseMembers(pool, config.PII_RETENTION_DAYS, log),
+      observe,
+      'erasing of member data',
+      SOON_MS,
+    ),
     every(
       DAY_MS,
       async () => {
         await keepConnected({ ...deps, now: clock.now, credentialsFor, signal: stopping.signal });
         await forgetOldGrants(pool);
       },
-      log,
+      observe,
       'keeping of connections',
       MINUTE_MS,
     ),

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
+import { WrongSchema } from './check-schema.ts';
 import { WrongEnvironment, readConfig } from './config.ts';
 import { createLog } from './create-log.ts';
-import { WrongSchema } from './migrate.ts';
 import { loadProviders } from './providers/index.ts';
 import { start } from './start.ts';
 

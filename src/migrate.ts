@@ -1,14 +1,8 @@
-import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
-import pg, { type ClientBase, type Pool } from 'pg';
+import pg, { type ClientBase } from 'pg';
+import { MIGRATIONS, TABLE, appliedMigrations, migrationsIn } from './check-schema.ts';
 import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
-
-const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
-const TABLE = 'schema_migrations';
-/** A migration that ends like this takes away what the version before it needs. */
-const BREAKING = '.breaking';
 
 /** A webhook has to be committed within 1.5 s, and whatever needs the table waits behind a migration that waits for it. */
 const LOCK_TIMEOUT_MS = 1_000;
@@ -19,11 +13,6 @@ const CONNECT_MS = 10_000;
 
 const LOCK_NOT_AVAILABLE = '55P03';
 const DEADLOCK_DETECTED = '40P01';
-
-/** The database is not one that this version of the service can work with. */
-export class WrongSchema extends Error {
-  override readonly name = 'WrongSchema';
-}
 
 /**
  * Brings the schema up to this version. Whoever else tries at the same time waits, and finds nothing left to do. Each
@@ -104,39 +93,4 @@ async function apply(
       await sleep(LOCK_PAUSE_MS);
     }
   }
-}
-
-/**
- * @throws WrongSchema that says what to do: a migration of ours is missing, or one that we do not know took something
- * away that this version needs. Any other that we do not know is the next version's, which may run beside this one.
- */
-export async function checkSchema(pool: Pool): Promise<void> {
-  const ours = await migrationsIn(MIGRATIONS);
-  const applied = await appliedMigrations(pool);
-  const missing = ours.filter((name) => !applied.has(name));
-  if (missing.length > 0) {
-    throw new WrongSchema(`The schema lacks ${missing.join(', ')}. Run: expediter migrate`);
-  }
-  const breaking = [...applied].filter((name) => name.endsWith(BREAKING) && !ours.includes(name));
-  if (breaking.length > 0) {
-    throw new WrongSchema(
-      `The schema is too new for this version of the service (${breaking.join(', ')}). Deploy the version that made it.`,
-    );
-  }
-}
-
-/** Names, in their order. */
-async function migrationsIn(dir: string): Promise<string[]> {
-  const files = await readdir(dir);
-  return files
-    .filter((file) => file.endsWith('.sql'))
-    .map((file) => file.slice(0, -'.sql'.length))
-    .sort();
-}
-
-async function appliedMigrations(database: Pool | ClientBase): Promise<Set<string>> {
-  const tables = await database.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [TABLE]);
-  if (tables.rows[0]?.there !== true) return new Set();
-  const { rows } = await database.query<{ name: string }>(`SELECT name FROM ${TABLE}`);
-  return new Set(rows.map((row) => row.name));
 }

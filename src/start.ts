@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
 import { buildApp } from './app.ts';
 import { startBackgroundWork, type BackgroundWork } from './background-work.ts';
+import { WrongSchema, checkSchema } from './check-schema.ts';
 import type { Config } from './config.ts';
 import type { Conflict } from './core/apply-deliveries.ts';
 import type { CircuitBreaker } from './core/circuit-breaker.ts';
@@ -22,7 +23,6 @@ import type { WorkLoop } from './core/work-loop.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
 import type { Readiness } from './http/health.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
-import { WrongSchema, checkSchema } from './migrate.ts';
 import { startObserving } from './observe/start-observing.ts';
 
 const DATABASE_RETRY_MS = 1_000;

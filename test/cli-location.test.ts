@@ -1,44 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
-import { OursToFix } from '../src/core/errors.ts';
-import { credentialsOf } from '../src/core/credentials-of.ts';
-import { keepCredentials } from '../src/core/keep-credentials.ts';
-import type { PosContext, Provider, Registry } from '../src/core/provider.ts';
-import { parseSettingsKeys } from '../src/core/settings-key.ts';
-import { removeLocation } from '../src/core/remove-location.ts';
-import { settingsOpener } from '../src/core/locations.ts';
-import { registry as ownProviders } from '../src/providers/index.ts';
 import { runCli } from './support/run-cli.ts';
 import { runJson } from './support/run-json.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
 
-/** Its tokens expire, and stem from one account, which several locations may share. */
-const granting: Provider<{ account: string }> = {
-  integration: 'granting',
-  settings: z.object({ account: z.string() }),
-  deduplicates: true,
-  async createOrder(order, context) {
-    await token(context);
-    return { providerOrderId: `pos-${order.serviceOrderId}` };
-  },
-  async check(context) {
-    await token(context);
-  },
-  translateWebhook: () => [],
-};
-const token = ({ settings, credentials }: PosContext<{ account: string }>): Promise<string> =>
-  credentials.accessToken({
-    seed: settings,
-    obtain: () => Promise.resolve({ accessToken: 'a', refreshToken: 'r', expiresIn: 3600 }),
-  });
-
 let system: System;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  system = await startSystem({ providers: [granting] });
+  system = await startSystem();
   env = system.env;
 });
 afterAll(() => system?.stop());
@@ -88,7 +58,6 @@ describe('expediter location remove', () => {
       locationId: 'gone',
       removed: true,
       tokens: 1,
-      grants: 0,
     });
     const removedAt = Date.now();
     await until(
@@ -106,30 +75,6 @@ describe('expediter location remove', () => {
     expect(await runJson(env, ['location', 'show', 'gone'])).toMatchObject({ paused: false, validTokens: 0 });
   });
 
-  it('forgets what the POS granted with the last location that uses it', async () => {
-    const keys = parseSettingsKeys(env['SETTINGS_KEY'] ?? '');
-    const registry: Registry = new Map([['granting', granting as Provider]]);
-    const open = settingsOpener({ registry, keys, publicUrl: undefined });
-    const settings = { account: randomUUID() };
-    for (const id of ['twin-1', 'twin-2']) {
-      await system.addLocation(id, settings, 'granting');
-      await system.query('UPDATE locations SET paused_at = now() WHERE location_id = $1', [id]);
-    }
-    await granting.check?.({
-      settings,
-      now: new Date(),
-      signal: AbortSignal.timeout(5_000),
-      credentials: keepCredentials(system.pool, keys)('granting'),
-    });
-    const grants = (): Promise<unknown[]> => system.query(`SELECT FROM credentials WHERE integration = 'granting'`);
-    expect(await grants()).toHaveLength(1);
-
-    expect(await removeLocation({ pool: system.pool, open }, 'twin-1')).toEqual({ tokens: 0, grants: 0 });
-    expect(await grants()).toHaveLength(1);
-    expect(await removeLocation({ pool: system.pool, open }, 'twin-2')).toEqual({ tokens: 0, grants: 1 });
-    expect(await grants()).toEqual([]);
-  });
-
   it('removes one whose settings nobody can open any more', async () => {
     await put('sealed');
     await runJson(env, ['location', 'pause', 'sealed']);
@@ -137,20 +82,6 @@ describe('expediter location remove', () => {
     expect(await runJson({ ...env, SETTINGS_KEY: other }, ['location', 'remove', 'sealed'])).toMatchObject({
       removed: true,
     });
-  });
-
-  it('learns which grant a location has without a call to anybody', async () => {
-    const asked: unknown[] = [];
-    const careless: Provider = {
-      ...(granting as Provider),
-      async check({ signal, credentials }) {
-        await fetch('http://127.0.0.1:9/', { signal }).catch((error: Error) => asked.push(error.name));
-        await credentials.accessToken({ seed: { a: 'b' }, obtain: () => Promise.reject(new OursToFix('never asked')) });
-      },
-    };
-    expect(await credentialsOf(careless, {})).toMatch(/^[0-9a-f]{64}$/);
-    expect(asked).toEqual(['AbortError']);
-    expect(await credentialsOf(ownProviders.get('standard') as Provider, {})).toBeUndefined();
   });
 });
 

@@ -25,6 +25,20 @@ const sealedTexts = (): Promise<Record<string, unknown>[]> =>
     `SELECT settings AS text FROM locations UNION ALL SELECT "grant" FROM credentials
      UNION ALL SELECT sealed FROM deliveries WHERE sealed IS NOT NULL ORDER BY 1`,
   );
+/** The row that the statement is about to write has changed under it, as when another process commits first. */
+function overtakenAt(locationId: string, theirs: string): System['pool'] {
+  const real = system.pool.query.bind(system.pool);
+  let raced = false;
+  return Object.assign(Object.create(system.pool) as System['pool'], {
+    query: async (text: string, values: unknown[]) => {
+      if (!raced && text.startsWith('UPDATE locations') && String(values[0]) === locationId) {
+        raced = true;
+        await real('UPDATE locations SET settings = $1 WHERE location_id = $2', [theirs, locationId]);
+      }
+      return real(text, values);
+    },
+  });
+}
 
 beforeAll(async () => {
   system = await startSystem({ env: { SETTINGS_KEY: OLD, DELIVERY_RETENTION_DAYS: '14' } });
@@ -72,23 +86,21 @@ describe('expediter rekey', () => {
 
   it('loses to whoever writes the same text meanwhile', async () => {
     const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' });
-    // The row that the statement is about to write has changed under it, as when another process commits first.
-    const real = system.pool.query.bind(system.pool);
-    let raced = false;
-    const racing = Object.assign(Object.create(system.pool) as typeof system.pool, {
-      query: async (text: string, values: unknown[]) => {
-        if (!raced && text.startsWith('UPDATE locations') && String(values[0]) === 'club-2') {
-          raced = true;
-          await real('UPDATE locations SET settings = $1 WHERE location_id = $2', [theirs, 'club-2']);
-        }
-        return real(text, values);
-      },
-    });
-    const done = await rekey(racing, parseSettingsKeys(BOTH), false);
-    expect(raced).toBe(true);
+    const done = await rekey(overtakenAt('club-2', theirs), parseSettingsKeys(BOTH), false);
     expect(done.settings).toEqual({ rewritten: 1, current: 1, unreadable: 0 });
     const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'club-2'`);
     expect(row).toEqual({ settings: theirs });
+  });
+
+  it('names the key of what somebody wrote meanwhile, where that is the one that it lacks', async () => {
+    const next = parseSettingsKeys(`next:${Buffer.alloc(32, 3).toString('base64')}`);
+    const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'club-1'`);
+    const put = (settings: unknown): Promise<unknown> =>
+      system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-1'`, [settings]);
+    await put(await seal(parseSettingsKeys(OLD), {}));
+    const done = await rekey(overtakenAt('club-1', await seal(next, {})), parseSettingsKeys(BOTH), false);
+    expect(done).toMatchObject({ settings: { unreadable: 1 }, missingKeys: ['next'] });
+    await put(row?.['settings']);
   });
 
   it('finds everything done the second time, while the service of the old key goes on to be there', async () => {

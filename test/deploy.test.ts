@@ -1,9 +1,9 @@
 /**
  * What is under `deploy/`, held to the code: a manifest names no variable, path or time that the service does not have.
- * `npm run test:system` asks kubectl and shellcheck as well.
+ * `npm run test:system` asks shellcheck as well.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
@@ -72,6 +72,10 @@ function manifests(path: string): Manifest[] {
     expect(document.errors, path).toEqual([]);
     return document.toJS() as Manifest;
   });
+}
+
+function readKustomization(folder: string): { resources: string[]; images?: unknown } {
+  return parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as { resources: string[]; images?: unknown };
 }
 
 function specOf(path: string, kind?: string): unknown {
@@ -185,11 +189,38 @@ describe('the service on Kubernetes', () => {
   it('every kustomization names files that are there, and leaves none out', () => {
     for (const folder of ['', 'migrate', 'gateway']) {
       const at = join(PROJECT, 'deploy/kubernetes', folder);
-      const { resources } = parse(readFileSync(join(at, 'kustomization.yaml'), 'utf8')) as { resources: string[] };
+      const { resources } = readKustomization(at);
       const files = readdirSync(at).filter((file) => file.endsWith('.yaml') && file !== 'kustomization.yaml');
       expect(resources.sort(), folder).toEqual(files.sort());
       for (const file of files) manifests(join('kubernetes', folder, file));
     }
+  });
+
+  it('is made yours by what docs/deploy.md writes: your image, your account', () => {
+    const document = readFileSync(join(PROJECT, 'docs/deploy.md'), 'utf8');
+    const block = /^```sh\n(mkdir -p deploy\/mine[^]*?)^```$/m.exec(document)?.[1];
+    const folder = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'mine-'));
+    cpSync(join(PROJECT, 'deploy/kubernetes'), join(folder, 'deploy/kubernetes'), { recursive: true });
+    const { status, stderr } = spawnSync('bash', ['-eu'], {
+      cwd: folder,
+      input: block ?? 'exit 1',
+      env: { ...process.env, PROJECT: 'theirs', IMAGE: 'registry.internal:5000/expediter:1.2.3' },
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const [newName, newTag] = ['registry.internal:5000/expediter', '1.2.3'];
+    for (const [at, { template }] of [
+      ['mine', deployment],
+      ['mine/migrate', kubernetesJob],
+    ] as const) {
+      const { resources, images } = readKustomization(join(folder, 'deploy', at));
+      expect(images).toEqual([{ name: template.spec.containers[0].image, newName, newTag }]);
+      // Renamed below, it would not be found by that name any more.
+      for (const each of resources) expect(readKustomization(join(folder, 'deploy', at, each)).images).toBeUndefined();
+    }
+    const mine = readFileSync(join(folder, 'deploy/mine/kustomization.yaml'), 'utf8');
+    expect(mine).toContain('iam.gke.io/gcp-service-account: expediter@theirs.iam.gserviceaccount.com');
+    rmSync(folder, { recursive: true });
   });
 
   it('the door lets go of idle connections before the service does', () => {

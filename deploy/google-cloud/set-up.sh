@@ -96,11 +96,12 @@ ensure "subscription $dead_letter" pubsub subscriptions describe "$dead_letter" 
   pubsub subscriptions create "$dead_letter" --topic="$dead_letter" --expiration-period=never \
   --message-retention-duration=7d
 # A signal that could not be recorded comes again for some three hours, then it waits in the dead letter for a person.
+# What was acknowledged is kept as well: after a restore of Postgres, signals have to come again.
 ensure 'subscription expediter-orders' pubsub subscriptions describe expediter-orders -- \
   pubsub subscriptions create expediter-orders --topic="$order_topic" --push-endpoint="$public_url/pubsub/push" \
   --push-auth-service-account="$pusher" --push-auth-token-audience="$public_url/pubsub/push" --ack-deadline=60 \
   --min-retry-delay=5s --max-retry-delay=120s --dead-letter-topic="$dead_letter" --max-delivery-attempts=100 \
-  --message-retention-duration=7d --expiration-period=never
+  --message-retention-duration=7d --retain-acked-messages --expiration-period=never
 change pubsub topics add-iam-policy-binding "$dead_letter" --member="$google_pubsub" --role=roles/pubsub.publisher
 change pubsub subscriptions add-iam-policy-binding expediter-orders --member="$google_pubsub" \
   --role=roles/pubsub.subscriber

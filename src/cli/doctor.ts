@@ -1,5 +1,4 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { examine } from '../doctor/examine.ts';
 import { PARTS, type Finding, type Part } from '../doctor/finding.ts';
 import { examples } from './examples.ts';
 import { print, table } from './print.ts';
@@ -21,6 +20,8 @@ Exits 1 when something failed; warnings do not count.
 ${examples('expediter doctor', 'expediter doctor --only database,platform --json')}`,
     )
     .action(async ({ only }: { only?: Part[] }, command: Command) => {
+      // No other command needs all that it looks at.
+      const { examine } = await import('../doctor/examine.ts');
       const findings = await examine(process.env, only);
       const counts = STATES.map((state) => ({ state, count: findings.filter((each) => each.state === state).length }));
       const failed = findings.some((finding) => finding.state === 'failed');

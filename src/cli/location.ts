@@ -132,7 +132,7 @@ export function addLocationCommands(program: Command): void {
 
   location
     .command('remove')
-    .description('forget a paused location with its settings, tokens and POS grants; its orders and webhooks stay')
+    .description('forget a paused location with its settings and tokens; its orders and webhooks stay')
     .argument('<id>')
     .addHelpText(
       'after',
@@ -144,9 +144,8 @@ any other: with new tokens, and with the history of the same id.
 ${examples('expediter location pause club-1 && expediter location remove club-1')}`,
     )
     .action(async (locationId: string, _options: object, command: Command) => {
-      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
-      const open = settingsOpener(await settingsRules(env));
-      const removed = await withDatabase(env.DATABASE_URL, (pool) => removeLocation({ pool, open }, locationId));
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const removed = await withDatabase(DATABASE_URL, (pool) => removeLocation(pool, locationId));
       if (removed === undefined) throw noSuchLocation(locationId);
       if ('refused' in removed) throw new Error(`${locationId} cannot be removed: ${removed.refused}`);
       print(

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { readConfigOf } from '../config.ts';
-import { migrate } from '../migrate.ts';
 import { examples } from './examples.ts';
 import { print } from './print.ts';
 import { withDatabase } from './with-database.ts';
@@ -12,6 +11,8 @@ export function addMigrateCommand(program: Command): void {
     .addHelpText('after', examples('DATABASE_URL=postgres://expediter@db.internal:5432/expediter expediter migrate'))
     .action(async (_options: object, command: Command) => {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      // No other command needs the runner.
+      const { migrate } = await import('../migrate.ts');
       const migrated = await migrate(DATABASE_URL);
       // A newer schema has nothing left to migrate, and is no good all the same.
       await withDatabase(DATABASE_URL, async () => {});

@@ -6,12 +6,14 @@ import { connectLocation } from '../core/connect-location.ts';
 import { databaseClock } from '../core/database-clock.ts';
 import { keepCredentials } from '../core/keep-credentials.ts';
 import { WrongLocation, findLocation, settingsOpener } from '../core/locations.ts';
-import { loadProviders } from '../providers/index.ts';
 import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
+import { loadProviders } from './load-providers.ts';
 import { facts, print, table } from './print.ts';
 import { settingsRules } from './settings-rules.ts';
 import { withDatabase } from './with-database.ts';
+
+const CHECK_MS = 10_000;
 
 export function addProviderCommands(program: Command): void {
   const provider = program
@@ -80,8 +82,7 @@ export function addProviderCommands(program: Command): void {
         const clock = databaseClock(pool);
         await clock.follow();
         const credentialsFor = keepCredentials(pool, env.SETTINGS_KEY);
-        const never = new AbortController().signal;
-        return checkLocation({ pool, open, credentialsFor, now: clock.now }, locationId, never);
+        return checkLocation({ pool, open, credentialsFor, now: clock.now }, locationId, CHECK_MS);
       });
       print(command, { locationId, ...checked }, describeCheck(locationId, checked));
       if (checked.state === 'failed') process.exitCode = 1;

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { SettingsRules } from '../core/locations.ts';
-import { loadProviders } from '../providers/index.ts';
+import { loadProviders } from './load-providers.ts';
 
 /** What a command reads settings by: as the service does. */
 export async function settingsRules(

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { FLUSHERS, openDatabase } from '../database.ts';
-import { WrongSchema, checkSchema } from '../migrate.ts';
+import { WrongSchema, checkSchema } from '../check-schema.ts';
 import { describe } from './failures.ts';
 
 /** Opens the database for one command, whose schema has to be this version's, and closes it whatever comes. */

@@ -54,7 +54,10 @@ export async function beginAttempt(
 const END_ATTEMPT = `ended AS (
   UPDATE placement_attempts
   SET ended_at = clock_timestamp(), outcome = ending.outcome, milliseconds = ending.milliseconds,
-      http_status = ending.http_status, error = left(ending.error, 500)
+      http_status = ending.http_status,
+      -- A POS may quote the member, who may have been erased during the call.
+      error = CASE WHEN NOT EXISTS (SELECT FROM orders WHERE service_order_id = $1 AND erased_at IS NOT NULL)
+              THEN left(ending.error, 500) END
   FROM jsonb_to_record($2::jsonb) AS ending(attempt int, outcome text, milliseconds int, http_status int, error text)
   WHERE service_order_id = $1 AND placement_attempts.attempt = ending.attempt
 )`;

@@ -6,9 +6,6 @@ import { WrongLocation, findLocation, type OpenSettings } from './locations.ts';
 import type { Credentials } from './provider.ts';
 import { underTimeLimit } from './under-time-limit.ts';
 
-/** For all calls of one check together; somebody sits there and waits. */
-const CHECK_TIMEOUT_MS = 10_000;
-
 /** Sentences for the operator, without secrets. */
 export type Checked =
   | { state: 'ok' }
@@ -18,13 +15,13 @@ export type Checked =
 
 /**
  * Asks a location's POS whether its settings reach it, without changing anything there; a paused location, too.
- * @param signal ends it before its own 10 s are over; then it throws the signal's reason
+ * @param withinMs for all its calls together; somebody sits there and waits
  * @throws WrongLocation when there is no such location
  */
 export async function checkLocation(
   deps: { pool: Pool; open: OpenSettings; credentialsFor: (integration: string) => Credentials; now: Now },
   locationId: string,
-  signal: AbortSignal,
+  withinMs: number,
 ): Promise<Checked> {
   const { pool, open, credentialsFor, now } = deps;
   const found = await findLocation(pool, locationId);
@@ -35,17 +32,11 @@ export async function checkLocation(
     if (provider.check === undefined) {
       return { state: 'unchecked', why: `${integration} knows no call that would prove it; the first order will tell` };
     }
-    await underTimeLimit(CHECK_TIMEOUT_MS, async (limit) =>
-      provider.check?.({
-        settings,
-        now: now(),
-        signal: AbortSignal.any([signal, limit]),
-        credentials: credentialsFor(integration),
-      }),
+    await underTimeLimit(withinMs, async (signal) =>
+      provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration) }),
     );
     return { state: 'ok' };
   } catch (error) {
-    signal.throwIfAborted();
     return { state: 'failed', ...explain(error, locationId) };
   }
 }

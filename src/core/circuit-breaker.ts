@@ -7,14 +7,14 @@ import type { Log } from './log.ts';
  * of their own that are switched off, and each of those has no more than its location's share of the workers anyway.
  */
 const LOCATIONS = 10;
-/** The longest back-off: whoever is dead is heard of so often. Two time-outs (15 s) fit in as well. */
-const WITHIN_MS = 60_000;
+/** The longest back-off and a time-out (15 s): whoever is dead is called so often. */
+const WITHIN_MS = 75_000;
 
 type Called = Pick<Location, 'locationId' | 'integration'>;
 
 /** A location whose last call had no answer, while its integration's circuit is open. */
 export type SilentLocation = Called & {
-  /** Since that call ended. */
+  /** Since that call began: settings that were put during it have not been tried. */
   silentForS: number;
 };
 
@@ -35,7 +35,7 @@ export type CircuitBreaker = {
 type Circuit = {
   state: 'open' | 'closed';
   answeredAt: number;
-  /** By location: when the last call there ended without an answer. The oldest first, none of them after an answer. */
+  /** By location: when the last call there that had no answer began. */
   silentAt: Map<string, number>;
 };
 
@@ -67,14 +67,12 @@ export function circuitBreaker(log: Log): CircuitBreaker {
     log.info({ integration }, 'circuit closed: the POS answers again');
   };
 
-  const silent = ({ locationId, integration }: Called): void => {
-    const now = performance.now();
+  const silent = ({ locationId, integration }: Called, began: number): void => {
     const circuit = circuitOf(integration);
     const { silentAt } = circuit;
-    silentAt.delete(locationId); // Set anew, it is the last.
-    silentAt.set(locationId, now);
+    silentAt.set(locationId, began);
     if (circuit.state === 'open') return;
-    for (const [each, at] of silentAt) if (now - at > WITHIN_MS) silentAt.delete(each);
+    for (const [each, at] of silentAt) if (performance.now() - at > WITHIN_MS) silentAt.delete(each);
     if (silentAt.size < LOCATIONS) return;
     circuit.state = 'open';
     log.warn(
@@ -92,7 +90,7 @@ export function circuitBreaker(log: Log): CircuitBreaker {
       const hasAnswered = isAnswer(error);
       if (hasAnswered === true) answered(location.integration);
       // A call that began before the last answer says nothing of the time after it.
-      else if (hasAnswered === false && began > circuitOf(location.integration).answeredAt) silent(location);
+      else if (hasAnswered === false && began > circuitOf(location.integration).answeredAt) silent(location, began);
     },
     isOpen: (integration) => openCircuit(integration) !== undefined,
     isSilent: ({ locationId, integration }) => openCircuit(integration)?.silentAt.has(locationId) ?? false,

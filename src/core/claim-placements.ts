@@ -46,8 +46,8 @@ export const LEASE_S = 30;
  * @param about.sendersOfOne how many of one integration may be under way
  * @param about.open integrations of which hardly a location has an answer: one at a time for each location, and for all
  *   silent ones together no more than so many probes, for the one that was tried longest ago first
- * @param about.silent their locations whose last call had no answer. Where settings were put since then, the location is
- *   not silent any more
+ * @param about.silent their locations whose last call had no answer. Where settings were put since it began, or another
+ *   integration serves the location now, it is not silent any more
  * @param about.late how many may be claimed beyond all that because they wait for a probe and their deadline has passed
  * @param about.oldest how many of those not fetched yet may be claimed, and `about.newest` so many more
  */
@@ -88,8 +88,9 @@ export async function claimPlacements(
         FROM lane
         LEFT JOIN locations l ON l.location_id = lane.name
         LEFT JOIN unnest($9::text[], $10::int[]) AS open(integration, probes) ON open.integration = l.integration
-        LEFT JOIN unnest($11::text[], $12::float8[]) AS silent(location_id, for_s)
-          ON silent.location_id = lane.name AND l.updated_at < now() - make_interval(secs => silent.for_s)
+        LEFT JOIN unnest($11::text[], $16::text[], $12::float8[]) AS silent(location_id, integration, for_s)
+          ON silent.location_id = lane.name AND silent.integration = l.integration
+          AND l.updated_at < now() - make_interval(secs => silent.for_s)
           AND l.paused_at IS NULL -- or those who wait for a person would be all that is probed
         CROSS JOIN LATERAL (
           SELECT CASE WHEN open.probes IS NULL THEN $2::int WHEN silent.for_s IS NULL THEN 1
@@ -166,6 +167,7 @@ export async function claimPlacements(
       about.busy.map((each) => each.integration),
       about.sendersOfOne,
       about.late,
+      about.silent.map((each) => each.integration),
     ],
   });
   return rows;

@@ -1,21 +1,23 @@
-import type { Log } from './log.ts';
+import type { BackgroundWorkName, Observe } from './observe.ts';
 
 /**
- * Does `work` every so often, never twice at a time; an error is logged, and the next round comes all the same.
+ * Does `work` every so often, never twice at a time; one that fails is told, and the next round comes all the same.
  * @param firstMs until the first round; as long as between two of them unless it says otherwise
  */
 export function every(
   milliseconds: number,
   work: () => Promise<unknown>,
-  log: Pick<Log, 'warn'>,
-  name: string,
+  observe: Observe,
+  name: BackgroundWorkName,
   firstMs = milliseconds,
 ): { stop(): Promise<void> } {
   let running: Promise<void> | undefined;
   const round = (): void => {
     running ??= work()
-      .then(() => {})
-      .catch((error: unknown) => log.warn({ err: error }, `${name} failed; comes again`))
+      .then(
+        () => observe({ what: 'background work', work: name, outcome: 'done' }),
+        (error: unknown) => observe({ what: 'background work', work: name, outcome: 'failed', error }),
+      )
       .finally(() => {
         running = undefined;
       });

@@ -108,7 +108,7 @@ export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: s
 
   return (integration) => ({
     async accessToken(wish) {
-      const key = credentialsKey(integration, wish.seed);
+      const key = keyOf(integration, wish.seed);
       const held = known.get(key);
       if (held !== undefined && held.until > performance.now() && held.accessToken !== wish.rejected) {
         return held.accessToken;
@@ -164,8 +164,7 @@ function notSent(error: unknown): TryAgain {
   return new TryAgain(message, { sent: false, retryAfterMs, httpStatus });
 }
 
-/** The `seed_sha256` of a grant, in hexadecimal. */
-export function credentialsKey(integration: string, seed: Wish['seed']): string {
+function keyOf(integration: string, seed: Wish['seed']): string {
   const sorted = Object.entries(seed).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
     .update(JSON.stringify([integration, sorted]))

@@ -59,6 +59,7 @@ export const PLACES = `
 /** Lists deliveries, day by day: each statement reads one partition, and within it goes by the primary key. */
 export async function listDeliveries(pool: Pool, asked: DeliveryFilter, page: Page): Promise<ListedDelivery[]> {
   const filter = await withLocation(pool, asked);
+  if (filter === undefined) return [];
   const found: ListedDelivery[] = [];
   for (const day of await daysOf(pool, filter, page)) {
     found.push(...(await listDay(pool, day, filter, { ...page, limit: page.limit - found.length })));
@@ -67,14 +68,14 @@ export async function listDeliveries(pool: Pool, asked: DeliveryFilter, page: Pa
   return found;
 }
 
-/** Nothing of another location is in an order's history. */
-async function withLocation(pool: Pool, filter: DeliveryFilter): Promise<DeliveryFilter> {
+/** Nothing of another location is in an order's history. @returns undefined when there is no such order */
+async function withLocation(pool: Pool, filter: DeliveryFilter): Promise<DeliveryFilter | undefined> {
   if (filter.serviceOrderId === undefined || filter.locationId !== undefined) return filter;
   const { rows } = await pool.query<{ locationId: string }>(
     'SELECT location_id AS "locationId" FROM orders WHERE service_order_id = $1',
     [filter.serviceOrderId],
   );
-  return { ...filter, locationId: rows[0]?.locationId };
+  return rows[0] && { ...filter, ...rows[0] };
 }
 
 async function daysOf(pool: Pool, filter: DeliveryFilter, { oldestFirst, after }: Page): Promise<string[]> {

@@ -42,6 +42,8 @@ export type Observed =
       /** Until the topic had it, or had not. */
       milliseconds: number;
     }
+  | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
+  | { what: 'background work'; work: BackgroundWorkName; outcome: 'failed'; error: unknown }
   /** What came contradicts what we know: a person should look. */
   | {
       what: 'conflict';
@@ -53,6 +55,22 @@ export type Observed =
       status?: string;
       why?: string;
     };
+
+/** What every process does again and again without being asked. */
+export const BACKGROUND_WORK = [
+  'sweep of parked events',
+  'sweep of unmatched events',
+  'look at Postgres',
+  'look at the backlog',
+  'writing down who was heard',
+  'end of orders',
+  'making of partitions',
+  'dropping of partitions',
+  'forgetting of unmatched webhooks',
+  'erasing of member data',
+  'keeping of connections',
+] as const;
+export type BackgroundWorkName = (typeof BACKGROUND_WORK)[number];
 
 /** Of a request at a door. */
 type Asked = {

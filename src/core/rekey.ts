@@ -33,10 +33,8 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
     const counts: Rekeyed = { rewritten: 0, current: 0, unreadable: 0 };
     for (const place of places) {
       for await (const text of textsIn(place)) {
-        const done = await sealAnew(place, keys, text, dryRun);
-        if (done === undefined) continue;
-        counts[done] += 1;
-        if (done === 'unreadable') missing.add(keyIdOf(text.sealed));
+        const done = await sealAnew(place, keys, text, dryRun, missing);
+        if (done !== undefined) counts[done] += 1;
       }
     }
     return counts;
@@ -68,12 +66,16 @@ async function* textsIn(place: Place): AsyncGenerator<Sealed> {
   }
 }
 
-/** @returns undefined where the text is gone meanwhile */
+/**
+ * @param missing gets the id of the key that an unreadable text is under
+ * @returns undefined where the text is gone meanwhile
+ */
 async function sealAnew(
   place: Place,
   keys: SettingsKeys,
   text: Sealed,
   dryRun: boolean,
+  missing: Set<string>,
 ): Promise<keyof Rekeyed | undefined> {
   const [newest] = keys.keys();
   let sealed: string | undefined = text.sealed;
@@ -82,6 +84,7 @@ async function sealAnew(
     try {
       value = await unseal(keys, sealed);
     } catch {
+      missing.add(keyIdOf(sealed));
       return 'unreadable';
     }
     if (keyIdOf(sealed) === newest) return 'current';
@@ -152,9 +155,8 @@ function webhooksIn(pool: Pool, day: string): Place {
 
 async function daysOf(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ day: string }>(
-    `SELECT day::date::text AS day
-     FROM (SELECT min(day) AS first, max(day) AS last FROM deliveries) AS d,
-          generate_series(d.first, d.last, interval '1 day') AS day`,
+    `SELECT (first + nth)::text AS day
+     FROM (SELECT min(day) AS first, max(day) AS last FROM deliveries) AS d, generate_series(0, last - first) AS nth`,
   );
   return rows.map((row) => row.day);
 }

@@ -12,9 +12,9 @@ export type Backlog = {
   forOperator: number;
   /** Held until a person renews the connection to the POS. */
   reconnectNeeded: number;
-  /** Seconds since the signal of the oldest that waits to be placed; 0 when none does. */
+  /** Seconds that those who wait to be placed have used up of PLACEMENT_DEADLINE_S, at most; 0 when none does. */
   oldestWaiting: number;
-  /** Sent 5 to 60 minutes ago, and the POS has not said a word since. */
+  /** Sent 5 to 60 minutes ago, wanted within the hour, and the POS has not said a word since. */
   unreceived: number;
   /** Seconds since the oldest live message that is not published was applied; 0 when there is none. */
   oldestUnpublished: number;
@@ -31,10 +31,18 @@ const PARKED = 10_000;
 
 /**
  * Looks at the backlog, by indexes and never at more than so many rows.
- * @param parkTtlS seconds for which a POS id we do not know may still become ours
+ * @param config.PARK_TTL_S for which a POS id we do not know may still become ours
+ * @param config.PLACEMENT_DEADLINE_S for which an order is worth placing
  */
-export async function sampleBacklog(pool: Pool, parkTtlS: number): Promise<Backlog> {
-  const { rows } = await pool.query<Backlog>({ name: 'sample-backlog', text: SAMPLE_BACKLOG, values: [parkTtlS] });
+export async function sampleBacklog(
+  pool: Pool,
+  { PARK_TTL_S, PLACEMENT_DEADLINE_S }: { PARK_TTL_S: number; PLACEMENT_DEADLINE_S: number },
+): Promise<Backlog> {
+  const { rows } = await pool.query<Backlog>({
+    name: 'sample-backlog',
+    text: SAMPLE_BACKLOG,
+    values: [PARK_TTL_S, PLACEMENT_DEADLINE_S],
+  });
   if (rows[0] === undefined) throw new Error('Postgres did not answer');
   return rows[0];
 }
@@ -47,9 +55,10 @@ export const SAMPLE_BACKLOG = `
            count(*) FILTER (WHERE state = 'in_doubt')::int AS "inDoubt",
            count(*) FILTER (WHERE state = 'in_doubt' AND next_attempt_at = 'infinity')::int AS "forOperator",
            count(*) FILTER (WHERE state = 'held' AND starts_with(problem, 'reconnect needed'))::int AS "reconnectNeeded",
-           coalesce(extract(epoch FROM now() - min(signalled_at) FILTER (WHERE state = 'waiting')), 0)::float8
+           -- An order for later, or one of a location that was paused, has a later deadline.
+           greatest(0, $2::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
              AS "oldestWaiting"
-    FROM (SELECT state, next_attempt_at, problem, signalled_at,
+    FROM (SELECT state, next_attempt_at, problem, deadline_at,
                  location_id = ANY (ARRAY(SELECT location_id FROM locations WHERE paused_at IS NOT NULL)) IS TRUE AS paused
           FROM placements
           WHERE finished_at IS NULL
@@ -60,9 +69,10 @@ export const SAMPLE_BACKLOG = `
           FROM (SELECT service_order_id FROM placements
                 WHERE state = 'sent' AND finished_at < now() - interval '5 min' AND finished_at > now() - interval '1 h'
                 ORDER BY finished_at DESC LIMIT ${SENT}) AS p
-          CROSS JOIN LATERAL (SELECT o.rank, o.ended_at FROM orders o
+          CROSS JOIN LATERAL (SELECT o.rank, o.ended_at, o.requested_at FROM orders o
                               WHERE o.service_order_id = p.service_order_id OFFSET 0) AS o
-          WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL) AS "unreceived",
+          WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL
+            AND (o.requested_at > now() + interval '1 h') IS NOT TRUE) AS "unreceived",
          coalesce((SELECT extract(epoch FROM now() - applied_at) FROM outbox ORDER BY applied_at LIMIT 1), 0)::float8
            AS "oldestUnpublished",
          (SELECT count(*) FILTER (WHERE outcome = 'parked')::int

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config.ts';
-import { checkLocation, type Checked } from '../core/check-location.ts';
+import { checkLocation } from '../core/check-location.ts';
 import { databaseClock } from '../core/database-clock.ts';
 import { keepCredentials } from '../core/keep-credentials.ts';
 import { listLocations, settingsOpener, type LocationRow } from '../core/locations.ts';
@@ -11,7 +11,7 @@ import { reporterOf, type Finding } from './finding.ts';
 const { ok, warning, failed, skipped } = reporterOf('locations');
 
 const AT_A_TIME = 8;
-const CALL_MS = 5_000;
+const CHECK_MS = 5_000;
 /** For all of them: the rest is left out, and said to be. */
 const GIVE_UP_MS = 20_000;
 const EXPIRES_SOON_MS = 14 * 86_400_000;
@@ -53,23 +53,13 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
 
 async function reached(deps: Parameters<typeof checkLocation>[0], location: LocationRow): Promise<Finding> {
   const { locationId, pausedAt } = location;
-  const judged = await checkLocation(deps, locationId, AbortSignal.timeout(CALL_MS)).catch(tooLate);
+  const judged = await checkLocation(deps, locationId, CHECK_MS);
   if (judged.state === 'ok') return ok(locationId, `reaches its POS${pausedAt === null ? '' : ', and is paused'}`);
   if (judged.state === 'unchecked') return ok(locationId, `was not tried: ${judged.why}`);
   // Nothing is sent to a paused one.
   return pausedAt === null
     ? failed(locationId, judged.problem, judged.toDo)
     : warning(locationId, `is paused: ${judged.problem}`, judged.toDo);
-}
-
-/** Checks that are given up throw the signal's reason. */
-function tooLate(error: unknown): Extract<Checked, { state: 'failed' }> {
-  if (!(error instanceof Error && error.name === 'TimeoutError')) throw error;
-  return {
-    state: 'failed',
-    problem: `its POS gave no answer in ${CALL_MS / 1000} s`,
-    toDo: 'see whether the POS is up and whether the address is right',
-  };
 }
 
 function judgeTokens({ locationId, integration }: LocationRow, tokens: readonly TokenRow[], now: Date): Finding {

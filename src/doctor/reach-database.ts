@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { withClient } from '../core/with-client.ts';
-import { checkSchema, WrongSchema } from '../migrate.ts';
+import { checkSchema, WrongSchema } from '../check-schema.ts';
 import { reporterOf, type Finding } from './finding.ts';
 
 const { ok, failed } = reporterOf('database');

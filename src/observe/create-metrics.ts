@@ -1,6 +1,6 @@
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { Now } from '../core/database-clock.ts';
-import type { Observe } from '../core/observe.ts';
+import { BACKGROUND_WORK, type Observe } from '../core/observe.ts';
 import type { Backlog } from '../core/sample-backlog.ts';
 import { backlogGauges } from './backlog-gauges.ts';
 import { countBy, type Count } from './count-by.ts';
@@ -89,6 +89,10 @@ export function createMetrics(about: {
   const refetches = counter('refetches_total', 'Orders asked for at the ordering platform.', {
     outcome: REFETCH_OUTCOMES,
   });
+  const work = counter('background_work_total', 'Rounds of what is done without being asked.', {
+    work: BACKGROUND_WORK,
+    outcome: ['done', 'failed'],
+  });
 
   const ofIntegration = { integration: labelled };
   const webhookSeconds = histogram('webhook_duration_seconds', 'From the head to the commit.', QUICK, ofIntegration);
@@ -164,6 +168,9 @@ export function createMetrics(about: {
           break;
         case 'conflict':
           conflicts(observed.integration);
+          break;
+        case 'background work':
+          work(observed.work, observed.outcome);
           break;
         case 'claim':
         case 'redrive':

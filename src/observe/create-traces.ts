@@ -164,6 +164,7 @@ function spansOf(observed: Observed, now: Now): [serviceOrderId: string, Span][]
     case 'webhook refused':
     case 'placement':
     case 'conflict':
+    case 'background work':
     default:
       return [];
   }

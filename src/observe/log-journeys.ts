@@ -8,7 +8,7 @@ import type {
   WebhookRefused,
 } from '../core/observe.ts';
 
-/** One line a journey, with the ids to look for and how long it took; nothing of what was sent. */
+/** One line a journey, and one for work that failed, with the ids to look for and how long it took; nothing of what was sent. */
 export function logJourneys(log: Log): Observe {
   return (observed) => {
     if (observed.what === 'webhook') logWebhook(log, observed);
@@ -16,6 +16,9 @@ export function logJourneys(log: Log): Observe {
     else if (observed.what === 'signal') logSignal(log, observed);
     else if (observed.what === 'placement') logPlacement(log, observed);
     else if (observed.what === 'conflict') logConflict(log, observed);
+    else if (observed.what === 'background work' && observed.outcome === 'failed') {
+      log.warn({ err: observed.error }, `${observed.work} failed; comes again`);
+    }
   };
 }
 

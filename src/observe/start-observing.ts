@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import type { Now } from '../core/database-clock.ts';
 import { keepHeard } from '../core/keep-heard.ts';
 import type { Log } from '../core/log.ts';
-import type { Observe } from '../core/observe.ts';
+import type { BackgroundWorkName, Observe } from '../core/observe.ts';
 import { sampleBacklog } from '../core/sample-backlog.ts';
 import type { Exposition, Metrics } from './create-metrics.ts';
 import type { Traces } from './create-traces.ts';
@@ -19,7 +19,7 @@ export type Observing = {
   /** What Prometheus reads. Undefined where nobody may read it. */
   metrics: (() => Promise<Exposition>) | undefined;
   /** To be done every few seconds. */
-  tasks: readonly { name: string; work: () => Promise<void> }[];
+  tasks: readonly { name: BackgroundWorkName; work: () => Promise<void> }[];
   /** Writes and sends what is left. */
   close(): Promise<void>;
 };
@@ -58,7 +58,7 @@ export function startObserving(about: {
 
   const sample = async (): Promise<void> => {
     // What was true before is not told as if it were now.
-    const sampled = await sampleBacklog(pool, config.PARK_TTL_S).catch((error: unknown) => {
+    const sampled = await sampleBacklog(pool, config).catch((error: unknown) => {
       metrics?.sampled(undefined);
       throw error;
     });
@@ -75,7 +75,7 @@ export function startObserving(about: {
     metrics: isScraped ? async () => (await loaded.promise).render() : undefined,
     tasks: [
       { name: 'writing down who was heard', work: heard.write },
-      ...(isScraped ? [{ name: 'look at the backlog', work: sample }] : []),
+      ...(isScraped ? [{ name: 'look at the backlog' as const, work: sample }] : []),
     ],
     async close() {
       const written = heard.write().catch((error: unknown) => log.warn({ err: error }, 'who was heard is forgotten'));

@@ -52,7 +52,7 @@ describe('a circuit', () => {
     expect(state()).toBe('closed');
   });
 
-  it('stays closed when somebody answers in between, or the silences are a minute apart', () => {
+  it('stays closed when somebody answers in between, or the silences are far apart', () => {
     start();
     endedAt(9, SILENCE);
     ended('well');
@@ -60,7 +60,7 @@ describe('a circuit', () => {
     expect(state()).toBe('closed');
     ended('well');
     endedAt(9, SILENCE);
-    vi.advanceTimersByTime(60_000);
+    vi.advanceTimersByTime(75_000);
     ended('club-10', SILENCE);
     expect(state()).toBe('closed');
   });
@@ -102,6 +102,14 @@ describe('a circuit', () => {
     ended('well');
     for (let nth = 1; nth <= 20; nth += 1) ended(`club-${nth}`, SILENCE, began);
     expect(state()).toBe('closed');
+  });
+
+  it('counts silence from when the call began: settings that were put during it have not been tried', () => {
+    start();
+    const began = performance.now();
+    vi.advanceTimersByTime(15_000);
+    for (let nth = 1; nth <= 10; nth += 1) ended(`club-${nth}`, SILENCE, began);
+    expect(breaker.silentLocations()[0]?.silentForS).toBeGreaterThan(15);
   });
 
   it('forgets a location that another integration serves now', () => {

@@ -131,6 +131,12 @@ it.each([
   expect(await claim({ ...about, open: open(1) })).toEqual(['acme-1-2', 'acme-2-1']);
 });
 
+it('takes those of a location that another integration serves now, however late its last call at the silent one ended', async () => {
+  await configure('other', 'moved');
+  await backlog('moved', 1, 60);
+  expect(await claim({ open: open(0), silent: [silent('moved', 10)] })).toEqual(['moved-1']);
+});
+
 it('takes those of silent locations that are too late anyway, but none that is in doubt', async () => {
   await configure('acme', 'acme-1');
   await backlog('acme-1', 4, 60);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { endAttempt } from '../../src/core/attempts.ts';
 import { createLog } from '../../src/create-log.ts';
 import { eraseMembers } from '../../src/core/erase-members.ts';
 import { openDatabase } from '../../src/database.ts';
@@ -118,5 +119,28 @@ describe('the member data of orders that ended', () => {
     holder.release();
     expect(await left()).toEqual([ids[50]]);
     expect(await eraseMembers(pool, PII_DAYS)).toBe(1);
+  });
+
+  it('does not come back with what the POS answers to a call that was under way', async () => {
+    await seedEnded('under-way', 'known');
+    await system.query(
+      `WITH p AS (
+         INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
+         SELECT id, 'club-1', 'sent', now(), now() FROM unnest($1::text[]) AS id RETURNING service_order_id
+       )
+       INSERT INTO placement_attempts (service_order_id, attempt, call)
+       SELECT id, 1, 'createOrder' FROM unnest($1::text[]) AS id`,
+      [['under-way', 'known']],
+    );
+    await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'known'`);
+    expect(await eraseMembers(pool, PII_DAYS)).toBe(1);
+    const end = { attempt: 1, outcome: 'GiveUp', milliseconds: 9, error: words };
+    for (const id of ['under-way', 'known']) await endAttempt(pool, id, end);
+    expect(
+      await system.query('SELECT service_order_id AS id, outcome, error FROM placement_attempts ORDER BY 1'),
+    ).toEqual([
+      { id: 'known', outcome: 'GiveUp', error: words },
+      { id: 'under-way', outcome: 'GiveUp', error: null },
+    ]);
   });
 });

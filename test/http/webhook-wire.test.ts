@@ -113,3 +113,30 @@ describe('too much at once', () => {
     await until(async () => (await post(url, 'x'.repeat(100_000))).status === 200);
   });
 });
+
+it('at the end of a drain a webhook under way is answered, and its connection, which is kept alive, holds nothing up', async () => {
+  await system.seedOrder({ serviceOrderId: 'last', locationId: 'club-1' });
+  const body = JSON.stringify(statusWebhook({ serviceOrderId: 'last', status: 'READY' }));
+  const holder = await system.pool.connect();
+  await holder.query('BEGIN');
+  await holder.query(`SELECT FROM orders WHERE service_order_id = 'last' FOR UPDATE`);
+  const answer = say(head(`Content-Length: ${body.length}`) + body);
+  await until(
+    async () =>
+      (
+        await system.query(
+          `SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+        )
+      ).length > 0,
+  );
+  const began = performance.now();
+  const drained = system.drain(0);
+  await until(() => system.logged.some((line) => line.includes('draining')));
+  await sleep(200);
+  await holder.query('ROLLBACK');
+  holder.release();
+  expect(await answer).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
+  await drained;
+  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(system.logged.join('')).not.toContain('calls under way are left behind');
+});

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { blind } from '../support/pos-without-deduplication.ts';
 import { sampleOrder } from '../support/sample-order.ts';
@@ -52,6 +53,16 @@ async function whileLocked(table: string, act: () => Promise<unknown>): Promise<
     blocker.release();
   }
 }
+
+describe('what is done without being asked', () => {
+  it('is counted, and when it fails', async () => {
+    const work = 'sweep of parked events';
+    await counts('expediter_background_work_total', { work, outcome: 'done' }, async () => {});
+    await counts('expediter_background_work_total', { work, outcome: 'failed' }, () =>
+      whileLocked('parked_events', () => sleep(6_500)),
+    );
+  }, 30_000);
+});
 
 describe('a webhook is counted by what became of it', () => {
   const send: Record<string, () => Promise<unknown>> = {

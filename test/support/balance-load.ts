@@ -2,7 +2,7 @@ import { Agent, request as send, type IncomingMessage, type ServerResponse } fro
 import { readBody, sendJson, serveHttp, type HttpServer } from './serve-http.ts';
 
 const LOOK_EVERY_MS = 250;
-const LOOK_FOR_MS = 1_000;
+const LOOK_FOR_MS = 2_000;
 /** Longer than any answer of the service takes. */
 const ANSWER_MS = 30_000;
 

@@ -140,23 +140,32 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
       const done: z.infer<typeof ReplayedMany> = { dryRun, outcomes: {}, replayed: [], refused: [], left: 0 };
       const until = performance.now() + REPLAY_MS;
       let last: ListedDelivery | undefined;
-      for await (const { of, replayed } of replayDeliveries({ ...translating, ...deps, dryRun }, matching)) {
-        last = of;
-        const { deliveryId, locationId, integration } = of;
-        if ('refused' in replayed) done.refused.push({ deliveryId, locationId, integration, ...replayed });
-        else {
-          done.replayed.push(replayed);
-          count(done.outcomes, replayed.outcome);
+      const tell = (left?: number): void => {
+        if (dryRun) return;
+        deps.wake();
+        audit(request, 'replay many', { ...filter, locationId: location, outcomes: done.outcomes, left });
+      };
+      try {
+        for await (const { of, replayed } of replayDeliveries({ ...translating, ...deps, dryRun }, matching)) {
+          last = of;
+          const { deliveryId, locationId, integration } = of;
+          if ('refused' in replayed) done.refused.push({ deliveryId, locationId, integration, ...replayed });
+          else {
+            done.replayed.push(replayed);
+            count(done.outcomes, replayed.outcome);
+          }
+          const isOver = closing.aborted || request.socket.destroyed || performance.now() > until;
+          if (isOver || done.replayed.length + done.refused.length === limit) {
+            done.left = await countFrom(matching, last);
+            break;
+          }
         }
-        const isOver = closing.aborted || request.socket.destroyed || performance.now() > until;
-        if (isOver || done.replayed.length + done.refused.length === limit) {
-          done.left = await countFrom(matching, last);
-          break;
-        }
+      } catch (error) {
+        // What was replayed until Postgres went away is committed all the same.
+        tell();
+        throw error;
       }
-      if (dryRun) return done;
-      deps.wake();
-      audit(request, 'replay many', { ...filter, locationId: location, outcomes: done.outcomes, left: done.left });
+      tell(done.left);
       return done;
     },
   );

@@ -15,20 +15,18 @@ const HEARTBEAT_MS = 15_000;
 const MAX_AGE_MS = 15 * 60_000;
 
 /**
- * Server-sent events, with a comment now and then that keeps proxies from closing it. A reader that has taken nothing of
- * what waits for it since the comment before is cut off, and every stream ends some time: whoever is still there comes
- * back with `Last-Event-ID`, and misses nothing.
+ * Server-sent events, with a comment now and then that keeps proxies from closing it. An order has few messages, so
+ * little ever waits for a slow reader. Every stream ends some time: whoever is still there comes back with
+ * `Last-Event-ID`, and misses nothing.
  */
 export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
   const body = new PassThrough();
   // One that has left is told by its close.
   body.on('error', () => {});
-  let waiting = 0;
-  const heartbeat = setInterval(() => {
-    if (waiting > 0 && body.readableLength >= waiting) body.destroy();
-    else body.write(':\n\n');
-    waiting = body.readableLength;
-  }, heartbeatMs);
+  const write = (text: string): void => {
+    if (body.writable) body.write(text);
+  };
+  const heartbeat = setInterval(() => write(':\n\n'), heartbeatMs);
   heartbeat.unref();
   const oldAge = setTimeout(() => body.end(), MAX_AGE_MS);
   oldAge.unref();
@@ -36,13 +34,11 @@ export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
     clearInterval(heartbeat);
     clearTimeout(oldAge);
   });
-  body.write(`retry: ${RETRY_MS}\n\n`);
+  write(`retry: ${RETRY_MS}\n\n`);
   return {
     body,
     send({ id, event, data }) {
-      if (body.writable) {
-        body.write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
-      }
+      write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     },
     end: () => void body.end(),
     onClose: (closed) => void body.once('close', closed),

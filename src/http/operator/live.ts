@@ -20,11 +20,14 @@ const Resume = z.looseObject({
     .meta({ description: 'The last event that you have: the stream goes on behind it.', examples: ['3'] }),
 });
 
-/** `GET /orders/:serviceOrderId/live` an order's live messages as server-sent events, whichever process moves it. */
-export function live(scope: FastifyInstance, deps: OperatorDeps): void {
+/**
+ * `GET /orders/:serviceOrderId/live` an order's live messages as server-sent events, whichever process moves it.
+ *
+ * @param closing comes at the end of a drain, when the load balancer sends readers that come back to others
+ */
+export function live(scope: FastifyInstance, deps: OperatorDeps, closing: AbortSignal): void {
   const open = new Set<EventStream>();
-  // At the end of a drain, when the load balancer sends readers that come back to others.
-  scope.addHook('preClose', async () => {
+  closing.addEventListener('abort', () => {
     for (const stream of open) stream.end();
   });
 
@@ -86,6 +89,8 @@ export function live(scope: FastifyInstance, deps: OperatorDeps): void {
         unfollow();
         open.delete(stream);
       });
+      // It was asked for before that. A refusal would tell an EventSource not to come back.
+      if (closing.aborted) stream.end();
       return reply
         .type('text/event-stream')
         .header('x-accel-buffering', 'no')

@@ -50,7 +50,7 @@ export async function operator(scope: FastifyInstance, deps: OperatorDeps): Prom
   await scope.register(async (api) => {
     api.addHook('onRequest', gate.bearer);
     orders(api, deps);
-    live(api, deps);
+    live(api, deps, closing.signal);
     deliveries(api, deps, closing.signal);
     locations(api, deps);
     metrics(api, deps.metrics);

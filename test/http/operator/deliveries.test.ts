@@ -235,6 +235,31 @@ describe('a replay', () => {
     expect(await replays()).toBe(100 - left);
   });
 
+  it('of many is written down as far as it came when Postgres goes away', async () => {
+    const { locationId, orders } = await dropped(2);
+    await mend(locationId);
+    const holder = await system.pool.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [orders[1]]);
+      const answering = operator.post('/deliveries/replay', { outcome: 'dropped', location: locationId });
+      const [waiting] = await until(async () => {
+        const all = await system.query(
+          `SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+        );
+        return all.length > 0 && all;
+      });
+      await system.query('SELECT pg_terminate_backend($1)', [waiting?.['pid']]);
+      expect((await answering).status).toBe(503);
+    } finally {
+      await holder.query('ROLLBACK');
+      holder.release();
+    }
+    expect(await system.order(orders[0] ?? '')).toMatchObject({ status: 'ready' });
+    const line = system.logged.find((each) => each.includes('"replay many"') && each.includes(locationId));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ outcomes: { applied: 1 } });
+  });
+
   it.each<[string, unknown, string]>([
     ['says not which', { location: 'club-1' }, 'outcome, or since'],
     ['is empty', {}, 'outcome, or since'],
