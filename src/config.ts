@@ -37,7 +37,12 @@ const variables = {
     }),
     '2026-01:<32 random bytes in base64>, made with: openssl rand -base64 32',
   ],
-  PUBLIC_URL: [httpUrl().optional(), 'https://expediter.example.com'],
+  PUBLIC_URL: [
+    httpUrl()
+      .transform((url) => url.replace(/\/$/, ''))
+      .optional(),
+    'https://expediter.example.com',
+  ],
   PROVIDER_MODULES: [
     z
       .string()

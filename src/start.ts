@@ -91,7 +91,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
   });
 
   const keys = config.SETTINGS_KEY;
-  const publicUrl = (config.PUBLIC_URL ?? '').replace(/\/$/, '');
+  const publicUrl = config.PUBLIC_URL ?? '';
   const app = buildApp({
     log,
     readiness: () => readiness,

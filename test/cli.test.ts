@@ -4,18 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GiveUp, TryAgain } from '../src/core/errors.ts';
 import type { OrderRef } from '../src/core/order.ts';
 import type { Provider } from '../src/core/provider.ts';
-import { createDatabase } from './support/create-database.ts';
+import { createDatabase, createEmptyDatabase } from './support/create-database.ts';
 import { runCli as cli, runToEnd, type Ended } from './support/run-cli.ts';
 import { runJson as json } from './support/run-json.ts';
 import { MAIN } from './support/run-main.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
-import { databaseUrl } from './support/template-database.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 const KEY_BASE64 = Buffer.alloc(32, 7).toString('base64');
@@ -35,13 +34,7 @@ describe('expediter migrate', () => {
   let pool: pg.Pool;
 
   beforeAll(async () => {
-    const server = inject('postgresUrl');
-    const name = `empty_${randomUUID().replaceAll('-', '')}`;
-    const client = new pg.Client(server);
-    await client.connect();
-    await client.query(`CREATE DATABASE ${name} TEMPLATE template0`);
-    await client.end();
-    url = databaseUrl(server, name);
+    url = await createEmptyDatabase();
     pool = new pg.Pool({ connectionString: url, max: 1 });
   });
   afterAll(() => pool?.end());

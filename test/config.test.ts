@@ -50,3 +50,9 @@ it.each([
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).not.toThrow(token);
   expect(readConfig({ ...env, OPERATOR_TOKEN: 'x'.repeat(24) })).toMatchObject({ OPERATOR_TOKEN: 'x'.repeat(24) });
 });
+
+it('takes PUBLIC_URL with a slash at its end or without: paths go behind it', () => {
+  const publicUrl = 'https://expediter.example.com';
+  expect(readConfig({ ...env, PUBLIC_URL: `${publicUrl}/` }).PUBLIC_URL).toBe(publicUrl);
+  expect(readConfig({ ...env, PUBLIC_URL: publicUrl }).PUBLIC_URL).toBe(publicUrl);
+});

@@ -1,29 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrate } from '../src/migrate.ts';
-import { createDatabase } from './support/create-database.ts';
+import { createDatabase, createEmptyDatabase } from './support/create-database.ts';
 import { runCli } from './support/run-cli.ts';
 import { runMain, spawnMain } from './support/run-main.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
-import { databaseUrl } from './support/template-database.ts';
 import { until } from './support/until.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
-
-async function emptyDatabase(): Promise<string> {
-  const server = inject('postgresUrl');
-  const name = `empty_${randomUUID().replaceAll('-', '')}`;
-  const client = new pg.Client(server);
-  await client.connect();
-  await client.query(`CREATE DATABASE ${name} TEMPLATE template0`);
-  await client.end();
-  return databaseUrl(server, name);
-}
 
 async function namesIn(dir: string): Promise<string[]> {
   return (await readdir(dir)).flatMap((file) => (file.endsWith('.sql') ? [file.slice(0, -4)] : [])).sort();
@@ -31,7 +19,7 @@ async function namesIn(dir: string): Promise<string[]> {
 
 describe('two that migrate at the same time', () => {
   it('an empty database: both succeed, and each migration is done once', async () => {
-    const url = await emptyDatabase();
+    const url = await createEmptyDatabase();
     const ended = await Promise.all([1, 2].map(() => runCli({ DATABASE_URL: url }, ['migrate', '--json'])));
     expect(ended.map(({ code, error }) => ({ code, error }))).toEqual([
       { code: 0, error: '' },

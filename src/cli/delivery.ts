@@ -220,7 +220,7 @@ async function replayMany(
 async function withTranslators<Result>(work: (deps: TranslatingAgain) => Promise<Result>): Promise<Result> {
   const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL');
   const open = settingsOpener(await settingsRules(env));
-  const publicUrl = (env.PUBLIC_URL ?? '').replace(/\/$/, '');
+  const publicUrl = env.PUBLIC_URL ?? '';
   return withDatabase(env.DATABASE_URL, (pool) => work({ pool, open, keys: env.SETTINGS_KEY, publicUrl }));
 }
 

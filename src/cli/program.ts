@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { version } from '../version.ts';
 import { addDeliveryCommands } from './delivery.ts';
 import { addDoctorCommand } from './doctor.ts';
 import { examples } from './examples.ts';
@@ -11,10 +11,6 @@ import { addOrderCommands } from './order.ts';
 import { addProviderCommands } from './provider.ts';
 import { addRekeyCommand } from './rekey.ts';
 import { addTokenCommands } from './token.ts';
-
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
 
 /** All commands. It throws where the commander would end the process. */
 export function buildProgram(): Command {

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { describe } from './call-provider.ts';
 import type { Now } from './database-clock.ts';
 import { GiveUp, OursToFix, TryAgain } from './errors.ts';
-import { WrongLocation, findLocation, type OpenSettings } from './locations.ts';
+import { WrongLocation, getLocation, type OpenSettings } from './locations.ts';
 import type { Credentials } from './provider.ts';
 import { underTimeLimit } from './under-time-limit.ts';
 
@@ -24,9 +24,7 @@ export async function checkLocation(
   withinMs: number,
 ): Promise<Checked> {
   const { pool, open, credentialsFor, now } = deps;
-  const found = await findLocation(pool, locationId);
-  if (found === undefined) throw new WrongLocation(`no location is called "${locationId}"`);
-  const { integration, sealedSettings } = found;
+  const { integration, sealedSettings } = await getLocation(pool, locationId);
   try {
     const { provider, settings } = await open(integration, sealedSettings);
     if (provider.check === undefined) {

@@ -4,7 +4,7 @@ import { GiveUp, OursToFix, TryAgain } from './errors.ts';
 import { keepCredentials } from './keep-credentials.ts';
 import {
   WrongLocation,
-  findLocation,
+  getLocation,
   listLocations,
   replaceSettings,
   settingsOpener,
@@ -28,9 +28,7 @@ export async function connectLocation(
   locationId: string,
 ): Promise<Omit<Connection, 'settings'> & { tokenId: string }> {
   const { pool, rules, now } = deps;
-  const found = await findLocation(pool, locationId);
-  if (found === undefined) throw new WrongLocation(`no location is called "${locationId}"`);
-  const { integration, sealedSettings } = found;
+  const { integration, sealedSettings } = await getLocation(pool, locationId);
   const { provider, settings } = await settingsOpener(rules)(integration, sealedSettings);
   const locations = (await listLocations(pool)).filter((each) => each.integration === integration).length;
   const { tokenId, token } = await issueToken(pool, { locationId, label: LABEL });

@@ -139,6 +139,13 @@ export async function findLocation(pool: Pool, locationId: string): Promise<Stor
   return rows[0];
 }
 
+/** @throws WrongLocation when there is no such location */
+export async function getLocation(pool: Pool, locationId: string): Promise<StoredLocation> {
+  const found = await findLocation(pool, locationId);
+  if (found === undefined) throw new WrongLocation(`no location is called "${locationId}"`);
+  return found;
+}
+
 export async function listLocations(pool: Pool): Promise<LocationRow[]> {
   const { rows } = await pool.query<LocationRow>(
     `SELECT location_id AS "locationId", integration, paused_at AS "pausedAt", updated_at AS "updatedAt"

@@ -59,7 +59,7 @@ export async function issueToken(
 /** What the POS calls. `base` is the outside base URL. */
 export function webhookUrl(base: string, about: { integration: string; locationId: string; token: string }): string {
   const path = `/webhook/${encodeURIComponent(about.integration)}/${encodeURIComponent(about.locationId)}`;
-  return `${base.replace(/\/$/, '')}${path}?token=${about.token}`;
+  return `${base}${path}?token=${about.token}`;
 }
 
 export async function listTokens(pool: Pool, locationId: string | undefined): Promise<TokenRow[]> {

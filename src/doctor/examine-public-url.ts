@@ -23,7 +23,7 @@ export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Finding[
 
 async function answering(publicUrl: string): Promise<Finding> {
   const host = hostOf(publicUrl);
-  const answer = await askHttp(`${publicUrl.replace(/\/$/, '')}/readyz`);
+  const answer = await askHttp(`${publicUrl}/readyz`);
   const toDo = 'start the service, and look at DNS, the load balancer and its certificate';
   if (typeof answer === 'string') return failed('readyz', `${host}: ${answer}`, toDo);
   const { ready } = (answer.json ?? {}) as { ready?: unknown };

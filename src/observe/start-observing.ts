@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { Pool } from 'pg';
 import type { Config } from '../config.ts';
 import type { Now } from '../core/database-clock.ts';
@@ -6,6 +5,7 @@ import { keepHeard } from '../core/keep-heard.ts';
 import type { Log } from '../core/log.ts';
 import type { BackgroundWorkName, Observe } from '../core/observe.ts';
 import { sampleBacklog } from '../core/sample-backlog.ts';
+import { version } from '../version.ts';
 import type { Exposition, Metrics } from './create-metrics.ts';
 import type { Traces } from './create-traces.ts';
 import { logJourneys } from './log-journeys.ts';
@@ -46,13 +46,13 @@ export function startObserving(about: {
 
   const loadMetrics = async (): Promise<void> => {
     const { createMetrics } = await import('./create-metrics.ts');
-    metrics = createMetrics({ ...about, version: version(), pools: { main: pool, flush: flushPool } });
+    metrics = createMetrics({ ...about, version, pools: { main: pool, flush: flushPool } });
     readers.add('metrics', metrics.observe);
     loaded.resolve(metrics);
   };
   const loadTraces = async (endpoint: string): Promise<void> => {
     const { createTraces } = await import('./create-traces.ts');
-    traces = createTraces({ endpoint, ratio: config.OTEL_TRACES_SAMPLER_ARG, version: version(), now, log });
+    traces = createTraces({ endpoint, ratio: config.OTEL_TRACES_SAMPLER_ARG, version, now, log });
     readers.add('traces', traces.observe);
   };
 
@@ -82,9 +82,4 @@ export function startObserving(about: {
       await Promise.all([written, traces?.close()]);
     },
   };
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

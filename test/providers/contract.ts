@@ -595,7 +595,8 @@ function once(fault: Fault): () => Fault | undefined {
   };
 }
 
-function errorOf(throws: () => unknown): Error {
+/** What it throws; it must throw something. */
+export function errorOf(throws: () => unknown): Error {
   try {
     throws();
   } catch (error) {

@@ -12,7 +12,7 @@ import type { Simulator } from '../simulators/simulator.ts';
 import { startDeliverect } from '../simulators/start-deliverect.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
-import { providerContract } from './contract.ts';
+import { errorOf, providerContract } from './contract.ts';
 import { keepCredentials } from './keep-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');
@@ -626,13 +626,4 @@ function orderOf(options: SampleOptions = {}): CanonicalOrder {
 /** As it travels. */
 function written(order: CanonicalOrder, overrides: Partial<Settings> = {}): Record<string, unknown> {
   return JSON.parse(JSON.stringify(writeOrder(order, { ...settings, ...overrides }, NOW))) as Record<string, unknown>;
-}
-
-function errorOf(throws: () => unknown): Error {
-  try {
-    throws();
-  } catch (error) {
-    return error as Error;
-  }
-  return expect.unreachable('nothing was thrown');
 }

@@ -10,7 +10,7 @@ import { writeOrder } from '../../src/providers/hubrise/write-order.ts';
 import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
-import { providerContract } from './contract.ts';
+import { errorOf, providerContract } from './contract.ts';
 import { keepCredentials } from './keep-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');
@@ -831,13 +831,4 @@ function signed(event: unknown, secret = SECRET): Webhook {
 
 function translate(event: unknown) {
   return hubrise.translateWebhook(signed(event), settingsOf());
-}
-
-function errorOf(throws: () => unknown): Error {
-  try {
-    throws();
-  } catch (error) {
-    return error as Error;
-  }
-  return expect.unreachable('nothing was thrown');
 }

@@ -10,7 +10,7 @@ import { checkToGoOrder, readToGoOrder } from '../simulators/check-lightspeed-k-
 import { startLightspeedK, type LightspeedSimulator } from '../simulators/start-lightspeed-k.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { sendJson, serveHttp } from '../support/serve-http.ts';
-import { providerContract } from './contract.ts';
+import { errorOf, providerContract } from './contract.ts';
 import { keepCredentials } from './keep-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');
@@ -770,15 +770,6 @@ function settingsOf(more: object = {}): Settings {
 
 function orderOf(options: SampleOptions = {}): CanonicalOrder {
   return CanonicalOrder.parse(sampleOrder(options));
-}
-
-function errorOf(throws: () => unknown): Error {
-  try {
-    throws();
-  } catch (error) {
-    return error as Error;
-  }
-  return expect.unreachable('nothing was thrown');
 }
 
 function text(order: CanonicalOrder, more: object = {}, now = NOW): string {

@@ -9,7 +9,7 @@ import type { StatusEvent } from '../../src/core/order.ts';
 import type { Webhook } from '../../src/core/provider.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 import { startStandard } from '../simulators/start-standard.ts';
-import { providerContract } from './contract.ts';
+import { errorOf, providerContract } from './contract.ts';
 import { keepCredentials } from './keep-credentials.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 'today').toString('base64')}`;
@@ -458,13 +458,4 @@ function translate(
 
 function first<Item>([item]: readonly Item[]): Item {
   return item ?? expect.unreachable('there is none');
-}
-
-function errorOf(throws: () => unknown): Error {
-  try {
-    throws();
-  } catch (error) {
-    return error as Error;
-  }
-  return expect.unreachable('nothing was thrown');
 }

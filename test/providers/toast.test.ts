@@ -10,7 +10,7 @@ import { writeOrder } from '../../src/providers/toast/write-order.ts';
 import { startToast } from '../simulators/start-toast.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
-import { providerContract } from './contract.ts';
+import { errorOf, providerContract } from './contract.ts';
 import { keepCredentials } from './keep-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');
@@ -964,13 +964,4 @@ function itemOf(serviceItemId: string, modifiers: CanonicalOrder['items'][number
 function deliveryTo(changed: object): SampleOptions {
   const destination = { line1: '401 Park Drive', city: 'Boston', postalCode: '02215', region: 'MA', latitude: 42.34 };
   return { type: 'delivery', fulfillment: { type: 'delivery', destination: { ...destination, ...changed } } };
-}
-
-function errorOf(throws: () => unknown): Error {
-  try {
-    throws();
-  } catch (error) {
-    return error as Error;
-  }
-  return expect.unreachable('nothing was thrown');
 }

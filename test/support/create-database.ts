@@ -4,12 +4,21 @@ import { inject } from 'vitest';
 import { databaseUrl } from './template-database.ts';
 
 /** A migrated database of its own for whoever asks, copied from the run's template in some 20 ms. @returns its URL */
-export async function createDatabase(): Promise<string> {
+export function createDatabase(): Promise<string> {
+  return createFrom('expediter_template STRATEGY FILE_COPY');
+}
+
+/** One in which nothing is. @returns its URL */
+export function createEmptyDatabase(): Promise<string> {
+  return createFrom('template0');
+}
+
+async function createFrom(template: string): Promise<string> {
   const server = inject('postgresUrl');
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const client = new pg.Client(server);
   await client.connect();
-  await client.query(`CREATE DATABASE ${name} TEMPLATE expediter_template STRATEGY FILE_COPY`);
+  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   await client.end();
   return databaseUrl(server, name);
 }

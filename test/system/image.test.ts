@@ -1,11 +1,9 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createEmptyDatabase } from '../support/create-database.ts';
 import { freePort } from '../support/free-port.ts';
 import { SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { databaseUrl } from '../support/template-database.ts';
 import { until } from '../support/until.ts';
 import { makeImage, type Contained, type Image } from './make-image.ts';
 
@@ -95,13 +93,7 @@ describe('the image, run read-only as an ordinary user', () => {
   };
 
   beforeAll(async () => {
-    const server = inject('postgresUrl');
-    const name = `image_${randomUUID().replaceAll('-', '')}`;
-    const client = new pg.Client(server);
-    await client.connect();
-    await client.query(`CREATE DATABASE ${name} TEMPLATE template0`);
-    await client.end();
-    database = databaseUrl(server, name);
+    database = await createEmptyDatabase();
     system = await startSystem({ processes: 0 });
   });
   afterAll(async () => {

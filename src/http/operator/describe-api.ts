@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import fastify, { type RouteOptions } from 'fastify';
 import {
   jsonSchemaTransform,
@@ -8,6 +7,7 @@ import {
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { CanonicalOrder } from '../../core/order.ts';
+import { version } from '../../version.ts';
 import type { ApiDocument } from './docs-page.ts';
 import { Contents } from './shapes.ts';
 
@@ -21,9 +21,6 @@ is logged, with what and about what; there is one token, so not who.`;
  */
 export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiDocument> {
   const { default: swagger } = await import('@fastify/swagger');
-  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
   if (!z.globalRegistry.has(Contents))
     Contents.register(z.globalRegistry, z.toJSONSchema(CanonicalOrder, { io: 'input' }));
 
