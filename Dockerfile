@@ -5,6 +5,9 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
+# What makes the console; of these only the result goes on, into dist/console.
+COPY scripts scripts
+COPY console console
 # Half of what the packages weigh is for editors and debuggers: Node runs no TypeScript below node_modules.
 RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund && \
   find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete

@@ -1,5 +1,5 @@
-/** `npm run licences`: every package that runs with the service and its licence; exits 1 at one that we may not take. */
-import { runtimePackages } from './runtime-packages.ts';
+/** `npm run licences`: every package that runs with the service or is in its console, and its licence; exits 1 at one that we may not take. */
+import { consolePackages, runtimePackages } from './runtime-packages.ts';
 
 /** They ask for no more than their text, which stays in the package. */
 export const PERMISSIVE: ReadonlySet<string> = new Set([
@@ -13,7 +13,7 @@ export const PERMISSIVE: ReadonlySet<string> = new Set([
 ]);
 
 if (import.meta.main) {
-  const packages = runtimePackages();
+  const packages = [...runtimePackages(), ...consolePackages()];
   for (const { name, version, licence } of packages) console.log(`${name}@${version} ${licence ?? 'unknown'}`);
   const refused = packages.filter(({ licence }) => licence === undefined || !PERMISSIVE.has(licence));
   for (const { name, version, licence } of refused) {

@@ -23,6 +23,17 @@ type Entry = {
   peerDependenciesMeta?: Record<string, { optional?: boolean }>;
 };
 
+/** What is bundled into the console, and so runs in browsers. Nothing else gets in: its build would fail. */
+export const CONSOLE_PACKAGES: readonly string[] = [
+  '@kurkle/color',
+  '@preact/signals',
+  '@preact/signals-core',
+  '@tanstack/virtual-core',
+  'chart.js',
+  'preact',
+  'preact-iso',
+];
+
 const IN = 'node_modules/';
 
 function readLock(): Record<string, Entry> {
@@ -52,6 +63,10 @@ export function runtimePackages(of: readonly string[] = Object.keys(directDepend
   };
   for (const name of of) visit(name, '');
   return [...found.values()].sort((a, b) => (a.at < b.at ? -1 : 1));
+}
+
+export function consolePackages(): RuntimePackage[] {
+  return runtimePackages(CONSOLE_PACKAGES).filter(({ name }) => CONSOLE_PACKAGES.includes(name));
 }
 
 function needsOf({ dependencies, peerDependencies, peerDependenciesMeta }: Entry): string[] {

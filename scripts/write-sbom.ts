@@ -1,10 +1,16 @@
 /**
- * `npm run --silent sbom > sbom.cdx.json`: a bill of materials in CycloneDX 1.6 of what runs with the service. The same
- * lock file gives the same bytes. (`npm sbom --omit dev` leaves out what a tool for developers needs as well: fifty
+ * `npm run --silent sbom > sbom.cdx.json`: a bill of materials in CycloneDX 1.6 of what runs with the service, and of what
+ * is in its console. The same lock file gives the same bytes. (`npm sbom --omit dev` leaves out what a tool for developers needs as well: fifty
  * packages of ours that do run.)
  */
 import { readFileSync } from 'node:fs';
-import { directDependencies, runtimePackages, type RuntimePackage } from './runtime-packages.ts';
+import {
+  CONSOLE_PACKAGES,
+  consolePackages,
+  directDependencies,
+  runtimePackages,
+  type RuntimePackage,
+} from './runtime-packages.ts';
 
 type Component = {
   type: 'application' | 'library';
@@ -27,7 +33,7 @@ export type Sbom = {
 
 /** What is installed twice, in two folders, is one component. */
 export function sbom(): Sbom {
-  const packages = runtimePackages();
+  const packages = [...runtimePackages(), ...consolePackages()];
   const refAt = new Map(packages.map((each) => [each.at, purlOf(each)]));
   const refsOf = (places: readonly string[]): string[] =>
     [...new Set(places.flatMap((at) => refAt.get(at) ?? []))].sort();
@@ -39,7 +45,10 @@ export function sbom(): Sbom {
   const component = describe('application', { ...self, licence: self.license, integrity: undefined });
   const components = new Map(packages.map((each) => [purlOf(each), describe('library', each)]));
   const needs = new Map<string, string[]>([
-    [component['bom-ref'], Object.keys(directDependencies()).map((name) => `node_modules/${name}`)],
+    [
+      component['bom-ref'],
+      [...Object.keys(directDependencies()), ...CONSOLE_PACKAGES].map((name) => `node_modules/${name}`),
+    ],
   ]);
   for (const each of packages) needs.set(purlOf(each), [...(needs.get(purlOf(each)) ?? []), ...each.needs]);
   return {

@@ -8,8 +8,9 @@ import fastify, {
   type FastifyInstance,
   type FastifyReply,
 } from 'fastify';
+import { CONSOLE_PATHS, secureHeaders } from './http/console/secure-headers.ts';
 import { health, type Readiness } from './http/health.ts';
-import type { OperatorDeps } from './http/operator/operator.ts';
+import type { OperatorDeps } from './http/operator/operator-api.ts';
 import { requestIds } from './http/request-ids.ts';
 import { PUSH_PATH, pubsubPush, type PushDeps } from './http/pubsub-push.ts';
 import { webhook, type WebhookDeps } from './http/webhook.ts';
@@ -51,9 +52,11 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // A path that cannot be decoded names no location.
     frameworkErrors: (_error, request, reply) => {
-      if (deps.operator !== undefined && OPERATOR_PATHS.test(request.raw.url ?? '')) {
+      const path = request.raw.url ?? '';
+      if (deps.operator !== undefined && (OPERATOR_PATHS.test(path) || CONSOLE_PATHS.test(path))) {
         void (reply as FastifyReply)
           .code(400)
+          .headers(CONSOLE_PATHS.test(path) ? secureHeaders : {})
           .send({ error: 'the path cannot be decoded: percent-encode the id in it' });
       } else void refuse(request, reply, deps.webhook.bodyLimit);
     },
@@ -81,7 +84,16 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   webhook(app, deps.webhook);
   const { operator } = deps;
   if (operator !== undefined) {
-    void app.register(async (scope) => (await import('./http/operator/operator.ts')).operator(scope, operator));
+    void app.register(async (scope) => {
+      const [{ operatorApi }, doors, { operatorConsole }] = await Promise.all([
+        import('./http/operator/operator-api.ts'),
+        import('./http/operator/operator.ts'),
+        import('./http/console/operator-console.ts'),
+      ]);
+      const mountApi = operatorApi(scope, operator);
+      await scope.register((door) => doors.operator(door, operator, mountApi));
+      await scope.register((door) => operatorConsole(door, operator, mountApi), { prefix: '/console' });
+    });
   }
   return app;
 }

@@ -8,9 +8,10 @@ import { dropOldPartitions } from './core/drop-old-partitions.ts';
 import { endOrders } from './core/end-orders.ts';
 import { eraseMembers } from './core/erase-members.ts';
 import { every } from './core/every.ts';
+import { forgetTraffic } from './core/forget-traffic.ts';
 import { forgetUnmatched } from './core/forget-unmatched.ts';
 import { keepConnected } from './core/keep-connected.ts';
-import { forgetOldGrants, keepCredentials } from './core/keep-credentials.ts';
+import { forgetOldGrants } from './core/keep-credentials.ts';
 import type { Placing } from './core/placing.ts';
 import { publishLive } from './core/publish-live.ts';
 import type { Parked } from './core/redrive-parked.ts';
@@ -40,7 +41,7 @@ export type BackgroundWork = {
 
 /** Starts the relay, the placement worker and the periodic work; the database must be ready. */
 export async function startBackgroundWork(
-  deps: Pick<Placing, 'refetch' | 'open' | 'onPosIds'> & {
+  deps: Pick<Placing, 'refetch' | 'open' | 'onPosIds' | 'credentialsFor'> & {
     config: Config;
     pool: Pool;
     clock: DatabaseClock;
@@ -54,14 +55,12 @@ export async function startBackgroundWork(
   const { observe } = observing;
   const topic = await openStatusTopic({ project: config.GOOGLE_CLOUD_PROJECT, topic: config.STATUS_TOPIC });
   const relay = publishLive({ pool, publish: topic.publish, log, observe });
-  const credentialsFor = keepCredentials(pool, config.SETTINGS_KEY);
   const breaker = circuitBreaker(log);
   const placements = workPlacements({
     ...deps,
     observe,
     breaker,
     now: clock.now,
-    credentialsFor,
     deadlineS: config.PLACEMENT_DEADLINE_S,
     onLive: relay.wake,
   });
@@ -92,6 +91,7 @@ export async function startBackgroundWork(
       SOON_MS,
     ),
     every(HOUR_MS, () => forgetUnmatched(pool, unmatchedKeptS), observe, 'forgetting of unmatched webhooks', SOON_MS),
+    every(HOUR_MS, () => forgetTraffic(pool), observe, 'forgetting of traffic', SOON_MS),
     every(
       HOUR_MS,
       () => eraseMembers(pool, config.PII_RETENTION_DAYS, log),
@@ -102,7 +102,7 @@ export async function startBackgroundWork(
     every(
       DAY_MS,
       async () => {
-        await keepConnected({ ...deps, now: clock.now, credentialsFor, signal: stopping.signal });
+        await keepConnected({ ...deps, now: clock.now, signal: stopping.signal });
         await forgetOldGrants(pool);
       },
       observe,

@@ -171,6 +171,6 @@ function httpUrl(): z.ZodURL {
   return z.url({ protocol: /^https?$/, error: 'is not an http or https URL' });
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

@@ -9,9 +9,11 @@ import type { Conflict } from './core/apply-deliveries.ts';
 import type { CircuitBreaker } from './core/circuit-breaker.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/database-clock.ts';
 import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
+import { followBoard } from './core/follow-board.ts';
 import { followOrders } from './core/follow-orders.ts';
 import { gatherDeliveries } from './core/gather-deliveries.ts';
 import { gatherPosIds } from './core/gather-pos-ids.ts';
+import { keepCredentials } from './core/keep-credentials.ts';
 import { settingsOpener } from './core/locations.ts';
 import type { Observed } from './core/observe.ts';
 import type { Registry } from './core/provider.ts';
@@ -60,9 +62,11 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
   });
   const { observe } = observing;
   const following = config.OPERATOR_TOKEN === undefined ? undefined : followOrders({ pool, log });
+  const board = config.OPERATOR_TOKEN === undefined ? undefined : followBoard({ pool, log });
   const onLive = (): void => {
     loops.relay?.wake();
     following?.wake();
+    board?.wake();
   };
 
   const redrive = async (parked: Parked): Promise<void> => {
@@ -92,6 +96,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
 
   const keys = config.SETTINGS_KEY;
   const publicUrl = config.PUBLIC_URL ?? '';
+  const credentialsFor = keepCredentials(pool, keys);
   const app = buildApp({
     log,
     readiness: () => readiness,
@@ -100,6 +105,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       async recordSignal(serviceOrderId) {
         const recorded = await recordSignal(pool, serviceOrderId, config.PLACEMENT_DEADLINE_S);
         loops.placements?.wake();
+        board?.wake();
         return recorded;
       },
       observe,
@@ -116,14 +122,21 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       perSecond: config.WEBHOOK_SHARE,
     },
     operator:
-      config.OPERATOR_TOKEN === undefined || following === undefined || observing.metrics === undefined
+      config.OPERATOR_TOKEN === undefined ||
+      following === undefined ||
+      board === undefined ||
+      observing.metrics === undefined
         ? undefined
         : {
             token: config.OPERATOR_TOKEN,
             pool,
+            now: clock.now,
             translating: { pool, open, keys, publicUrl },
+            registry,
+            credentialsFor,
             parkTtlS: config.PARK_TTL_S,
             follow: following.follow,
+            watch: board.watch,
             metrics: observing.metrics,
             wake() {
               loops.placements?.wake();
@@ -145,6 +158,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       open,
       redrive,
       onPosIds,
+      credentialsFor,
       readiness,
       observing,
     });
@@ -169,7 +183,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       await sleep(config.DRAIN_DELAY_MS);
       const finished = (async () => {
         await app.close();
-        await following?.stop();
+        await Promise.all([following?.stop(), board?.stop()]);
         await gather.drain();
         await placing;
         await begun.then(

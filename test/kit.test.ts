@@ -37,8 +37,9 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kit-'));
   // Packing builds, which would pull `dist` from under whoever uses the one here.
   const project = join(folder, 'project');
-  for (const name of ['src', 'test', 'migrations', 'package.json', 'README.md', 'LICENSE']) copy(name, project);
-  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.kit.json']) copy(name, project);
+  for (const name of ['src', 'test', 'console', 'scripts', 'migrations', 'README.md', 'LICENSE']) copy(name, project);
+  for (const name of ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.kit.json'])
+    copy(name, project);
   symlinkSync(MODULES, join(project, 'node_modules'));
   kit = await pack(project, join(folder, 'expediter'));
 
@@ -104,6 +105,12 @@ describe('the kit for providers of their own', () => {
     for (const [, file = '', code = ''] of shown) {
       expect(unindented(readFileSync(join(TEMPLATE, file), 'utf8')), file).toContain(unindented(code));
     }
+  });
+
+  it('brings the console as it was built', () => {
+    for (const name of ['index.html', 'index.html.br', 'licences.txt'])
+      expect(existsSync(join(kit, 'dist/console', name)), name).toBe(true);
+    for (const name of ['console', 'scripts']) expect(existsSync(join(kit, name)), name).toBe(false);
   });
 
   it('lets the template pass its types, our lint and the suite', async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PERMISSIVE } from '../scripts/list-licences.ts';
-import { directDependencies, runtimePackages } from '../scripts/runtime-packages.ts';
+import { CONSOLE_PACKAGES, consolePackages, directDependencies, runtimePackages } from '../scripts/runtime-packages.ts';
 import { sbom } from '../scripts/write-sbom.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
@@ -11,6 +11,9 @@ type LockEntry = { dev?: true; optional?: true; devOptional?: true; resolved?: s
 const REGISTRY = 'https://registry.npmjs.org/';
 
 const packages = runtimePackages();
+const inConsole = consolePackages();
+/** All that somebody gets who gets the service. */
+const shipped = [...packages, ...inConsole];
 
 describe('what runs with the service', () => {
   it('is all that an installation without tools for developers has', () => {
@@ -21,14 +24,14 @@ describe('what runs with the service', () => {
   });
 
   it('is under licences that ask for no more than their text', () => {
-    expect(packages.filter(({ licence }) => licence === undefined || !PERMISSIVE.has(licence))).toEqual([]);
+    expect(shipped.filter(({ licence }) => licence === undefined || !PERMISSIVE.has(licence))).toEqual([]);
     for (const copyleft of ['GPL-3.0', 'AGPL-3.0', 'LGPL-3.0', 'MPL-2.0', 'SSPL-1.0', 'BUSL-1.1']) {
       expect(PERMISSIVE.has(copyleft)).toBe(false);
     }
   });
 
   it('comes from the registry, with a hash', () => {
-    for (const { at, integrity } of packages) {
+    for (const { at, integrity } of shipped) {
       expect(integrity, at).toMatch(/^sha512-/);
       // Unsaid, it is the registry; a package from a repository or a file would say so.
       expect(lock[at]?.resolved ?? REGISTRY, at).toContain(REGISTRY);
@@ -38,6 +41,26 @@ describe('what runs with the service', () => {
   it('is at exact versions', () => {
     for (const [name, version] of Object.entries(directDependencies()))
       expect(version, name).toMatch(/^\d+\.\d+\.\d+$/);
+  });
+});
+
+describe('what is in the console', () => {
+  it('is known, and no part of what is installed where the service runs', () => {
+    expect(inConsole.map(({ name }) => name)).toEqual(CONSOLE_PACKAGES.toSorted());
+    const installed = new Set(packages.map(({ at }) => at));
+    expect(inConsole.filter(({ at }) => installed.has(at))).toEqual([]);
+  });
+
+  it('is in docs/dependencies.md, each with its version, its licence and why it is there', () => {
+    const [, section = ''] = read('docs/dependencies.md').split('## In the console');
+    const rows = section.matchAll(
+      /^\| ([@a-z][\w@./-]*) +\| ([\d.]+) +\| (\S+) +\| 20\d\d-\d\d-\d\d +\| (.{10,}?) +\|$/gm,
+    );
+    const told = [...rows].map(([, name, version, licence]) => ({ name, version, licence }));
+    const are = inConsole.map(({ name, version, licence }) => ({ name, version, licence }));
+    const byName = (a: { name?: string | undefined }, b: { name?: string | undefined }): number =>
+      (a.name ?? '') < (b.name ?? '') ? -1 : 1;
+    expect(told.sort(byName)).toEqual(are.sort(byName));
   });
 });
 
@@ -77,7 +100,7 @@ describe('the bill of materials', () => {
   const bill = sbom();
 
   it('has every package once, with licence and hash, and what needs what', () => {
-    const names = new Set(packages.map(({ name, version }) => `${name}@${version}`));
+    const names = new Set(shipped.map(({ name, version }) => `${name}@${version}`));
     expect(bill.components.map(({ name, version }) => `${name}@${version}`).sort()).toEqual([...names].sort());
     for (const { licenses, hashes, purl } of bill.components) {
       expect(licenses).toHaveLength(1);
@@ -88,7 +111,7 @@ describe('the bill of materials', () => {
     expect(new Set(bill.dependencies.map(({ ref }) => ref))).toEqual(refs);
     for (const { dependsOn } of bill.dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);
     const own = bill.dependencies.find(({ ref }) => ref === bill.metadata.component['bom-ref']);
-    expect(own?.dependsOn).toHaveLength(Object.keys(directDependencies()).length);
+    expect(own?.dependsOn).toHaveLength(Object.keys(directDependencies()).length + inConsole.length);
   });
 
   it('is the same each time', () => expect(JSON.stringify(sbom())).toBe(JSON.stringify(bill)));

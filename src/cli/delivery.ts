@@ -5,7 +5,7 @@ import { readConfigOf } from '../config.ts';
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../core/apply-deliveries.ts';
 import { ensureDeliveryPartitions } from '../core/delivery-partitions.ts';
 import { findDelivery } from '../core/kept-delivery.ts';
-import { listDeliveries, type DeliveryFilter, type ListedDelivery } from '../core/list-deliveries.ts';
+import { listDeliveries, type DeliveryFilter, type DeliveryKey, type ListedDelivery } from '../core/list-deliveries.ts';
 import { settingsOpener } from '../core/locations.ts';
 import { replayDeliveries } from '../core/replay-deliveries.ts';
 import { replayDelivery, type Replayed, type Replaying } from '../core/replay-delivery.ts';
@@ -132,7 +132,14 @@ async function list(
   const shown = order === undefined ? undefined : await showOrder(pool, order);
   if (order !== undefined && shown === undefined) throw new NotFound(`no signal ever named the order "${order}"`);
   const filter = { ...toFilter(filters), serviceOrderId: order };
-  return listDeliveries(pool, filter, { oldestFirst: false, after: cursor, limit });
+  const found: ListedDelivery[] = [];
+  let behind: DeliveryKey | undefined = cursor;
+  do {
+    const page = await listDeliveries(pool, filter, { oldestFirst: false, after: behind, limit: limit - found.length });
+    found.push(...page.deliveries);
+    behind = page.next;
+  } while (behind !== undefined && found.length < limit);
+  return found;
 }
 
 async function replayOne(id: string, dryRun: boolean, command: Command): Promise<void> {

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { keepLooking } from './keep-looking.ts';
 import type { LiveMessage } from './live-message.ts';
 import type { Log } from './log.ts';
 import { readLive } from './read-live.ts';
-import { workLoop } from './work-loop.ts';
 
 /** Told what is new of an order, in order and each message once; with `ended` comes nothing more. */
 export type Follower = (news: { messages: LiveMessage[]; ended: boolean }) => void;
@@ -20,8 +19,6 @@ export type FollowOrders = {
 };
 
 const POLL_MS = 1_000;
-/** Commits of that long are looked at together: on a busy evening there are thousands a second. */
-const GATHER_MS = 50;
 
 /**
  * Tells followers about their orders, whichever process moves them: one statement a look for all the orders that are
@@ -29,7 +26,6 @@ const GATHER_MS = 50;
  */
 export function followOrders(deps: { pool: Pool; log: Pick<Log, 'warn'> }): FollowOrders {
   const followers = new Set<{ serviceOrderId: string; after: number; tell: Follower }>();
-  let isBlind = false;
 
   const look = async (): Promise<void> => {
     // One that joins meanwhile may have less than these, and waits for the next look.
@@ -39,7 +35,6 @@ export function followOrders(deps: { pool: Pool; log: Pick<Log, 'warn'> }): Foll
       oldest.set(serviceOrderId, Math.min(after, oldest.get(serviceOrderId) ?? after));
     }
     const read = await readLive(deps.pool, oldest);
-    isBlind = false;
     for (const follower of asking) {
       if (!followers.has(follower)) continue;
       const { messages = [], ended = false } = read.get(follower.serviceOrderId) ?? {};
@@ -51,20 +46,12 @@ export function followOrders(deps: { pool: Pool; log: Pick<Log, 'warn'> }): Foll
     }
   };
 
-  const loop = workLoop<never>({
-    capacity: 1,
+  const loop = keepLooking({
     pollMs: POLL_MS,
-    async claim() {
-      if (followers.size === 0) return [];
-      await sleep(GATHER_MS);
-      await look();
-      return [];
-    },
-    work: async () => {},
-    onClaimError(error) {
-      if (!isBlind) deps.log.warn({ err: error }, 'live messages cannot be read for their followers; will try again');
-      isBlind = true;
-    },
+    isWatched: () => followers.size > 0,
+    look,
+    log: deps.log,
+    failing: 'live messages cannot be read for their followers; will try again',
   });
 
   return {

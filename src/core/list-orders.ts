@@ -54,6 +54,20 @@ const SCAN = 2_000;
 
 type Row = Omit<ListedOrder, 'memberState'> & { rank: number | null };
 
+const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
+
+/** SQL, for `json_build_object`: what is said of an order wherever it is one of many, by `placements p` and `orders o`. */
+export const ORDER_FIELDS = `
+  'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
+  'fulfillment', o.fulfillment, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
+  'status', o.status, 'rank', o.rank, 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
+  'signalledAt', p.signalled_at,
+  'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
+  'updatedAt', o.updated_at`;
+
+/** SQL: when an order ended, or would have if it had ever been fetched; NULL while it is open. */
+export const ENDED_AT = 'coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.finished_at END)';
+
 /**
  * Lists orders by their first signal, newest first, from behind `after` on. What a page costs is bounded whatever is
  * asked for: it may hold fewer orders than `limit`, even none, and still have a `next`.
@@ -68,16 +82,11 @@ export async function listOrders(
   if (page.after !== undefined && after === undefined) return undefined;
   const candidates = candidatesOf(filter, after);
   const { rows } = await pool.query<{ order: Row }>(
-    `SELECT json_build_object(
-       'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
-       'fulfillment', o.fulfillment, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
-       'status', o.status, 'rank', o.rank, 'reason', o.reason,
-       'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id), 'signalledAt', p.signalled_at,
-       'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
-       'finishedAt', p.finished_at, 'updatedAt', o.updated_at, 'endedAt', o.ended_at) AS "order"
+    `SELECT json_build_object(${ORDER_FIELDS}, 'reason', o.reason, 'finishedAt', p.finished_at,
+                              'endedAt', o.ended_at) AS "order"
      FROM (${CANDIDATES} LIMIT ${SCAN}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
-     WHERE ($8::boolean IS NULL OR $8 = (coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.finished_at END) IS NULL))
+     WHERE ($8::boolean IS NULL OR $8 = (${ENDED_AT} IS NULL))
        AND ($9::text IS NULL OR o.status = $9)
        AND ($10::smallint[] IS NULL OR o.rank = ANY (CASE o.fulfillment WHEN 'pickup' THEN $10 ELSE $11::smallint[] END))
        AND ($12::text IS NULL OR o.integration = $12)
@@ -95,7 +104,7 @@ export async function listOrders(
   );
   const orders = rows.map(({ order: { rank, ...order } }) => ({
     ...order,
-    memberState: rank === null || order.fulfillment === null ? null : memberStateAt(rank, order.fulfillment),
+    memberState: seenBy(rank, order.fulfillment),
   }));
   if (orders.length === page.limit) return { orders, next: orders.at(-1)?.serviceOrderId ?? null };
   const { rows: last } = await pool.query<{ serviceOrderId: string }>(
@@ -105,7 +114,10 @@ export async function listOrders(
   return { orders, next: last[0]?.serviceOrderId ?? null };
 }
 
-const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
+/** What the member of a listed order sees; null until it was fetched for the first time. */
+export function seenBy(rank: number | null, fulfillment: FulfillmentType | null): MemberState | null {
+  return rank === null || fulfillment === null ? null : memberStateAt(rank, fulfillment);
+}
 
 /**
  * What the indexes can tell apart, in their order. Values are known when it is planned, so that what does not apply is not

@@ -37,6 +37,7 @@ export type Observed =
       what: 'live message';
       outcome: 'published' | 'failed';
       serviceOrderId: string;
+      locationId: string;
       sequence: number;
       appliedAt: string;
       /** Until the topic had it, or had not. */
@@ -63,10 +64,12 @@ export const BACKGROUND_WORK = [
   'look at Postgres',
   'look at the backlog',
   'writing down who was heard',
+  'writing down of traffic',
   'end of orders',
   'making of partitions',
   'dropping of partitions',
   'forgetting of unmatched webhooks',
+  'forgetting of traffic',
   'erasing of member data',
   'keeping of connections',
 ] as const;
@@ -111,6 +114,8 @@ export type WebhookRefused = Asked & {
   integration: string | undefined;
   /** Once the token has shown that it is one. */
   locationId?: string | undefined;
+  /** As the URL names it, so for comparison alone as well. */
+  claimedLocationId: string | undefined;
   /** Undefined where the location is held back for the others, which is told once, where that begins. */
   error?: unknown;
 };

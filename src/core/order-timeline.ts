@@ -23,12 +23,20 @@ export const HAPPENINGS = [
 export function orderTimeline({ placement, order, attempts, history, deliveries, live }: ShownOrder): Happening[] {
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
+  // What follows from an answer has the time at which its statement began, and the answer one within it. Unless a webhook
+  // was quicker, which finishes a placement while the call is under way.
+  const { finishedAt } = placement;
+  const isByWebhook = history.some((event) => event.deliveryId !== null && event.recordedAt === finishedAt);
+  const answeredAt = (startedAt: string, endedAt: string | null): string | null =>
+    finishedAt === null || endedAt === null || isByWebhook || !isBetween(startedAt, finishedAt, endedAt)
+      ? endedAt
+      : finishedAt;
   const story = [
     ...happened(placement.signalledAt, 'signalled'),
     ...happened(order?.createdAt, 'fetched', { locationId: order?.locationId, fulfillment: order?.fulfillment }),
     ...attempts.flatMap(({ startedAt, endedAt, attempt, call, ...answer }) => [
       ...happened(startedAt, 'call began', { attempt, call }),
-      ...happened(endedAt, 'call ended', { attempt, call, ...answer }),
+      ...happened(answeredAt(startedAt, endedAt), 'call ended', { attempt, call, ...answer }),
     ]),
     ...deliveries.flatMap((delivery) => {
       // It is received by the clock of a process, and never after what it did.
@@ -45,10 +53,14 @@ export function orderTimeline({ placement, order, attempts, history, deliveries,
     ...happened(order?.endedAt, 'ended', { memberState: order?.memberState }),
     ...happened(order?.erasedAt, 'erased'),
   ];
-  return story.toSorted(
-    (a, b) =>
-      Date.parse(a.at) - Date.parse(b.at) ||
-      // Within a millisecond, by the rest of their digits.
-      (a.at < b.at ? -1 : a.at > b.at ? 1 : HAPPENINGS.indexOf(a.what) - HAPPENINGS.indexOf(b.what)),
-  );
+  return story.toSorted((a, b) => compare(a.at, b.at) || HAPPENINGS.indexOf(a.what) - HAPPENINGS.indexOf(b.what));
+}
+
+function isBetween(from: string, at: string, to: string): boolean {
+  return compare(from, at) < 0 && compare(at, to) < 0;
+}
+
+/** To the microsecond: within a millisecond, by the rest of their digits. */
+function compare(a: string, b: string): number {
+  return Date.parse(a) - Date.parse(b) || (a < b ? -1 : a > b ? 1 : 0);
 }

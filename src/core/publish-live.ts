@@ -51,7 +51,8 @@ export function publishLive(deps: {
     const began = performance.now();
     const tell = (outcome: 'published' | 'failed'): void => {
       const milliseconds = performance.now() - began;
-      deps.observe({ what: 'live message', outcome, ...about, appliedAt: row.appliedAt, milliseconds });
+      const { locationId, appliedAt } = row;
+      deps.observe({ what: 'live message', outcome, ...about, locationId, appliedAt, milliseconds });
     };
     try {
       await deps.publish(toLiveMessage(row));

@@ -1,5 +1,5 @@
-import pg from 'pg';
-import { listDeliveries, type DeliveryFilter, type ListedDelivery } from './list-deliveries.ts';
+import pg, { type Pool } from 'pg';
+import { listDeliveries, type DeliveryFilter, type DeliveryKey, type ListedDelivery } from './list-deliveries.ts';
 import { replayKept, type Replayed, type Replaying } from './replay-delivery.ts';
 
 const BATCH = 200;
@@ -10,29 +10,36 @@ const BATCH = 200;
  * ends.
  * @param filter of them, `replayable` says whether a webhook that a replay made something else of already is replayed
  *   again
+ * @param from only those behind this one
  * @throws when Postgres cannot be used; what was yielded until then is committed
  */
 export async function* replayDeliveries(
   deps: Replaying,
   filter: DeliveryFilter & { replayable: 'open' | 'all' },
+  from?: DeliveryKey,
 ): AsyncGenerator<{ of: ListedDelivery; replayed: Replayed | { refused: string } }> {
-  const { rows } = await deps.pool.query<{ now: Date }>(
-    'SELECT least(clock_timestamp(), $1::timestamptz) AS now', // least ignores a NULL
-    [filter.until ?? null],
-  );
-  const matching = { ...filter, until: rows[0]?.now };
-  let after: ListedDelivery | undefined;
-  for (;;) {
+  const matching = { ...filter, until: await endOfRun(deps.pool, filter.until) };
+  let after = from;
+  do {
     // Without their bodies, which may be large; those are read one at a time.
     const batch = await listDeliveries(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
-    for (const of of batch) {
+    for (const of of batch.deliveries) {
       const replayed = await replayKept(deps, of).catch((error: unknown) => ({ refused: ownFault(error) }));
       // Undefined when its day ended being kept meanwhile.
       if (replayed !== undefined) yield { of, replayed };
     }
-    after = batch.at(-1);
-    if (batch.length < BATCH) return;
-  }
+    after = batch.next;
+  } while (after !== undefined);
+}
+
+/** A run is about what came before it began. @returns that moment, or the one asked for where it is earlier */
+export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Date> {
+  const { rows } = await pool.query<{ end: Date }>(
+    'SELECT least(clock_timestamp(), $1::timestamptz) AS "end"', // least ignores a NULL
+    [until ?? null],
+  );
+  if (rows[0] === undefined) throw new Error('Postgres did not tell the time');
+  return rows[0].end;
 }
 
 /** A deadlock, a lock that somebody holds, values that cannot be stored: the next one may fare better. */

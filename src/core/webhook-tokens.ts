@@ -27,7 +27,8 @@ export type TokenRow = {
   lastUsedAt: Date | null;
 };
 
-export type TokenState = 'valid' | 'expired' | 'revoked' | 'of another integration';
+export const TOKEN_STATES = ['valid', 'expired', 'revoked', 'of another integration'] as const;
+export type TokenState = (typeof TOKEN_STATES)[number];
 
 /** 256 random bits: no dictionary finds it, so a plain SHA-256 keeps it. */
 const TOKEN_BYTES = 32;
@@ -58,8 +59,11 @@ export async function issueToken(
 
 /** What the POS calls. `base` is the outside base URL. */
 export function webhookUrl(base: string, about: { integration: string; locationId: string; token: string }): string {
-  const path = `/webhook/${encodeURIComponent(about.integration)}/${encodeURIComponent(about.locationId)}`;
-  return `${base}${path}?token=${about.token}`;
+  return `${base}${webhookPath(about)}?token=${about.token}`;
+}
+
+export function webhookPath({ integration, locationId }: { integration: string; locationId: string }): string {
+  return `/webhook/${encodeURIComponent(integration)}/${encodeURIComponent(locationId)}`;
 }
 
 export async function listTokens(pool: Pool, locationId: string | undefined): Promise<TokenRow[]> {
@@ -79,11 +83,16 @@ export function stateOfToken(token: TokenRow, integration: string | undefined, n
   return token.integration === integration ? 'valid' : 'of another integration';
 }
 
-/** Holds within five seconds, the life of a cached answer. @returns whether there is such a token */
-export async function revokeToken(pool: Pool, tokenId: string): Promise<boolean> {
+/**
+ * Holds within five seconds, the life of a cached answer.
+ * @param locationId whose it has to be, where that matters
+ * @returns whether there is such a token
+ */
+export async function revokeToken(pool: Pool, tokenId: string, locationId?: string): Promise<boolean> {
   const { rowCount } = await pool.query(
-    'UPDATE webhook_tokens SET revoked_at = coalesce(revoked_at, now()) WHERE token_id::text = $1',
-    [tokenId],
+    `UPDATE webhook_tokens SET revoked_at = coalesce(revoked_at, now())
+     WHERE token_id::text = $1 AND ($2::text IS NULL OR location_id = $2)`,
+    [tokenId, locationId ?? null],
   );
   return rowCount === 1;
 }

@@ -26,6 +26,7 @@ export const TABLES = [
   'placements',
   'provider_orders',
   'status_events',
+  'traffic',
   'webhook_tokens',
 ] as const;
 

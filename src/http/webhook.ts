@@ -135,9 +135,9 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
 }
 
 function refusedBy(request: FastifyRequest, reply: FastifyReply, outcome: WebhookRefused['outcome']): WebhookRefused {
-  const { integration } = request.params as { integration?: string };
+  const { integration, locationId } = request.params as { integration?: string; locationId?: string };
   const asked = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
-  return { what: 'webhook refused', outcome, ...asked, integration };
+  return { what: 'webhook refused', outcome, ...asked, integration, claimedLocationId: locationId };
 }
 
 async function toDelivery(

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Config } from '../config.ts';
 import type { Now } from '../core/database-clock.ts';
 import { keepHeard } from '../core/keep-heard.ts';
+import { keepTraffic } from '../core/keep-traffic.ts';
 import type { Log } from '../core/log.ts';
 import type { BackgroundWorkName, Observe } from '../core/observe.ts';
 import { sampleBacklog } from '../core/sample-backlog.ts';
@@ -24,7 +25,7 @@ export type Observing = {
   close(): Promise<void>;
 };
 
-/** The readers of what happens: the log always, metrics with OPERATOR_TOKEN, traces with OTEL_EXPORTER_OTLP_ENDPOINT. */
+/** The readers of what happens: the log always, metrics and traffic with OPERATOR_TOKEN, traces with OTEL_EXPORTER_OTLP_ENDPOINT. */
 export function startObserving(about: {
   config: Config;
   log: Log;
@@ -38,15 +39,19 @@ export function startObserving(about: {
   const { config, log, pool, flushPool, now } = about;
   const readers = tellReaders(log);
   const heard = keepHeard(pool);
+  const integrations = new Set(about.integrations);
+  const isRead = config.OPERATOR_TOKEN !== undefined;
+  const traffic = isRead ? keepTraffic(pool, { integrations, now }) : undefined;
   const loaded = Promise.withResolvers<Metrics>();
   let metrics: Metrics | undefined;
   let traces: Traces | undefined;
   readers.add('log', logJourneys(log));
   readers.add('heard', heard.observe);
+  if (traffic !== undefined) readers.add('traffic', traffic.observe);
 
   const loadMetrics = async (): Promise<void> => {
     const { createMetrics } = await import('./create-metrics.ts');
-    metrics = createMetrics({ ...about, version, pools: { main: pool, flush: flushPool } });
+    metrics = createMetrics({ ...about, integrations, version, pools: { main: pool, flush: flushPool } });
     readers.add('metrics', metrics.observe);
     loaded.resolve(metrics);
   };
@@ -64,22 +69,27 @@ export function startObserving(about: {
     });
     metrics?.sampled(sampled);
   };
-  const isScraped = config.OPERATOR_TOKEN !== undefined;
 
   return {
     observe: readers.observe,
     async load() {
-      if (isScraped) await loadMetrics();
+      if (isRead) await loadMetrics();
       if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) await loadTraces(config.OTEL_EXPORTER_OTLP_ENDPOINT);
     },
-    metrics: isScraped ? async () => (await loaded.promise).render() : undefined,
+    metrics: isRead ? async () => (await loaded.promise).render() : undefined,
     tasks: [
       { name: 'writing down who was heard', work: heard.write },
-      ...(isScraped ? [{ name: 'look at the backlog' as const, work: sample }] : []),
+      ...(traffic === undefined ? [] : [{ name: 'writing down of traffic' as const, work: traffic.write }]),
+      ...(isRead ? [{ name: 'look at the backlog' as const, work: sample }] : []),
     ],
     async close() {
-      const written = heard.write().catch((error: unknown) => log.warn({ err: error }, 'who was heard is forgotten'));
-      await Promise.all([written, traces?.close()]);
+      const written = [
+        heard.write().catch((error: unknown) => log.warn({ err: error }, 'who was heard is forgotten')),
+        traffic
+          ?.write()
+          .catch((error: unknown) => log.warn({ err: error }, 'traffic of the last seconds is forgotten')),
+      ];
+      await Promise.all([...written, traces?.close()]);
     },
   };
 }

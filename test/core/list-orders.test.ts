@@ -4,29 +4,16 @@ import { listOrders, type OrderFilter } from '../../src/core/list-orders.ts';
 import { showOrder } from '../../src/core/show-order.ts';
 import { openDatabase } from '../../src/database.ts';
 import { createDatabase } from '../support/create-database.ts';
+import { readPlans } from '../support/read-plans.ts';
 
 const ORDERS = 20_000;
 /** Rows that a page may look at, however many there are: 2,000 placements twice, and their orders. */
 const READS = 6_000;
 
-type Plan = { 'Node Type': string; 'Relation Name'?: string; Plans?: Plan[]; [measure: string]: unknown };
-
 let pool: Pool;
-let asked: { text: string; values: unknown[] }[];
-/** The service's own connections, and what was asked of them. */
-let recording: Pool;
 
 beforeAll(async () => {
   ({ pool } = openDatabase(await createDatabase(), 5, () => {}));
-  recording = new Proxy(pool, {
-    get: (target, name) =>
-      name === 'query'
-        ? (text: string, values: unknown[]) => {
-            asked.push({ text, values });
-            return target.query(text, values);
-          }
-        : (Reflect.get(target, name) as unknown),
-  });
   await pool.query(
     `WITH p AS (
        INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, finished_at)
@@ -42,35 +29,6 @@ beforeAll(async () => {
   await pool.query('ANALYZE placements, orders');
 });
 afterAll(() => pool?.end());
-
-/** Lists, or shows, and then asks Postgres how it found that out. */
-async function planned(work: () => Promise<unknown>): Promise<Plan[]> {
-  asked = [];
-  await work();
-  const plans: Plan[] = [];
-  for (const { text, values } of asked) {
-    const { rows } = await pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
-      `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
-      values,
-    );
-    plans.push(...nodesOf(rows[0]?.['QUERY PLAN'][0]?.Plan));
-  }
-  return plans;
-}
-
-function nodesOf(plan: Plan | undefined): Plan[] {
-  return plan === undefined ? [] : [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
-}
-
-function readsOf(plans: readonly Plan[]): number {
-  const scans = plans.filter((plan) => plan['Relation Name'] !== undefined);
-  return scans
-    .map((scan) => {
-      const each = ['Actual Rows', 'Rows Removed by Filter', 'Rows Removed by Index Recheck'];
-      return Number(scan['Actual Loops']) * each.reduce((sum, name) => sum + Number(scan[name] ?? 0), 0);
-    })
-    .reduce((sum, reads) => sum + reads, 0);
-}
 
 it.each<[string, OrderFilter, string?]>([
   ['all', {}],
@@ -88,9 +46,9 @@ it.each<[string, OrderFilter, string?]>([
   ['of a time long ago', { until: new Date(Date.now() - 15_000_000) }],
   ['of all time', { since: new Date(0) }],
 ])('a page of orders costs the same however many there are: %s', async (_what, filter, after) => {
-  const plans = await planned(() => listOrders(recording, filter, { after, limit: 50 }));
-  expect(plans.filter((plan) => plan['Node Type'] === 'Seq Scan')).toEqual([]);
-  expect(readsOf(plans)).toBeLessThanOrEqual(READS);
+  const { whole, reads } = await readPlans(pool, (asked) => listOrders(asked, filter, { after, limit: 50 }));
+  expect(whole).toEqual([]);
+  expect(reads).toBeLessThanOrEqual(READS);
 });
 
 it('whatever is filtered, going on until there is no next finds all that match, once', async () => {

@@ -4,16 +4,23 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
 import type { DeliveryOutcome } from '../../core/apply-deliveries.ts';
 import { findDelivery } from '../../core/kept-delivery.ts';
-import { listDeliveries, type DeliveryFilter, type ListedDelivery } from '../../core/list-deliveries.ts';
-import { replayDeliveries } from '../../core/replay-deliveries.ts';
+import {
+  listDeliveries,
+  type DeliveryFilter,
+  type DeliveryKey,
+  type ListedDelivery,
+} from '../../core/list-deliveries.ts';
+import type { StatusEvent } from '../../core/order.ts';
+import { endOfRun, replayDeliveries } from '../../core/replay-deliveries.ts';
 import { replayDelivery } from '../../core/replay-delivery.ts';
 import { showDelivery } from '../../core/show-delivery.ts';
 import { failures, json } from './answers.ts';
 import { audit } from './audit.ts';
-import type { OperatorDeps } from './operator.ts';
+import type { OperatorDeps } from './operator-api.ts';
 import {
   DeliveriesQuery,
   DeliveryParams,
+  DeliveryQuery,
   ListedDeliveries,
   Replay,
   ReplayMany,
@@ -49,22 +56,19 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
         operationId: 'listDeliveries',
         tags,
         summary: 'Webhooks as they arrived, newest first',
-        description: 'Nothing of their contents.',
+        description: 'Nothing of their contents. Whatever is asked for, a page costs a bounded number of reads.',
         querystring: DeliveriesQuery,
         response: { 200: json('A page of deliveries.', ListedDeliveries), ...failures() },
       },
     },
     async ({ query: { location, order, limit, cursor, ...filter } }) => {
-      const after = cursor === undefined ? undefined : await findDelivery(pool, cursor);
-      if (cursor !== undefined && after === undefined) {
-        throw scope.httpErrors.badRequest('cursor: is not the `next` of a page, or no longer kept');
-      }
-      const found = await listDeliveries(
+      const after = await whereFrom(cursor);
+      const { deliveries: found, next } = await listDeliveries(
         pool,
         { ...filter, locationId: location, serviceOrderId: order },
         { oldestFirst: false, after, limit },
       );
-      return { deliveries: found, next: found.length === limit ? (found.at(-1)?.deliveryId ?? null) : null };
+      return { deliveries: found, next: next?.deliveryId ?? null };
     },
   );
 
@@ -75,18 +79,25 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
         operationId: 'showDelivery',
         tags,
         summary: 'One delivery with its headers and its body',
-        description: 'They may hold what a member wrote: that they were read is logged.',
+        description:
+          'They may hold what a member wrote: that they were read is logged. With `contents=false` they stay out.',
         params: DeliveryParams,
+        querystring: DeliveryQuery,
         response: { 200: json('The delivery.', ShownDelivery), ...failures(404) },
       },
     },
     async (request) => {
       const shown = await showDelivery(translating, request.params.deliveryId);
       if (shown === undefined) throw noSuchDelivery();
+      const { body, headers, today, ...rest } = shown;
+      const about = { ...rest, bytes: body.length };
+      if (request.query.contents === false) {
+        return { ...about, today: 'events' in today ? { events: today.events.map(withoutReason) } : today };
+      }
       audit(request, 'read delivery', { deliveryId: shown.deliveryId, locationId: shown.locationId });
-      const { body, today } = shown;
       return {
-        ...shown,
+        ...about,
+        headers,
         body: { base64: body.toString('base64'), ...(isUtf8(body) && { text: body.toString() }) },
         today: 'events' in today ? { events: [...today.events] } : today,
       };
@@ -135,9 +146,19 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
       },
     },
     async (request) => {
-      const { dryRun, again, limit, location, ...filter } = request.body;
-      const matching = { ...filter, locationId: location, replayable: again ? 'all' : 'open' } as const;
-      const done: z.infer<typeof ReplayedMany> = { dryRun, outcomes: {}, replayed: [], refused: [], left: 0 };
+      const { dryRun, again, limit, location, cursor, ...filter } = request.body;
+      const after = await whereFrom(cursor);
+      const end = await endOfRun(pool, filter.until);
+      const matching = { ...filter, until: end, locationId: location, replayable: again ? 'all' : 'open' } as const;
+      const done: z.infer<typeof ReplayedMany> = {
+        dryRun,
+        until: end,
+        outcomes: {},
+        replayed: [],
+        refused: [],
+        left: 0,
+        next: null,
+      };
       const until = performance.now() + REPLAY_MS;
       let last: ListedDelivery | undefined;
       const tell = (left?: number): void => {
@@ -146,7 +167,7 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
         audit(request, 'replay many', { ...filter, locationId: location, outcomes: done.outcomes, left });
       };
       try {
-        for await (const { of, replayed } of replayDeliveries({ ...translating, ...deps, dryRun }, matching)) {
+        for await (const { of, replayed } of replayDeliveries({ ...translating, ...deps, dryRun }, matching, after)) {
           last = of;
           const { deliveryId, locationId, integration } = of;
           if ('refused' in replayed) done.refused.push({ deliveryId, locationId, integration, ...replayed });
@@ -157,6 +178,7 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
           const isOver = closing.aborted || request.socket.destroyed || performance.now() > until;
           if (isOver || done.replayed.length + done.refused.length === limit) {
             done.left = await countFrom(matching, last);
+            if (done.left > 0) done.next = last.deliveryId;
             break;
           }
         }
@@ -170,17 +192,28 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
     },
   );
 
+  async function whereFrom(cursor: string | undefined): Promise<DeliveryKey | undefined> {
+    if (cursor === undefined) return undefined;
+    const after = await findDelivery(pool, cursor);
+    if (after === undefined)
+      throw scope.httpErrors.badRequest('cursor: is not the `next` of a page, or no longer kept');
+    return after;
+  }
+
   async function countFrom(filter: DeliveryFilter, last: ListedDelivery): Promise<number> {
     let counted = 0;
-    for (let after = last; counted < COUNT_MAX;) {
+    for (let after: DeliveryKey | undefined = last; after !== undefined && counted < COUNT_MAX;) {
       const page = await listDeliveries(pool, filter, { oldestFirst: true, after, limit: COUNT_PAGE });
-      counted += page.length;
-      const end = page.at(-1);
-      if (end === undefined || page.length < COUNT_PAGE) break;
-      after = end;
+      counted += page.deliveries.length;
+      after = page.next;
     }
     return counted;
   }
+}
+
+/** A POS may quote the member in it. */
+function withoutReason({ reason: _reason, ...event }: StatusEvent): StatusEvent {
+  return event;
 }
 
 function count(outcomes: Partial<Record<DeliveryOutcome, number>>, outcome: DeliveryOutcome): void {

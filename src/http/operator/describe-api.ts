@@ -37,6 +37,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
         { name: 'Orders', description: 'On their way to a POS and back.' },
         { name: 'Deliveries', description: 'Webhooks as they arrived, and applying them anew.' },
         { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
+        { name: 'Traffic', description: 'What went through in the last day.' },
         { name: 'Process', description: 'This process, and this page.' },
       ],
       components: {

@@ -3,7 +3,13 @@ import { PassThrough, type Readable } from 'node:stream';
 export type EventStream = {
   readonly body: Readable;
   send(event: { id?: number; event: string; data: unknown }): void;
+  /** The reader does not take what it is sent, and more would only wait in memory. */
+  isBehind(): boolean;
+  /** Called whenever a reader that was behind has taken what waited. */
+  onDrain(drained: () => void): void;
+  /** A reader that does not take what waits is cut off soon. */
   end(): void;
+  cutOff(): void;
   /** Called once, however it ended. */
   onClose(closed: () => void): void;
 };
@@ -13,11 +19,12 @@ const RETRY_MS = 2_000;
 const HEARTBEAT_MS = 15_000;
 /** A reader whose machine has died is heard of no more, and would keep its place for hours. */
 const MAX_AGE_MS = 15 * 60_000;
+/** For the last of it. */
+const LEAVE_MS = 10_000;
 
 /**
- * Server-sent events, with a comment now and then that keeps proxies from closing it. An order has few messages, so
- * little ever waits for a slow reader. Every stream ends some time: whoever is still there comes back with
- * `Last-Event-ID`, and misses nothing.
+ * Server-sent events, with a comment now and then that keeps proxies from closing it. Every stream ends some time:
+ * whoever is still there comes back, and misses nothing.
  */
 export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
   const body = new PassThrough();
@@ -26,13 +33,22 @@ export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
   const write = (text: string): void => {
     if (body.writable) body.write(text);
   };
-  const heartbeat = setInterval(() => write(':\n\n'), heartbeatMs);
+  const isBehind = (): boolean => body.writableNeedDrain;
+  const heartbeat = setInterval(() => {
+    if (!isBehind()) write(':\n\n');
+  }, heartbeatMs);
   heartbeat.unref();
-  const oldAge = setTimeout(() => body.end(), MAX_AGE_MS);
+  let leaving: NodeJS.Timeout | undefined;
+  const end = (): void => {
+    body.end();
+    leaving ??= setTimeout(() => body.destroy(), LEAVE_MS).unref();
+  };
+  const oldAge = setTimeout(end, MAX_AGE_MS);
   oldAge.unref();
   body.once('close', () => {
     clearInterval(heartbeat);
     clearTimeout(oldAge);
+    clearTimeout(leaving);
   });
   write(`retry: ${RETRY_MS}\n\n`);
   return {
@@ -40,7 +56,10 @@ export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
     send({ id, event, data }) {
       write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     },
-    end: () => void body.end(),
+    isBehind,
+    onDrain: (drained) => void body.on('drain', drained),
+    end,
+    cutOff: () => void body.destroy(),
     onClose: (closed) => void body.once('close', closed),
   };
 }

@@ -2,7 +2,7 @@ import pg from 'pg';
 
 /** The client library's own errors carry no code. */
 const LOST =
-  /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
+  /^(Postgres has not told the time yet|timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
 const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
 
 /** Postgres cannot be used at this moment, or not for so much at once: the same may succeed later. */

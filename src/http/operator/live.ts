@@ -4,12 +4,9 @@ import { z } from 'zod';
 import { LiveMessage } from '../../core/live-message.ts';
 import { readLive } from '../../core/read-live.ts';
 import { failures } from './answers.ts';
-import { eventStream, type EventStream } from './event-stream.ts';
-import type { OperatorDeps } from './operator.ts';
+import { openStream } from './open-stream.ts';
+import type { OperatorDeps, Shared } from './operator-api.ts';
 import { OrderParams } from './shapes.ts';
-
-/** Of one process; each holds a connection and some 20 kB. */
-const STREAMS_MAX = 200;
 
 const Resume = z.looseObject({
   'last-event-id': z
@@ -22,15 +19,8 @@ const Resume = z.looseObject({
 
 /**
  * `GET /orders/:serviceOrderId/live` an order's live messages as server-sent events, whichever process moves it.
- *
- * @param closing comes at the end of a drain, when the load balancer sends readers that come back to others
  */
-export function live(scope: FastifyInstance, deps: OperatorDeps, closing: AbortSignal): void {
-  const open = new Set<EventStream>();
-  closing.addEventListener('abort', () => {
-    for (const stream of open) stream.end();
-  });
-
+export function live(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/orders/:serviceOrderId/live',
     {
@@ -69,10 +59,8 @@ export function live(scope: FastifyInstance, deps: OperatorDeps, closing: AbortS
       const read = (await readLive(deps.pool, new Map([[serviceOrderId, last ?? 0]]))).get(serviceOrderId);
       if (read === undefined) throw scope.httpErrors.notFound('no signal ever named this order');
       if (last !== undefined && read.ended && read.messages.length === 0) return reply.code(204).send(undefined);
-      if (open.size >= STREAMS_MAX) throw scope.httpErrors.serviceUnavailable('too many follow orders here');
 
-      const stream = eventStream();
-      open.add(stream);
+      const stream = openStream(scope, shared);
       let sent = last ?? 0;
       const tell = ({ messages, ended }: { messages: LiveMessage[]; ended: boolean }): void => {
         for (const message of messages) {
@@ -85,12 +73,7 @@ export function live(scope: FastifyInstance, deps: OperatorDeps, closing: AbortS
       };
       tell(read);
       const unfollow = read.ended ? () => {} : deps.follow(serviceOrderId, sent, tell);
-      stream.onClose(() => {
-        unfollow();
-        open.delete(stream);
-      });
-      // It was asked for before that. A refusal would tell an EventSource not to come back.
-      if (closing.aborted) stream.end();
+      stream.onClose(unfollow);
       return reply
         .type('text/event-stream')
         .header('x-accel-buffering', 'no')

@@ -7,26 +7,34 @@ export type TokenGate = (request: FastifyRequest, reply: FastifyReply) => Promis
  * Lets nobody past who does not have the operator's token; the same 401 for every reason, before the body is read.
  * Both sides are hashed first, so that neither their first difference nor their length shows in the time it takes.
  */
-export function operatorToken(token: string): { bearer: TokenGate; bearerOrBasic: TokenGate } {
+export function operatorToken(token: string): {
+  isOurs: (given: string | undefined) => boolean;
+  bearer: TokenGate;
+  bearerOrBasic: TokenGate;
+} {
   const ours = digest(token);
   const isOurs = (given: string | undefined): boolean => timingSafeEqual(digest(given ?? ''), ours);
-  const refuse = (reply: FastifyReply, challenge: string): FastifyReply =>
-    reply
-      .code(401)
-      .headers({ 'www-authenticate': challenge, connection: 'close', 'cache-control': 'no-store' })
-      .send({ error: 'unauthorized' });
 
   return {
+    isOurs,
     async bearer(request, reply) {
-      if (!isOurs(bearerOf(request))) return refuse(reply, 'Bearer realm="expediter"');
+      if (!isOurs(bearerOf(request))) return unauthorized(reply, 'Bearer');
       return undefined;
     },
     /** For pages that a browser opens, with any user name: it sends Basic by itself, so never for what changes something. */
     async bearerOrBasic(request, reply) {
-      if (!isOurs(bearerOf(request) ?? passwordOf(request))) return refuse(reply, 'Basic realm="expediter"');
+      if (!isOurs(bearerOf(request) ?? passwordOf(request))) return unauthorized(reply, 'Basic');
       return undefined;
     },
   };
+}
+
+/** The one 401. The connection is closed: a body may be on its way that nobody will read. */
+export function unauthorized(reply: FastifyReply, scheme: 'Bearer' | 'Basic' | 'Cookie'): FastifyReply {
+  return reply
+    .code(401)
+    .headers({ 'www-authenticate': `${scheme} realm="expediter"`, connection: 'close', 'cache-control': 'no-store' })
+    .send({ error: 'unauthorized' });
 }
 
 function bearerOf({ headers }: FastifyRequest): string | undefined {

@@ -10,7 +10,7 @@ import { showOrder } from '../../core/show-order.ts';
 import { traceId } from '../../core/trace-id.ts';
 import { failures, json } from './answers.ts';
 import { audit } from './audit.ts';
-import type { OperatorDeps } from './operator.ts';
+import type { OperatorDeps } from './operator-api.ts';
 import {
   ListedOrders,
   OrderParams,

@@ -6,19 +6,20 @@ import { STATUSES } from '../../core/lifecycle.ts';
 import { Instant, MEMBER_STATES } from '../../core/live-message.ts';
 import { HAPPENINGS } from '../../core/order-timeline.ts';
 import { Id, Time } from '../../core/order.ts';
+import { TOKEN_STATES } from '../../core/webhook-tokens.ts';
 
 export const LIMIT = { default: 50, max: 200 };
 
-const MemberState = z.enum(MEMBER_STATES).meta({ id: 'MemberState', description: 'What the member sees.' });
-const Status = z.enum(STATUSES).meta({ id: 'Status', description: 'What the POS reported.' });
-const PlacementState = z.enum(PLACEMENT_STATES).meta({
+export const MemberState = z.enum(MEMBER_STATES).meta({ id: 'MemberState', description: 'What the member sees.' });
+export const Status = z.enum(STATUSES).meta({ id: 'Status', description: 'What the POS reported.' });
+export const PlacementState = z.enum(PLACEMENT_STATES).meta({
   id: 'PlacementState',
   description:
     'waiting: tried, or to be tried. held: nothing works until one of us mends something. in_doubt: the POS may have it. ' +
     'sent: the ticket is at the POS. failed: final, and the member was told.',
 });
 const Outcome = z.enum(DELIVERY_OUTCOMES).meta({ id: 'Outcome', description: 'What became of a webhook.' });
-const Fulfillment = z.enum(['pickup', 'delivery']);
+export const Fulfillment = z.enum(['pickup', 'delivery']);
 
 export const Failure = z
   .object({
@@ -288,6 +289,12 @@ export const ListedDeliveries = z.object({
   next: Next,
 });
 
+export const DeliveryQuery = z.strictObject({
+  contents: whether(
+    'With `false` nothing of what it said: no `headers`, no `body`, no `reason` in its events. Only who reads those is logged.',
+  ).optional(),
+});
+
 const Event = z.object({
   status: Status,
   nativeStatus: z.string(),
@@ -305,11 +312,15 @@ export const ShownDelivery = z
     firstReceivedAt: z.date().meta({ description: 'Of a replay: when the webhook itself came.' }),
     headers: z
       .record(z.string(), z.string())
+      .exactOptional()
       .meta({ description: 'As they came, but for `authorization` and `cookie`.' }),
-    body: z.object({
-      base64: z.string(),
-      text: z.string().exactOptional().meta({ description: 'Where it is UTF-8.' }),
-    }),
+    body: z
+      .object({
+        base64: z.string(),
+        text: z.string().exactOptional().meta({ description: 'Where it is UTF-8.' }),
+      })
+      .exactOptional(),
+    bytes: z.int().meta({ description: 'Of its body.' }),
     truncated: z.boolean().meta({ description: 'It was over WEBHOOK_BODY_LIMIT, and only its beginning is kept.' }),
     erased: z.boolean().meta({ description: 'Body and headers went with the member data of its order.' }),
     today: z
@@ -367,6 +378,7 @@ export const ReplayMany = z
     }),
     dryRun: z.boolean().default(false),
     limit: z.int().min(1).max(REPLAY_MAX).default(REPLAY_MAX),
+    cursor: DeliveryId.exactOptional().meta({ description: 'The `next` of the answer before.' }),
   })
   .refine((filter) => filter.outcome !== undefined || filter.since !== undefined, {
     error: 'says not which: outcome, or since, or both are required',
@@ -374,6 +386,9 @@ export const ReplayMany = z
   .meta({ examples: [{ outcome: 'dropped', since: '2027-01-31T18:00:00Z', location: 'club-1', dryRun: true }] });
 export const ReplayedMany = z.object({
   dryRun: z.boolean(),
+  until: z.date().meta({
+    description: 'It is about what was received before. Given as `until`, the same is about the same webhooks later.',
+  }),
   outcomes: z
     .partialRecord(z.enum(DELIVERY_OUTCOMES), z.int())
     .meta({ description: 'How many of each.', examples: [{ applied: 12, dropped: 1 }] }),
@@ -383,18 +398,77 @@ export const ReplayedMany = z.object({
   ),
   left: z.int().meta({
     description:
-      'How many of those that match were not reached, counted up to 10,000. Send the same again for them; a dry run, by `since` and `until`.',
+      'How many of those that match were not reached, counted up to 10,000: send the same again, with `next` as `cursor`.',
+  }),
+  next: z.string().nullable().meta({
+    description: 'Where it goes on, behind those that stay as they are: give it as `cursor`. Null at the end.',
   }),
 });
 
-export const ListedLocations = z.object({
-  locations: z.array(
+export const TokenParams = LocationParams.extend({
+  tokenId: z
+    .uuid({ error: 'is not the id of a token, such as 0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11; never the token itself' })
+    .meta({
+      description: 'Its id, as the location shows it; never the token itself.',
+      examples: ['0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11'],
+    }),
+});
+
+const FiveMinutes = z.array(z.int().min(0)).length(12);
+const KeptLocation = {
+  locationId: z.string(),
+  integration: z.string(),
+  pausedAt: z.date().nullable(),
+  updatedAt: z.date(),
+  heardAt: z
+    .date()
+    .nullable()
+    .meta({ description: 'When its last webhook came through this integration, to some ten seconds.' }),
+  webhooks: FiveMinutes.meta({ description: 'Of the last hour in steps of five minutes, oldest first.' }),
+  errors: FiveMinutes.meta({
+    description: 'Those of them that were dropped, or refused as `unauthorized` or `not_committed`.',
+  }),
+};
+
+export const ListedLocations = z.object({ locations: z.array(z.object(KeptLocation)) });
+
+export const ShownLocation = z
+  .object({
+    ...KeptLocation,
+    webhookUrl: z
+      .string()
+      .nullable()
+      .meta({ description: 'What its POS calls, without the token. Null while PUBLIC_URL is unset.' }),
+    knows: z.object({
+      check: z.boolean().meta({ description: 'Its settings can be tested, by `check`.' }),
+      connect: z.boolean().meta({ description: 'Its POS can be told our URL: `expediter provider connect`.' }),
+    }),
+    tokens: z.array(
+      z.object({
+        tokenId: z.string(),
+        label: z.string().nullable(),
+        integration: z.string(),
+        state: z.enum(TOKEN_STATES),
+        createdAt: z.date(),
+        expiresAt: z.date().nullable(),
+        revokedAt: z.date().nullable(),
+        lastUsedAt: z.date().nullable().meta({ description: 'To some ten seconds.' }),
+      }),
+    ),
+  })
+  .meta({ id: 'ShownLocation' });
+
+export const CheckedLocation = z
+  .discriminatedUnion('state', [
+    z.object({ locationId: z.string(), state: z.literal('ok') }),
     z.object({
       locationId: z.string(),
-      integration: z.string(),
-      pausedAt: z.date().nullable(),
-      updatedAt: z.date(),
+      state: z.literal('unchecked'),
+      why: z.string().meta({ description: 'Its POS has no call for it, so it was not asked.' }),
     }),
-  ),
-});
+    z.object({ locationId: z.string(), state: z.literal('failed'), problem: z.string(), toDo: z.string() }),
+  ])
+  .meta({ id: 'CheckedLocation' });
+export const RevokedToken = z.object({ tokenId: z.string(), revoked: z.literal(true) });
+
 export const PausedLocation = z.object({ locationId: z.string(), paused: z.boolean() });

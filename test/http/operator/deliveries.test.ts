@@ -52,6 +52,32 @@ const listed = async (query: string): Promise<Record<string, unknown>[]> =>
   (await operator.get(`/deliveries?${query}`)).body['deliveries'] as Record<string, unknown>[];
 
 describe('deliveries', () => {
+  it('are shown without what they said to who does not ask for it, and that is not written down', async () => {
+    const { locationId, url } = await misconfigured();
+    await mend(locationId);
+    await system.seedOrder({ serviceOrderId: `${locationId}-told`, locationId });
+    const about = { serviceOrderId: `${locationId}-told`, status: 'CANCELLED', reason: 'Ada has no allergy' };
+    const id = await send(url, about);
+    const reads = (): number =>
+      system.logged.filter((line) => line.includes(id) && line.includes('read delivery')).length;
+    const masked = await operator.get(`/deliveries/${id}?contents=false`);
+    expect(masked.body).toMatchObject({
+      deliveryId: id,
+      outcome: 'applied',
+      today: { events: [{ status: 'cancelled', serviceOrderId: about.serviceOrderId }] },
+    });
+    for (const part of ['headers', 'body']) expect(masked.body).not.toHaveProperty(part);
+    expect(masked.text).not.toContain('Ada');
+    expect(reads()).toBe(0);
+    for (const query of ['', '?contents=true']) {
+      const { body, text } = await operator.get(`/deliveries/${id}${query}`);
+      expect(body).toHaveProperty('headers');
+      expect(text).toContain('Ada');
+    }
+    expect(reads()).toBe(2);
+    expect((await operator.get(`/deliveries/${id}?contents=no`)).status).toBe(400);
+  });
+
   it('are listed newest first, by what is asked for, page by page', async () => {
     const { locationId, orders, deliveries } = await dropped(5);
     await mend(locationId);
@@ -108,6 +134,7 @@ describe('deliveries', () => {
     const body = before.body['body'] as { base64: string; text: string };
     expect(JSON.parse(body.text)).toMatchObject({ order: { thirdPartyReference: orders[0], status: 'READY' } });
     expect(Buffer.from(body.base64, 'base64').toString()).toBe(body.text);
+    expect(before.body['bytes']).toBe(Buffer.byteLength(body.text));
     // What it is verified with is sealed, and stays so.
     expect(before.text).not.toMatch(/token=|sealed/);
 
@@ -204,6 +231,43 @@ describe('a replay', () => {
     for (const serviceOrderId of orders.slice(0, 4))
       expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
     expect(system.logged.filter((line) => line.includes('"replay many"'))).toHaveLength(4);
+  });
+
+  it('of many gets past those that stay as they are, dry or not', async () => {
+    const { locationId, deliveries } = await dropped(5);
+    const body = { outcome: 'dropped', location: locationId, limit: 2 };
+    const listed = deliveries.toSorted();
+    await until(async () => (await operator.post('/deliveries/replay', { ...body, dryRun: true })).body['left'] === 3);
+    for (const dryRun of [true, false]) {
+      const reached: string[] = [];
+      let cursor: unknown;
+      for (let nth = 0; nth < 3; nth += 1) {
+        const { body: answer } = await operator.post('/deliveries/replay', {
+          ...body,
+          dryRun,
+          ...(nth > 0 && { cursor }),
+        });
+        expect(answer).toMatchObject({ outcomes: { dropped: nth < 2 ? 2 : 1 }, left: [3, 1, 0][nth] });
+        reached.push(...(answer['replayed'] as { replayOf: string }[]).map((each) => each.replayOf));
+        cursor = answer['next'];
+      }
+      expect([reached, cursor]).toEqual([listed, null]);
+    }
+    const unknown = await operator.post('/deliveries/replay', { ...body, cursor: randomUUIDv7() });
+    expect([unknown.status, unknown.text]).toEqual([400, expect.stringContaining('cursor')]);
+  });
+
+  it('of many is about what its dry run was about, whatever came since', async () => {
+    const { locationId, url } = await misconfigured();
+    const first = await send(url, { serviceOrderId: 'nobodys', status: 'READY' });
+    const body = { outcome: 'dropped', location: locationId };
+    const dry = await until(async () => {
+      const { body: answer } = await operator.post('/deliveries/replay', { ...body, dryRun: true });
+      return (answer['replayed'] as unknown[]).length === 1 && answer;
+    });
+    await send(url, { serviceOrderId: 'nobodys', status: 'READY' });
+    const { body: answer } = await operator.post('/deliveries/replay', { ...body, until: dry['until'] });
+    expect(answer).toMatchObject({ until: dry['until'], replayed: [{ replayOf: first }], left: 0 });
   });
 
   it('of many ends when its caller leaves', async () => {

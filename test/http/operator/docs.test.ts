@@ -7,6 +7,7 @@ import { post, startSystem, statusWebhook, type System } from '../../support/sta
 /** Nobody signs with it. */
 const WRONG = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
 const EXAMPLE = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
+const EXAMPLE_TOKEN = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 const page = await readFile(new URL('../../../docs/operator-api.md', import.meta.url), 'utf8');
 /** Each command, and the answer that the page shows right behind it. */
 const commands = curlCommandsOf(page).map((command) => {
@@ -18,6 +19,7 @@ const commands = curlCommandsOf(page).map((command) => {
 let system: System;
 let operator: Operator;
 let deliveryId: string;
+let tokenId: string;
 
 beforeAll(async () => {
   system = await startSystem({ env: { OPERATOR_TOKEN } });
@@ -28,6 +30,8 @@ beforeAll(async () => {
     statusWebhook({ serviceOrderId: 'order-4712', status: 'READY' }),
   );
   deliveryId = String(dropped.body['deliveryId']);
+  const [token] = await system.query('SELECT token_id FROM webhook_tokens');
+  tokenId = String(token?.['token_id']);
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   for (const nth of [1, 2, 3, 4]) await system.seedOrder({ serviceOrderId: `order-471${nth}`, locationId: 'club-1' });
   await system.query(`UPDATE orders SET rank = 0, sequence = 1 WHERE service_order_id <> 'order-4712'`);
@@ -44,13 +48,16 @@ beforeAll(async () => {
 afterAll(() => system?.stop());
 
 it.each(commands)('$command', async ({ command, shown }) => {
-  const { url, method, headers, body } = readCurl(command.replaceAll(EXAMPLE, deliveryId), {
-    EXPEDITER: '',
-    OPERATOR_TOKEN,
-  });
+  const { url, method, headers, body } = readCurl(
+    command.replaceAll(EXAMPLE, deliveryId).replaceAll(EXAMPLE_TOKEN, tokenId),
+    {
+      EXPEDITER: '',
+      OPERATOR_TOKEN,
+    },
+  );
   expect(headers['authorization']).toBe(`Bearer ${OPERATOR_TOKEN}`);
   if (body !== undefined) expect(headers['content-type']).toBe('application/json');
-  const isLive = url.endsWith('/live');
+  const isLive = /\/live(\?|$)/.test(url);
   // Its stream is followed elsewhere; here of an order that has ended.
   const answer = isLive
     ? { status: (await fetch(`${system.urls[0]}${url}`, { headers })).status, body: {} }
@@ -68,6 +75,7 @@ it('the page has a command for every route', () => {
       return `${method} ${url
         .replace(/\?.*/, '')
         .replace(EXAMPLE, '*')
+        .replace(EXAMPLE_TOKEN, '*')
         .replace(/(order-\d+|club-1)/, '*')}`;
     }),
   );

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { eventStream } from '../../../src/http/operator/event-stream.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { logIn } from '../../support/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -177,6 +178,11 @@ describe('the live stream of an order', () => {
     const answers = await Promise.all(crowd);
     expect(answers.filter(({ status }) => status === '503').length).toBeGreaterThanOrEqual(5);
     expect(answers.filter(({ status }) => status === '200').length).toBeGreaterThan(150);
+    // Consoles have the same places, and not as many again.
+    const cookie = await logIn(system.urls[1] ?? '');
+    const byConsole = await readEvents(`${system.urls[1]}/console/api/orders/crowded/live`, { cookie });
+    expect(byConsole.status).toBe(503);
+    byConsole.leave();
     for (const { leave } of answers) leave();
     await until(async () => {
       const again = await follow('crowded');

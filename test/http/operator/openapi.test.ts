@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => system?.stop());
 
-/** Every route there is, as it was added. */
-async function routes(): Promise<string[]> {
+/** Every route there is, as it was added: those of the API, and those of the console. */
+async function routes(): Promise<{ api: string[]; console: string[] }> {
   const found: RouteOptions[] = [];
   const app = buildApp({
     log: pino({ level: 'silent' }),
@@ -29,11 +29,13 @@ async function routes(): Promise<string[]> {
   app.addHook('onRoute', (route) => void found.push(route));
   await app.ready();
   await app.close();
-  return found
+  const all = found
     .flatMap(({ method, url }) => [method].flat().map((each) => ({ method: each, url })))
     .filter(({ method, url }) => method !== 'HEAD' && !PUBLIC.includes(url))
     .map(({ method, url }) => `${method.toUpperCase()} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)
     .toSorted();
+  const isConsole = (route: string): boolean => / \/console(\/|$)/.test(route);
+  return { api: all.filter((route) => !isConsole(route)), console: all.filter(isConsole) };
 }
 
 const operationsOf = ({ paths }: ApiDocument): string[] =>
@@ -43,9 +45,19 @@ const operationsOf = ({ paths }: ApiDocument): string[] =>
 
 describe('the OpenAPI document', () => {
   it('describes every route of operators, and no other', async () => {
-    const there = await routes();
-    expect(there.length).toBeGreaterThan(12);
-    expect(operationsOf(operator.document)).toEqual(there);
+    const { api } = await routes();
+    expect(api.length).toBeGreaterThan(12);
+    expect(operationsOf(operator.document)).toEqual(api);
+  });
+
+  it('describes what the console calls, which is the same under another door', async () => {
+    const { api, console } = await routes();
+    const own = ['GET /console', 'GET /console/*', 'GET /console/assets/*'];
+    const session = ['DELETE', 'GET', 'POST'].map((method) => `${method} /console/session`);
+    const again = api
+      .filter((route) => !/ \/(metrics|docs|openapi\.json)$/.test(route))
+      .map((route) => route.replace(' ', ' /console/api'));
+    expect(console).toEqual([...own, ...session, ...again, 'GET /console/api/*'].toSorted());
   });
 
   it('is OpenAPI 3.1, whole in itself', () => {
@@ -114,15 +126,22 @@ describe('the OpenAPI document', () => {
       '/orders/order-1/live',
       '/deliveries',
       '/locations',
+      '/locations/club-1',
+      '/traffic',
       '/metrics',
       '/docs',
     ]) {
       expect((await operator.get(path)).status, path).toBe(200);
     }
     expect((await operator.get('/openapi.json')).status).toBe(200);
+    // It would not end.
+    expect((await operator.get('/live?club=1')).status).toBe(400);
     expect((await operator.post('/orders/order-1/retry')).status).toBe(409);
     expect((await operator.post('/orders/order-1/resolve', { there: false })).status).toBe(409);
     for (const verb of ['pause', 'resume']) expect((await operator.post(`/locations/club-1/${verb}`)).status).toBe(200);
+    expect((await operator.post('/locations/club-1/check')).status).toBe(200);
+    const token = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
+    expect((await operator.post(`/locations/club-1/tokens/${token}/revoke`)).status).toBe(404);
     expect((await operator.post('/deliveries/replay', { outcome: 'dropped' })).status).toBe(200);
     const missing = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
     expect((await operator.get(`/deliveries/${missing}`)).status).toBe(404);

@@ -1,0 +1,104 @@
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import { Badge } from '../parts/badge.tsx';
+import { Page } from '../parts/page.tsx';
+import { Time } from '../parts/time.tsx';
+import { useFilters } from '../parts/use-filters.ts';
+import './board.css';
+import { COLUMNS, COLUMN_NAMES, type ColumnName } from './column-of.ts';
+import { Column } from './column.tsx';
+import { Filters } from './filters.tsx';
+import { connection, followBoard } from './follow-board.ts';
+import { board, draw, follow } from './live-board.ts';
+import { Needs } from './needs.tsx';
+
+/** Every order that is open, by how far it has come, and what needs a person. */
+export function Board() {
+  const [{ column, ...filter }, change] = useFilters('location', 'integration', 'text', 'column');
+  const isNarrow = useNarrow();
+  const shown = COLUMNS.find((each) => each === column) ?? 'placed';
+  useEffect(followBoard, []);
+  useLayoutEffect(() => {
+    board.narrow(filter);
+    draw();
+  }, [filter.location, filter.integration, filter.text]);
+
+  return (
+    <div class="board">
+      <Page title="Board" beside={<Standing />}>
+        <Needs filter={filter} />
+        <Filters filter={filter} change={change} />
+        {isNarrow && <Chooser shown={shown} choose={(next) => change({ column: next })} />}
+        {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions */}
+        <div class="board-columns" onKeyDown={crossColumns}>
+          {(isNarrow ? [shown] : COLUMNS).map((each) => (
+            <Column key={each} column={each} />
+          ))}
+        </div>
+      </Page>
+    </div>
+  );
+}
+
+/** Whether what is on screen is so now, and how much there is. */
+function Standing() {
+  follow('counts');
+  const { open, done } = board.counts;
+  const now = connection.value;
+  return (
+    <p class="board-standing">
+      <span class="faint">
+        {open.toLocaleString('en')} open, {done.toLocaleString('en')} done today
+      </span>
+      {now.state === 'live' && <Badge tone="good">Live</Badge>}
+      {now.state === 'live' && now.isTruncated && <Badge tone="warn">There are more: only the newest are here</Badge>}
+      {now.state === 'connecting' && <Badge tone="busy">Connecting …</Badge>}
+      {now.state === 'lost' && (
+        <Badge tone="bad">
+          Not live since <Time at={new Date(now.since).toISOString()} />
+        </Badge>
+      )}
+    </p>
+  );
+}
+
+/** On a small screen, which of the columns is shown. */
+function Chooser({ shown, choose }: { shown: ColumnName; choose: (column: ColumnName) => void }) {
+  follow(...COLUMNS);
+  return (
+    <fieldset class="board-chooser">
+      <legend class="unseen">Column</legend>
+      {COLUMNS.map((column) => (
+        <button key={column} type="button" aria-pressed={column === shown} onClick={() => choose(column)}>
+          <b>{board.lists[column].length.toLocaleString('en')}</b> <span>{COLUMN_NAMES[column]}</span>
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+/** To the left and to the right: to the next column with a ticket. */
+function crossColumns(event: KeyboardEvent): void {
+  const isLeft = event.key === 'ArrowLeft';
+  if ((!isLeft && event.key !== 'ArrowRight') || event.altKey || event.ctrlKey || event.metaKey) return;
+  let column = (event.target as HTMLElement).closest('[data-column]');
+  while (column !== null) {
+    column = isLeft ? column.previousElementSibling : column.nextElementSibling;
+    const ticket = column?.querySelector<HTMLElement>('a[tabindex="0"]');
+    if (ticket === undefined || ticket === null) continue;
+    event.preventDefault();
+    ticket.focus();
+    return;
+  }
+}
+
+const NARROW = matchMedia('(max-width: 40rem)');
+
+function useNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(NARROW.matches);
+  useEffect(() => {
+    const look = (): void => setNarrow(NARROW.matches);
+    NARROW.addEventListener('change', look);
+    return () => NARROW.removeEventListener('change', look);
+  }, []);
+  return isNarrow;
+}

@@ -1,0 +1,36 @@
+import type { BoardOrder } from '../wire.ts';
+
+/** The life of an order from left to right; those that ended before today are in none. */
+export const COLUMNS = ['placed', 'sent', 'confirmed', 'preparing', 'ready', 'out', 'done'] as const;
+
+export type ColumnName = (typeof COLUMNS)[number];
+
+export const COLUMN_NAMES: Record<ColumnName, string> = {
+  placed: 'Placed',
+  sent: 'Sent',
+  confirmed: 'Confirmed',
+  preparing: 'Preparing',
+  ready: 'Ready',
+  out: 'Out',
+  done: 'Done today',
+};
+
+const OF_MEMBER_STATE: Record<NonNullable<BoardOrder['memberState']>, ColumnName> = {
+  placed: 'placed',
+  sent: 'sent',
+  confirmed: 'confirmed',
+  preparing: 'preparing',
+  ready_for_pickup: 'ready',
+  ready_for_delivery: 'ready',
+  out_for_delivery: 'out',
+  picked_up: 'done',
+  delivered: 'done',
+  failed: 'done',
+  cancelled: 'done',
+};
+
+/** An order that ended without a word of the POS is done, too. */
+export function columnOf({ endedAt, memberState, placement }: BoardOrder): ColumnName {
+  if (endedAt !== null || placement === 'failed') return 'done';
+  return memberState === null ? 'placed' : OF_MEMBER_STATE[memberState];
+}

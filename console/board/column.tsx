@@ -1,0 +1,119 @@
+import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useVirtualRows } from '../parts/use-virtual-rows.ts';
+import { COLUMN_NAMES, type ColumnName } from './column-of.ts';
+import { board, follow } from './live-board.ts';
+import { TicketLink } from './ticket-link.tsx';
+
+/** Of a ticket with the gap below it, in pixels; board.css has it too. */
+const ROW = 96;
+
+/**
+ * A column: a list through which one can move with the arrow keys. One ticket of it can be come to with Tab; it is drawn
+ * even when it is out of sight.
+ */
+export function Column({ column }: { column: ColumnName }) {
+  follow(column);
+  const headId = useId();
+  const scroller = useRef<HTMLDivElement>(null);
+  const tickets = board.lists[column];
+  const { rows, height, scrollTo } = useVirtualRows({
+    count: tickets.length,
+    rowHeight: ROW,
+    keyOf: String,
+    scroller: useCallback(() => scroller.current, []),
+  });
+
+  const [current, setCurrent] = useState<{ id: string; at: number }>();
+  const moved = useRef(false);
+  const at = placeOf(column, current);
+  const currentId = tickets[at]?.id;
+  // A ticket that leaves takes the focus with it: the next one has it then.
+  const hadFocus = columnInFocus() === column;
+
+  useLayoutEffect(() => {
+    const list = scroller.current;
+    const isLost = hadFocus && columnInFocus() !== column;
+    if (!isLost && !moved.current) return;
+    moved.current = false;
+    (list?.querySelector<HTMLElement>('[tabindex="0"]') ?? list)?.focus({ preventScroll: true });
+  });
+  useEffect(() => {
+    if (current !== undefined && currentId !== undefined && (currentId !== current.id || at !== current.at)) {
+      setCurrent({ id: currentId, at });
+    }
+  }, [current, currentId, at]);
+
+  const moveTo = (index: number): void => {
+    const ticket = tickets[Math.max(0, Math.min(index, tickets.length - 1))];
+    if (ticket === undefined) return;
+    moved.current = true;
+    setCurrent({ id: ticket.id, at: board.indexOf(column, ticket.id) });
+    scrollTo(board.indexOf(column, ticket.id));
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const move = MOVES[event.key];
+    if (move === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    moveTo(move(at, tickets.length, Math.floor((scroller.current?.clientHeight ?? ROW) / ROW)));
+  };
+
+  const seen = rows.map(({ index }) => index);
+  if (at >= 0 && at < tickets.length && !seen.includes(at)) {
+    if (at < (seen[0] ?? 0)) seen.unshift(at);
+    else seen.push(at);
+  }
+  const late = board.late[column];
+  return (
+    <section class="board-column" aria-labelledby={headId} data-column={column}>
+      <h2 id={headId} class="board-head">
+        {COLUMN_NAMES[column]} <span class="board-count">{tickets.length.toLocaleString('en')}</span>
+        {late > 0 && <span class="board-late">{late.toLocaleString('en')} late</span>}
+      </h2>
+      <div class="board-scroll" ref={scroller} tabIndex={-1}>
+        {tickets.length === 0 ? (
+          <p class="board-none">None</p>
+        ) : (
+          // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
+          <ul style={{ height }} onKeyDown={onKeyDown} aria-labelledby={headId}>
+            {seen.map((index) => {
+              const ticket = tickets[index];
+              if (ticket === undefined) return null;
+              return (
+                <li
+                  key={ticket.id}
+                  style={{ transform: `translateY(${index * ROW}px)` }}
+                  aria-posinset={index + 1}
+                  aria-setsize={tickets.length}
+                  onFocusCapture={() => setCurrent({ id: ticket.id, at: index })}
+                >
+                  <TicketLink ticket={ticket} tabIndex={index === at ? 0 : -1} />
+                </li>
+              );
+            })}
+          </ul>
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** From which ticket to which, by key. */
+const MOVES: Record<string, ((at: number, count: number, page: number) => number) | undefined> = {
+  ArrowDown: (at) => at + 1,
+  ArrowUp: (at) => at - 1,
+  PageDown: (at, _, page) => at + page,
+  PageUp: (at, _, page) => at - page,
+  Home: () => 0,
+  End: (_, count) => count - 1,
+};
+
+function columnInFocus(): string | null | undefined {
+  return document.activeElement?.closest('[data-column]')?.getAttribute('data-column');
+}
+
+/** Where the current ticket stands by now; when it has left, what stands in its place. */
+function placeOf(column: ColumnName, current: { id: string; at: number } | undefined): number {
+  if (current === undefined) return 0;
+  const at = board.indexOf(column, current.id);
+  return at >= 0 ? at : Math.max(0, Math.min(current.at, board.lists[column].length - 1));
+}

@@ -1,0 +1,221 @@
+import type { BoardOrder } from '../wire.ts';
+import { COLUMNS, type ColumnName } from './column-of.ts';
+import { byUrgency, ticketOf, type Ticket, type Trouble } from './ticket-of.ts';
+
+/** What of the board is asked for; empty is everything. */
+export type Filter = { location: string; integration: string; text: string };
+
+/** Each in its order on screen, of what the filter lets through: a ticket is in its column, and with its trouble. */
+export type ListName = ColumnName | Trouble;
+export type Lists = Record<ListName, readonly Ticket[]>;
+
+/** What may have to be drawn again. */
+export type Part = ListName | 'counts' | 'places';
+
+export type Board = {
+  readonly lists: Lists;
+  /** How many of a column are late. */
+  readonly late: Readonly<Record<ColumnName, number>>;
+  /** Of all, whatever the filter. */
+  readonly counts: Readonly<{ open: number; done: number; troubled: number }>;
+  /** Those that have tickets on the board, sorted. */
+  places(): { locations: string[]; integrations: string[] };
+  /** Where a ticket stands in a list; -1 when it is not in it. */
+  indexOf(list: ListName, id: string): number;
+  /** The whole board follows; what is here stays until it is complete. */
+  begin(): void;
+  /** Each replaces what we have of its id. */
+  take(orders: readonly BoardOrder[], now: number): void;
+  complete(now: number): void;
+  /** What the clock alone changes: who is late by now, and whose day is over. */
+  pass(now: number): void;
+  narrow(filter: Filter): void;
+  clear(): void;
+  /** What has changed since this was asked last. */
+  changes(): Set<Part>;
+};
+
+const LISTS = [...COLUMNS, 'in_doubt', 'held', 'failed'] as const satisfies ListName[];
+
+/**
+ * The board in memory. Each change costs two binary searches, however many orders there are: nothing is sorted but when
+ * the whole board or another filter comes.
+ */
+export function keepBoard(): Board {
+  let tickets = new Map<string, Ticket>();
+  let coming: Map<string, BoardOrder> | undefined;
+  let filter: Filter = { location: '', integration: '', text: '' };
+  let changed = new Set<Part>();
+  const lists = forEach(LISTS, (): Ticket[] => []);
+  const late = forEach(COLUMNS, () => 0);
+  const counts = { open: 0, done: 0, troubled: 0 };
+  const locations = new Map<string, number>();
+  const integrations = new Map<string, number>();
+
+  const isAskedFor = ({ order, text }: Ticket): boolean =>
+    (filter.location === '' || order.locationId === filter.location) &&
+    (filter.integration === '' || order.integration === filter.integration) &&
+    (filter.text === '' || text.includes(filter.text));
+
+  const count = ({ order, column, trouble }: Ticket, by: 1 | -1): void => {
+    counts[column === 'done' ? 'done' : 'open'] += by;
+    if (trouble !== null) counts.troubled += by;
+    changed.add('counts');
+    const isOther = [add(locations, order.locationId, by), add(integrations, order.integration, by)];
+    if (isOther.includes(true)) changed.add('places');
+  };
+
+  const stand = (ticket: Ticket, put: (list: Ticket[], ticket: Ticket) => void, by: 1 | -1): void => {
+    for (const name of listsOf(ticket)) {
+      put(lists[name], ticket);
+      changed.add(name);
+    }
+    if (ticket.isLate) late[ticket.column] += by;
+  };
+
+  const remove = (ticket: Ticket): void => {
+    tickets.delete(ticket.id);
+    count(ticket, -1);
+    if (isAskedFor(ticket)) stand(ticket, takeOut, -1);
+  };
+  const insert = (ticket: Ticket): void => {
+    tickets.set(ticket.id, ticket);
+    count(ticket, 1);
+    if (isAskedFor(ticket)) stand(ticket, putIn, 1);
+  };
+
+  const fill = (): void => {
+    for (const name of LISTS) lists[name].length = 0;
+    for (const column of COLUMNS) late[column] = 0;
+    for (const ticket of tickets.values()) if (isAskedFor(ticket)) stand(ticket, putLast, 1);
+    for (const name of LISTS) {
+      lists[name].sort(byUrgency);
+      changed.add(name);
+    }
+  };
+
+  const replace = (next: Map<string, Ticket>): void => {
+    for (const ticket of tickets.values()) count(ticket, -1);
+    tickets = next;
+    for (const ticket of tickets.values()) count(ticket, 1);
+    fill();
+  };
+
+  return {
+    lists,
+    late,
+    counts,
+    places: () => ({ locations: sorted(locations), integrations: sorted(integrations) }),
+    indexOf(list, id) {
+      const ticket = tickets.get(id);
+      if (ticket === undefined) return -1;
+      const at = placeOf(lists[list], ticket);
+      return lists[list][at] === ticket ? at : -1;
+    },
+    begin() {
+      coming = new Map();
+    },
+    take(orders, now) {
+      for (const order of orders) {
+        if (coming !== undefined) {
+          coming.set(order.serviceOrderId, order);
+          continue;
+        }
+        const before = tickets.get(order.serviceOrderId);
+        const ticket = ticketOf(order, now, now);
+        if (before !== undefined) remove(before);
+        if (isOver(ticket, now)) continue;
+        insert(before?.column === ticket.column ? { ...ticket, movedAt: before.movedAt } : ticket);
+      }
+    },
+    complete(now) {
+      if (coming === undefined) return;
+      const next = new Map<string, Ticket>();
+      for (const [id, order] of coming) {
+        const ticket = ticketOf(order, now, 0);
+        if (!isOver(ticket, now)) next.set(id, ticket);
+      }
+      coming = undefined;
+      replace(next);
+    },
+    pass(now) {
+      const today = midnight(now);
+      for (const ticket of tickets.values()) {
+        if (ticket.endedAt !== null && ticket.endedAt < today) remove(ticket);
+        else if (ticket.lateFrom !== null && !ticket.isLate && ticket.lateFrom <= now) {
+          remove(ticket);
+          insert(ticketOf(ticket.order, now, ticket.movedAt));
+        }
+      }
+    },
+    narrow(next) {
+      filter = { ...next, text: next.text.trim().toLowerCase() };
+      fill();
+    },
+    clear() {
+      coming = undefined;
+      replace(new Map());
+    },
+    changes() {
+      const since = changed;
+      changed = new Set();
+      return since;
+    },
+  };
+}
+
+/** The reader's day: what ended before it is not "today". */
+function isOver({ endedAt }: Ticket, now: number): boolean {
+  return endedAt !== null && endedAt < midnight(now);
+}
+
+function midnight(now: number): number {
+  return new Date(now).setHours(0, 0, 0, 0);
+}
+
+function listsOf({ column, trouble }: Ticket): ListName[] {
+  return trouble === null ? [column] : [column, trouble];
+}
+
+/** The first place that does not stand before it. */
+function placeOf(list: readonly Ticket[], ticket: Ticket): number {
+  let from = 0;
+  let to = list.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    const there = list[middle];
+    if (there !== undefined && byUrgency(there, ticket) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function putIn(list: Ticket[], ticket: Ticket): void {
+  list.splice(placeOf(list, ticket), 0, ticket);
+}
+
+function takeOut(list: Ticket[], ticket: Ticket): void {
+  const at = placeOf(list, ticket);
+  if (list[at] === ticket) list.splice(at, 1);
+}
+
+function putLast(list: Ticket[], ticket: Ticket): void {
+  list.push(ticket);
+}
+
+/** @returns whether the name is new there, or gone */
+function add(to: Map<string, number>, name: string | null, by: 1 | -1): boolean {
+  if (name === null) return false;
+  const before = to.get(name) ?? 0;
+  if (before + by === 0) to.delete(name);
+  else to.set(name, before + by);
+  return before === 0 || before + by === 0;
+}
+
+function sorted(names: ReadonlyMap<string, number>): string[] {
+  return [...names.keys()].sort((a, b) => a.localeCompare(b));
+}
+
+function forEach<Name extends string, Value>(names: readonly Name[], value: () => Value): Record<Name, Value> {
+  return Object.fromEntries(names.map((name) => [name, value()])) as Record<Name, Value>;
+}

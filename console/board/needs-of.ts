@@ -1,0 +1,154 @@
+import { query } from '../api.ts';
+import { words } from '../parts/tones.ts';
+import type { Attention } from '../wire.ts';
+import type { Filter, Lists } from './keep-board.ts';
+import type { Ticket } from './ticket-of.ts';
+
+/** Something that a person should deal with. */
+export type Need = {
+  /** Names it for as long as it is the same one. */
+  key: string;
+  /** Where it is dealt with. */
+  href: string;
+  name: string;
+  detail: string;
+  /** Milliseconds since the epoch. */
+  since: number;
+};
+
+export type NeedGroup = {
+  title: string;
+  tone: 'bad' | 'warn';
+  /** What to do about them. */
+  hint: string;
+  needs: Need[];
+  /** Of this kind, those that were put aside: of what is over, and only has to be looked at. */
+  aside: Need[] | undefined;
+  /** How many it counts. */
+  count: number;
+};
+
+/** What needs a person, of what the filter lets through; groups that are empty are left out. */
+export function needsOf(
+  lists: Pick<Lists, 'in_doubt' | 'held' | 'failed'>,
+  attention: Attention | undefined,
+  filter: Filter,
+  isAside: (key: string) => boolean,
+): NeedGroup[] {
+  const text = filter.text.trim().toLowerCase();
+  const isAskedFor = (locationId: string | null, integration: string | null, id = ''): boolean =>
+    (filter.location === '' || locationId === filter.location) &&
+    (filter.integration === '' || integration === null || integration === filter.integration) &&
+    (text === '' || `${id}\n${locationId}`.toLowerCase().includes(text));
+
+  const conflicts = (attention?.conflicts ?? []).filter((each) =>
+    isAskedFor(each.locationId, null, each.serviceOrderId),
+  );
+  const silent = (attention?.silent ?? []).filter((each) => isAskedFor(each.locationId, each.integration));
+  const dropped = (attention?.dropped ?? []).filter((each) => isAskedFor(each.locationId, each.integration));
+
+  return [
+    {
+      title: 'In doubt',
+      tone: 'bad',
+      hint: 'Look at the POS, then say whether the ticket is there.',
+      needs: lists.in_doubt.map(ofOrder),
+      aside: undefined,
+      count: lists.in_doubt.length,
+    },
+    looked('Conflicts', 'The POS says something else than the member was told.', conflicts.map(ofConflict), isAside),
+    looked('Failed today', 'The member was told. Somebody may have to call.', lists.failed.map(ofOrder), isAside),
+    {
+      title: 'Held',
+      tone: 'warn',
+      hint: 'It goes on by itself once it is mended.',
+      needs: ofHeld(lists.held),
+      aside: undefined,
+      count: lists.held.length,
+    },
+    {
+      title: 'Silent locations',
+      tone: 'warn',
+      hint: 'Tickets were sent, and the POS has not said a word.',
+      needs: silent.map((each) => ({
+        key: `silent:${each.locationId}`,
+        href: `/console/locations/${encodeURIComponent(each.locationId)}`,
+        name: each.locationId,
+        detail: `${many(each.sent, 'ticket')} without a word`,
+        since: Date.parse(each.oldestSentAt),
+      })),
+      aside: undefined,
+      count: silent.length,
+    },
+    {
+      title: 'Dropped webhooks',
+      tone: 'warn',
+      hint: 'They are kept: mend the reason, then replay them.',
+      needs: dropped.map((each) => ({
+        key: `dropped:${each.locationId}:${each.integration}`,
+        href: `/console/deliveries${query({ outcome: 'dropped', location: each.locationId })}`,
+        name: each.locationId,
+        detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
+        since: Date.parse(each.lastReceivedAt),
+      })),
+      aside: undefined,
+      count: dropped.reduce((sum, each) => sum + each.count, 0),
+    },
+  ].filter((group): group is NeedGroup => group.needs.length > 0 || (group.aside?.length ?? 0) > 0);
+}
+
+function looked(title: string, hint: string, all: Need[], isAside: (key: string) => boolean): NeedGroup {
+  const needs = all.filter(({ key }) => !isAside(key));
+  return { title, tone: 'bad', hint, needs, aside: all.filter(({ key }) => isAside(key)), count: needs.length };
+}
+
+function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
+  return {
+    key: `${trouble}:${id}`,
+    href: hrefOf(id),
+    name: id,
+    detail: [order.locationId, order.problem].filter((each) => each !== null).join(': '),
+    since: endedAt ?? signalledAt,
+  };
+}
+
+function ofConflict(conflict: Attention['conflicts'][number]): Need {
+  const { serviceOrderId, locationId, status, recordedAt, deliveryId } = conflict;
+  return {
+    // Another one of the same order has to be looked at again.
+    key: `conflict:${serviceOrderId}:${deliveryId ?? recordedAt}`,
+    href: hrefOf(serviceOrderId),
+    name: serviceOrderId,
+    detail: [locationId, `the POS says ${words(status)}`].filter((each) => each !== null).join(': '),
+    since: Date.parse(recordedAt),
+  };
+}
+
+/** Mostly it is a location that has to be mended, and all of its orders with it. */
+function ofHeld(held: readonly Ticket[]): Need[] {
+  const byLocation = new Map<string | null, { first: Ticket; count: number }>();
+  for (const ticket of held) {
+    const same = byLocation.get(ticket.order.locationId);
+    if (same === undefined) byLocation.set(ticket.order.locationId, { first: ticket, count: 1 });
+    else same.count += 1;
+  }
+  return [...byLocation].map(([locationId, { first, count }]) =>
+    count === 1 || locationId === null
+      ? ofOrder(first)
+      : {
+          key: `held:${locationId}`,
+          href: `/console/orders${query({ state: 'held', location: locationId })}`,
+          name: locationId,
+          detail: [many(count, 'order'), first.order.problem].filter((each) => each !== null).join(': '),
+          since: first.signalledAt,
+        },
+  );
+}
+
+export function hrefOf(serviceOrderId: string): string {
+  return `/console/orders/${encodeURIComponent(serviceOrderId)}`;
+}
+
+function many(count: number, what: string): string {
+  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,161 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Ago } from '../parts/time.tsx';
+import type { Filter } from './keep-board.ts';
+import { attention, board, follow, isThere } from './live-board.ts';
+import { needsOf, type Need, type NeedGroup } from './needs-of.ts';
+import { aside, bringBack, putAside, readAgain } from './put-aside.ts';
+
+/** What of a group is shown before it is asked for, and at most. */
+const FEW = 3;
+const MANY = 100;
+/** Many things mostly go wrong at once: they are said as one. */
+const SAID_EVERY_MS = 2_000;
+
+/** What needs a person, before everything else. */
+export function Needs({ filter }: { filter: Filter }) {
+  follow('in_doubt', 'held', 'failed', 'counts');
+  const titleId = useId();
+  const isAside = (key: string): boolean => key in aside.value;
+  const groups = needsOf(board.lists, attention.value, filter, isAside);
+  const all = groups.flatMap(({ needs }) => needs);
+  const isFiltered = filter.location !== '' || filter.integration !== '' || filter.text !== '';
+  useEffect(() => {
+    addEventListener('storage', readAgain);
+    return () => removeEventListener('storage', readAgain);
+  }, []);
+  useSaid(all);
+
+  return (
+    <section class="needs" aria-labelledby={titleId}>
+      <h2 id={titleId} class={all.length === 0 ? 'unseen' : 'needs-title'}>
+        Needs a person
+      </h2>
+      {all.length === 0 && (
+        <p class="needs-none">
+          <span aria-hidden="true">✓ </span>
+          {!isThere.value ? 'Loading …' : isFiltered ? 'Nothing of what you filter needs you.' : 'Nothing needs you.'}
+        </p>
+      )}
+      {groups.length > 0 && (
+        <div class="needs-groups">
+          {groups.map((group) => (
+            <Group key={group.title} group={group} />
+          ))}
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Group({ group: { title, tone, hint, needs, aside: past, count } }: { group: NeedGroup }) {
+  const titleId = useId();
+  const [isAll, setAll] = useState(false);
+  const [isPastShown, setPastShown] = useState(false);
+  const shown = needs.slice(0, isAll ? MANY : FEW);
+  return (
+    <section class={`needs-group ${needs.length === 0 ? 'looked-at' : tone}`} aria-labelledby={titleId}>
+      <h3 id={titleId}>
+        {title} <Badge tone={needs.length === 0 ? 'plain' : tone}>{count.toLocaleString('en')}</Badge>
+      </h3>
+      {needs.length > 0 && <p class="needs-hint">{hint}</p>}
+      <List
+        needs={shown}
+        action={past && { name: 'Put aside', mark: '✕', do: (need) => putAside([need.key]) }}
+        labelledBy={titleId}
+      />
+      <p class="needs-more">
+        {needs.length > FEW && (
+          <button type="button" class="quiet" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
+            {isAll ? 'Fewer' : `All ${needs.length.toLocaleString('en')}`}
+          </button>
+        )}
+        {isAll && needs.length > MANY && <span class="faint">These are the first {MANY}: filter for others.</span>}
+        {past !== undefined && needs.length > FEW && (
+          <button type="button" class="quiet" onClick={() => putAside(needs.map(({ key }) => key))}>
+            Put all aside
+          </button>
+        )}
+        {past !== undefined && past.length > 0 && (
+          <button type="button" class="quiet" aria-expanded={isPastShown} onClick={() => setPastShown(!isPastShown)}>
+            {isPastShown ? 'Hide' : 'Show'} {past.length} put aside
+          </button>
+        )}
+      </p>
+      {isPastShown && past !== undefined && (
+        <List
+          needs={past.slice(0, MANY)}
+          action={{ name: 'Bring back', mark: '↩', do: (need) => bringBack([need.key]) }}
+          labelledBy={titleId}
+        />
+      )}
+    </section>
+  );
+}
+
+function List({
+  needs,
+  action,
+  labelledBy,
+}: {
+  needs: Need[];
+  action: { name: string; mark: string; do: (need: Need) => void } | undefined;
+  labelledBy: string;
+}) {
+  if (needs.length === 0) return null;
+  return (
+    <ul aria-labelledby={labelledBy}>
+      {needs.map((need) => (
+        <li key={need.key}>
+          <a class="need" href={need.href}>
+            <span class="need-name">{need.name}</span> <span class="need-detail">{need.detail}</span>{' '}
+            <span class="need-since">
+              <Ago at={new Date(need.since).toISOString()} />
+            </span>
+          </a>
+          {action !== undefined && (
+            <button
+              type="button"
+              class="quiet need-action"
+              title={action.name}
+              aria-label={`${action.name}: ${need.name}`}
+              onClick={() => action.do(need)}
+            >
+              <span aria-hidden="true">{action.mark}</span>
+            </button>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function isMore(keys: ReadonlySet<string>, than: ReadonlySet<string>): boolean {
+  return [...keys].some((key) => !than.has(key));
+}
+
+/** How many there are, in the page's title; and said when there are others than before. */
+function useSaid(needs: Need[]): void {
+  const count = needs.length;
+  useEffect(() => {
+    document.title = count === 0 ? 'Board · The pass' : `(${count}) Board · The pass`;
+  }, [count]);
+
+  const latest = useRef<Need[] | undefined>(undefined);
+  useEffect(() => {
+    if (isThere.value) latest.current = needs;
+  });
+  useEffect(() => {
+    let said: Set<string> | undefined;
+    const timer = setInterval(() => {
+      if (latest.current === undefined) return;
+      const keys = new Set(latest.current.map(({ key }) => key));
+      if (said !== undefined && isMore(keys, said)) {
+        announce(`${keys.size} ${keys.size === 1 ? 'thing needs' : 'things need'} a person`);
+      } else if (said !== undefined && said.size > 0 && keys.size === 0) announce('Nothing needs a person any more');
+      said = keys;
+    }, SAID_EVERY_MS);
+    return () => clearInterval(timer);
+  }, []);
+}

@@ -1,0 +1,61 @@
+import { now } from '../parts/clock.ts';
+import { words } from '../parts/tones.ts';
+import { age, due } from './due.ts';
+import { hrefOf } from './needs-of.ts';
+import type { Ticket } from './ticket-of.ts';
+
+/** For so long it can be seen that it has just come to its column; the animation in board.css lasts as long. */
+const MOVED_MS = 2_500;
+
+const TROUBLE_TONES = { in_doubt: 'bad', held: 'warn', failed: 'bad' } as const;
+
+/** An order on the board, in four lines of fixed height, so that a column need not be measured. */
+export function TicketLink({ ticket, tabIndex }: { ticket: Ticket; tabIndex: number }) {
+  const at = now.value;
+  const { order, id, trouble, endedAt } = ticket;
+  const promise = due(ticket, at);
+  const old = age(ticket, at);
+  const state = stateOf(ticket);
+  const isStuck = trouble !== null || state === 'waiting';
+  const tone = trouble === null ? (promise?.tone ?? 'plain') : TROUBLE_TONES[trouble];
+  return (
+    <a
+      class={`ticket ${tone}${at - ticket.movedAt < MOVED_MS ? ' moved' : ''}`}
+      href={hrefOf(id)}
+      tabIndex={tabIndex}
+      data-ticket={id}
+    >
+      <b class="ticket-time">{promise?.words ?? (endedAt === null ? old : `took ${old}`)}</b>
+      <span class="ticket-line">
+        <span class="ticket-id">{id}</span>
+        {promise !== undefined && <span class="ticket-age">{old}</span>}
+      </span>
+      <span class="ticket-where">
+        {order.locationId ?? 'not fetched yet'}
+        {order.integration !== null && ` · ${order.integration}`}
+      </span>
+      <span class={isStuck ? 'ticket-how stuck' : 'ticket-how'}>
+        {state !== undefined && <b>{state}</b>}
+        {[state && '', isKept(order) ? null : order.fulfillment, isStuck ? order.problem : order.providerOrderId]
+          .filter((each) => each !== null && each !== undefined)
+          .join(' · ')}
+      </span>
+    </a>
+  );
+}
+
+/** Whether it was picked up or delivered says what it was. */
+function isKept({ memberState }: Ticket['order']): boolean {
+  return memberState === 'picked_up' || memberState === 'delivered';
+}
+
+/** What the column does not say of it: the member's state follows from the column otherwise. */
+function stateOf({ order, trouble, column }: Ticket): string | undefined {
+  const { placement, memberState } = order;
+  if (trouble !== null) return words(trouble);
+  if (column === 'done') return memberState !== null && ENDS.has(memberState) ? words(memberState) : 'no end reported';
+  if (placement === 'in_doubt') return 'in doubt';
+  return placement === 'waiting' && order.problem !== null ? 'waiting' : undefined;
+}
+
+const ENDS: ReadonlySet<string> = new Set(['picked_up', 'delivered', 'failed', 'cancelled']);

@@ -1,0 +1,84 @@
+import type { BoardOrder } from '../wire.ts';
+import { columnOf, type ColumnName } from './column-of.ts';
+
+/** Why a person has to look at an order. */
+export type Trouble = 'in_doubt' | 'held' | 'failed';
+
+/** An order as the board keeps it: never changed, only replaced. Times are milliseconds since the epoch. */
+export type Ticket = {
+  order: BoardOrder;
+  id: string;
+  column: ColumnName;
+  trouble: Trouble | null;
+  signalledAt: number;
+  requestedAt: number | null;
+  /** When the promise was kept or broken for good: ready to be picked up, or at the member's. */
+  keptAt: number | null;
+  endedAt: number | null;
+  /** From then on it is late; null when it cannot become late any more. */
+  lateFrom: number | null;
+  isLate: boolean;
+  /** When it came to its column before our eyes; 0 when it was there before. */
+  movedAt: number;
+  /** 0 needs a person, 1 is late or does not get on, 2 is as it should be. */
+  urgency: 0 | 1 | 2;
+  /** Within its urgency, smaller first. */
+  since: number;
+  /** What the text of the filter is looked for in. */
+  text: string;
+};
+
+/** A promise is not broken by seconds. */
+const GRACE_MS = 60_000;
+
+export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticket {
+  const column = columnOf(order);
+  const isDone = column === 'done';
+  const signalledAt = Date.parse(order.signalledAt);
+  const requestedAt = instant(order.requestedAt);
+  const endedAt = isDone ? (instant(order.endedAt ?? order.updatedAt) ?? signalledAt) : null;
+  const lateFrom =
+    isDone || requestedAt === null || order.memberState === 'ready_for_pickup' ? null : requestedAt + GRACE_MS;
+  const trouble = troubleOf(order);
+  const isLate = lateFrom !== null && lateFrom <= now;
+  const isStuck = !isDone && order.placement !== 'sent' && order.problem !== null;
+  const bad = isLate || isStuck ? 1 : 2;
+  return {
+    order,
+    id: order.serviceOrderId,
+    column,
+    trouble,
+    signalledAt,
+    requestedAt,
+    keptAt: keptAt(order, endedAt),
+    endedAt,
+    lateFrom,
+    isLate,
+    movedAt,
+    urgency: trouble === null ? bad : 0,
+    // What is done last stands first there.
+    since: endedAt === null ? ((isLate && trouble === null ? requestedAt : null) ?? signalledAt) : -endedAt,
+    text: [order.serviceOrderId, order.providerOrderId, order.locationId].join('\n').toLowerCase(),
+  };
+}
+
+/** Which of two stands higher: the one that needs a person, then the late, then the oldest. */
+export function byUrgency(a: Ticket, b: Ticket): number {
+  return a.urgency - b.urgency || a.since - b.since || (a.id < b.id ? -1 : Number(a.id > b.id));
+}
+
+function troubleOf({ needsOperator, placement, memberState, endedAt }: BoardOrder): Trouble | null {
+  if (placement === 'failed' || memberState === 'failed') return 'failed';
+  if (endedAt !== null) return null;
+  if (needsOperator) return 'in_doubt';
+  return placement === 'held' ? 'held' : null;
+}
+
+function keptAt({ memberState, updatedAt }: BoardOrder, endedAt: number | null): number | null {
+  if (memberState === 'ready_for_pickup') return instant(updatedAt);
+  return memberState === 'picked_up' || memberState === 'delivered' ? endedAt : null;
+}
+
+function instant(time: string | null): number | null {
+  return time === null ? null : Date.parse(time);
+}

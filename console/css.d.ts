@@ -1,0 +1,2 @@
+/** Vite takes these along with whatever imports them. */
+declare module '*.css';

@@ -1,0 +1,86 @@
+import { useEffect, useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { CopyButton } from '../parts/copyable.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { ShownDelivery } from '../wire.ts';
+import { prettyJson } from './pretty-json.ts';
+
+/** Headers and body as they came. @param onLoaded is given the whole delivery, whose events have their reasons */
+export function DeliveryContents({
+  deliveryId,
+  onLoaded,
+}: {
+  deliveryId: string;
+  onLoaded: (shown: ShownDelivery) => void;
+}) {
+  const found = useLoaded((signal) => ask<ShownDelivery>('GET', `/deliveries/${deliveryId}`, { signal }), [deliveryId]);
+  useEffect(() => {
+    if (found.value !== undefined) onLoaded(found.value);
+  }, [found.value]);
+  return (
+    <Loading loaded={found}>
+      {({ headers = {}, body }) => (
+        <>
+          {body !== undefined && <Body body={body} />}
+          <Headers headers={headers} />
+        </>
+      )}
+    </Loading>
+  );
+}
+
+function Headers({ headers }: { headers: Record<string, string> }) {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return (
+    <section aria-labelledby="delivery-headers">
+      <div class="deliveries-heading">
+        <h3 id="delivery-headers">Headers</h3>
+        <CopyButton text={lines.join('\n')} label="the headers" />
+      </div>
+      {lines.length === 0 ? (
+        <p class="faint">None are kept.</p>
+      ) : (
+        <dl class="deliveries-headers mono">
+          {Object.entries(headers).flatMap(([name, value]) => [
+            <dt key={`${name}:`}>{name}</dt>,
+            <dd key={name}>{value}</dd>,
+          ])}
+        </dl>
+      )}
+    </section>
+  );
+}
+
+function Body({ body }: { body: NonNullable<ShownDelivery['body']> }) {
+  const [isRaw, setRaw] = useState(false);
+  const { text, base64 } = body;
+  const pretty = text === undefined ? undefined : prettyJson(text);
+  const shown = text === undefined ? base64 : isRaw || pretty === undefined ? text : pretty;
+  return (
+    <section aria-labelledby="delivery-body">
+      <div class="deliveries-heading">
+        <h3 id="delivery-body">Body</h3>
+        <span class="buttons">
+          {pretty !== undefined && (
+            <button type="button" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+              As it came
+            </button>
+          )}
+          <CopyButton text={shown} label="the body" />
+        </span>
+      </div>
+      {text === undefined && <p class="faint">It is no text: in base64.</p>}
+      {text !== undefined && pretty === undefined && text !== '' && <p class="faint">It is no JSON: as it came.</p>}
+      {shown === '' ? (
+        <p class="faint">It is empty.</p>
+      ) : (
+        // It scrolls, so a keyboard has to get there.
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+        <pre class="deliveries-body" tabIndex={0}>
+          {shown}
+        </pre>
+      )}
+    </section>
+  );
+}

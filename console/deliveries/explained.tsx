@@ -1,0 +1,52 @@
+import type { ComponentChildren } from 'preact';
+import { Copyable } from '../parts/copyable.tsx';
+import type { Explanation } from './explanation.ts';
+
+/** What is wrong and what to do, step by step. @param isOver it has been mended: what was to do is one press away */
+export function Explained({
+  explanation,
+  isOver = false,
+  children,
+}: {
+  explanation: Explanation;
+  isOver?: boolean;
+  children?: ComponentChildren;
+}) {
+  const { what, details = [], toDo } = explanation;
+  return (
+    <div class="deliveries-explained">
+      <div>
+        <p class="deliveries-what">{what}.</p>
+        {details.map((detail) => (
+          <p key={detail}>{detail}</p>
+        ))}
+        {children}
+      </div>
+      {toDo.length > 0 && isOver && (
+        <details>
+          <summary>What was to do</summary>
+          <Steps toDo={toDo} />
+        </details>
+      )}
+      {toDo.length > 0 && !isOver && (
+        <div>
+          <h3>What to do</h3>
+          <Steps toDo={toDo} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Steps({ toDo }: Pick<Explanation, 'toDo'>) {
+  return (
+    <ol class="deliveries-to-do">
+      {toDo.map(({ say, run }) => (
+        <li key={say}>
+          {say}
+          {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,129 @@
+import { useState } from 'preact/hooks';
+import { Badge } from '../parts/badge.tsx';
+import { OUTCOME_TONES } from '../parts/tones.ts';
+import type { DeliveryOutcome, Replayed } from '../wire.ts';
+import type { ReplayRun } from './replay-in-batches.ts';
+
+/** As many as one reads; all of them at a press. */
+const SHOWN = 50;
+
+/** How many of each. */
+export function OutcomeCounts({ outcomes, refused = 0 }: { outcomes: ReplayRun['outcomes']; refused?: number }) {
+  const counts = Object.entries(outcomes) as [DeliveryOutcome, number][];
+  return (
+    <ul class="deliveries-counts" aria-label="How many of each outcome">
+      {counts.map(([outcome, count]) => (
+        <li key={outcome}>
+          <b>{count}</b> <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
+        </li>
+      ))}
+      {refused > 0 && (
+        <li>
+          <b>{refused}</b> <Badge tone="warn">cannot be replayed</Badge>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+/** What became of each webhook of a run, or would. */
+export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
+  const [isAll, setAll] = useState(false);
+  const count = run.refused.length + run.replayed.length;
+  if (count === 0) return null;
+  const limit = isAll ? count : SHOWN;
+  // What needs somebody comes first.
+  const refused = run.refused.slice(0, limit);
+  const replayed = run.replayed.slice(0, limit - refused.length);
+  return (
+    <>
+      <div class="scroll-x deliveries-scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Webhook</th>
+              <th scope="col">Location</th>
+              <th scope="col">{isDry ? 'Would be' : 'Became'}</th>
+              <th scope="col">What it says</th>
+            </tr>
+          </thead>
+          <tbody>
+            {refused.map(({ deliveryId, locationId, refused }) => (
+              <tr key={deliveryId}>
+                <th scope="row">
+                  <DeliveryLink deliveryId={deliveryId} />
+                </th>
+                <td>{locationId}</td>
+                <td>
+                  <Badge tone="warn">cannot be replayed</Badge>
+                </td>
+                <td>{refused}</td>
+              </tr>
+            ))}
+            {replayed.map((each) => (
+              <tr key={each.replayOf}>
+                <th scope="row">
+                  <DeliveryLink deliveryId={each.deliveryId ?? each.replayOf} />
+                </th>
+                <td>{each.locationId}</td>
+                <td>
+                  <Badge tone={OUTCOME_TONES[each.outcome]}>{each.outcome}</Badge>
+                </td>
+                <td>{each.reason ?? <Said events={each.events} />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {count > limit && (
+        <button type="button" onClick={() => setAll(true)}>
+          Show all {count}
+        </button>
+      )}
+    </>
+  );
+}
+
+/** Its id's end: the beginning is the time, and alike. */
+export function DeliveryLink({ deliveryId }: { deliveryId: string }) {
+  return (
+    <a class="mono" href={`/console/deliveries/${deliveryId}`} title={deliveryId}>
+      …{deliveryId.slice(-12)}
+    </a>
+  );
+}
+
+function Said({ events }: { events: Replayed['events'] }) {
+  if (events.length === 0) return <span class="faint">nothing about an order</span>;
+  return (
+    <>
+      {events.map(({ status, serviceOrderId, providerOrderId, conflict }, nth) => (
+        // The same may be said twice; the order is what tells them apart.
+        // oxlint-disable-next-line react/no-array-index-key
+        <span key={nth} class="deliveries-said">
+          {status.replaceAll('_', ' ')}: <OrderName serviceOrderId={serviceOrderId} providerOrderId={providerOrderId} />
+          {conflict && <Badge tone="bad">conflict</Badge>}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** The order that an event names: ours as a link, or the POS's id. */
+export function OrderName({
+  serviceOrderId,
+  providerOrderId,
+}: {
+  serviceOrderId: string | null | undefined;
+  providerOrderId: string | null | undefined;
+}) {
+  return (
+    <span class="mono deliveries-id">
+      {typeof serviceOrderId === 'string' ? (
+        <a href={`/console/orders/${encodeURIComponent(serviceOrderId)}`}>{serviceOrderId}</a>
+      ) : (
+        `POS ${providerOrderId ?? '?'}`
+      )}
+    </span>
+  );
+}

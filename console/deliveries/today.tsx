@@ -1,0 +1,63 @@
+import { words } from '../parts/tones.ts';
+import { Time } from '../parts/time.tsx';
+import type { ShownDelivery } from '../wire.ts';
+import { explainDrop } from './explain-drop.ts';
+import { explainRefusal } from './explain-refusal.ts';
+import { OrderName } from './run-table.tsx';
+
+/** What a replay would read in a delivery, by today's settings and translator. */
+export function Today({ shown, isRevealed }: { shown: ShownDelivery; isRevealed: boolean }) {
+  const { today } = shown;
+  if ('refused' in today) return <p>{explainRefusal(today.refused, shown).what}.</p>;
+  if ('dropped' in today) {
+    return (
+      <>
+        <p>It would be dropped. {explainDrop(today.dropped, shown).what}.</p>
+        {today.dropped !== shown.reason && <p class="faint mono">{today.dropped}</p>}
+      </>
+    );
+  }
+  if (today.events.length === 0) {
+    return <p>It is read, and says nothing about how far an order is: there is nothing to apply.</p>;
+  }
+  return (
+    <ol class="deliveries-events">
+      {today.events.map((event, nth) => (
+        // The same may be said twice; the order is what tells them apart.
+        // oxlint-disable-next-line react/no-array-index-key
+        <li key={nth}>
+          <dl>
+            <dt>Status</dt>
+            <dd>
+              <b>{words(event.status)}</b> <span class="faint">({event.nativeStatus} in the words of the POS)</span>
+            </dd>
+            <dt>Order</dt>
+            <dd>
+              <OrderName serviceOrderId={event.serviceOrderId} providerOrderId={event.providerOrderId} />
+            </dd>
+            {event.serviceOrderId !== undefined && event.providerOrderId !== undefined && (
+              <>
+                <dt>POS id</dt>
+                <dd class="mono">{event.providerOrderId}</dd>
+              </>
+            )}
+            {event.occurredAt !== undefined && (
+              <>
+                <dt>Happened</dt>
+                <dd>
+                  <Time at={event.occurredAt} />
+                </dd>
+              </>
+            )}
+            {isRevealed && (
+              <>
+                <dt>Reason</dt>
+                <dd>{event.reason ?? <span class="faint">none</span>}</dd>
+              </>
+            )}
+          </dl>
+        </li>
+      ))}
+    </ol>
+  );
+}

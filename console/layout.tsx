@@ -1,0 +1,51 @@
+import type { ComponentChildren } from 'preact';
+import { useLocation } from 'preact-iso';
+import { announced } from './parts/announce.ts';
+import { logOut, session } from './session.ts';
+
+const PAGES = [
+  { href: '/console', name: 'Board' },
+  { href: '/console/orders', name: 'Orders' },
+  { href: '/console/deliveries', name: 'Deliveries' },
+  { href: '/console/locations', name: 'Locations' },
+  { href: '/console/traffic', name: 'Traffic' },
+];
+
+/** What stands around every page. */
+export function Layout({ children }: { children: ComponentChildren }) {
+  const { path } = useLocation();
+  const isHere = (href: string): boolean => path === href || (href !== '/console' && path.startsWith(`${href}/`));
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <header class="top">
+        <a class="brand" href="/console">
+          <img src="/console/icon.svg" alt="" width="24" height="24" />
+          The pass
+        </a>
+        <nav aria-label="Pages">
+          {PAGES.map(({ href, name }) => (
+            <a key={href} href={href} aria-current={isHere(href) ? 'page' : undefined}>
+              {name}
+            </a>
+          ))}
+        </nav>
+        <button type="button" class="quiet" onClick={() => void logOut()} title={versionOf()}>
+          Log out
+        </button>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+      <output class="unseen" aria-live="polite">
+        {announced.value}
+      </output>
+    </>
+  );
+}
+
+function versionOf(): string {
+  return session.value.state === 'in' ? `Expediter ${session.value.version}` : 'Expediter';
+}

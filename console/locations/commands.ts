@@ -1,0 +1,31 @@
+import { quote } from './quote.ts';
+
+/** What is done at the command line alone; each runs as it stands, in a POSIX shell. */
+export type Commands = Record<'issueToken' | 'connect' | 'show' | 'putSettings' | 'schema' | 'remove', string>;
+
+export function commandsOf(
+  location: { locationId: string; integration: string },
+  token: { label?: string; expires?: string } = {},
+): Commands {
+  const { locationId } = location;
+  const argument = locationId.startsWith('-') ? `-- ${quote(locationId)}` : quote(locationId);
+  const ofLocation = option('--location', locationId);
+  const { label = '', expires = '' } = token;
+  return {
+    issueToken: [
+      `expediter token issue ${ofLocation}`,
+      ...(label === '' ? [] : [option('--label', label)]),
+      ...(expires === '' ? [] : [option('--expires', expires)]),
+    ].join(' '),
+    connect: `expediter provider connect ${argument}`,
+    show: `expediter location show ${argument}`,
+    putSettings: `expediter location put ${ofLocation} ${option('--integration', location.integration)} --settings settings.json`,
+    schema: `expediter provider schema ${quote(location.integration)}`,
+    remove: `expediter location remove ${argument}`,
+  };
+}
+
+/** What begins like an option would be taken for one. */
+function option(name: string, value: string): string {
+  return value.startsWith('-') ? `${name}=${quote(value)}` : `${name} ${quote(value)}`;
+}

@@ -1,0 +1,75 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Time } from '../parts/time.tsx';
+import type { CheckedLocation } from '../wire.ts';
+
+type Test = { checked: CheckedLocation; at: string } | { problem: string };
+
+/** Asks the POS whether the settings reach it; nothing is changed there. */
+export function ConnectionTest({ locationId, canCheck }: { locationId: string; canCheck: boolean }) {
+  const [test, setTest] = useState<Test>();
+  const [isBusy, setBusy] = useState(false);
+
+  const check = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      const checked = await ask<CheckedLocation>('POST', `/locations/${encodeURIComponent(locationId)}/check`);
+      setTest({ checked, at: new Date().toISOString() });
+    } catch (error) {
+      setTest({ problem: (error as Error).message });
+    }
+    setBusy(false);
+  };
+
+  return (
+    <section class="sheet" aria-labelledby="location-connection">
+      <div class="page-head">
+        <h2 id="location-connection">Connection</h2>
+        <button type="button" onClick={() => void check()} aria-disabled={isBusy} aria-describedby="location-test">
+          {isBusy ? 'Testing …' : 'Test connection'}
+        </button>
+      </div>
+      <div id="location-test" aria-live="polite">
+        {test === undefined ? (
+          <p class="faint">
+            {canCheck
+              ? 'Asks the POS whether the settings reach it. Nothing is changed there, and no order is made.'
+              : 'The POS has no call that would prove its credentials; only whether the settings can be read is tested.'}
+          </p>
+        ) : 'problem' in test ? (
+          <p class="problem">It could not be tested: {test.problem}</p>
+        ) : (
+          <Result {...test} />
+        )}
+      </div>
+    </section>
+  );
+}
+
+function Result({ checked, at }: { checked: CheckedLocation; at: string }) {
+  if (checked.state === 'ok') {
+    return (
+      <p>
+        <Badge tone="good">ok</Badge> The settings reach the POS. Tested <Time at={at} />.
+      </p>
+    );
+  }
+  if (checked.state === 'unchecked') {
+    return (
+      <p>
+        <Badge tone="warn">not tested</Badge> {checked.why}.
+      </p>
+    );
+  }
+  return (
+    <>
+      <p>
+        <Badge tone="bad">failed</Badge> {checked.problem}. Tested <Time at={at} />.
+      </p>
+      <p>
+        <b>What to do:</b> {checked.toDo}.
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,50 @@
+import { sum } from '../parts/series.ts';
+import type { ListedLocation } from '../wire.ts';
+
+export type LocationFilters = { text: string; integration: string; paused: string; by: string };
+
+/** Of all locations those that match, by name, or what stands out first: long silent, busy, or with many errors. */
+export function findLocations(all: readonly ListedLocation[], filters: LocationFilters): ListedLocation[] {
+  const wanted = filters.text.trim().toLocaleLowerCase();
+  return all
+    .filter(
+      ({ locationId, integration, pausedAt }) =>
+        locationId.toLocaleLowerCase().includes(wanted) &&
+        (filters.integration === '' || filters.integration === integration) &&
+        (filters.paused === '' || filters.paused === String(pausedAt !== null)),
+    )
+    .toSorted((one, other) => compare(filters.by, one, other) || byName(one, other));
+}
+
+function compare(by: string, one: ListedLocation, other: ListedLocation): number {
+  switch (by) {
+    case 'heard':
+      return heardAt(one) - heardAt(other);
+    case 'webhooks':
+      return sum(other.webhooks) - sum(one.webhooks);
+    case 'errors':
+      return (errorShare(other) ?? -1) - (errorShare(one) ?? -1);
+    default:
+      return 0;
+  }
+}
+
+/** `club-9` before `club-10`. */
+function byName(one: ListedLocation, other: ListedLocation): number {
+  return NAMES.compare(one.locationId, other.locationId);
+}
+const NAMES = new Intl.Collator(undefined, { numeric: true });
+
+function heardAt({ heardAt }: ListedLocation): number {
+  return heardAt === null ? 0 : Date.parse(heardAt);
+}
+
+export function integrationsOf(all: readonly ListedLocation[]): string[] {
+  return [...new Set(all.map(({ integration }) => integration))].toSorted();
+}
+
+/** Of the last hour, from 0 to 1; undefined where nothing came. */
+export function errorShare({ webhooks, errors }: Pick<ListedLocation, 'webhooks' | 'errors'>): number | undefined {
+  const all = sum(webhooks);
+  return all === 0 ? undefined : sum(errors) / all;
+}

@@ -1,0 +1,42 @@
+import { percent } from '../parts/percent.ts';
+import { sum } from '../parts/series.ts';
+import { Sparkline } from '../parts/sparkline.tsx';
+import type { ListedLocation } from '../wire.ts';
+import { errorShare } from './find-locations.ts';
+import { errorTone, stepShares, trend } from './judge-location.ts';
+
+type Counted = Pick<ListedLocation, 'webhooks' | 'errors'>;
+
+/** A share that fills the chart, at the least: one webhook of a hundred is not to look like all of them. */
+const A_FEW = 0.25;
+const NUMBER = new Intl.NumberFormat();
+
+/** How many webhooks came from a location in the last hour. */
+export function LastHourWebhooks({ location: { webhooks } }: { location: Counted }) {
+  return (
+    <span class="locations-figure">
+      <b>{NUMBER.format(sum(webhooks))}</b>
+      <Sparkline values={webhooks} label={`Webhooks by five minutes: ${trend(webhooks)}`} />
+    </span>
+  );
+}
+
+/** What share of them came to nothing: dropped, or refused. */
+export function LastHourErrors({ location }: { location: Counted }) {
+  const tone = errorTone(location);
+  const count = sum(location.errors);
+  const shares = stepShares(location);
+  return (
+    <span class="locations-figure">
+      <b class={`locations-${tone}`} title={count === 0 ? undefined : `${NUMBER.format(count)} dropped or refused`}>
+        {percent(errorShare(location))}
+      </b>
+      <Sparkline
+        values={shares}
+        most={Math.max(A_FEW, ...shares)}
+        tone={tone === 'plain' ? 'busy' : tone}
+        label={`Errors by five minutes: ${trend(location.errors)}`}
+      />
+    </span>
+  );
+}

@@ -1,0 +1,170 @@
+import { useRoute } from 'preact-iso';
+import { useState } from 'preact/hooks';
+import { ask, query } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Confirm } from '../parts/confirm.tsx';
+import { Copyable } from '../parts/copyable.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { Ago, Time } from '../parts/time.tsx';
+import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
+import type { PausedLocation, ShownLocation } from '../wire.ts';
+import { CommandLine } from './command-line.tsx';
+import { ConnectionTest } from './connection-test.tsx';
+import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
+import { Heard } from './locations.tsx';
+import './locations.css';
+import { Tokens } from './tokens.tsx';
+
+const EVERY_MS = 10_000;
+
+export function Location() {
+  const locationId = useRoute().params['locationId'] ?? '';
+  const loaded = useLoaded(
+    (signal) => ask<ShownLocation>('GET', `/locations/${encodeURIComponent(locationId)}`, { signal }),
+    [locationId],
+    EVERY_MS,
+  );
+  return (
+    <Page title={locationId} beside={<Links locationId={locationId} />}>
+      <Loading loaded={loaded}>{(location) => <Shown key={locationId} location={location} loaded={loaded} />}</Loading>
+    </Page>
+  );
+}
+
+function Links({ locationId }: { locationId: string }) {
+  const location = locationId;
+  return (
+    <nav class="buttons" aria-label="About this location">
+      <a class="button" href={`/console${query({ location })}`}>
+        On the board
+      </a>
+      <a class="button" href={`/console/orders${query({ location, open: true })}`}>
+        Open orders
+      </a>
+      <a class="button" href={`/console/deliveries${query({ outcome: 'dropped', location })}`}>
+        Dropped deliveries
+      </a>
+      <a class="button" href={`/console/traffic${query({ location })}`}>
+        Traffic
+      </a>
+    </nav>
+  );
+}
+
+function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<ShownLocation> }) {
+  const { locationId, integration, pausedAt, webhookUrl } = location;
+  return (
+    <>
+      <div class="locations-beside">
+        <section class="sheet" aria-labelledby="location-now">
+          <div class="page-head">
+            <h2 id="location-now">Now</h2>
+            <PauseOrResume location={location} onDone={loaded.again} />
+          </div>
+          <dl class="locations-facts">
+            <dt>Orders</dt>
+            <dd>
+              {pausedAt === null ? (
+                <Badge tone="good">taken</Badge>
+              ) : (
+                <>
+                  <Badge tone="warn">paused</Badge> since <Time at={pausedAt} />; new ones wait
+                </>
+              )}
+            </dd>
+            <dt>Integration</dt>
+            <dd>{integration}</dd>
+            <dt>Heard</dt>
+            <dd>
+              <Heard at={location.heardAt} />
+            </dd>
+            <dt>Webhooks, last hour</dt>
+            <dd>
+              <LastHourWebhooks location={location} />
+            </dd>
+            <dt>Errors, last hour</dt>
+            <dd>
+              <LastHourErrors location={location} />
+            </dd>
+            <dt>Configured</dt>
+            <dd>
+              <Ago at={location.updatedAt} />
+            </dd>
+          </dl>
+        </section>
+
+        <ConnectionTest locationId={locationId} canCheck={location.knows.check} />
+      </div>
+
+      <section class="sheet" aria-labelledby="location-webhooks">
+        <h2 id="location-webhooks">Webhooks</h2>
+        {webhookUrl === null ? (
+          <p>
+            The service does not know its own address: <code>PUBLIC_URL</code> is unset.
+          </p>
+        ) : (
+          <>
+            <p class="faint">
+              What the POS has to call. The token itself is shown only when it is issued, with the whole address.
+            </p>
+            <Copyable label="webhook address" text={`${webhookUrl}?token=<token>`} />
+          </>
+        )}
+        <Tokens location={location} onRevoked={loaded.again} />
+      </section>
+
+      <CommandLine location={location} />
+    </>
+  );
+}
+
+function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
+  const { locationId, pausedAt } = location;
+  const [asked, setAsked] = useState<'pause' | 'resume'>();
+
+  const change = async (verb: 'pause' | 'resume'): Promise<void> => {
+    const { paused } = await ask<PausedLocation>('POST', `/locations/${encodeURIComponent(locationId)}/${verb}`);
+    announce(paused ? `${locationId} is paused` : `${locationId} takes orders`);
+    onDone();
+  };
+
+  return (
+    <>
+      {pausedAt === null ? (
+        <button type="button" onClick={() => setAsked('pause')}>
+          Pause …
+        </button>
+      ) : (
+        <button type="button" class="primary" onClick={() => setAsked('resume')}>
+          Resume …
+        </button>
+      )}
+      {asked === 'pause' && (
+        <Confirm
+          title={`Pause ${locationId}?`}
+          action="Pause"
+          onConfirm={() => change('pause')}
+          onClose={() => setAsked(undefined)}
+        >
+          <p>
+            Orders that have no ticket yet, and new ones, wait until the location is resumed. Nothing is lost, and the
+            time does not count towards their deadline.
+          </p>
+          <p>Orders that are at the POS go on, and webhooks are taken as ever.</p>
+        </Confirm>
+      )}
+      {asked === 'resume' && (
+        <Confirm
+          title={`Resume ${locationId}?`}
+          action="Resume"
+          onConfirm={() => change('resume')}
+          onClose={() => setAsked(undefined)}
+        >
+          <p>The orders that wait are sent to the POS at once, and new ones as they come.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,140 @@
+import { computed } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Choice } from '../parts/choice.tsx';
+import { now } from '../parts/clock.ts';
+import { Loading } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { Ago } from '../parts/time.tsx';
+import { useFilters } from '../parts/use-filters.ts';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { ListedLocation, ListedLocations } from '../wire.ts';
+import { findLocations, integrationsOf } from './find-locations.ts';
+import { silence } from './judge-location.ts';
+import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
+import './locations.css';
+
+const EVERY_MS = 10_000;
+
+export function Locations() {
+  const loaded = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), [], EVERY_MS);
+  return (
+    <Page title="Locations">
+      <Loading loaded={loaded}>{({ locations }) => <List all={locations} />}</Loading>
+    </Page>
+  );
+}
+
+function List({ all }: { all: readonly ListedLocation[] }) {
+  const [filters, change] = useFilters('text', 'integration', 'paused', 'by');
+  const found = useMemo(() => findLocations(all, filters), [all, ...Object.values(filters)]);
+  // The same rows, while nothing new has come, are not gone through again.
+  const rows = useMemo(
+    () =>
+      found.map((location) => (
+        <tr key={location.locationId}>
+          <th scope="row">
+            <a href={`/console/locations/${encodeURIComponent(location.locationId)}`}>{location.locationId}</a>
+            <span class="locations-about">
+              {location.integration}
+              {location.pausedAt !== null && <Badge tone="warn">paused</Badge>}
+            </span>
+          </th>
+          <td>
+            <Heard at={location.heardAt} />
+          </td>
+          <td>
+            <LastHourWebhooks location={location} />
+          </td>
+          <td>
+            <LastHourErrors location={location} />
+          </td>
+        </tr>
+      )),
+    [found],
+  );
+  if (all.length === 0) {
+    return (
+      <p>
+        There is no location yet. <code>expediter location put --help</code> says how one is configured.
+      </p>
+    );
+  }
+  return (
+    <>
+      <search class="filters">
+        <div class="field">
+          <label htmlFor="locations-text">Location</label>
+          <input
+            id="locations-text"
+            type="search"
+            value={filters.text}
+            onInput={(event) => change({ text: event.currentTarget.value }, 'typed')}
+          />
+        </div>
+        <Choice
+          id="locations-integration"
+          label="Integration"
+          value={filters.integration}
+          options={[['', 'all'], ...integrationsOf(all).map((name) => [name, name] as const)]}
+          onChoose={(integration) => change({ integration })}
+        />
+        <Choice
+          id="locations-paused"
+          label="Orders"
+          value={filters.paused}
+          options={[
+            ['', 'all'],
+            ['false', 'taken'],
+            ['true', 'paused'],
+          ]}
+          onChoose={(paused) => change({ paused })}
+        />
+        <Choice
+          id="locations-by"
+          label="First"
+          value={filters.by}
+          options={[
+            ['', 'by name'],
+            ['heard', 'longest silent'],
+            ['webhooks', 'most webhooks'],
+            ['errors', 'most errors'],
+          ]}
+          onChoose={(by) => change({ by })}
+        />
+        <output class="faint locations-count">
+          {found.length === all.length ? all.length : `${found.length} of ${all.length}`}
+          {all.length === 1 ? ' location' : ' locations'}
+        </output>
+      </search>
+      <div class="sheet">
+        <table class="locations-list">
+          <thead>
+            <tr>
+              <th scope="col">Location</th>
+              <th scope="col">Heard</th>
+              <th scope="col">Webhooks, last hour</th>
+              <th scope="col">Errors, last hour</th>
+            </tr>
+          </thead>
+          <tbody>{rows}</tbody>
+        </table>
+        {found.length === 0 && <p class="faint">None is like that.</p>}
+      </div>
+    </>
+  );
+}
+
+/** When a location's last webhook came, marked when that is long ago. */
+export function Heard({ at }: { at: string | null }) {
+  const tone = useMemo(() => computed(() => silence(at, now.value)), [at]).value;
+  if (at === null) return <Badge tone={tone}>never</Badge>;
+  return tone === 'plain' ? (
+    <Ago at={at} />
+  ) : (
+    <Badge tone={tone}>
+      <Ago at={at} />
+    </Badge>
+  );
+}

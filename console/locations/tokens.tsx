@@ -1,0 +1,135 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
+import { now } from '../parts/clock.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import { Ago, Time } from '../parts/time.tsx';
+import type { Tone } from '../parts/tones.ts';
+import type { RevokedToken, ShownLocation } from '../wire.ts';
+import { inOrder, lostWith } from './judge-location.ts';
+
+type Token = ShownLocation['tokens'][number];
+
+const TONES: Record<Token['state'], Tone> = {
+  valid: 'good',
+  expired: 'plain',
+  revoked: 'plain',
+  'of another integration': 'warn',
+};
+
+/** What lets a location's POS in: each token with its age and its last use, and what shuts it out. */
+export function Tokens({ location, onRevoked }: { location: ShownLocation; onRevoked: () => void }) {
+  const [asked, setAsked] = useState<Token>();
+  const { tokens } = location;
+  if (tokens.length === 0) return <p>There is no token yet, so its POS cannot report anything.</p>;
+  return (
+    <>
+      <h3 id="location-tokens">Tokens</h3>
+      <ul class="locations-tokens" aria-labelledby="location-tokens">
+        {inOrder(tokens).map((token) => (
+          <li key={token.tokenId}>
+            <div class="locations-token">
+              <span class="locations-label">
+                <b>{token.label ?? 'no label'}</b> <Badge tone={TONES[token.state]}>{token.state}</Badge>
+              </span>
+              <span class="mono faint">{token.tokenId}</span>
+              <span>
+                {token.lastUsedAt === null ? (
+                  'Never used'
+                ) : (
+                  <>
+                    Used <Ago at={token.lastUsedAt} />
+                  </>
+                )}
+                <span class="faint">
+                  , issued <Ago at={token.createdAt} />, <End token={token} />
+                </span>
+              </span>
+            </div>
+            {(token.state === 'valid' || token.state === 'of another integration') && (
+              <button
+                type="button"
+                aria-label={`Revoke ${token.label ?? token.tokenId}`}
+                onClick={() => setAsked(token)}
+              >
+                Revoke …
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {asked !== undefined && (
+        <ConfirmRevocation
+          token={asked}
+          location={location}
+          onRevoked={onRevoked}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+function End({ token: { revokedAt, expiresAt, state } }: { token: Token }) {
+  if (revokedAt !== null) {
+    return (
+      <>
+        revoked <Ago at={revokedAt} />
+      </>
+    );
+  }
+  if (expiresAt === null) return <>never expires</>;
+  return (
+    <>
+      {state === 'expired' ? 'expired' : 'expires'} <Time at={expiresAt} />
+    </>
+  );
+}
+
+function ConfirmRevocation({
+  token,
+  location: { locationId, tokens },
+  onRevoked,
+  onClose,
+}: {
+  token: Token;
+  location: ShownLocation;
+  onRevoked: () => void;
+  onClose: () => void;
+}) {
+  const { tokenId, label } = token;
+  const lost = lostWith(tokenId, tokens, now.peek());
+
+  const revoke = async (): Promise<void> => {
+    await ask<RevokedToken>('POST', `/locations/${encodeURIComponent(locationId)}/tokens/${tokenId}/revoke`);
+    announce(`${label ?? 'The token'} is revoked`);
+    onRevoked();
+  };
+
+  return (
+    <Confirm
+      title={`Revoke ${label ?? 'this token'}?`}
+      action="Revoke"
+      isDangerous
+      onConfirm={revoke}
+      onClose={onClose}
+    >
+      <dl>
+        <dt>Token</dt>
+        <dd class="mono">{tokenId}</dd>
+        <dt>Last used</dt>
+        <dd>{token.lastUsedAt === null ? 'never' : <Ago at={token.lastUsedAt} />}</dd>
+      </dl>
+      {token.state === 'valid' ? (
+        <p>Within five seconds, webhooks that come with it are answered 401 and are not kept. It cannot be undone.</p>
+      ) : (
+        <p>
+          It opens nothing now, as the location has another integration since. Revoked, it opens nothing should the
+          location go back, either. It cannot be undone.
+        </p>
+      )}
+      {lost !== undefined && <p class="problem">{lost} Issue the new one first.</p>}
+    </Confirm>
+  );
+}

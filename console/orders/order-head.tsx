@@ -1,0 +1,101 @@
+import { now } from '../parts/clock.ts';
+import { Copyable } from '../parts/copyable.tsx';
+import { duration } from '../parts/duration.ts';
+import { Ago, Time } from '../parts/time.tsx';
+import { words } from '../parts/tones.ts';
+import type { ShownOrder } from '../wire.ts';
+
+/** What an order is, at a glance. */
+export function OrderHead({ story }: { story: ShownOrder }) {
+  const { serviceOrderId, traceId, placement, order, posIds } = story;
+  const locationId = order?.locationId ?? placement.locationId;
+  return (
+    <section class="sheet" aria-labelledby="orders-head">
+      <h2 id="orders-head">The order</h2>
+      <dl>
+        <dt>Location</dt>
+        <dd>
+          {locationId === null ? (
+            <span class="faint">not known before it is fetched</span>
+          ) : (
+            <a href={`/console/locations/${encodeURIComponent(locationId)}`}>{locationId}</a>
+          )}
+        </dd>
+        <dt>Integration</dt>
+        <dd>{order?.integration ?? <span class="faint">not sent anywhere yet</span>}</dd>
+        <dt>Fulfilment</dt>
+        <dd>{order?.fulfillment ?? <span class="faint">not known yet</span>}</dd>
+        <dt>POS id</dt>
+        <dd>
+          {posIds.length > 0 ? (
+            posIds.map(({ providerOrderId }) => (
+              <div key={providerOrderId} class="mono">
+                {providerOrderId}
+              </div>
+            ))
+          ) : (
+            <span class="faint">{order?.providerOrderId ?? 'not told yet'}</span>
+          )}
+        </dd>
+        <dt>Status</dt>
+        <dd>{order?.status ? words(order.status) : <span class="faint">the POS said nothing yet</span>}</dd>
+        <dt>Promised for</dt>
+        <dd>
+          <Promised story={story} />
+        </dd>
+        <dt>Signalled</dt>
+        <dd>
+          <Time at={placement.signalledAt} />, <Ago at={placement.signalledAt} />
+        </dd>
+        {order !== null && order.endedAt !== null && (
+          <>
+            <dt>Ended</dt>
+            <dd>
+              <Time at={order.endedAt} />, after{' '}
+              {duration(Date.parse(order.endedAt) - Date.parse(placement.signalledAt))}
+            </dd>
+          </>
+        )}
+        {placement.finishedAt === null && (
+          <>
+            <dt>Deadline</dt>
+            <dd>
+              <Time at={placement.deadlineAt} />
+            </dd>
+          </>
+        )}
+        <dt>Live messages</dt>
+        <dd>{order?.sequence ?? 0}</dd>
+        <dt>Calls to the POS</dt>
+        <dd>
+          {placement.attempts}
+          {placement.failures > 0 && (
+            <span class="faint">
+              {' '}
+              ({placement.failures === 1 ? 'one try' : `${placement.failures} tries`} in vain since the last success)
+            </span>
+          )}
+        </dd>
+      </dl>
+      <h3>Link to this page</h3>
+      <Copyable
+        label="the link to this page"
+        text={`${location.origin}/console/orders/${encodeURIComponent(serviceOrderId)}`}
+      />
+      <h3>Trace id</h3>
+      <Copyable label="the trace id" text={traceId} />
+    </section>
+  );
+}
+
+function Promised({ story: { order } }: { story: ShownOrder }) {
+  if (order === null) return <span class="faint">not known yet</span>;
+  if (order.requestedAt === null) return <>as soon as possible</>;
+  const ms = Date.parse(order.requestedAt) - (order.endedAt === null ? now.value : Date.parse(order.endedAt));
+  return (
+    <>
+      <Time at={order.requestedAt} />
+      {order.endedAt === null ? (ms < 0 ? `, ${duration(ms)} ago` : `, in ${duration(ms)}`) : ''}
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+import { useRef, useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { now } from '../parts/clock.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import { duration } from '../parts/duration.ts';
+import { Time } from '../parts/time.tsx';
+import type { Retried, ShownOrder } from '../wire.ts';
+import { ResolveDialog } from './resolve-dialog.tsx';
+import { conflictsOf, retryMeans, whatToDo } from './what-to-do.ts';
+
+/** How it stands with the POS when that is not as it should be, and what can be done about it. */
+export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: () => void }) {
+  const [asking, setAsking] = useState<'retry' | 'resolve'>();
+  const section = useRef<HTMLElement>(null);
+  const standing = whatToDo(story);
+  const conflicts = conflictsOf(story);
+
+  const isDone = useRef(false);
+  const done = (said: string): void => {
+    isDone.current = true;
+    announce(said);
+    onDone();
+  };
+  const close = (): void => {
+    setAsking(undefined);
+    // The button that was pressed goes with what it did.
+    if (isDone.current) section.current?.focus({ preventScroll: true });
+    isDone.current = false;
+  };
+  return (
+    <section class="orders-standing" ref={section} tabIndex={-1} aria-label="How it stands">
+      {standing !== undefined && (
+        <div class={`orders-banner ${standing.tone}`}>
+          <div>
+            <p class="orders-sentence">{standing.sentence}</p>
+            {standing.problem !== null && <p>{standing.problem}</p>}
+            <p class="orders-advice">
+              {standing.advice} {standing.nextAt !== undefined && <NextTry at={standing.nextAt} />}
+            </p>
+          </div>
+          <div class="buttons">
+            {standing.canRetry && (
+              <button type="button" onClick={() => setAsking('retry')}>
+                Retry now
+              </button>
+            )}
+            {standing.canResolve && (
+              <button type="button" class="primary" onClick={() => setAsking('resolve')}>
+                Say what you saw
+              </button>
+            )}
+          </div>
+        </div>
+      )}
+      {conflicts > 0 && (
+        <div class="orders-banner bad">
+          <p>
+            <span class="orders-sentence">A person should look: </span>
+            {conflicts === 1 ? 'one event contradicts' : `${conflicts} events contradict`} what we know of this order.
+            It is marked as a conflict below.
+          </p>
+        </div>
+      )}
+      {asking === 'retry' && <RetryDialog story={story} onDone={done} onClose={close} />}
+      {asking === 'resolve' && <ResolveDialog story={story} onDone={done} onClose={close} />}
+    </section>
+  );
+}
+
+function NextTry({ at }: { at: string }) {
+  const ms = Date.parse(at) - now.value;
+  return (
+    <>
+      Next try at <Time at={at} />
+      {ms > 1_000 ? `, in ${duration(ms)}` : ', any moment'}.
+    </>
+  );
+}
+
+function RetryDialog({
+  story,
+  onDone,
+  onClose,
+}: {
+  story: ShownOrder;
+  onDone: (said: string) => void;
+  onClose: () => void;
+}) {
+  const retry = async (): Promise<void> => {
+    const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/retry`;
+    const { retry } = await ask<Retried>('POST', path);
+    onDone(retry === 'due' ? 'The order is tried now.' : 'A worker has the order this moment, which is as good.');
+  };
+  return (
+    <Confirm title="Try this order now?" action="Try it now" onConfirm={retry} onClose={onClose}>
+      {retryMeans(story).map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+    </Confirm>
+  );
+}

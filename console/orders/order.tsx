@@ -1,0 +1,109 @@
+import { useRoute } from 'preact-iso';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Refused } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { Reveal } from '../parts/reveal.tsx';
+import { MEMBER_STATE_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
+import type { ShownOrder } from '../wire.ts';
+import { OrderContents } from './order-contents.tsx';
+import { OrderHead } from './order-head.tsx';
+import { OrderSearch } from './order-search.tsx';
+import { OrderStanding } from './order-standing.tsx';
+import './orders.css';
+import { Timeline } from './timeline.tsx';
+import { useStory } from './use-story.ts';
+
+/** One order's whole story, as it goes on. */
+export function Order() {
+  const serviceOrderId = useRoute().params['serviceOrderId'] ?? '';
+  // Another order is another page: what was revealed of this one is masked there.
+  return <Story key={serviceOrderId} serviceOrderId={serviceOrderId} />;
+}
+
+function Story({ serviceOrderId }: { serviceOrderId: string }) {
+  const story = useStory(serviceOrderId);
+  const { value, problem } = story;
+  const [isRevealed, setRevealed] = useState(false);
+  useNews(value);
+  const isUnknown = value === undefined && problem instanceof Refused && problem.status === 404;
+
+  return (
+    <Page title={`Order ${serviceOrderId}`} beside={value !== undefined && <States story={value} />}>
+      {isUnknown ? (
+        <Unknown serviceOrderId={serviceOrderId} />
+      ) : (
+        <Loading loaded={story}>
+          {(order) => (
+            <div class="orders-one">
+              <OrderStanding story={order} onDone={story.again} />
+              <div class="orders-facts">
+                <OrderHead story={order} />
+                <section class="sheet" aria-labelledby="orders-contents">
+                  <h2 id="orders-contents">What was ordered</h2>
+                  <Contents order={order} onReveal={() => setRevealed(true)} />
+                </section>
+              </div>
+              <Timeline story={order} isRevealed={isRevealed} onReplayed={story.again} />
+            </div>
+          )}
+        </Loading>
+      )}
+    </Page>
+  );
+}
+
+function States({ story: { order, placement } }: { story: ShownOrder }) {
+  return (
+    <p class="orders-states">
+      {order !== null && (
+        <span>
+          <span class="faint">Member sees </span>
+          <Badge tone={MEMBER_STATE_TONES[order.memberState]}>{words(order.memberState)}</Badge>
+        </span>
+      )}
+      <span>
+        <span class="faint">Placement </span>
+        <Badge tone={PLACEMENT_TONES[placement.state]}>{words(placement.state)}</Badge>
+      </span>
+    </p>
+  );
+}
+
+function Contents({ order, onReveal }: { order: ShownOrder; onReveal: () => void }) {
+  if (order.order === null) return <p class="faint">Nobody knows yet: it was not fetched from the platform.</p>;
+  if (order.order.erasedAt !== null) return <p class="faint">It was erased, with all that told of its member.</p>;
+  return (
+    <Reveal what="member data" onReveal={onReveal}>
+      {() => <OrderContents serviceOrderId={order.serviceOrderId} />}
+    </Reveal>
+  );
+}
+
+function Unknown({ serviceOrderId }: { serviceOrderId: string }) {
+  return (
+    <>
+      <p>
+        No signal ever named an order <code>{serviceOrderId}</code>. An order is known here from the moment on in which
+        the platform signals it.
+      </p>
+      <OrderSearch />
+      <p>
+        Or look through <a href="/console/orders">the list of orders</a>.
+      </p>
+    </>
+  );
+}
+
+/** Says it when the order has moved on. */
+function useNews(story: ShownOrder | undefined): void {
+  const now = story && (story.order === null ? words(story.placement.state) : words(story.order.memberState));
+  const before = useRef(now);
+  useEffect(() => {
+    if (now !== undefined && before.current !== undefined && now !== before.current)
+      announce(`The order is now ${now}.`);
+    before.current = now;
+  }, [now]);
+}

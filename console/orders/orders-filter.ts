@@ -1,0 +1,50 @@
+import { MEMBER_STATE_TONES, PLACEMENT_TONES } from '../parts/tones.ts';
+
+export const PLACEMENT_STATES = Object.keys(PLACEMENT_TONES);
+export const MEMBER_STATES = Object.keys(MEMBER_STATE_TONES);
+
+/** What a list of orders is narrowed to, as it stands in the address and as the service takes it. */
+export type OrdersFilter = {
+  location?: string;
+  integration?: string;
+  state?: string;
+  memberState?: string;
+  open?: string;
+  needs?: string;
+  since?: string;
+  until?: string;
+};
+
+const ALLOWED: Record<keyof OrdersFilter, (value: string) => boolean> = {
+  location: isSaid,
+  integration: isSaid,
+  state: (value) => PLACEMENT_STATES.includes(value),
+  memberState: (value) => MEMBER_STATES.includes(value),
+  open: (value) => value === 'true' || value === 'false',
+  needs: (value) => value === 'operator',
+  since: isTime,
+  until: isTime,
+};
+
+export const FILTERS = Object.keys(ALLOWED) as (keyof OrdersFilter)[];
+
+/** Of an address, what is a filter; the rest of it, which somebody mistyped, is left out. */
+export function ordersFilter(query: Record<string, string | undefined>): OrdersFilter {
+  return Object.fromEntries(
+    Object.entries(ALLOWED).flatMap(([name, isAllowed]) => {
+      const value = query[name]?.trim() ?? '';
+      return isAllowed(value) ? [[name, value]] : [];
+    }),
+  );
+}
+
+function isSaid(value: string): boolean {
+  return value !== '';
+}
+
+/** With seconds and an offset, as the service wants it. */
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+
+function isTime(value: string): boolean {
+  return INSTANT.test(value) && !Number.isNaN(Date.parse(value));
+}

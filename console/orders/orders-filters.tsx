@@ -1,0 +1,67 @@
+import { ask } from '../api.ts';
+import { Choice } from '../parts/choice.tsx';
+import { words } from '../parts/tones.ts';
+import { useLoaded } from '../parts/use-loaded.ts';
+import { When, Written } from '../parts/written.tsx';
+import type { ListedLocations } from '../wire.ts';
+import { MEMBER_STATES, PLACEMENT_STATES, type OrdersFilter } from './orders-filter.ts';
+
+const named = (states: readonly string[]) => states.map((state) => [state, words(state)] as const);
+
+/** What the list is narrowed to. */
+export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change: (some: OrdersFilter) => void }) {
+  // Only to be offered: an order's location may be configured no more.
+  const { value } = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
+  const locations = value?.locations ?? [];
+  const isSet = Object.keys(filter).length > 0;
+  return (
+    <search class="filters orders-filters" aria-label="Which orders">
+      <Written
+        id="orders-location"
+        label="Location"
+        value={filter.location ?? ''}
+        offers={locations.map((each) => each.locationId)}
+        onWrite={(location) => change({ location })}
+      />
+      <Written
+        id="orders-integration"
+        label="Integration"
+        value={filter.integration ?? ''}
+        offers={[...new Set(locations.map((each) => each.integration))]}
+        onWrite={(integration) => change({ integration })}
+      />
+      <Choice
+        id="orders-state"
+        label="Placement"
+        value={filter.needs === undefined ? (filter.state ?? '') : 'needs'}
+        options={[['', 'any'], ['needs', 'needs an operator'], ...named(PLACEMENT_STATES)]}
+        onChoose={(state) => change(state === 'needs' ? { state: '', needs: 'operator' } : { state, needs: '' })}
+      />
+      <Choice
+        id="orders-member-state"
+        label="Member sees"
+        value={filter.memberState ?? ''}
+        options={[['', 'anything'], ...named(MEMBER_STATES)]}
+        onChoose={(memberState) => change({ memberState })}
+      />
+      <Choice
+        id="orders-open"
+        label="Open or ended"
+        value={filter.open ?? ''}
+        options={[
+          ['', 'either'],
+          ['true', 'open'],
+          ['false', 'ended'],
+        ]}
+        onChoose={(open) => change({ open })}
+      />
+      <When id="orders-since" label="Signalled since" value={filter.since ?? ''} onSay={(since) => change({ since })} />
+      <When id="orders-until" label="and before" value={filter.until ?? ''} onSay={(until) => change({ until })} />
+      {isSet && (
+        <a class="button" href="/console/orders">
+          Clear
+        </a>
+      )}
+    </search>
+  );
+}

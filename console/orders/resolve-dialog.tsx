@@ -1,0 +1,110 @@
+import type { ComponentChildren } from 'preact';
+import { useId, useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { now } from '../parts/clock.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
+import { answersMean } from './what-to-do.ts';
+
+/** What somebody who looked at the POS saw there about an order in doubt. */
+export function ResolveDialog({
+  story,
+  onDone,
+  onClose,
+}: {
+  story: ShownOrder;
+  onDone: (said: string) => void;
+  onClose: () => void;
+}) {
+  const [isThere, setThere] = useState<boolean>();
+  const [posId, setPosId] = useState('');
+  const mean = answersMean(story, now.value);
+
+  const resolve = async (): Promise<void> => {
+    const body: Resolve = isThere
+      ? { there: true, ...(posId.trim() !== '' && { providerOrderId: posId.trim() }) }
+      : { there: false };
+    const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/resolve`;
+    const { state, late } = await ask<Resolved>('POST', path, { body });
+    if (state === 'sent') onDone('The order counts as sent, and goes on.');
+    else onDone(late ? 'Its deadline has passed: the order fails now.' : 'The order is sent again now.');
+  };
+  return (
+    <Confirm
+      title="What did you see at the POS?"
+      action={isThere === undefined ? 'Choose one' : isThere ? 'It is there' : 'It is not there'}
+      isDangerous={isThere === false}
+      isReady={isThere !== undefined}
+      onConfirm={resolve}
+      onClose={onClose}
+    >
+      <p>
+        Look for order <code>{story.serviceOrderId}</code> at the POS of <b>{story.order?.locationId}</b> first.
+      </p>
+      <fieldset class="orders-answers">
+        <legend class="unseen">What you saw</legend>
+        <Answer
+          name="The ticket is there"
+          means={mean.there}
+          isChosen={isThere === true}
+          onChoose={() => setThere(true)}
+        >
+          {isThere && (
+            <div class="orders-pos-id">
+              <label htmlFor="orders-pos-id">Its id at the POS, where you know it</label>
+              <input
+                id="orders-pos-id"
+                class="mono"
+                value={posId}
+                autocomplete="off"
+                spellcheck={false}
+                maxLength={255}
+                onInput={(event) => setPosId(event.currentTarget.value)}
+              />
+            </div>
+          )}
+        </Answer>
+        <Answer
+          name="It is not there"
+          means={mean.notThere}
+          isChosen={isThere === false}
+          onChoose={() => setThere(false)}
+        />
+      </fieldset>
+    </Confirm>
+  );
+}
+
+function Answer({
+  name,
+  means,
+  isChosen,
+  onChoose,
+  children,
+}: {
+  name: string;
+  /** What comes of it. */
+  means: string;
+  isChosen: boolean;
+  onChoose: () => void;
+  children?: ComponentChildren;
+}) {
+  const id = useId();
+  return (
+    <div class="orders-answer">
+      <input
+        id={id}
+        type="radio"
+        name="there"
+        checked={isChosen}
+        aria-describedby={`${id}-means`}
+        onChange={onChoose}
+      />
+      <div>
+        <label htmlFor={id}>{name}</label>
+        <p id={`${id}-means`}>{means}</p>
+        {children}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,12 @@
+import { minorDigits, toDecimal } from '../../src/providers/money.ts';
+
+/** Minor units as people of `locale` write them (the reader's own by default): 1290 EUR is `€12.90`, 1290 JPY `¥1,290`. */
+export function showMoney(minorUnits: number, currency: string, locale?: string): string {
+  const digits = minorDigits(currency);
+  return new Intl.NumberFormat(locale, {
+    style: 'currency',
+    currency,
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  }).format(toDecimal(minorUnits, currency) as `${number}`);
+}

@@ -1,0 +1,186 @@
+import { duration } from '../parts/duration.ts';
+import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
+import type { DeliveryOutcome, Happening, ShownOrder } from '../wire.ts';
+
+/** One line of an order's story, in words. */
+export type Told = {
+  sentence: string;
+  tone: Tone;
+  /** What else there is to say, in small print. */
+  more: string[];
+  /** What the POS or we wrote about it for the member: masked until somebody wants to see it. */
+  reason?: string;
+  /** The webhook or the replay that it came with. */
+  deliveryId?: string;
+  /** It contradicts what we know: a person should look. */
+  isConflict?: true;
+};
+
+type Call = ShownOrder['attempts'][number];
+type Delivery = ShownOrder['deliveries'][number];
+type Recorded = ShownOrder['history'][number];
+type Message = ShownOrder['live'][number];
+
+/** @param story that it is part of: it knows how far apart two happenings were */
+export function tellHappening({ at, what, details }: Happening, story: ShownOrder): Told {
+  switch (what) {
+    case 'signalled':
+      return { sentence: 'The platform signalled the order', tone: 'plain', more: [] };
+    case 'fetched':
+      return { sentence: 'It was fetched from the platform', tone: 'plain', more: fetched(details) };
+    case 'call began':
+      return callBegan(details as Call, story);
+    case 'call ended':
+      return callEnded(details as Call);
+    case 'webhook':
+    case 'replay':
+      return delivered(details as Delivery);
+    case 'status':
+      return reported({ ...(details as Recorded), recordedAt: at });
+    case 'told':
+      return told(details as Message, story);
+    case 'published':
+      return published(details as Message, at, story);
+    case 'placement finished':
+      return finished(details as ShownOrder['placement']);
+    case 'ended':
+      return { sentence: 'The order has ended', tone: 'plain', more: [] };
+    case 'erased':
+      return { sentence: 'All that told of its member was erased', tone: 'plain', more: [] };
+    default:
+      return { sentence: what satisfies never, tone: 'plain', more: [] };
+  }
+}
+
+function fetched({ fulfillment, locationId }: Record<string, unknown>): string[] {
+  return [fulfillment, locationId && `for ${locationId as string}`].filter((part) => typeof part === 'string');
+}
+
+function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder): Told {
+  const isOpen = attempts.some((each) => each.attempt === attempt && each.endedAt === null);
+  const silence = placement.underWay ? 'no answer yet' : 'no answer was written down: its process may have died';
+  return {
+    sentence:
+      call === 'createOrder' ? 'The POS is asked to take the order' : 'The POS is asked whether it has the order',
+    tone: isOpen ? 'busy' : 'plain',
+    more: [`attempt ${attempt}`, ...(isOpen ? [silence] : [])],
+  };
+}
+
+/** By the name of what the provider threw, or `placed` or `absent`. */
+const ANSWERS: Record<string, { sentence: string; tone: Tone }> = {
+  placed: { sentence: 'The POS has the order', tone: 'good' },
+  absent: { sentence: 'The POS does not have the order', tone: 'plain' },
+  TryAgain: { sentence: 'It did not work this time', tone: 'warn' },
+  OursToFix: { sentence: 'It cannot work until one of us mends something', tone: 'warn' },
+  GiveUp: { sentence: 'The POS refuses the order', tone: 'bad' },
+  unknown: { sentence: 'Nobody knows what the POS answered', tone: 'bad' },
+};
+
+function callEnded({ attempt, outcome, httpStatus, milliseconds, error }: Call): Told {
+  return {
+    ...(ANSWERS[outcome] ?? { sentence: `The call failed in an unforeseen way: ${outcome}`, tone: 'bad' }),
+    more: [
+      `attempt ${attempt}`,
+      ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
+      ...(milliseconds === null ? [] : [`answered in ${duration(milliseconds)}`]),
+      ...(error === null ? [] : [error]),
+    ],
+  };
+}
+
+const BECAME: Record<DeliveryOutcome, string> = {
+  applied: 'moved the order',
+  parked: 'came before its POS id was known to be ours',
+  duplicate: 'said what was known already',
+  stale: 'told of an earlier step',
+  unmatched: 'named no order of ours',
+  ignored: 'had nothing in it for us',
+  dropped: 'was dropped',
+};
+
+function delivered({ deliveryId, integration, outcome, events, reason, replayOf }: Delivery): Told {
+  return {
+    sentence: `${replayOf === null ? 'A webhook' : 'The replay of a webhook'} ${BECAME[outcome]}`,
+    tone: OUTCOME_TONES[outcome],
+    // Why it was dropped is in our words, and says nothing of the member.
+    more: [
+      integration,
+      outcome,
+      ...(events > 1 ? [`${events} events in it`] : []),
+      ...(reason === null ? [] : [reason]),
+    ],
+    deliveryId,
+  };
+}
+
+function reported(event: Recorded): Told {
+  const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, reason, deliveryId } = event;
+  const who = deliveryId === null ? 'We say' : 'The POS says';
+  return {
+    sentence: `${who}: ${words(status)}${consequence(outcome)}`,
+    tone: conflict ? 'bad' : outcome === 'applied' ? toneOf(status) : OUTCOME_TONES[outcome],
+    more: [
+      ...(conflict ? ['it contradicts what we know: a person should look'] : []),
+      ...(nativeStatus.toLowerCase() === status ? [] : [`in its words “${nativeStatus}”`]),
+      ...(providerOrderId === null ? [] : [`POS id ${providerOrderId}`]),
+      ...(sequence === null ? [] : [`message ${sequence}`]),
+      ...happenedBefore(event),
+    ],
+    ...(reason !== null && { reason }),
+    ...(conflict && { isConflict: true }),
+  };
+}
+
+function consequence(outcome: DeliveryOutcome): string {
+  if (outcome === 'applied') return '';
+  if (outcome === 'duplicate') return ', which we knew';
+  if (outcome === 'stale') return ', which the order has left behind';
+  return ` (${outcome})`;
+}
+
+function toneOf(status: Recorded['status']): Tone {
+  if (status === 'failed') return 'bad';
+  if (status === 'cancelled') return 'warn';
+  return 'good';
+}
+
+/** Clocks differ by a little, and most POS's say it to the second. */
+const LATE_MS = 2_000;
+
+function happenedBefore({ occurredAt, recordedAt }: Recorded): string[] {
+  if (occurredAt === null) return [];
+  const ms = Date.parse(recordedAt) - Date.parse(occurredAt);
+  if (Math.abs(ms) < LATE_MS) return [];
+  return [`${duration(ms)} ${ms > 0 ? 'earlier' : 'later'} by the POS's clock`];
+}
+
+function told({ sequence, memberState }: Message, { live }: ShownOrder): Told {
+  const message = live.find((each) => each.sequence === sequence);
+  const isWaiting = message !== undefined && message.publishedAt === null;
+  return {
+    sentence: `The member is told: ${words(memberState)}`,
+    tone: isWaiting && (message.attempts ?? 0) > 0 ? 'warn' : 'good',
+    more: [
+      `message ${sequence}`,
+      ...(isWaiting ? [`not on the topic yet${message.attempts ? `, after ${message.attempts} tries` : ''}`] : []),
+    ],
+  };
+}
+
+function published({ sequence }: Message, at: string, { live }: ShownOrder): Told {
+  const appliedAt = live.find((each) => each.sequence === sequence)?.appliedAt;
+  return {
+    sentence: 'It is on the topic',
+    tone: 'plain',
+    more: [
+      `message ${sequence}`,
+      ...(appliedAt === undefined ? [] : [`${duration(Date.parse(at) - Date.parse(appliedAt))} after it was told`]),
+    ],
+  };
+}
+
+function finished({ state, problem }: Pick<ShownOrder['placement'], 'state' | 'problem'>): Told {
+  if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
+  return { sentence: 'It is given up, for good', tone: 'bad', more: problem === null ? [] : [problem] };
+}

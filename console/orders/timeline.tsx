@@ -1,0 +1,104 @@
+import { useState } from 'preact/hooks';
+import { ReplayDialog } from '../deliveries/replay-dialog.tsx';
+import { Badge } from '../parts/badge.tsx';
+import { duration } from '../parts/duration.ts';
+import { Time } from '../parts/time.tsx';
+import type { ShownOrder } from '../wire.ts';
+import { tellStory, type Line } from './tell-story.ts';
+
+/** A POS that repeats itself for ever makes thousands of them; who wants to see those says so. */
+const NEWEST = 300;
+/** A wait that somebody notices. */
+const LONG_MS = 10_000;
+/** What goes without saying: it is there for who looks for it. */
+const QUIET: readonly Line['what'][] = ['call began', 'published', 'replay', 'webhook'];
+
+/** All that happened, oldest first, so that what is new comes at the end and nothing that one reads moves. */
+export function Timeline({
+  story,
+  isRevealed,
+  onReplayed,
+}: {
+  story: ShownOrder;
+  isRevealed: boolean;
+  onReplayed: () => void;
+}) {
+  const [replaying, setReplaying] = useState<string>();
+  const [isWhole, setWhole] = useState(false);
+  const lines = tellStory(story);
+  const hidden = isWhole ? 0 : Math.max(0, lines.length - NEWEST);
+  return (
+    <section class="sheet" aria-labelledby="orders-story">
+      <h2 id="orders-story">Its story</h2>
+      {hidden > 0 && (
+        <p>
+          <button type="button" onClick={() => setWhole(true)}>
+            Show {hidden} earlier happenings
+          </button>
+        </p>
+      )}
+      <ol class="orders-story">
+        {lines.slice(hidden).map((line) => (
+          <StoryLine key={line.key} line={line} isRevealed={isRevealed} onReplay={setReplaying} />
+        ))}
+      </ol>
+      {replaying !== undefined && (
+        <ReplayDialog deliveryId={replaying} onReplayed={onReplayed} onClose={() => setReplaying(undefined)} />
+      )}
+    </section>
+  );
+}
+
+function StoryLine({
+  line,
+  isRevealed,
+  onReplay,
+}: {
+  line: Line;
+  isRevealed: boolean;
+  onReplay: (deliveryId: string) => void;
+}) {
+  const { at, what, waitMs, tone, sentence, more, reason, deliveryId, isConflict } = line;
+  return (
+    <li class={`orders-line ${tone}${QUIET.includes(what) ? ' quiet' : ''}`} data-what={what}>
+      <span class="orders-when">
+        <Time at={at} />
+      </span>
+      <span class={`orders-wait${waitMs !== undefined && waitMs >= LONG_MS ? ' long' : ''}`}>
+        {waitMs !== undefined && (
+          <>
+            <span aria-hidden="true">+</span>
+            <span class="unseen">after </span>
+            {duration(waitMs)}
+          </>
+        )}
+      </span>
+      <div class="orders-what">
+        <span class="orders-said">{sentence}</span> {isConflict && <Badge tone="bad">conflict</Badge>}{' '}
+        {more.length > 0 && <span class="orders-more">{more.join(' · ')}</span>}
+        {reason !== undefined && <Reason text={reason} isRevealed={isRevealed} />}
+        {deliveryId !== undefined && what !== 'status' && (
+          <span class="orders-links">
+            <a href={`/console/deliveries/${encodeURIComponent(deliveryId)}`}>
+              {what === 'replay' ? 'the replay' : 'the webhook'}
+            </a>
+            {what === 'webhook' && (
+              <button type="button" aria-label="Replay this webhook" onClick={() => onReplay(deliveryId)}>
+                Replay
+              </button>
+            )}
+          </span>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function Reason({ text, isRevealed }: { text: string; isRevealed: boolean }) {
+  if (isRevealed) return <span class="orders-reason">“{text}”</span>;
+  return (
+    <span class="orders-reason faint">
+      <span aria-hidden="true">•••••••</span> a reason, masked until you reveal the order
+    </span>
+  );
+}

@@ -1,0 +1,73 @@
+import { useCallback, useEffect, useRef } from 'preact/hooks';
+import { API, ask } from '../api.ts';
+import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
+import type { ShownOrder } from '../wire.ts';
+import { lookAgainAfterMs } from './what-to-do.ts';
+
+/** What is told in one go is one look. */
+const GATHER_MS = 40;
+
+/**
+ * An order's story, which is told again whenever something happens to it, and now and then for what is not a live message.
+ * All of that only while the page is in sight: a browser has few connections to a service, and a stream holds one.
+ */
+export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
+  const path = `/orders/${encodeURIComponent(serviceOrderId)}`;
+  const loaded = useLoaded((signal) => ask<ShownOrder>('GET', path, { signal }), [path]);
+  const { value, problem, again } = loaded;
+
+  useEffect(() => {
+    const timer = setTimeout(() => isInSight() && again(), lookAgainAfterMs(value));
+    return () => clearTimeout(timer);
+  }, [value, problem]);
+
+  const known = useRef(0);
+  known.current = value?.order?.sequence ?? 0;
+  const hear = useCallback((sequence: number) => sequence > known.current && again(), []);
+  const isOpen = value !== undefined && (value.order === null || value.order.endedAt === null);
+  useEffect(() => (isOpen ? follow(`${API}${path}/live`, hear) : undefined), [path, isOpen]);
+
+  useEffect(() => {
+    const look = (): void => void (isInSight() && again());
+    document.addEventListener('visibilitychange', look);
+    return () => document.removeEventListener('visibilitychange', look);
+  }, []);
+  return loaded;
+}
+
+function isInSight(): boolean {
+  return document.visibilityState === 'visible';
+}
+
+/** @param hear is given the highest sequence of what came at once @returns what ends it */
+function follow(url: string, hear: (sequence: number) => void): () => void {
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let highest = 0;
+  const close = (): void => {
+    source?.close();
+    source = undefined;
+  };
+  const gather = ({ lastEventId }: MessageEvent): void => {
+    highest = Math.max(highest, Number(lastEventId));
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      hear(highest);
+    }, GATHER_MS);
+  };
+  const followInSight = (): void => {
+    if (!isInSight()) return close();
+    if (source !== undefined) return;
+    source = new EventSource(url);
+    source.addEventListener('orderStatusChanged', gather);
+    // Whoever is asked for more after that would begin anew.
+    source.addEventListener('end', close);
+  };
+  followInSight();
+  document.addEventListener('visibilitychange', followInSight);
+  return () => {
+    document.removeEventListener('visibilitychange', followInSight);
+    clearTimeout(timer);
+    close();
+  };
+}

@@ -1,0 +1,119 @@
+import type { Tone } from '../parts/tones.ts';
+import type { ShownOrder } from '../wire.ts';
+
+/** How an order stands with its POS, and what a person can do about it. */
+export type Standing = {
+  tone: Tone;
+  /** To be read from two metres. */
+  sentence: string;
+  /** Why, in the service's words. */
+  problem: string | null;
+  /** What comes of it, or why nothing can be done here. */
+  advice: string;
+  /** When the next try is; undefined when nothing more is tried by itself. */
+  nextAt?: string;
+  canRetry: boolean;
+  canResolve: boolean;
+};
+
+/** @returns undefined when all is as it should be, and nothing is left to do */
+export function whatToDo({ placement, order }: ShownOrder): Standing | undefined {
+  const { state, problem, underWay, nextAttemptAt } = placement;
+  const isOpen = placement.finishedAt === null && !underWay;
+  const canRetry = isOpen && nextAttemptAt !== null;
+  const about = {
+    problem,
+    canRetry,
+    canResolve: isOpen && state === 'in_doubt',
+    ...(canRetry && { nextAt: nextAttemptAt }),
+  };
+  if (state === 'sent') return undefined;
+  if (state === 'failed') {
+    const told =
+      order === null
+        ? 'It was never fetched, so its member was told nothing: the platform places a new order.'
+        : 'Its member was told, and the platform places a new order.';
+    return { ...about, tone: 'bad', sentence: 'It failed, which is final', advice: told };
+  }
+  if (state === 'in_doubt' && underWay) {
+    const advice = 'A call about it is under way. When that is over, within half a minute, you can say what you saw.';
+    return { ...about, tone: 'busy', sentence: IN_DOUBT, advice };
+  }
+  if (state === 'in_doubt' && nextAttemptAt === null) {
+    const advice =
+      'It is not repeated blindly, so nothing more happens by itself. Look at the POS, and say what you saw.';
+    return { ...about, tone: 'bad', sentence: 'It needs you: the POS may have the order', advice };
+  }
+  if (state === 'in_doubt') {
+    const advice = 'The POS is asked again by itself. If you can look there, you can settle it sooner.';
+    return { ...about, tone: 'warn', sentence: IN_DOUBT, advice };
+  }
+  if (underWay) return { ...about, tone: 'busy', sentence: 'It is being tried this moment', advice: '' };
+  if (state === 'held') {
+    const advice = 'Until that is mended, nothing works; it is tried again by itself now and then.';
+    return { ...about, tone: 'warn', sentence: 'Held: one of us has to mend something', advice };
+  }
+  const sentence = problem === null ? 'It is on its way to the POS' : 'It did not work yet, and is tried again';
+  return { ...about, tone: problem === null ? 'busy' : 'warn', sentence, advice: '' };
+}
+
+const IN_DOUBT = 'In doubt: the POS may have the order';
+
+/** How many times the POS contradicted what we know. */
+export function conflictsOf({ history }: ShownOrder): number {
+  return history.filter((event) => event.conflict).length;
+}
+
+/** What a retry does, sentence by sentence. */
+export function retryMeans({ placement: { state, problem }, order }: ShownOrder): string[] {
+  if (state === 'in_doubt') {
+    return [
+      'The POS is asked now instead of later. It makes no second ticket: it knows a repeat by its key, or is asked first ' +
+        'whether it has the order.',
+    ];
+  }
+  const final = 'If the POS refuses it, it has failed, and one that failed is final: the platform places a new order.';
+  if (state === 'held') {
+    return [
+      `It is tried now. Unless that is mended (${problem ?? 'see above'}), it is held again.`,
+      ...(order === null ? [] : [final]),
+    ];
+  }
+  if (order === null) return ['It is fetched from the platform now instead of later, and then sent to its POS.', final];
+  return ['It is sent to the POS now instead of later. If the POS cannot be reached, it waits as before.', final];
+}
+
+/**
+ * What each answer leads to.
+ * @param now milliseconds since the epoch
+ */
+export function answersMean({ placement, order }: ShownOrder, now: number): { there: string; notThere: string } {
+  const there =
+    'The order goes on as if the POS had answered: its member is told that it was sent. If you are wrong, nobody cooks it.';
+  if (order !== null && order.endedAt !== null) {
+    return { there: 'It counts as sent.', notThere: 'The order has ended meanwhile: it is not sent, and given up.' };
+  }
+  if (Date.parse(placement.deadlineAt) < now) {
+    return {
+      there,
+      notThere: 'Its deadline has passed: it is not sent any more. It fails at once, for good, and its member is told.',
+    };
+  }
+  return {
+    there,
+    notThere: 'It is sent again at once. If you are wrong, the kitchen gets a second ticket and cooks it twice.',
+  };
+}
+
+const UNFINISHED_MS = 3_000;
+const UNPUBLISHED_MS = 1_000;
+const OPEN_MS = 15_000;
+const ENDED_MS = 60_000;
+
+/** How soon to look again: what is tried or held is no live message, nor is a webhook that moves nothing. */
+export function lookAgainAfterMs(story: ShownOrder | undefined): number {
+  if (story === undefined) return OPEN_MS;
+  if (story.live.some((message) => message.publishedAt === null)) return UNPUBLISHED_MS;
+  if (story.placement.finishedAt === null) return UNFINISHED_MS;
+  return story.order === null || story.order.endedAt !== null ? ENDED_MS : OPEN_MS;
+}

@@ -1,0 +1,112 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import './chart.css';
+import { clockTime } from './clock-time.ts';
+import { drawChart, type Drawing } from './draw-chart.ts';
+import { showValue, tableRows, type Measure, type Series } from './series.ts';
+
+/**
+ * Values over time, with what one sees in them in words and as a table: counts as bars upon one another, durations as lines
+ * on a logarithmic axis. It stays the same drawing when new values come, and nothing in it moves by itself.
+ * @param chart.at when each step begins
+ */
+export function Chart({
+  title,
+  summary,
+  measure,
+  at,
+  series,
+}: {
+  title: string;
+  summary: string;
+  measure: Measure;
+  at: readonly string[];
+  series: readonly Series[];
+}) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const drawing = useRef<Drawing | undefined>(undefined);
+  useEffect(() => {
+    if (canvas.current !== null) drawing.current = drawChart(canvas.current, measure);
+    return () => drawing.current?.end();
+  }, [measure]);
+  useEffect(() => drawing.current?.show(at, series), [measure, at, series]);
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h3>{title}</h3>
+        <p>{summary}</p>
+      </figcaption>
+      <div class="chart-drawing">
+        <canvas ref={canvas} aria-hidden="true" />
+      </div>
+      <ul class="chart-legend" aria-hidden="true">
+        {series.map(({ name, colour, isDashed = false }) => (
+          <li key={name}>
+            <span
+              class={`chart-mark ${measure === 'seconds' ? 'line' : ''} ${isDashed ? 'dashed' : ''}`}
+              style={{ color: `var(${colour})` }}
+            />
+            {name}
+          </li>
+        ))}
+      </ul>
+      <AsTable title={title} measure={measure} at={at} series={series} />
+    </figure>
+  );
+}
+
+function AsTable({
+  title,
+  measure,
+  at,
+  series,
+}: {
+  title: string;
+  measure: Measure;
+  at: readonly string[];
+  series: readonly Series[];
+}) {
+  // Hundreds of rows that nobody looks at are not even made.
+  const [isOpen, setOpen] = useState(false);
+  const rows = isOpen ? tableRows(at, series) : [];
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        As a table<span class="unseen">: {title}</span>
+      </summary>
+      {isOpen && (
+        <section
+          class="chart-table"
+          aria-label={`${title}, as a table`}
+          // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls has to be reached by the keyboard
+          tabIndex={0}
+        >
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">From</th>
+                {series.map(({ name }) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(({ at, values }) => (
+                <tr key={at}>
+                  <th scope="row">{clockTime(at)}</th>
+                  {values.map((value, nth) => (
+                    <td key={series[nth]?.name}>{showValue(value, measure)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          <p class="faint">
+            {rows.length === 0 ? 'There was nothing.' : 'Newest first; what is not here had nothing.'}
+          </p>
+        </section>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,13 @@
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
+const HOUR = new Intl.DateTimeFormat(undefined, { hour: 'numeric' });
+
+/** An instant to the minute, by the reader's clock, where the day goes without saying. */
+export function clockTime(at: string): string {
+  return CLOCK.format(new Date(at));
+}
+
+/** The same as short as it can be. */
+export function shortTime(at: string): string {
+  const date = new Date(at);
+  return (date.getMinutes() === 0 ? HOUR : CLOCK).format(date);
+}

@@ -1,0 +1,168 @@
+import {
+  BarController,
+  BarElement,
+  CategoryScale,
+  Chart,
+  LineController,
+  LineElement,
+  LinearScale,
+  LogarithmicScale,
+  PointElement,
+  Tooltip,
+  type ChartDataset,
+  type ChartOptions,
+} from 'chart.js';
+import { durationTicks, timeTicks } from './chart-ticks.ts';
+import { clockTime, shortTime } from './clock-time.ts';
+import { showValue, type Measure, type Series } from './series.ts';
+
+Chart.register(
+  BarController,
+  BarElement,
+  CategoryScale,
+  LineController,
+  LineElement,
+  LinearScale,
+  LogarithmicScale,
+  PointElement,
+  Tooltip,
+);
+
+export type Drawing = {
+  show(at: readonly string[], series: readonly Series[]): void;
+  end(): void;
+};
+
+type Values = (number | null)[];
+type Dataset = ChartDataset<'bar' | 'line', Values>;
+
+/** Draws a chart, which then takes new values without being drawn from scratch, and follows light and dark. */
+export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing {
+  let series: readonly Series[] = [];
+  let steps: readonly string[] = [];
+  let named: number[] = [];
+  let durations: number[] = [];
+
+  Chart.defaults.font.family = getComputedStyle(canvas).fontFamily;
+  const chart = new Chart<'bar' | 'line', Values, string>(canvas, {
+    type: measure === 'counts' ? 'bar' : 'line',
+    data: { labels: [], datasets: [] },
+    options: {
+      // A page that is read, and drawn anew every ten seconds, does not wobble.
+      animation: false,
+      maintainAspectRatio: false,
+      interaction: { mode: 'index', intersect: false },
+      plugins: {
+        tooltip: {
+          callbacks: {
+            label: ({ dataset, datasetIndex, dataIndex }) =>
+              ` ${dataset.label ?? ''}: ${showValue(series[datasetIndex]?.values[dataIndex] ?? null, measure)}`,
+          },
+        },
+      },
+      scales: {
+        x: {
+          stacked: measure === 'counts',
+          grid: { display: false },
+          ticks: { maxRotation: 0, autoSkip: false, callback: (nth) => shortTime(steps[Number(nth)] ?? '') },
+          afterBuildTicks: (axis) => {
+            axis.ticks = named.map((value) => ({ value }));
+          },
+        },
+        y:
+          measure === 'counts'
+            ? { stacked: true, beginAtZero: true, suggestedMax: 4, ticks: { precision: 0, maxTicksLimit: 5 } }
+            : {
+                type: 'logarithmic',
+                ticks: { callback: (value) => showValue(Number(value), 'seconds').replace('.0 ', ' ') },
+                afterBuildTicks: (axis) => {
+                  axis.ticks = durations.map((value) => ({ value }));
+                  axis.min = durations[0] ?? axis.min;
+                  axis.max = durations.at(-1) ?? axis.max;
+                },
+              },
+      },
+    },
+  });
+
+  const update = (): void => {
+    paint(chart, series);
+    // Not 'none', which leaves bars in the colours they had.
+    chart.update();
+  };
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  dark.addEventListener('change', update);
+
+  return {
+    show(at, those) {
+      steps = at;
+      series = those;
+      named = timeTicks(at);
+      durations = durationTicks(series.flatMap(({ values }) => values));
+      const before = chart.data.datasets;
+      chart.data.labels = at.map(clockTime);
+      chart.data.datasets = series.map(({ name, values }) => {
+        const same = before.find(({ label }) => label === name);
+        // What is too fast for the axis lies on its ground.
+        const least = measure === 'seconds' ? (durations[0] ?? 0) : 0;
+        const data = values.map((value) => value && Math.max(value, least));
+        return same === undefined ? newDataset(name, data, measure) : Object.assign(same, { data });
+      });
+      update();
+    },
+    end() {
+      dark.removeEventListener('change', update);
+      chart.destroy();
+    },
+  };
+}
+
+function newDataset(label: string, data: Values, measure: Measure): Dataset {
+  if (measure === 'counts') return { type: 'bar', label, data, categoryPercentage: 1, barPercentage: 0.85 };
+  return {
+    type: 'line',
+    label,
+    data,
+    borderWidth: 2,
+    // A value between two gaps has no line to be seen by.
+    pointRadius: ({ dataIndex: nth, dataset }) =>
+      (dataset.data[nth - 1] ?? null) === null && (dataset.data[nth + 1] ?? null) === null ? 2 : 0,
+  };
+}
+
+function paint(chart: Chart<'bar' | 'line', Values, string>, series: readonly Series[]): void {
+  const colour = colours(chart.canvas);
+  for (const [nth, { colour: name, isDashed = false }] of series.entries()) {
+    const painted = colour(name);
+    Object.assign(chart.data.datasets[nth] ?? {}, {
+      backgroundColor: painted,
+      hoverBackgroundColor: painted,
+      borderColor: painted,
+      pointHoverBackgroundColor: painted,
+      pointHoverBorderColor: painted,
+      borderDash: isDashed ? [4, 3] : [],
+    });
+  }
+  const options = chart.options as ChartOptions<'bar' | 'line'>;
+  options.color = colour('--ink');
+  options.borderColor = colour('--line');
+  for (const axis of Object.values(options.scales ?? {})) {
+    Object.assign(axis?.ticks ?? {}, { color: colour('--faint') });
+    Object.assign(axis?.grid ?? {}, { color: colour('--line') });
+    Object.assign(axis?.border ?? {}, { color: colour('--line') });
+  }
+  Object.assign(options.plugins?.tooltip ?? {}, {
+    backgroundColor: colour('--ink'),
+    titleColor: colour('--sheet'),
+    bodyColor: colour('--sheet'),
+  });
+}
+
+/** A canvas knows neither variables nor `light-dark()`: what they come to where it stands. */
+function colours(canvas: HTMLCanvasElement): (name: string) => string {
+  const style = getComputedStyle(canvas);
+  return (name) => {
+    canvas.style.color = `var(${name})`;
+    return style.color;
+  };
+}

@@ -1,0 +1,14 @@
+/** What an `<input type="datetime-local">` shows of an instant: the reader's own time, to the minute. Empty for none. */
+export function toLocalTime(instant: string): string {
+  const date = new Date(instant);
+  if (Number.isNaN(date.getTime())) return '';
+  const pad = (part: number): string => String(part).padStart(2, '0');
+  const day = [date.getFullYear(), pad(date.getMonth() + 1), pad(date.getDate())].join('-');
+  return `${day}T${pad(date.getHours())}:${pad(date.getMinutes())}`;
+}
+
+/** The instant that such an input says, RFC 3339 in UTC, without a sign that an address would encode. Empty for none. */
+export function fromLocalTime(local: string): string {
+  const date = new Date(local);
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString().replace(/\.000Z$/, 'Z');
+}

@@ -1,0 +1,39 @@
+import { computed } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import { now } from './clock.ts';
+import { duration } from './duration.ts';
+
+const SHORT = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const LONG = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
+const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
+
+/** An instant by the reader's clock: the time of day, with the day where it is another one; all of it on hover. */
+export function Time({ at }: { at: string }) {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return (
+    <time dateTime={at} title={LONG.format(date)}>
+      {isToday ? '' : `${DAY.format(date)}, `}
+      {SHORT.format(date)}
+    </time>
+  );
+}
+
+/** How long ago it is, as it goes by. */
+export function Ago({ at }: { at: string }) {
+  const date = new Date(at);
+  // As a text of its own: hundreds of them on a page cost nothing while they stay the same.
+  const said = useMemo(
+    () =>
+      computed(() => {
+        const ms = now.value - Date.parse(at);
+        return ms < 10_000 ? 'just now' : `${duration(ms)} ago`;
+      }),
+    [at],
+  );
+  return (
+    <time dateTime={at} title={LONG.format(date)}>
+      {said}
+    </time>
+  );
+}

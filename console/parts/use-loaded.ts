@@ -1,0 +1,58 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+
+export type Loaded<Value> = {
+  /** The last one that came, also while it is loaded again. */
+  value: Value | undefined;
+  /** Of the last try. */
+  problem: Error | undefined;
+  isLoading: boolean;
+  /** Loads it once more; what is on screen stays until then. */
+  again(): void;
+};
+
+/**
+ * Loads something when the component appears, and again when `keys` change; what was asked for before is given up.
+ * @param everyMs again that long after each answer, while the page is visible
+ */
+export function useLoaded<Value>(
+  load: (signal: AbortSignal) => Promise<Value>,
+  keys: readonly unknown[],
+  everyMs?: number,
+): Loaded<Value> {
+  const [loaded, setLoaded] = useState<Omit<Loaded<Value>, 'again'>>(NOTHING);
+  const [turn, setTurn] = useState(0);
+  const again = useCallback(() => setTurn((before) => before + 1), []);
+  const previous = useRef(keys);
+
+  useEffect(() => {
+    const giveUp = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const isOther = previous.current.some((key, i) => key !== keys[i]);
+    previous.current = keys;
+    // What is on screen stays until there is something newer, be it a problem.
+    setLoaded((before) => (isOther ? NOTHING : { ...before, isLoading: true }));
+    load(giveUp.signal)
+      .then(
+        (value) => !giveUp.signal.aborted && setLoaded({ value, problem: undefined, isLoading: false }),
+        (problem: Error) =>
+          !giveUp.signal.aborted && setLoaded((before) => ({ value: before.value, problem, isLoading: false })),
+      )
+      .finally(() => {
+        if (everyMs === undefined || giveUp.signal.aborted) return;
+        timer = setTimeout(() => whenVisible(giveUp.signal, again), everyMs);
+      });
+    return () => {
+      giveUp.abort();
+      clearTimeout(timer);
+    };
+  }, [...keys, turn]);
+
+  return { ...loaded, again };
+}
+
+const NOTHING = { value: undefined, problem: undefined, isLoading: true };
+
+function whenVisible(signal: AbortSignal, then: () => void): void {
+  if (document.visibilityState === 'visible') return then();
+  document.addEventListener('visibilitychange', then, { once: true, signal });
+}

@@ -1,0 +1,43 @@
+import {
+  Virtualizer,
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  type VirtualItem,
+  type VirtualizerOptions,
+} from '@tanstack/virtual-core';
+import { useLayoutEffect, useReducer, useState } from 'preact/hooks';
+
+/**
+ * Of a long list, the rows that are in sight: thousands cost as little as dozens.
+ * @param list.rowHeight in pixels, the same for every row
+ * @returns where each row stands, and how high all of them are together
+ */
+export function useVirtualRows(list: {
+  count: number;
+  rowHeight: number;
+  keyOf: (index: number) => string;
+  scroller: () => HTMLElement | null;
+}): { rows: VirtualItem[]; height: number; scrollTo: (index: number) => void } {
+  const [, redraw] = useReducer<number, void>((turn) => turn + 1, 0);
+  const options: VirtualizerOptions<HTMLElement, HTMLElement> = {
+    count: list.count,
+    getScrollElement: list.scroller,
+    estimateSize: () => list.rowHeight,
+    getItemKey: list.keyOf,
+    overscan: 6,
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    onChange: () => redraw(),
+  };
+  const [virtualizer] = useState(() => new Virtualizer(options));
+  virtualizer.setOptions(options);
+  useLayoutEffect(() => virtualizer._didMount(), [virtualizer]);
+  useLayoutEffect(() => virtualizer._willUpdate());
+  return {
+    rows: virtualizer.getVirtualItems(),
+    height: virtualizer.getTotalSize(),
+    scrollTo: (index) => virtualizer.scrollToIndex(index),
+  };
+}

@@ -1,0 +1,69 @@
+import { useEffect, useState } from 'preact/hooks';
+import { fromLocalTime, toLocalTime } from './local-time.ts';
+
+/** A text with its label, for a page's filters: taken when it is left, or at Enter. */
+export function Written({
+  id,
+  label,
+  value,
+  offers = [],
+  isCode = false,
+  onWrite,
+}: {
+  id: string;
+  label: string;
+  value: string;
+  /** What it may well be. */
+  offers?: readonly string[];
+  isCode?: boolean;
+  onWrite: (text: string) => void;
+}) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  return (
+    <div class="field">
+      <label htmlFor={id}>{label}</label>
+      <input
+        id={id}
+        list={`${id}-offers`}
+        class={isCode ? 'mono' : undefined}
+        value={text}
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={255}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onChange={(event) => onWrite(event.currentTarget.value.trim())}
+      />
+      <datalist id={`${id}-offers`}>
+        {offers.map((offer) => (
+          <option key={offer}>{offer}</option>
+        ))}
+      </datalist>
+    </div>
+  );
+}
+
+/** A time by the reader's clock, with its label. @param value an instant, as is what `onSay` is given; empty for none */
+export function When({
+  id,
+  label,
+  value,
+  onSay,
+}: {
+  id: string;
+  label: string;
+  value: string;
+  onSay: (instant: string) => void;
+}) {
+  return (
+    <div class="field">
+      <label htmlFor={id}>{label}</label>
+      <input
+        id={id}
+        type="datetime-local"
+        value={toLocalTime(value)}
+        onChange={(event) => onSay(fromLocalTime(event.currentTarget.value))}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,37 @@
+import { percent } from '../parts/percent.ts';
+import { showValue, sum, type Series } from '../parts/series.ts';
+import { ERRORS, type IntegrationTraffic } from './traffic-series.ts';
+
+/** Each chart in a sentence: what one would see in it. */
+
+export function tellWebhooks({ webhooks }: IntegrationTraffic): string {
+  const all = sum(Object.values(webhooks).flat());
+  if (all === 0) return 'None.';
+  const errors = sum(ERRORS.flatMap((outcome) => webhooks[outcome] ?? []));
+  const share = errors === 0 ? 'none dropped or refused' : `${percent(errors / all)} dropped or refused`;
+  return `${showValue(all, 'counts')}, ${share}.`;
+}
+
+export function tellPlacements(series: readonly Series[]): string {
+  const totals = series.map(({ name, values }) => ({ name, total: sum(values.map((value) => value ?? 0)) }));
+  const some = totals.filter(({ total }) => total > 0);
+  if (some.length === 0) return 'None.';
+  return `${some.map(({ name, total }) => `${showValue(total, 'counts')} ${name}`).join(', ')}.`;
+}
+
+/** @param time what an instant is called */
+export function tellQuantiles(
+  { p50, p95 }: IntegrationTraffic['placementSeconds'],
+  at: readonly string[],
+  time: (instant: string) => string,
+): string {
+  const last = p95.findLastIndex((value) => value !== null);
+  const lastAt = at[last];
+  if (lastAt === undefined) return 'None.';
+  const worst = p95.reduce<number>((worst, value, nth) => ((value ?? -1) > (p95[worst] ?? -1) ? nth : worst), last);
+  const worstAt = at[worst] ?? lastAt;
+  return (
+    `Last: half within ${showValue(p50[last] ?? null, 'seconds')}, 95 % within ${showValue(p95[last] ?? null, 'seconds')}` +
+    (worst === last ? '.' : `; slowest ${showValue(p95[worst] ?? null, 'seconds')} at ${time(worstAt)}.`)
+  );
+}

@@ -1,0 +1,133 @@
+import { useMemo, useRef } from 'preact/hooks';
+import { ask, query } from '../api.ts';
+import { Chart } from '../parts/chart.tsx';
+import { Choice } from '../parts/choice.tsx';
+import { clockTime } from '../parts/clock-time.ts';
+import { Loading } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { useFilters } from '../parts/use-filters.ts';
+import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
+import { Written } from '../parts/written.tsx';
+import type { ListedLocations, Traffic as Answer } from '../wire.ts';
+import { tellPlacements, tellQuantiles, tellWebhooks } from './tell-traffic.ts';
+import './traffic.css';
+import { placementSeries, quantileSeries, webhookSeries, type IntegrationTraffic } from './traffic-series.ts';
+
+const EVERY_MS = 10_000;
+const HOURS = [
+  ['', 'hour'],
+  ['6', '6 hours'],
+  ['24', '24 hours'],
+] as const;
+
+export function Traffic() {
+  const [filters, change] = useFilters('hours', 'location', 'integration');
+  const { hours, location, integration } = filters;
+  const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
+  const loaded = useKept(
+    useLoaded(
+      (signal) => ask<Answer>('GET', `/traffic${query({ hours, location, integration })}`, { signal }),
+      [hours, location, integration],
+      EVERY_MS,
+    ),
+  );
+  return (
+    <Page title="Traffic">
+      <search class="filters">
+        <Choice id="traffic-hours" label="Last" value={hours} options={HOURS} onChoose={(hours) => change({ hours })} />
+        <Choice
+          id="traffic-integration"
+          label="Integration"
+          value={integration}
+          options={[
+            ['', 'each of them'],
+            ...integrations(known.value, integration).map((name) => [name, name] as const),
+          ]}
+          onChoose={(integration) => change({ integration })}
+        />
+        <Written
+          id="traffic-location"
+          label="Location"
+          value={location}
+          offers={known.value?.locations.map(({ locationId }) => locationId) ?? []}
+          onWrite={(location) => change({ location })}
+        />
+      </search>
+      <Loading loaded={loaded}>{(traffic) => <Shown traffic={traffic} />}</Loading>
+    </Page>
+  );
+}
+
+/** Also while what was asked for is another thing: the page does not jump. */
+function useKept<Value>(loaded: Loaded<Value>): Loaded<Value> {
+  const kept = useRef<Value | undefined>(undefined);
+  if (loaded.value !== undefined) kept.current = loaded.value;
+  return { ...loaded, value: loaded.value ?? (loaded.problem === undefined ? kept.current : undefined) };
+}
+
+function integrations(known: ListedLocations | undefined, chosen: string): string[] {
+  const names = known?.locations.map(({ integration }) => integration) ?? [];
+  return [...new Set([...names, ...(chosen === '' ? [] : [chosen])])].toSorted();
+}
+
+function Shown({ traffic: { at, integrations } }: { traffic: Answer }) {
+  if (integrations.length === 0) return <p class="sheet">Nothing went through in this time.</p>;
+  return (
+    <>
+      {integrations.map((each) => (
+        <Integration key={each.integration} at={at} traffic={each} />
+      ))}
+    </>
+  );
+}
+
+function Integration({ at, traffic }: { at: string[]; traffic: IntegrationTraffic }) {
+  const id = `traffic-${traffic.integration}`;
+  const series = useMemo(
+    () => ({
+      webhooks: webhookSeries(traffic),
+      placements: placementSeries(traffic),
+      placementSeconds: quantileSeries(traffic.placementSeconds),
+      liveLagSeconds: quantileSeries(traffic.liveLagSeconds),
+    }),
+    [traffic],
+  );
+  return (
+    <section class="sheet" aria-labelledby={id}>
+      <h2 id={id}>{traffic.integration}</h2>
+      {traffic.integration === 'unknown' && (
+        <p class="faint">What named no integration of ours, and orders whose location was not known yet.</p>
+      )}
+      <div class="traffic-charts">
+        <Chart
+          title="Webhooks, by outcome"
+          summary={tellWebhooks(traffic)}
+          measure="counts"
+          at={at}
+          series={series.webhooks}
+        />
+        <Chart
+          title="Orders, by what came of them"
+          summary={tellPlacements(series.placements)}
+          measure="counts"
+          at={at}
+          series={series.placements}
+        />
+        <Chart
+          title="From signal to ticket"
+          summary={tellQuantiles(traffic.placementSeconds, at, clockTime)}
+          measure="seconds"
+          at={at}
+          series={series.placementSeconds}
+        />
+        <Chart
+          title="From commit to live message"
+          summary={tellQuantiles(traffic.liveLagSeconds, at, clockTime)}
+          measure="seconds"
+          at={at}
+          series={series.liveLagSeconds}
+        />
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,35 @@
+/** `node scripts/build-console.ts`: builds the console, unless what is built is newer than all that it is made of. */
+import { readdir, stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = new URL('..', import.meta.url);
+const MADE_OF = ['console', 'scripts', 'package-lock.json'];
+/** The last one that is written. */
+const BUILT = 'dist/console/index.html';
+
+export default async function buildConsole(): Promise<void> {
+  const built = await changedAt(BUILT).catch(() => 0);
+  const sources = await Promise.all(MADE_OF.map(newestIn));
+  if (Math.max(...sources) < built) return;
+  const { build } = await import('vite');
+  const { NODE_ENV } = process.env;
+  // That of a test runner would make it one for developers, with the paths of this machine in it.
+  process.env['NODE_ENV'] = 'production';
+  try {
+    await build({ root: fileURLToPath(new URL('console', ROOT)), logLevel: 'warn' });
+  } finally {
+    if (NODE_ENV === undefined) delete process.env['NODE_ENV'];
+    else process.env['NODE_ENV'] = NODE_ENV;
+  }
+}
+
+async function newestIn(path: string): Promise<number> {
+  const files = await readdir(new URL(path, ROOT), { recursive: true }).catch(() => []);
+  return Math.max(...(await Promise.all([path, ...files.map((file) => `${path}/${file}`)].map(changedAt))));
+}
+
+async function changedAt(path: string): Promise<number> {
+  return (await stat(new URL(path, ROOT))).mtimeMs;
+}
+
+if (import.meta.main) await buildConsole();

@@ -1,0 +1,40 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Plugin } from 'vite';
+import { CONSOLE_PACKAGES, consolePackages } from './runtime-packages.ts';
+
+const FILE = 'licences.txt';
+/** The last of them, where one package lies in another's folder. */
+const PACKAGE = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/;
+
+/** Puts the licences of what is bundled beside the bundle. @throws at the build, when a package is in it that is not known to be */
+export function bundleNotices(): Plugin {
+  return {
+    name: 'expediter:bundle-notices',
+    generateBundle(_options, bundle) {
+      const bundled = new Set<string>();
+      for (const chunk of Object.values(bundle)) {
+        if (chunk.type !== 'chunk') continue;
+        for (const module of Object.keys(chunk.modules)) {
+          const name = PACKAGE.exec(module)?.[1];
+          if (name !== undefined) bundled.add(name);
+        }
+      }
+      const unknown = [...bundled].filter((name) => !CONSOLE_PACKAGES.includes(name));
+      if (unknown.length > 0) {
+        this.error(`${unknown.join(', ')} would be in the console: add it to CONSOLE_PACKAGES, or do without it`);
+      }
+      const notices = consolePackages()
+        .filter(({ name }) => bundled.has(name))
+        .map(({ name, version, licence, at }) => `${name} ${version} (${licence})\n\n${licenceText(at)}`);
+      this.emitFile({ type: 'asset', fileName: FILE, source: notices.join(`\n\n${'-'.repeat(80)}\n\n`) });
+    },
+  };
+}
+
+function licenceText(at: string): string {
+  const folder = new URL(`../${at}`, import.meta.url).pathname;
+  const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+  if (file === undefined) throw new Error(`${at} has no file with its licence`);
+  return readFileSync(join(folder, file), 'utf8').trim();
+}

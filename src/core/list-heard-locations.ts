@@ -1,0 +1,50 @@
+import type { Pool } from 'pg';
+import type { LocationRow } from './locations.ts';
+
+export type HeardLocation = LocationRow & {
+  /** When its last webhook came through its integration, to some ten seconds. */
+  heardAt: Date | null;
+  /** Webhooks of the last hour in steps of five minutes, oldest first, the last one under way. */
+  webhooks: number[];
+  /** Those of them that were dropped or refused. */
+  errors: number[];
+};
+
+const STEPS = 12;
+const STEP_S = 300;
+
+/** Locations with what was heard of each lately: all of them by their ids, or the one of this id. */
+export async function listHeardLocations(pool: Pool, locationId?: string): Promise<HeardLocation[]> {
+  const { rows } = await pool.query<Omit<HeardLocation, 'webhooks' | 'errors'> & { traffic: Step[] }>({
+    name: 'list-heard-locations',
+    text: LIST,
+    values: [locationId ?? null],
+  });
+  return rows.map(({ traffic, ...row }) => {
+    const steps = new Map(traffic.map((each) => [each.step, each]));
+    const list = (of: 'webhooks' | 'errors'): number[] =>
+      Array.from({ length: STEPS }, (_, step) => steps.get(step)?.[of] ?? 0);
+    return { ...row, webhooks: list('webhooks'), errors: list('errors') };
+  });
+}
+
+type Step = { step: number; webhooks: number; errors: number };
+
+const LIST = `
+  WITH span AS MATERIALIZED (
+    SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
+  )
+  SELECT l.location_id AS "locationId", l.integration, l.paused_at AS "pausedAt", l.updated_at AS "updatedAt",
+         h.heard_at AS "heardAt", t.traffic
+  FROM span CROSS JOIN locations l
+  LEFT JOIN location_heard h ON h.location_id = l.location_id AND h.integration = l.integration
+  CROSS JOIN LATERAL (
+    SELECT coalesce(json_agg(steps), '[]') AS traffic
+    FROM (SELECT floor(extract(epoch FROM t.minute - since) / ${STEP_S})::int AS step, sum(t.count)::int AS webhooks,
+                 coalesce(sum(t.count) FILTER (
+                   WHERE t.outcome IN ('dropped', 'unauthorized', 'not_committed')), 0)::int AS errors
+          FROM traffic t
+          WHERE t.location_id = l.location_id AND t.minute >= since AND t.what = 'webhook'
+          GROUP BY step) AS steps) AS t
+  WHERE $1::text IS NULL OR l.location_id = $1
+  ORDER BY l.location_id`;

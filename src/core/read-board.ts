@@ -1,0 +1,115 @@
+import type { Pool } from 'pg';
+import { ENDED_AT, ORDER_FIELDS, seenBy, type ListedOrder } from './list-orders.ts';
+
+/**
+ * One order as the board has it: nothing of its member. `endedAt` is also when the placement failed of one that was
+ * never fetched.
+ */
+export type BoardOrder = Omit<ListedOrder, 'reason' | 'finishedAt'> & {
+  /** When the member wants it; null for as soon as possible. */
+  requestedAt: string | null;
+};
+
+export type BoardRead = {
+  orders: BoardOrder[];
+  /** Of them, those that only a look by their id finds again: the indexes have lost them, or never change. */
+  hidden: string[];
+  /** Where to look on from. */
+  seen: Seen;
+};
+
+/** What a reading has seen: any later transaction's number, and what time it was. */
+export type Seen = { horizon: string; at: string };
+
+/** Open orders, and those that ended within a day: the newest. */
+export const OPEN_MAX = 20_000;
+export const ENDED_MAX = 2_000;
+
+type Row = {
+  horizon: string;
+  at: string;
+  order: (Omit<BoardOrder, 'memberState'> & { rank: number | null }) | null;
+  hidden: boolean | null;
+};
+
+/**
+ * Reads the board, by indexes: open orders, those not fetched yet, and those that ended within a day. Or what changed of
+ * it since an earlier reading; unlike a time, the number of a transaction misses nothing that was committed late, and
+ * no index must follow the changes. What did not change may come as well.
+ *
+ * @param since what an earlier reading has seen; undefined for the whole board, one more than the most of either kind
+ * @param hidden of which the earlier readings said so
+ */
+export async function readBoard(pool: Pool, since?: Seen, hidden: readonly string[] = []): Promise<BoardRead> {
+  const { rows } = await pool.query<Row>({
+    name: since === undefined ? 'read-board' : 'read-board-changes',
+    text: READ_BOARD,
+    values: [since?.horizon ?? null, since?.at ?? null, hidden],
+  });
+  const [{ horizon, at } = { horizon: '', at: '' }] = rows;
+  const found = rows.flatMap(({ order, hidden: isHidden }) => {
+    if (order === null) return [];
+    const { rank, ...about } = order;
+    return [{ order: { ...about, memberState: seenBy(rank, order.fulfillment) }, isHidden }];
+  });
+  return {
+    orders: found.map(({ order }) => order),
+    hidden: found.filter(({ isHidden }) => isHidden).map(({ order }) => order.serviceOrderId),
+    seen: { horizon, at },
+  };
+}
+
+/**
+ * SQL: the row's version is of a transaction that the earlier reading may not have seen. Numbers go round, so their
+ * distance from now is compared.
+ */
+const isFresh = (row: string): string => `($1::xid8 IS NULL OR age(${row}.xmin) <= age($1::xid8::xid))`;
+
+/** A transaction gives its time when it begins, and may commit as much later. */
+const COMMITS_WITHIN = `interval '60 s'`;
+const ENDED_SINCE = `coalesce($2::timestamptz - ${COMMITS_WITHIN}, now() - interval '24 h')`;
+
+/** Without a limit, where only changes are read: an order whose end nobody is told of would stay open for ever. */
+const atMost = (count: number): string => `LIMIT CASE WHEN $1::xid8 IS NULL THEN ${count + 1} END`;
+
+/**
+ * An order changes with its placement or, once that is done, by itself. Those that ended last may be changed by late
+ * events, so they are looked through too. The orders themselves are looked up one by one: joined, all would be read. Where
+ * no transaction has ended since, nothing is looked at.
+ */
+const READ_BOARD = `
+  WITH changed AS (
+    (SELECT o.service_order_id FROM orders o
+     WHERE o.ended_at IS NULL AND ${isFresh('o')}
+     ORDER BY o.created_at DESC ${atMost(OPEN_MAX)})
+    UNION
+    (SELECT o.service_order_id FROM orders o
+     WHERE o.erased_at IS NULL AND o.ended_at > ${ENDED_SINCE} AND ${isFresh('o')}
+     ORDER BY o.ended_at DESC ${atMost(ENDED_MAX)})
+    UNION
+    SELECT o.service_order_id
+    FROM (SELECT service_order_id, xmin FROM orders
+          WHERE erased_at IS NULL AND ended_at > now() - interval '24 h' AND $1::xid8 IS NOT NULL
+          ORDER BY ended_at DESC LIMIT ${ENDED_MAX}) AS o
+    WHERE ${isFresh('o')}
+    UNION
+    (SELECT p.service_order_id FROM placements p
+     WHERE p.finished_at IS NULL AND ${isFresh('p')}
+     ORDER BY coalesce(p.location_id, ''), p.next_attempt_at ${atMost(OPEN_MAX)})
+    UNION
+    (SELECT p.service_order_id FROM placements p
+     WHERE p.location_id IS NULL AND p.problem IS NOT NULL AND p.finished_at > ${ENDED_SINCE} AND ${isFresh('p')}
+     ORDER BY p.finished_at DESC ${atMost(ENDED_MAX)})
+    UNION
+    SELECT unnest($3::text[])
+  )
+  SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, each.*
+  FROM (SELECT) AS once
+  LEFT JOIN LATERAL (
+    SELECT json_build_object(${ORDER_FIELDS}, 'requestedAt', o.requested_at, 'endedAt', ${ENDED_AT}) AS "order",
+           o.ended_at IS NOT NULL AND p.finished_at IS NULL OR o.erased_at IS NOT NULL AND o.ended_at IS NULL AS hidden
+    FROM (SELECT * FROM changed
+          WHERE $1::xid8 IS NULL OR pg_snapshot_xmax(pg_current_snapshot()) > $1::xid8) AS found
+    CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.service_order_id OFFSET 0) AS p
+    LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = found.service_order_id OFFSET 0) AS o ON true
+  ) AS each ON true`;

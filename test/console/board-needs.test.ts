@@ -1,0 +1,136 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Filter } from '../../console/board/keep-board.ts';
+import { needsOf, type NeedGroup } from '../../console/board/needs-of.ts';
+import { aside, bringBack, putAside } from '../../console/board/put-aside.ts';
+import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
+import type { Attention, BoardOrder } from '../../console/wire.ts';
+
+const AT = '2027-01-31T18:00:00.000Z';
+const NOW = Date.parse(AT);
+const HOUR_MS = 3_600_000;
+const NO_FILTER: Filter = { location: '', integration: '', text: '' };
+const NOTHING = { in_doubt: [], held: [], failed: [] };
+const ATTENTION: Attention = {
+  conflicts: [
+    { serviceOrderId: 'order-9', locationId: 'club-1', status: 'cancelled', recordedAt: AT, deliveryId: 'delivery-1' },
+  ],
+  dropped: [
+    { locationId: 'club 2', integration: 'square', count: 1_000, lastReceivedAt: AT, lastReason: 'wrong signature' },
+    { locationId: 'club-1', integration: 'standard', count: 1, lastReceivedAt: AT, lastReason: null },
+  ],
+  silent: [{ locationId: 'club-3', integration: null, heardAt: null, sent: 3, oldestSentAt: AT }],
+};
+
+describe('what needs a person', () => {
+  it('is nothing when there is nothing', () => {
+    expect(needsOf(NOTHING, undefined, NO_FILTER, never)).toEqual([]);
+    expect(needsOf(NOTHING, { conflicts: [], dropped: [], silent: [] }, NO_FILTER, never)).toEqual([]);
+  });
+
+  it('is grouped, the worst first, each with a link to where it is dealt with', () => {
+    const lists = {
+      in_doubt: [ticket('order/1', { needsOperator: true, placement: 'in_doubt', problem: 'no answer' })],
+      held: [ticket('order-2', { placement: 'held', problem: 'paused' })],
+      failed: [ticket('order-3', { placement: 'failed', locationId: null, problem: 'no such order' })],
+    };
+    const groups = needsOf(lists, ATTENTION, NO_FILTER, never);
+    expect(groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ href }) => href)])).toEqual([
+      ['In doubt', 1, '/console/orders/order%2F1'],
+      ['Conflicts', 1, '/console/orders/order-9'],
+      ['Failed today', 1, '/console/orders/order-3'],
+      ['Held', 1, '/console/orders/order-2'],
+      ['Silent locations', 1, '/console/locations/club-3'],
+      [
+        'Dropped webhooks',
+        1_001,
+        '/console/deliveries?outcome=dropped&location=club+2',
+        '/console/deliveries?outcome=dropped&location=club-1',
+      ],
+    ]);
+    expect(groups.flatMap(({ needs }) => needs.map(({ detail }) => detail))).toEqual([
+      'club-1: no answer',
+      'club-1: the POS says cancelled',
+      'no such order',
+      'club-1: paused',
+      '3 tickets without a word',
+      '1,000 webhooks of square: wrong signature',
+      '1 webhook of standard',
+    ]);
+  });
+
+  it('orders that one location holds are one thing to mend', () => {
+    const held = ['a', 'b', 'c'].map((id) => ticket(id, { placement: 'held', problem: 'paused' }));
+    const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, never);
+    expect(group).toMatchObject({
+      count: 3,
+      needs: [{ name: 'club-1', detail: '3 orders: paused', href: '/console/orders?state=held&location=club-1' }],
+    });
+  });
+
+  it.each<[string, Partial<Filter>, string[]]>([
+    ['a location', { location: 'club-1' }, ['order-9', 'club-1']],
+    ['an integration', { integration: 'square' }, ['order-9', 'club-3', 'club 2']],
+    ['a text', { text: 'CLUB-3 ' }, ['club-3']],
+    ["an order's id", { text: 'order-9' }, ['order-9']],
+  ])('is narrowed by %s', (_, filter, names) => {
+    expect(namesOf(needsOf(NOTHING, ATTENTION, { ...NO_FILTER, ...filter }, never))).toEqual(names);
+  });
+});
+
+describe('putting aside', () => {
+  afterEach(() => bringBack(Object.keys(aside.value)));
+  const failed = [ticket('order-1', { placement: 'failed' }), ticket('order-2', { placement: 'failed' })];
+  const isAside = (key: string): boolean => key in aside.value;
+
+  it('what somebody has looked at counts no more, and can be brought back', () => {
+    putAside(['failed:order-1']);
+    const [group] = needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, isAside);
+    expect(group).toMatchObject({ count: 1, needs: [{ name: 'order-2' }], aside: [{ name: 'order-1' }] });
+    bringBack(['failed:order-1']);
+    expect(namesOf(needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, isAside))).toEqual(['order-1', 'order-2']);
+  });
+
+  it('another conflict of the same order has to be looked at again', () => {
+    const [group] = needsOf(NOTHING, ATTENTION, { ...NO_FILTER, text: 'order-9' }, isAside);
+    putAside((group as NeedGroup).needs.map(({ key }) => key));
+    const conflicts = ATTENTION.conflicts.map((each) => ({ ...each, deliveryId: 'delivery-2' }));
+    const again = { conflicts: [...ATTENTION.conflicts, ...conflicts], dropped: [], silent: [] };
+    expect(needsOf(NOTHING, again, NO_FILTER, isAside)).toMatchObject([{ count: 1, aside: [{}] }]);
+  });
+
+  it('is forgotten when nothing of it can be on the board any more', () => {
+    putAside(['failed:order-1'], NOW);
+    putAside(['failed:order-2'], NOW + 49 * HOUR_MS);
+    expect(Object.keys(aside.value)).toEqual(['failed:order-2']);
+  });
+});
+
+function ticket(serviceOrderId: string, some: Partial<BoardOrder>): Ticket {
+  const order: BoardOrder = {
+    serviceOrderId,
+    locationId: 'club-1',
+    integration: 'standard',
+    fulfillment: 'pickup',
+    placement: 'sent',
+    needsOperator: false,
+    problem: null,
+    status: null,
+    memberState: null,
+    providerOrderId: null,
+    signalledAt: AT,
+    requestedAt: null,
+    nextAttemptAt: null,
+    updatedAt: null,
+    endedAt: some.placement === 'failed' ? AT : null,
+    ...some,
+  };
+  return ticketOf(order, NOW, 0);
+}
+
+function namesOf(groups: NeedGroup[]): string[] {
+  return groups.flatMap(({ needs }) => needs.map(({ name }) => name));
+}
+
+function never(): boolean {
+  return false;
+}

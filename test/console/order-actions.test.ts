@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { answersMean, conflictsOf, lookAgainAfterMs, retryMeans, whatToDo } from '../../console/orders/what-to-do.ts';
+import type { ShownOrder } from '../../console/wire.ts';
+import { PLACEMENT_STATES } from '../../src/core/claim-placements.ts';
+import { sampleStory } from './sample-story.ts';
+
+const SOON = '2027-01-31T18:01:00+00:00';
+const NOW = Date.parse('2027-01-31T18:00:30+00:00');
+
+/** One that is still open, unless it says otherwise. */
+function story(
+  placement: Partial<ShownOrder['placement']> = {},
+  order: Partial<NonNullable<ShownOrder['order']>> | null = {},
+): ShownOrder {
+  const sample = sampleStory();
+  return {
+    ...sample,
+    placement: { ...sample.placement, state: 'waiting', finishedAt: null, nextAttemptAt: SOON, ...placement },
+    order: order && sample.order && { ...sample.order, memberState: 'placed', endedAt: null, erasedAt: null, ...order },
+    live: sample.live.map((message) => ({ ...message, publishedAt: message.appliedAt })),
+  };
+}
+const asks = {
+  state: 'in_doubt',
+  nextAttemptAt: null,
+  problem: 'the POS may have the order and cannot be asked',
+} as const;
+
+describe('what can be done about an order', () => {
+  it.each([
+    ['a waiting one is retried', story(), { canRetry: true, canResolve: false, nextAt: SOON }],
+    [
+      'a held one is retried',
+      story({ state: 'held', problem: 'paused' }),
+      { canRetry: true, canResolve: false, tone: 'warn' },
+    ],
+    [
+      'one that asks for an operator is resolved, never retried',
+      story(asks),
+      { canRetry: false, canResolve: true, tone: 'bad' },
+    ],
+    [
+      'one in doubt that finds out by itself is either',
+      story({ state: 'in_doubt' }),
+      { canRetry: true, canResolve: true },
+    ],
+    ['one that a worker has is left alone', story({ underWay: true }), { canRetry: false, canResolve: false }],
+    ['also in doubt', story({ ...asks, underWay: true }), { canRetry: false, canResolve: false, tone: 'busy' }],
+    [
+      'one that failed is final',
+      story({ state: 'failed', finishedAt: SOON, nextAttemptAt: null, problem: 'unknown item' }),
+      { canRetry: false, canResolve: false, tone: 'bad', problem: 'unknown item' },
+    ],
+  ] as const)('%s', (_, story, expected) => {
+    expect(whatToDo(story)).toMatchObject(expected);
+  });
+
+  it('nothing about one that is at its POS', () => {
+    expect(whatToDo(story({ state: 'sent', finishedAt: SOON, nextAttemptAt: null }))).toBeUndefined();
+  });
+
+  it('each state that is not as it should be says so in a sentence', () => {
+    for (const state of PLACEMENT_STATES.filter((state) => state !== 'sent')) {
+      for (const problem of ['the POS answered 503', null]) {
+        const told = whatToDo(story({ state, problem, finishedAt: state === 'failed' ? SOON : null }));
+        expect(told?.sentence).toMatch(/^[A-Z]/);
+        expect(told?.problem).toBe(problem);
+      }
+    }
+  });
+
+  it('a failed one that nobody fetched does not claim that its member was told', () => {
+    const failed = { state: 'failed', finishedAt: SOON, nextAttemptAt: null } as const;
+    expect(whatToDo(story(failed))?.advice).toContain('Its member was told');
+    expect(whatToDo(story(failed, null))?.advice).toContain('told nothing');
+  });
+
+  it('conflicts are counted', () => {
+    const one = story();
+    expect(conflictsOf(one)).toBe(0);
+    one.history = one.history.map((event) => ({ ...event, conflict: true }));
+    expect(conflictsOf(one)).toBe(2);
+  });
+});
+
+describe('a confirmation says what will happen', () => {
+  it('a retry: that it is tried now, and that one that failed is final', () => {
+    for (const state of ['waiting', 'held'] as const) {
+      expect(retryMeans(story({ state })).join(' ')).toMatch(/now.*one that failed is final/);
+    }
+    expect(retryMeans(story({ state: 'held', problem: 'the location is paused' })).join()).toContain(
+      'the location is paused',
+    );
+    expect(retryMeans(story({}, null)).join()).toContain('fetched');
+    expect(retryMeans(story({ state: 'in_doubt' })).join()).toContain('no second ticket');
+  });
+
+  it('an answer: a second ticket, if you are wrong', () => {
+    expect(answersMean(story(asks), NOW).notThere).toMatch(/sent again at once.*second ticket/);
+    expect(answersMean(story(asks), NOW).there).toContain('nobody cooks it');
+  });
+
+  it('past its deadline or its end no order is sent again', () => {
+    const late = story({ ...asks, deadlineAt: '2027-01-31T18:00:00+00:00' });
+    expect(answersMean(late, NOW).notThere).toMatch(/not sent any more.*fails/);
+    expect(answersMean(story(asks, { endedAt: '2027-01-31T18:00:00+00:00' }), NOW).notThere).toContain('not sent');
+  });
+});
+
+describe('a story is looked at again', () => {
+  it('the sooner the more is going on', () => {
+    const sent = { state: 'sent', finishedAt: SOON, nextAttemptAt: null } as const;
+    const unpublished = story(sent);
+    unpublished.live = sampleStory().live;
+    const waits = [unpublished, story(), story(sent), story(sent, { endedAt: SOON })].map(lookAgainAfterMs);
+    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+    expect(new Set(waits).size).toBe(4);
+    expect(lookAgainAfterMs(story())).toBeLessThan(5_000);
+    expect(lookAgainAfterMs(undefined)).toBeGreaterThan(5_000);
+  });
+});

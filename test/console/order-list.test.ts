@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { MEMBER_STATES, PLACEMENT_STATES, ordersFilter } from '../../console/orders/orders-filter.ts';
+import { readOn } from '../../console/orders/read-on.ts';
+import { showMoney } from '../../console/orders/show-money.ts';
+import { fromLocalTime, toLocalTime } from '../../console/parts/local-time.ts';
+import type { ListedOrders } from '../../console/wire.ts';
+import * as claimed from '../../src/core/claim-placements.ts';
+import * as live from '../../src/core/live-message.ts';
+import { OrdersQuery } from '../../src/http/operator/shapes.ts';
+
+describe('the filter of a list of orders', () => {
+  it('is what the service takes', () => {
+    const query = {
+      location: 'club-1',
+      integration: 'standard',
+      state: 'held',
+      memberState: 'ready_for_pickup',
+      open: 'true',
+      needs: 'operator',
+      since: '2027-01-31T18:00:00Z',
+      until: fromLocalTime('2027-02-01T18:00'),
+    };
+    expect(ordersFilter(query)).toEqual(query);
+    expect(OrdersQuery.safeParse(ordersFilter(query)).success).toBe(true);
+  });
+
+  it('leaves out what is empty, unknown or mistyped', () => {
+    const query = {
+      location: '  ',
+      state: 'lost',
+      memberState: 'eaten',
+      open: 'maybe',
+      needs: 'help',
+      since: 'now',
+      x: 'y',
+    };
+    expect(ordersFilter(query)).toEqual({});
+    expect(ordersFilter({ since: '2027-01-31', until: '2027-02-30T25:00:00Z' })).toEqual({});
+    expect(ordersFilter({})).toEqual({});
+    expect(ordersFilter({ location: ' club-1 ' })).toEqual({ location: 'club-1' });
+  });
+
+  it('offers every state there is', () => {
+    expect(PLACEMENT_STATES.toSorted()).toEqual(claimed.PLACEMENT_STATES.toSorted());
+    expect(MEMBER_STATES.toSorted()).toEqual(live.MEMBER_STATES.toSorted());
+  });
+});
+
+describe('a list is read on', () => {
+  const row = { serviceOrderId: 'order-1' } as ListedOrders['orders'][number];
+  const pages = (...all: ListedOrders[]) => {
+    const asked: (string | undefined)[] = [];
+    const read = async (cursor: string | undefined): Promise<ListedOrders> => {
+      asked.push(cursor);
+      return all[asked.length - 1] ?? { orders: [], next: `after-${asked.length}` };
+    };
+    return { asked, read };
+  };
+
+  it('past pages that are empty, to the first order', async () => {
+    const { asked, read } = pages({ orders: [], next: 'a' }, { orders: [], next: 'b' }, { orders: [row], next: 'c' });
+    expect(await readOn(read, 'start')).toEqual({ orders: [row], next: 'c' });
+    expect(asked).toEqual(['start', 'a', 'b']);
+  });
+
+  it('to its end, and no further', async () => {
+    const { asked, read } = pages({ orders: [], next: 'a' }, { orders: [], next: null });
+    expect(await readOn(read, undefined)).toEqual({ orders: [], next: null });
+    expect(asked).toEqual([undefined, 'a']);
+  });
+
+  it('not for ever: whoever looks is asked whether to go on', async () => {
+    const { asked, read } = pages();
+    expect((await readOn(read, undefined)).next).toBe('after-5');
+    expect(asked.length).toBe(5);
+  });
+});
+
+describe('money is shown', () => {
+  it.each([
+    [1290, 'EUR', '€12.90'],
+    [5, 'EUR', '€0.05'],
+    [1290, 'JPY', '¥1,290'],
+    [1290, 'KWD', 'KWD 1.290'],
+    [1290, 'IQD', 'IQD 1.290'],
+    [9_007_199_254_740_991, 'EUR', '€90,071,992,547,409.91'],
+  ])('%i minor units of %s are %s', (minorUnits, currency, shown) => {
+    expect(showMoney(minorUnits, currency, 'en').replace('\u00a0', ' ')).toBe(shown);
+  });
+});
+
+describe('a time in a filter', () => {
+  it('is the reader’s own on screen, and the same instant in the address', () => {
+    const local = '2027-01-31T18:05';
+    expect(toLocalTime(fromLocalTime(local))).toBe(local);
+    expect(fromLocalTime(local)).toBe(new Date(local).toISOString().replace('.000', ''));
+    expect(toLocalTime('2027-01-31T18:05:59.999999+00:00')).toMatch(/^2027-0[12]-\d\dT\d\d:05$/);
+  });
+
+  it('is empty for none', () => {
+    expect([toLocalTime(''), toLocalTime('soon'), fromLocalTime('')]).toEqual(['', '', '']);
+  });
+});

@@ -1,0 +1,227 @@
+import { describe, expect, it } from 'vitest';
+import { tellHappening } from '../../console/orders/tell-happening.ts';
+import { tellStory } from '../../console/orders/tell-story.ts';
+import type { Happening, ShownOrder } from '../../console/wire.ts';
+import { EVENT_OUTCOMES, DELIVERY_OUTCOMES } from '../../src/core/apply-deliveries.ts';
+import { HAPPENINGS, orderTimeline } from '../../src/core/order-timeline.ts';
+import { sampleStory } from './sample-story.ts';
+
+const tell = (what: Happening['what'], details: object, story = sampleStory()): ReturnType<typeof tellHappening> =>
+  tellHappening({ at: '2027-01-31T18:00:05.000000+00:00', what, details: { ...details } }, story);
+
+const call = {
+  attempt: 2,
+  call: 'createOrder',
+  outcome: 'placed',
+  httpStatus: 200,
+  milliseconds: 43,
+  error: null,
+};
+const report = {
+  status: 'ready',
+  nativeStatus: 'READY',
+  outcome: 'applied',
+  conflict: false,
+  sequence: 3,
+  providerOrderId: null,
+  reason: null,
+  deliveryId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
+  occurredAt: null,
+};
+const delivery = {
+  deliveryId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
+  receivedAt: '2027-01-31T18:00:05+00:00',
+  integration: 'standard',
+  outcome: 'applied',
+  events: 1,
+  reason: null,
+  replayOf: null,
+};
+
+describe('a happening is told in words', () => {
+  const story = sampleStory();
+  const lines = tellStory(story);
+
+  it('each kind of them, one sentence that says more than its name', () => {
+    expect(new Set(story.timeline.map(({ what }) => what))).toEqual(new Set(HAPPENINGS));
+    for (const line of lines) {
+      expect(line.sentence).not.toBe(line.what);
+      expect(line.sentence).toMatch(/^[A-Z][^.]{8,}[^.]$/);
+      expect(`${line.sentence} ${line.more.join(' ')}`).not.toMatch(/undefined|null|NaN|\[object/);
+    }
+  });
+
+  it('as an operator reads it, from the signal to the end', () => {
+    expect(lines.map(({ sentence }) => sentence)).toEqual([
+      'The platform signalled the order',
+      'It was fetched from the platform',
+      'The member is told: placed',
+      'It is on the topic',
+      'The POS is asked to take the order',
+      'It did not work this time',
+      'The POS is asked to take the order',
+      'The POS has the order',
+      'The member is told: sent',
+      'The ticket is at the POS: it is placed',
+      'It is on the topic',
+      'A webhook moved the order',
+      'The POS says: cancelled',
+      'The member is told: cancelled',
+      'The order has ended',
+      'The replay of a webhook said what was known already',
+      'The POS says: cancelled, which we knew',
+      'All that told of its member was erased',
+    ]);
+  });
+
+  it('a call says what the POS answered: HTTP status, time and error', () => {
+    expect(tell('call ended', call)).toMatchObject({
+      tone: 'good',
+      more: ['attempt 2', 'HTTP 200', 'answered in 43 ms'],
+    });
+    expect(
+      tell('call ended', {
+        ...call,
+        outcome: 'TryAgain',
+        httpStatus: 503,
+        milliseconds: 15_000,
+        error: 'the POS is closed',
+      }),
+    ).toMatchObject({ tone: 'warn', more: ['attempt 2', 'HTTP 503', 'answered in 15 s', 'the POS is closed'] });
+    expect(tell('call ended', { ...call, call: 'findOrder', outcome: 'absent', httpStatus: null }).sentence).toBe(
+      'The POS does not have the order',
+    );
+    expect(tell('call ended', { ...call, outcome: 'GiveUp' })).toMatchObject({ tone: 'bad' });
+    expect(tell('call ended', { ...call, outcome: 'OursToFix' }).sentence).toContain('mends');
+    expect(tell('call ended', { ...call, outcome: 'unknown', httpStatus: null, milliseconds: null })).toMatchObject({
+      tone: 'bad',
+      more: ['attempt 2'],
+    });
+    expect(tell('call ended', { ...call, outcome: 'TypeError' }).sentence).toContain('TypeError');
+  });
+
+  it('a call without an end is under way, or its process died', () => {
+    const open = { attempt: 2, call: 'createOrder' };
+    const story = sampleStory();
+    story.attempts = story.attempts.map((each) => (each.attempt === 2 ? { ...each, endedAt: null } : each));
+    story.placement.underWay = true;
+    expect(tell('call began', open, story)).toMatchObject({ tone: 'busy', more: ['attempt 2', 'no answer yet'] });
+    story.placement.underWay = false;
+    expect(tell('call began', open, story).more[1]).toContain('may have died');
+    expect(tell('call began', open).more).toEqual(['attempt 2']);
+  });
+
+  it('a webhook says what became of it, and leads to the delivery', () => {
+    const sentences = DELIVERY_OUTCOMES.map((outcome) => tell('webhook', { ...delivery, outcome }).sentence);
+    expect(new Set(sentences).size).toBe(DELIVERY_OUTCOMES.length);
+    expect(
+      tell('webhook', { ...delivery, outcome: 'dropped', reason: 'not authentic: no signature', events: 3 }),
+    ).toEqual({
+      sentence: 'A webhook was dropped',
+      tone: 'bad',
+      more: ['standard', 'dropped', '3 events in it', 'not authentic: no signature'],
+      deliveryId: delivery.deliveryId,
+    });
+    expect(tell('replay', { ...delivery, replayOf: 'another' }).sentence).toMatch(/^The replay of a webhook/);
+  });
+
+  it('what the POS wrote for the member is kept apart, to be masked', () => {
+    const told = tell('status', { ...report, status: 'cancelled', reason: 'Ada did not come' });
+    expect(told.reason).toBe('Ada did not come');
+    expect(JSON.stringify({ ...told, reason: undefined })).not.toContain('Ada');
+    expect(tell('status', report)).not.toHaveProperty('reason');
+  });
+
+  it('a status says who said it, in which words, how late, and what came of it', () => {
+    const at = (occurredAt: string): string[] => tell('status', { ...report, occurredAt }).more;
+    expect(tell('status', report)).toMatchObject({
+      sentence: 'The POS says: ready',
+      tone: 'good',
+      more: ['message 3'],
+    });
+    expect(tell('status', { ...report, nativeStatus: 'BUMPED' }).more[0]).toBe('in its words “BUMPED”');
+    expect(tell('status', { ...report, deliveryId: null, status: 'failed', nativeStatus: 'failed' })).toMatchObject({
+      sentence: 'We say: failed',
+      tone: 'bad',
+      more: ['message 3'],
+    });
+    expect(at('2027-01-31T17:58:00Z')).toContain("2 min earlier by the POS's clock");
+    expect(at('2027-01-31T18:01:05Z')).toContain("1 min later by the POS's clock");
+    expect(at('2027-01-31T18:00:04Z').join()).not.toContain('clock');
+    const sentences = EVENT_OUTCOMES.map((outcome) => tell('status', { ...report, outcome, sequence: null }).sentence);
+    expect(new Set(sentences).size).toBe(EVENT_OUTCOMES.length);
+  });
+
+  it('a conflict stands out, whatever its outcome', () => {
+    for (const outcome of EVENT_OUTCOMES) {
+      expect(tell('status', { ...report, outcome, conflict: true })).toMatchObject({ tone: 'bad', isConflict: true });
+    }
+    expect(tell('status', report)).not.toHaveProperty('isConflict');
+  });
+
+  it('a live message says its number, what the member sees, and when the topic had it', () => {
+    expect(tell('told', { sequence: 1, memberState: 'placed' })).toMatchObject({ tone: 'good', more: ['message 1'] });
+    const story = sampleStory();
+    story.live.push({
+      sequence: 4,
+      memberState: 'ready_for_pickup',
+      appliedAt: '2027-01-31T18:00:05+00:00',
+      publishedAt: null,
+      attempts: 3,
+    });
+    expect(tell('told', { sequence: 4, memberState: 'ready_for_pickup' }, story)).toMatchObject({
+      sentence: 'The member is told: ready for pickup',
+      tone: 'warn',
+      more: ['message 4', 'not on the topic yet, after 3 tries'],
+    });
+    expect(lines.find(({ what }) => what === 'published')?.more).toEqual(['message 1', '12 ms after it was told']);
+  });
+
+  it('a placement says how it finished, and why in vain', () => {
+    expect(tell('placement finished', { state: 'failed', problem: 'the deadline has passed' })).toMatchObject({
+      tone: 'bad',
+      more: ['the deadline has passed'],
+    });
+  });
+});
+
+describe('the story is a list of lines', () => {
+  it('with the wait before each, but for what is of the same moment', () => {
+    const waits = tellStory(sampleStory()).map(({ waitMs }) => waitMs);
+    expect(waits.slice(0, 6)).toEqual([undefined, 100, undefined, 12, 8, 40]);
+  });
+
+  it('each with a key of its own, that stays when more happens in between', () => {
+    const story = sampleStory();
+    const before = tellStory(story).map(({ key }) => key);
+    expect(new Set(before).size).toBe(before.length);
+    const [first, ...rest] = story.history;
+    if (first === undefined) throw new Error('no history');
+    // The same status twice in one webhook, and one that came in late.
+    story.history = [first, first, { ...first, recordedAt: '2027-01-31T18:00:03.500000+00:00' }, ...rest];
+    story.timeline = orderTimeline(story);
+    const after = tellStory(story).map(({ key }) => key);
+    expect(new Set(after).size).toBe(before.length + 2);
+    expect(after).toEqual(expect.arrayContaining(before));
+  });
+});
+
+describe('a story that holds little', () => {
+  it('is told all the same', () => {
+    const { placement, serviceOrderId, traceId } = sampleStory();
+    const little: ShownOrder = {
+      serviceOrderId,
+      traceId,
+      placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },
+      order: null,
+      attempts: [],
+      posIds: [],
+      history: [],
+      deliveries: [],
+      live: [],
+      timeline: [],
+    };
+    little.timeline = orderTimeline(little);
+    expect(tellStory(little)).toMatchObject([{ sentence: 'The platform signalled the order', waitMs: undefined }]);
+  });
+});

@@ -1,0 +1,255 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { request } from 'node:http';
+import fastify from 'fastify';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import buildConsole from '../../../scripts/build-console.ts';
+import { consolePackages } from '../../../scripts/runtime-packages.ts';
+import { BUILT, pageFiles } from '../../../src/http/console/page-files.ts';
+import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { OWN_PAGE, logIn, sendLogin } from '../../support/log-in.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+
+const LIMIT_BYTES = 150_000;
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+await buildConsole();
+const read = (name: string): string => readFileSync(`${BUILT}/${name}`, 'utf8');
+const names = readdirSync(BUILT, { recursive: true, encoding: 'utf8' });
+const asset = names.find((name) => /^assets\/index-.*\.js$/.test(name)) ?? '';
+
+let system: System;
+let url: string;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN } });
+  url = system.urls[0] ?? '';
+});
+afterAll(() => system?.stop());
+
+const ask = (path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<OperatorAnswer> =>
+  sendAsIs(url, path, { method, headers });
+
+/** The bytes as they are sent. */
+function bytesOf(path: string, headers: Record<string, string>): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    request(`${url}${path}`, { headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve(Buffer.concat(chunks)));
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+describe('the page', () => {
+  it.each([
+    '/console/',
+    '/console/orders',
+    '/console/orders/order-4711',
+    '/console/orders/a%2Fb%20c',
+    '/console/orders/..%2F..%2Fpackage.json',
+    '/console/orders/%5Cwindows',
+    '/console/locations/club.1?tab=tokens',
+    '/console/index.html',
+  ])('is at %s, and asked for anew each time', async (path) => {
+    const { status, headers, text } = await ask(path);
+    expect({ status, type: headers.get('content-type'), cached: headers.get('cache-control') }).toEqual({
+      status: 200,
+      type: 'text/html; charset=utf-8',
+      cached: 'no-cache',
+    });
+    expect(text).toBe(read('index.html'));
+    const again = await ask(path, { 'if-none-match': headers.get('etag') ?? '' });
+    expect([again.status, again.text]).toEqual([304, '']);
+  });
+
+  it('is where /console leads', async () => {
+    const { status, headers } = await ask('/console');
+    expect([status, headers.get('location')]).toEqual([308, '/console/']);
+    const filtered = await ask('/console?location=club-1&text=a%26b');
+    expect(filtered.headers.get('location')).toBe('/console/?location=club-1&text=a%26b');
+  });
+
+  it('names nothing of others, and no script or style in line, which its policy forbids', () => {
+    const html = read('index.html');
+    expect(html).not.toMatch(/(?:src|href)="(?!\/console\/)/);
+    expect(html).not.toMatch(/<script(?![^>]* src=)|<style|style="|\son\w+=/);
+    for (const [, path = ''] of html.matchAll(/(?:src|href)="\/console\/([^"]+)"/g)) expect(names).toContain(path);
+  });
+
+  it('is read, and never written to', async () => {
+    expect(await ask('/console/', {}, 'HEAD')).toMatchObject({ status: 200, text: '' });
+    expect(await ask(`/console/${asset}`, {}, 'HEAD')).toMatchObject({ status: 200, text: '' });
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      for (const path of ['/console/', '/console/orders/x', `/console/${asset}`]) {
+        expect((await ask(path, OWN_PAGE, method)).status, `${method} ${path}`).toBe(404);
+      }
+    }
+  });
+});
+
+describe('an asset', () => {
+  it('is kept for good: its name changes with what is in it', async () => {
+    const { status, headers, text } = await ask(`/console/${asset}`);
+    expect([status, text]).toEqual([200, read(asset)]);
+    expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(headers.get('content-type')).toMatch(/^(text|application)\/javascript; charset=utf-8$/);
+  });
+
+  it('is built for people, and knows nothing of where that was', () => {
+    for (const name of names.filter((each) => each.endsWith('.js'))) {
+      expect(read(name), name).not.toContain(process.cwd());
+    }
+  });
+
+  it('goes out as it was compressed when it was built, by what the browser takes', async () => {
+    for (const path of [asset, 'index.html', 'licences.txt']) {
+      const br = await bytesOf(`/console/${path}`, { 'accept-encoding': 'gzip, deflate, br, zstd' });
+      expect(brotliDecompressSync(br).toString(), path).toBe(read(path));
+      const gzip = await bytesOf(`/console/${path}`, { 'accept-encoding': 'gzip' });
+      expect(gunzipSync(gzip).toString(), path).toBe(read(path));
+      const { headers } = await ask(`/console/${path}`, { 'accept-encoding': 'br' });
+      expect([headers.get('content-encoding'), headers.get('vary')]).toEqual(['br', 'accept-encoding']);
+      expect(headers.get('content-type')).not.toBe('application/octet-stream');
+    }
+  });
+
+  it('that is not there is a 404, and not the page', async () => {
+    for (const path of ['assets/index-00000000.js', 'nothing.txt', 'robots.txt']) {
+      const { status, text } = await ask(`/console/${path}`);
+      expect([status, text], path).toEqual([404, '{"error":"there is no such thing here"}']);
+    }
+  });
+
+  it.each([
+    '/console/assets/../../../package.json',
+    '/console/assets/..%2f..%2f..%2fpackage.json',
+    '/console/assets/%2e%2e/%2e%2e/%2e%2e/package.json',
+    '/console/assets/..%5c..%5c..%5cpackage.json',
+    '/console/assets//etc/passwd',
+    '/console/assets/%00',
+    '/console/assets/.',
+    '/console/..%2fmain.js',
+    '/console/../package.json',
+  ])('is nothing outside its folder: %s', async (path) => {
+    const { text } = await ask(path);
+    expect(text).not.toMatch(/root:|"name"|import /);
+  });
+});
+
+describe('every answer under /console', () => {
+  it('carries the policy, and the rest that keeps other pages out', async () => {
+    const cookie = await logIn(url);
+    const own = { cookie, ...OWN_PAGE };
+    const answers: [string, OperatorAnswer][] = [
+      ['login', await sendLogin(url)],
+      ['wrong token', await sendLogin(url, 'another')],
+      ['wrong body', await sendLogin(url, 1)],
+      ['another page', await ask('/console/api/locations', { cookie, 'sec-fetch-site': 'cross-site' })],
+      ['live', await ask('/console/api/orders/nobody/live', own)],
+    ];
+    for (const path of ['', '/', '/orders/x', `/${asset}`, '/assets/none.js', '/none.js', '/icon.svg', '/session'])
+      answers.push([path, await ask(`/console${path}`, own)]);
+    for (const path of [
+      '/session',
+      '/api/locations',
+      '/api/orders/x',
+      '/api/none',
+      '/api/orders?limit=x',
+      '/%zz',
+      '/api/orders/%zz',
+    ])
+      answers.push(
+        [path, await ask(`/console${path}`, own)],
+        [`${path} without a session`, await ask(`/console${path}`)],
+      );
+    for (const method of ['POST', 'PUT', 'DELETE']) answers.push([method, await ask('/console/none', own, method)]);
+
+    expect(new Set(answers.map(([, { status }]) => status))).toEqual(new Set([200, 204, 308, 400, 401, 403, 404]));
+    for (const [what, { headers }] of answers) {
+      expect(
+        {
+          policy: headers.get('content-security-policy'),
+          sniff: headers.get('x-content-type-options'),
+          referrer: headers.get('referrer-policy'),
+          opener: headers.get('cross-origin-opener-policy'),
+          resource: headers.get('cross-origin-resource-policy'),
+          shared: headers.get('access-control-allow-origin'),
+        },
+        what,
+      ).toEqual({
+        policy: POLICY,
+        sniff: 'nosniff',
+        referrer: 'no-referrer',
+        opener: 'same-origin',
+        resource: 'same-origin',
+        shared: null,
+      });
+    }
+  });
+
+  it('says what is wrong with a path that cannot be decoded', async () => {
+    for (const path of ['/console/%zz', '/console/api/orders/%E0%A4%A']) {
+      expect(await ask(path)).toMatchObject({
+        status: 400,
+        body: { error: expect.stringContaining('percent-encode') },
+      });
+    }
+  });
+});
+
+describe('the console', () => {
+  it('is under 150 kB as it is sent, with everything that it may load', () => {
+    const sent = names.filter((name) => name.endsWith('.br') && !name.startsWith('licences'));
+    expect(sent.length).toBeGreaterThan(5);
+    const bytes = sent.reduce((sum, name) => sum + readFileSync(`${BUILT}/${name}`).length, 0);
+    expect(bytes).toBeLessThan(LIMIT_BYTES);
+    // Each file is there in every way in which it may be asked for.
+    for (const name of names.filter((each) => /\.(js|css|html|svg|txt)$/.test(each))) {
+      expect(names, name).toContain(`${name}.br`);
+      expect(names, name).toContain(`${name}.gz`);
+    }
+  });
+
+  it('has the licence of each package that is in it', () => {
+    const notices = read('licences.txt');
+    const named = [...notices.matchAll(/^(\S+ [\d.]+) \(MIT\)$/gm)].map(([, name]) => name);
+    expect(named).toEqual(consolePackages().map(({ name, version }) => `${name} ${version}`));
+    expect(notices.match(/Permission is hereby granted, free of charge/g)).toHaveLength(named.length);
+  });
+
+  it('says how it is built, where it was not, and keeps nobody from the rest', async () => {
+    const app = fastify();
+    await app.register((scope) => pageFiles(scope, '/nowhere'), { prefix: '/console' });
+    for (const path of ['/console/', '/console/orders/x']) {
+      const { statusCode, body, headers } = await app.inject(path);
+      expect([statusCode, headers['content-type']]).toEqual([503, 'text/plain; charset=utf-8']);
+      expect(body).toContain('npm run build:console');
+    }
+    expect((await app.inject('/console/assets/x.js')).statusCode).toBe(404);
+    await app.close();
+  });
+});
+
+describe('without OPERATOR_TOKEN', () => {
+  it('there is no console, whatever is sent to it', async () => {
+    const closed = await startSystem();
+    try {
+      for (const path of ['', '/', '/orders/x', `/${asset}`, '/session', '/api/orders', '/%zz']) {
+        for (const method of ['GET', 'POST', 'DELETE']) {
+          const { status } = await sendAsIs(closed.urls[0] ?? '', `/console${path}`, {
+            method,
+            headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, ...OWN_PAGE },
+          });
+          expect(status, `${method} ${path}`).toBe(path === '/%zz' ? 401 : 404);
+        }
+      }
+    } finally {
+      await closed.stop();
+    }
+  });
+});

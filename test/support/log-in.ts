@@ -1,0 +1,24 @@
+import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from './ask-operator.ts';
+
+/** What a browser says of a request that our own page makes. */
+export const OWN_PAGE = { 'sec-fetch-site': 'same-origin' };
+
+/** Sends a login as the console's page does, from where the browser is. */
+export function sendLogin(
+  url: string,
+  token: unknown = OPERATOR_TOKEN,
+  headers: Record<string, string> = { ...OWN_PAGE, origin: url },
+): Promise<OperatorAnswer> {
+  return sendAsIs(url, '/console/session', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ token }),
+  });
+}
+
+/** @returns the `Cookie` of a session */
+export async function logIn(url: string, token: string = OPERATOR_TOKEN): Promise<string> {
+  const { status, headers, text } = await sendLogin(url, token);
+  if (status !== 204) throw new Error(`the login was answered ${status} ${text}`);
+  return headers.get('set-cookie')?.split(';')[0] ?? '';
+}

@@ -1,0 +1,47 @@
+import type { Pool, QueryConfig } from 'pg';
+
+type Plan = { 'Node Type': string; 'Relation Name'?: string; Plans?: Plan[]; [measure: string]: unknown };
+
+/** How Postgres found out what `work` asked of it. */
+export type ReadPlans = {
+  /** The relations that were read from end to end. */
+  whole: string[];
+  /** How many rows were looked at. */
+  reads: number;
+};
+
+/** Does the work on a pool that remembers what is asked, and then has Postgres explain it. */
+export async function readPlans(pool: Pool, work: (recording: Pool) => Promise<unknown>): Promise<ReadPlans> {
+  const asked: { text: string; values: unknown[] }[] = [];
+  const recording = new Proxy(pool, {
+    get: (target, name) =>
+      name === 'query'
+        ? (query: string | QueryConfig, values: unknown[] = []) => {
+            asked.push(
+              typeof query === 'string' ? { text: query, values } : { text: query.text, values: query.values ?? [] },
+            );
+            return target.query(query as string, values.length === 0 ? undefined : values);
+          }
+        : (Reflect.get(target, name) as unknown),
+  });
+  await work(recording);
+  const scans: Plan[] = [];
+  for (const { text, values } of asked) {
+    const { rows } = await pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+      values,
+    );
+    scans.push(...nodesOf(rows[0]?.['QUERY PLAN'][0]?.Plan).filter((plan) => plan['Relation Name'] !== undefined));
+  }
+  const looked = ['Actual Rows', 'Rows Removed by Filter', 'Rows Removed by Index Recheck'];
+  return {
+    whole: scans.filter((scan) => scan['Node Type'] === 'Seq Scan').map((scan) => scan['Relation Name'] ?? ''),
+    reads: scans
+      .map((scan) => Number(scan['Actual Loops']) * looked.reduce((sum, name) => sum + Number(scan[name] ?? 0), 0))
+      .reduce((sum, reads) => sum + reads, 0),
+  };
+}
+
+function nodesOf(plan: Plan | undefined): Plan[] {
+  return plan === undefined ? [] : [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}
