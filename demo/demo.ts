@@ -120,7 +120,20 @@ async function show(
   print('\nBoth orders are complete: one ticket each, every step told to the member once and in order.');
   if (options.once) return;
 
+  const busy = await demo.keepBusy();
+  const links = about.journeys.map(
+    ({ serviceOrderId, fulfillment }) =>
+      `${`The ${fulfillment}:`.padEnd(16)}${demo.consoleUrl}orders/${encodeURIComponent(serviceOrderId)}`,
+  );
   print(`
+The console:    ${demo.consoleUrl}
+Log in with:    ${demo.operatorToken}
+${links.join('\n')}
+
+From now on guests come to ${busy.locations.join(' and ')}, a few a minute, and to ${busy.behind}, whose POS
+signs its webhooks with an old secret, on purpose: they are dropped, and the board says so. This mends it; then replay:
+${busy.mend}
+
 Place another:  curl -X POST '${demo.ordersUrl}?type=delivery'   (or type=pickup)
 The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz

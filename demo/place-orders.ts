@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Topic } from '@google-cloud/pubsub';
 import type { FulfillmentType } from '../src/core/lifecycle.ts';
-import { sampleOrder } from '../test/support/sample-order.ts';
+import { sampleOrder, type SampleOptions } from '../test/support/sample-order.ts';
 import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -21,12 +21,22 @@ export function placeOrders(about: {
     return undefined;
   };
   return async (fulfillment) => {
-    const orderId = `order-${randomBytes(5).toString('hex')}`;
-    const placed = { serviceOrderId: orderId, fulfillment };
-    platform.orders.set(orderId, sampleOrder({ serviceOrderId: orderId, locationId, type: fulfillment }));
+    const serviceOrderId = writeDown(platform, { locationId, type: fulfillment });
+    const placed = { serviceOrderId, fulfillment };
     timeline.begin(placed);
-    timeline.tell(orderId, 'platform', 'signals orderPlaced');
-    await topic.publishMessage({ json: { orderId }, attributes: { type: 'orderPlaced', orderId } });
+    timeline.tell(serviceOrderId, 'platform', 'signals orderPlaced');
+    await signal(topic, serviceOrderId);
     return placed;
   };
+}
+
+/** @returns the id of an order like the sample, at the platform now */
+export function writeDown(platform: OrderingPlatform, order: SampleOptions): string {
+  const serviceOrderId = `order-${randomBytes(5).toString('hex')}`;
+  platform.orders.set(serviceOrderId, sampleOrder({ ...order, serviceOrderId }));
+  return serviceOrderId;
+}
+
+export async function signal(topic: Topic, orderId: string): Promise<void> {
+  await topic.publishMessage({ json: { orderId }, attributes: { type: 'orderPlaced', orderId } });
 }

@@ -8,7 +8,8 @@ import { balanceLoad } from '../test/support/balance-load.ts';
 import { cookOrders } from './cook-orders.ts';
 import type { Endings } from './endings.ts';
 import { followLive, type Live } from './follow-live.ts';
-import { keepSettingsKey } from './keep-settings-key.ts';
+import { BUSY, BEHIND, keepBusy } from './keep-busy.ts';
+import { keepSecret } from './keep-secret.ts';
 import { openPubsub } from './open-pubsub.ts';
 import { placeOrders, type PlaceOrder } from './place-orders.ts';
 import { POS_SYSTEMS } from './pos-systems.ts';
@@ -27,7 +28,12 @@ export type Demo = {
   kitchenUrl: string;
   ordersUrl: string;
   serviceUrl: string;
+  consoleUrl: string;
+  /** What the console asks for. */
+  operatorToken: string;
   logFile: string;
+  /** Lets guests come to other locations until the end. @returns their names, and the command that mends the one behind */
+  keepBusy(): Promise<{ locations: readonly string[]; behind: string; mend: string }>;
 };
 
 const LOCATION = 'demo-club';
@@ -82,7 +88,8 @@ export async function startDemo(about: {
   const balancer = await balanceLoad(() => instances);
   endings.add('the load balancer', () => balancer.stop());
 
-  const settingsKey = keepSettingsKey(dir);
+  const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
+  const operatorToken = keepSecret(dir, 'operator-token', () => randomBytes(24).toString('base64url'));
   const webhookUrl = await setUpLocation({
     databaseUrl: database.url,
     settingsKey,
@@ -100,6 +107,7 @@ export async function startDemo(about: {
       ORDER_API_URL: platform.url,
       ORDER_API_TOKEN: platformToken,
       SETTINGS_KEY: settingsKey,
+      OPERATOR_TOKEN: operatorToken,
       PUBLIC_URL: balancer.url,
     },
     logFile,
@@ -110,6 +118,8 @@ export async function startDemo(about: {
   instances = [service.url];
   await until(async () => (await fetch(`${balancer.url}/readyz`, { signal })).ok);
   announce('Service', `${balancer.url}/readyz (process ${service.pid}, log in ${logFile})`);
+  const consoleUrl = `${balancer.url}/console/`;
+  announce('Console', `${consoleUrl} (operator token: ${operatorToken})`);
 
   cookOrders({ pos, webhookUrl, timeline, signal });
   const subscription = await pubsub.subscribeToStatus();
@@ -128,6 +138,18 @@ export async function startDemo(about: {
     kitchenUrl: kitchen.url,
     ordersUrl: `${counter.url}/orders`,
     serviceUrl: balancer.url,
+    consoleUrl,
+    operatorToken,
     logFile,
+    async keepBusy() {
+      const about = { dir, databaseUrl: database.url, settingsKey, publicUrl: balancer.url, platform, signal };
+      const busy = await keepBusy({ ...about, topic: pubsub.orders });
+      endings.add('the other POS', () => busy.stop());
+      const databaseUrl = env['DATABASE_URL'] ? '"$DATABASE_URL"' : database.url;
+      const mend =
+        `DATABASE_URL=${databaseUrl} SETTINGS_KEY="$(cat ${join(dir, 'settings-key')})" npm run expediter -- ` +
+        `location put --location ${BEHIND} --integration standard --settings ${busy.rightSettings}`;
+      return { locations: BUSY, behind: BEHIND, mend };
+    },
   };
 }

@@ -7,6 +7,8 @@ import { randomUUID } from 'node:crypto';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase } from './support/create-database.ts';
+import { sendAsIs } from './support/ask-operator.ts';
+import { logIn } from './support/log-in.ts';
 import { startPubsub } from './support/start-pubsub.ts';
 import { until } from './support/until.ts';
 import { sharedTmpdir, unprivilegedUser } from './support/unprivileged-user.ts';
@@ -112,7 +114,9 @@ describe('npm run demo -- --once --json', () => {
       expect(stderr()).not.toContain('\u001B[');
       expect(leftBehind()).toEqual([]);
       expect(existsSync(join(dir, 'postgres/postmaster.pid'))).toBe(false);
-      expect(statSync(join(dir, 'settings-key')).mode & 0o777).toBe(0o600);
+      for (const secret of ['settings-key', 'operator-token'])
+        expect(statSync(join(dir, secret)).mode & 0o777).toBe(0o600);
+      expect(stderr()).toContain(`operator token: ${readFileSync(join(dir, 'operator-token'), 'utf8').trim()})`);
     },
   );
 
@@ -153,6 +157,23 @@ describe('npm run demo', () => {
     const answer = await fetch(url, { method: 'POST' });
     const { serviceOrderId } = (await answer.json()) as { serviceOrderId: string };
     await until(() => new RegExp(`${serviceOrderId} +member +live 7 +delivered`).test(stdout()));
+
+    const [, page = '', token = ''] = /The console: +(\S+)\nLog in with: +(\S+)/.exec(stdout()) ?? [];
+    const { origin } = new URL(page);
+    const cookie = await logIn(origin, token);
+    const [, shown = ''] = new RegExp(`The pickup: +${page}orders/(\\S+)`).exec(stdout()) ?? [];
+    const order = await sendAsIs(origin, `/console/api/orders/${shown}`, { headers: { cookie } });
+    expect(order).toMatchObject({ status: 200, body: { order: { locationId: 'demo-club', status: 'completed' } } });
+    // Guests have come, and nobody tells of them here.
+    const placed = async (locationId: string): Promise<string[]> => {
+      const { body } = await sendAsIs(origin, `/console/api/orders?location=${locationId}`, { headers: { cookie } });
+      return (body['orders'] as { serviceOrderId: string }[]).map((order) => order.serviceOrderId);
+    };
+    const [guest = ''] = await until(async () => {
+      const orders = await placed('demo-bistro');
+      return orders.length > 0 && orders;
+    });
+    expect(stdout()).not.toContain(guest);
     child.kill('SIGTERM');
     expect(await code, stderr()).toBe(0);
     expect(leftBehind()).toEqual([]);

@@ -1,0 +1,91 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Topic } from '@google-cloud/pubsub';
+import { startStandard } from '../test/simulators/start-standard.ts';
+import type { Ticket } from '../test/simulators/simulator.ts';
+import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import { signal as signalOrder, writeDown } from './place-orders.ts';
+import { setUpLocation } from './set-up-location.ts';
+
+/** Where a good evening is had. */
+export const BUSY = ['demo-bistro', 'demo-lounge'] as const;
+/** Whose POS still signs with an old secret, which its settings lack: its webhooks are dropped until somebody mends that. */
+export const BEHIND = 'demo-terrace';
+
+const LOCATIONS = [...BUSY, ...BUSY, BEHIND];
+const AT_ONCE = 4;
+const EVERY_MS = 10_000;
+/** Between two steps of an order: a kitchen in some hurry. */
+const STEP_MS = { atLeast: 6_000, atMost: 18_000 };
+const WANTED_IN_MS = 15 * 60_000;
+const HURRY = 600;
+
+/**
+ * Guests all evening, a few orders a minute at locations and a POS of their own, so that the console has something to
+ * show. None of them is told on the timeline. Goes on until the signal.
+ *
+ * @returns the file with the settings that the location behind should have, and how to end its POS
+ */
+export async function keepBusy(about: {
+  dir: string;
+  databaseUrl: string;
+  settingsKey: string;
+  publicUrl: string;
+  platform: OrderingPlatform;
+  topic: Topic;
+  signal: AbortSignal;
+}): Promise<{ rightSettings: string; stop(): Promise<void> }> {
+  const { platform, topic, signal } = about;
+  const pos = await startStandard({ hurry: HURRY });
+  const old = await startStandard({ hurry: HURRY });
+  const webhookUrls = new Map<string, string>();
+  for (const locationId of new Set(LOCATIONS)) {
+    const { integration, settings } = pos;
+    webhookUrls.set(locationId, await setUpLocation({ ...about, locationId, integration, settings }));
+  }
+  const rightSettings = join(about.dir, `${BEHIND}.json`);
+  const both = { ...pos.settings, previousSecret: old.settings['secret'] };
+  writeFileSync(rightSettings, `${JSON.stringify(both)}\n`, { mode: 0o600 });
+
+  const locationOf = new Map<string, string>();
+  const come = async (nth: number): Promise<void> => {
+    const locationId = LOCATIONS[nth % LOCATIONS.length] ?? BEHIND;
+    const requestedAt = new Date(Date.now() + WANTED_IN_MS).toISOString();
+    const serviceOrderId = writeDown(platform, { locationId, fulfillment: { type: 'pickup', requestedAt } });
+    locationOf.set(serviceOrderId, locationId);
+    await signalOrder(topic, serviceOrderId);
+  };
+  const cook = async (ticket: Ticket): Promise<void> => {
+    // One of an earlier run is not known here, and its POS has gone.
+    const locationId = locationOf.get(ticket.serviceOrderId) ?? '';
+    const webhookUrl = webhookUrls.get(locationId);
+    if (webhookUrl === undefined) return;
+    const signer = locationId === BEHIND ? old : pos;
+    for (const status of pos.lifeOf(ticket.fulfillment)) {
+      await sleep(STEP_MS.atLeast + Math.random() * (STEP_MS.atMost - STEP_MS.atLeast), undefined, { signal });
+      await signer.report(webhookUrl, ticket, status);
+    }
+  };
+  pos.onTicket = (ticket) => void cook(ticket).catch(unless(signal));
+  const evening = async (): Promise<void> => {
+    for (let nth = 0; ; nth += 1) {
+      if (nth >= AT_ONCE) await sleep(EVERY_MS, undefined, { signal });
+      await come(nth);
+    }
+  };
+  void evening().catch(unless(signal));
+  return {
+    rightSettings,
+    async stop() {
+      await Promise.all([pos.stop(), old.stop()]);
+    },
+  };
+}
+
+/** What fails because everything ends is no failure. */
+function unless(signal: AbortSignal): (error: unknown) => void {
+  return (error) => {
+    if (!signal.aborted) throw error;
+  };
+}
