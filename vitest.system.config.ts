@@ -7,6 +7,8 @@ export default defineConfig({
     ...ordinary.test,
     include: ['test/system/**/*.test.ts'],
     exclude: [],
+    // The console in the browser is the one that is written now.
+    globalSetup: ['test/support/template-database.ts', 'scripts/build-console.ts'],
     testTimeout: 120_000,
     hookTimeout: 600_000,
   },

@@ -1,8 +1,11 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CONSOLE_PACKAGES } from '../../scripts/runtime-packages.ts';
+import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
 import { createEmptyDatabase } from '../support/create-database.ts';
 import { freePort } from '../support/free-port.ts';
+import { logIn } from '../support/log-in.ts';
 import { SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 import { makeImage, type Contained, type Image } from './make-image.ts';
@@ -57,7 +60,7 @@ describe('the image', () => {
     expect(readdirSync(join(image.root, 'app')).sort()).toEqual(['dist', 'migrations', 'node_modules', 'package.json']);
     const files = [...filesIn('app')];
     expect(files.filter((file) => /\.[cm]?ts$/.test(file))).toEqual([]);
-    const ours = files.filter((file) => !file.startsWith('app/node_modules/'));
+    const ours = files.filter((file) => !/^app\/(node_modules|dist\/console)\//.test(file));
     expect(ours.filter((file) => /test|simulat|demo|chaos|bench|\.md$/.test(file))).toEqual([]);
     const modules = (name: string): boolean => existsSync(join(image.root, 'app/node_modules', name));
     expect(
@@ -69,6 +72,16 @@ describe('the image', () => {
       Object.keys(project.devDependencies).filter((name) => NEEDED_AS_WELL.has(name)),
     );
     expect(Object.keys(project.dependencies).filter((name) => !modules(name))).toEqual([]);
+  });
+
+  it('holds the console as it was built, and nothing that it is built with', () => {
+    const files = [...filesIn('app/dist/console')].map((file) => file.slice('app/dist/console/'.length));
+    for (const name of ['index.html', 'licences.txt']) expect(files).toContain(name);
+    for (const name of files) expect(name).toMatch(/^(assets\/)?[\w.-]+\.(html|js|css|svg|txt)(\.br|\.gz)?$/);
+    for (const name of files.filter((each) => /\.(html|js|css)$/.test(each))) expect(files).toContain(`${name}.br`);
+    for (const name of ['vite', 'rolldown', 'lightningcss', ...CONSOLE_PACKAGES]) {
+      expect(existsSync(join(image.root, 'app/node_modules', name)), name).toBe(false);
+    }
   });
 
   it('belongs to root, so that the service cannot change itself', () => {
@@ -116,7 +129,7 @@ describe('the image, run read-only as an ordinary user', () => {
     expect(contained.output()).toMatch(/^tmp$/m);
   });
 
-  it('migrates, gets ready, takes a webhook, passes its health check, and ends with 0 on SIGTERM', async () => {
+  it('migrates, gets ready, takes a webhook, shows its console, passes its health check, and ends with 0 on SIGTERM', async () => {
     const migrated = run(['expediter', 'migrate', '--json'], { DATABASE_URL: database });
     expect(await migrated.exited, migrated.output()).toBe(0);
     expect(migrated.output()).toContain('"0001-orders-and-deliveries"');
@@ -127,6 +140,7 @@ describe('the image, run read-only as an ordinary user', () => {
       PORT: String(port),
       PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
       DRAIN_DELAY_MS: '200',
+      OPERATOR_TOKEN,
     };
     const main = run(image.config.Cmd, env);
     const url = `http://127.0.0.1:${port}`;
@@ -151,6 +165,15 @@ describe('the image, run read-only as an ordinary user', () => {
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
     // Which also says that the client of Pub/Sub has all that it reads at run time.
     await until(() => system.live('order-1').some((message) => message.status === 'ready'));
+
+    const page = await sendAsIs(url, '/console/', {});
+    expect(page.status).toBe(200);
+    const [, script = ''] = /<script[^>]* src="([^"]+)"/.exec(page.text) ?? [];
+    expect(
+      (await sendAsIs(url, script, { headers: { 'accept-encoding': 'br' } })).headers.get('content-encoding'),
+    ).toBe('br');
+    const orders = await sendAsIs(url, '/console/api/orders', { headers: { cookie: await logIn(url) } });
+    expect(orders).toMatchObject({ status: 200, body: { orders: [{ serviceOrderId: 'order-1' }] } });
 
     const [kind, ...command] = image.config.Healthcheck?.Test ?? [];
     expect(kind).toBe('CMD');

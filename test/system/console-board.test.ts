@@ -1,0 +1,152 @@
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { balanceLoad } from '../support/balance-load.ts';
+import { runMain } from '../support/run-main.ts';
+import type { HttpServer } from '../support/serve-http.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { lookOut, whenSeen } from './in-page.ts';
+import { openConsole, type Console } from './open-console.ts';
+
+/** An update is on screen within 300 ms of the webhook; half of them, on whatever machine this is. */
+const ON_SCREEN_MS = 300;
+const ROUNDS = 9;
+
+let pass: Console;
+let pos: Pos;
+
+beforeAll(async () => {
+  pos = await startPos();
+  pass = await openConsole({ processes: 2 });
+  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+});
+afterEach(() => expect(pass.complaints()).toEqual([]));
+afterAll(async () => {
+  await pass?.stop();
+  await pos?.stop();
+});
+
+const column = (page: Page, name: string): Locator => page.getByRole('region', { name: new RegExp(`^${name} `) });
+const ticket = (page: Page, under: string, id: string): Locator =>
+  column(page, under).getByRole('link', { name: new RegExp(`\\b${id}\\b`) });
+const isLive = (page: Page): Promise<void> => page.getByText('Live', { exact: true }).waitFor();
+/** A webhook's address at the nth process. */
+const webhookAt = async (nth: number): Promise<string> =>
+  (await pass.system.webhookUrl('club-1')).replace(pass.system.urls[0] ?? '', pass.system.urls[nth] ?? '');
+
+describe('the board', () => {
+  it('moves each order on as it is cooked, from the signal to its end', async () => {
+    const { page } = await pass.open();
+    await isLive(page);
+    const { serviceOrderId } = await pass.system.placeOrder({ serviceOrderId: 'order-whole', type: 'delivery' });
+    await ticket(page, 'Sent', serviceOrderId).waitFor();
+    const webhook = await webhookAt(0);
+    for (const [status, name] of [
+      ['RECEIVED', 'Confirmed'],
+      ['IN_PROGRESS', 'Preparing'],
+      ['READY', 'Ready'],
+      ['EN_ROUTE', 'Out'],
+      ['COMPLETED', 'Done today'],
+    ] as const) {
+      await pos.sendStatus(webhook, { serviceOrderId, status });
+      await ticket(page, name, serviceOrderId).waitFor();
+      expect(await page.getByRole('link', { name: /\border-whole\b/ }).count()).toBe(1);
+    }
+    await page.getByText('0 open, 1 done today').waitFor();
+  });
+
+  it.each([
+    ['the same process', 0],
+    ['another process', 1],
+  ])('has an update on screen within 300 ms of the webhook, which came through %s', async (name, nth) => {
+    const { page } = await pass.open();
+    await isLive(page);
+    const webhook = await webhookAt(nth);
+    const tookMs: number[] = [];
+    for (let i = 0; i < ROUNDS; i += 1) {
+      const serviceOrderId = `order-${nth}-${i}`;
+      await pass.system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+      await ticket(page, 'Sent', serviceOrderId).waitFor();
+      await page.evaluate(lookOut, { heading: 'Preparing', serviceOrderId });
+      await pos.sendStatus(webhook, { serviceOrderId, status: 'IN_PROGRESS' });
+      const answered = Date.now();
+      tookMs.push((await page.evaluate(whenSeen)) - answered);
+      // Done: it leaves the first rows of its column to the next.
+      await pos.sendStatus(webhook, { serviceOrderId, status: 'COMPLETED' });
+      await ticket(page, 'Done today', serviceOrderId).waitFor();
+    }
+    tookMs.sort((a, b) => a - b);
+    const [median = Infinity, slowest = Infinity] = [tookMs[(ROUNDS - 1) / 2], tookMs.at(-1)];
+    console.info(`on screen after a webhook through ${name}: median ${median} ms, slowest ${slowest} ms`);
+    expect(median).toBeLessThan(ON_SCREEN_MS);
+    expect(slowest).toBeLessThan(10 * ON_SCREEN_MS);
+  });
+
+  it('shows what is asked for, by location and text, in a link that can be shared', async () => {
+    const { system } = pass;
+    await system.addLocation('club-2', { ordersUrl: pos.ordersUrl });
+    await system.seedOrder({ serviceOrderId: 'order-near', locationId: 'club-1' });
+    await system.seedOrder({ serviceOrderId: 'order-far', locationId: 'club-2' });
+    const { page } = await pass.open();
+    await ticket(page, 'Sent', 'order-far').waitFor();
+    await page.getByLabel('Location', { exact: true }).selectOption('club-2');
+    await ticket(page, 'Sent', 'order-near').waitFor({ state: 'detached' });
+    await ticket(page, 'Sent', 'order-far').waitFor();
+
+    const shared = await pass.open(page.url().replace(system.urls[0] ?? '', ''));
+    await ticket(shared.page, 'Sent', 'order-far').waitFor();
+    expect(await ticket(shared.page, 'Sent', 'order-near').count()).toBe(0);
+
+    await page.goBack();
+    await ticket(page, 'Sent', 'order-near').waitFor();
+    await page.getByLabel(/^Order, POS id/).fill('NEAR');
+    await ticket(page, 'Sent', 'order-far').waitFor({ state: 'detached' });
+    expect(new URL(page.url()).search).toBe('?text=NEAR');
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await ticket(page, 'Sent', 'order-far').waitFor();
+  });
+});
+
+describe('behind a load balancer', () => {
+  let balancer: HttpServer;
+  let targets: string[];
+  beforeAll(async () => {
+    targets = [...pass.system.urls];
+    balancer = await balanceLoad(() => targets);
+  });
+  afterAll(() => balancer?.stop());
+
+  it('goes on while the processes are replaced one by one, and says so when there is none, until there is again', async () => {
+    const { system } = pass;
+    const { page } = await pass.open('/console/', { url: balancer.url });
+    await isLive(page);
+    const serviceOrderId = 'order-survivor';
+    await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+    await ticket(page, 'Sent', serviceOrderId).waitFor();
+    const webhook = new URL(await system.webhookUrl('club-1'));
+    const report = (origin: string, status: string): Promise<unknown> =>
+      pos.sendStatus(`${origin}${webhook.pathname}${webhook.search}`, { serviceOrderId, status });
+
+    await system.drain(0);
+    await report(balancer.url, 'RECEIVED');
+    await ticket(page, 'Confirmed', serviceOrderId).waitFor();
+    await isLive(page);
+
+    await system.drain(1);
+    await page.getByText(/^Not live since/).waitFor();
+    expect(await ticket(page, 'Confirmed', serviceOrderId).count(), 'what was known stays').toBe(1);
+
+    const main = await runMain(system.env);
+    try {
+      await report(main.url, 'READY');
+      targets = [main.url];
+      await ticket(page, 'Ready', serviceOrderId).waitFor();
+      await isLive(page);
+    } finally {
+      main.child.kill();
+      await main.exited;
+    }
+    // The balancer has nobody to ask for a while.
+    const refused = /^50[23]: \/console\/(api\/live|session)$|^console: .*EventSource|^failed: .*\/console\/api\/live /;
+    expect(pass.complaints().filter((complaint) => !refused.test(complaint))).toEqual([]);
+  });
+});

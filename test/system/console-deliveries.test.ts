@@ -1,0 +1,121 @@
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { everything } from './in-page.ts';
+import { openConsole, type Console } from './open-console.ts';
+import { runShownCommand } from './run-shown-command.ts';
+
+const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
+const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
+const REASON = 'Ada was not at home';
+
+let pass: Console;
+let pos: Pos;
+
+beforeAll(async () => {
+  pos = await startPos({ secret: RIGHT });
+  pass = await openConsole();
+  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl, secret: WRONG });
+  const webhook = await pass.system.webhookUrl('club-1');
+  for (let i = 1; i <= 4; i += 1) {
+    const serviceOrderId = `order-${i}`;
+    await pass.system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+    await pos.sendStatus(webhook, { serviceOrderId, status: 'RECEIVED', ...(i === 1 && { reason: REASON }) });
+  }
+});
+afterEach(() => expect(pass.complaints()).toEqual([]));
+afterAll(async () => {
+  await pass?.stop();
+  await pos?.stop();
+});
+
+const rowOf = (page: Page, nth: number) => page.getByRole('table').getByRole('row').nth(nth);
+const standing = (page: Page) => page.getByRole('region', { name: 'Why was this dropped?' });
+const statusOf = async (id: string): Promise<unknown> => (await pass.system.order(id))?.['status'];
+
+describe('webhooks that were dropped', () => {
+  it('are found from the board, say why, and are mended by the command that the page shows', async () => {
+    const { page, context } = await pass.open();
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const dropped = page.getByRole('region', { name: /^Dropped webhooks 4/ });
+    await dropped.getByRole('link', { name: /^club-1/ }).click();
+    await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('outcome')).toBe('dropped');
+    await rowOf(page, 4).getByRole('link').click();
+
+    await standing(page).getByText('It is signed with another secret than ours.').waitFor();
+    await page.getByText('It would be dropped.').waitFor();
+    await page.getByRole('button', { name: /^Copy: the command: Put the right ones/ }).click();
+    await page.getByText(/copied$/).waitFor({ state: 'attached' });
+    const command = String(await page.evaluate('navigator.clipboard.readText()'));
+    expect(command).toBe('expediter location put --location club-1 --integration standard --settings settings.json');
+    const settings = JSON.stringify({ ordersUrl: pos.ordersUrl, secret: RIGHT });
+    const ended = await runShownCommand(command, { env: pass.system.env, files: { 'settings.json': settings } });
+    expect(ended).toMatchObject({ code: 0 });
+
+    await page.reload();
+    await standing(page).getByText('today it can be read').waitFor();
+    await page
+      .getByRole('region', { name: 'What is read in it today' })
+      .getByRole('link', { name: 'order-1' })
+      .waitFor();
+  });
+
+  it('tell what a replay would do before it is done, and then it is', async () => {
+    const { page } = await pass.open('/console/deliveries?outcome=dropped');
+    await rowOf(page, 4).getByRole('link').click();
+    await page.getByRole('button', { name: /^Replay/ }).click();
+    const dialog = page.getByRole('dialog', { name: 'Replay this webhook' });
+    await dialog.getByRole('row', { name: /order-1 received applied/ }).waitFor();
+    expect(await statusOf('order-1')).toBe(null);
+
+    await dialog.getByRole('button', { name: 'Replay it' }).click();
+    await dialog.getByText(/^It is done/).waitFor();
+    expect(await statusOf('order-1')).toBe('received');
+    await dialog.getByRole('link', { name: 'order-1' }).click();
+    await page.getByText('Member sees confirmed').waitFor();
+    await page.getByText('The replay of a webhook moved the order').waitFor();
+  });
+
+  it('are replayed all together, those that are left', async () => {
+    const { page } = await pass.open('/console/deliveries?outcome=dropped&location=club-1');
+    await page.getByRole('button', { name: /^Replay all that match/ }).click();
+    const run = page.getByRole('region', { name: /^Dry run/ });
+    await run.getByRole('row', { name: /received: order-4/ }).waitFor();
+    expect(await run.getByRole('row').count()).toBe(1 + 3);
+    expect(await statusOf('order-4')).toBe(null);
+
+    await run.getByRole('button', { name: /^Replay 3/ }).click();
+    await page.getByRole('dialog', { name: 'Replay 3 webhooks?' }).getByRole('button', { name: 'Replay 3' }).click();
+    await page
+      .getByRole('region', { name: /^Replay: what became/ })
+      .getByRole('row', { name: /received: order-4/ })
+      .waitFor();
+    for (const id of ['order-2', 'order-3', 'order-4']) expect(await statusOf(id)).toBe('received');
+
+    await page.getByRole('link', { name: 'Board' }).click();
+    await page.getByRole('region', { name: /^Confirmed 4/ }).waitFor();
+    await page.getByText('Nothing needs you.').waitFor();
+  });
+});
+
+describe('what came in a webhook', () => {
+  it('is neither on the page nor in what it fetched until it is revealed', async () => {
+    const { page, answers } = await pass.open('/console/deliveries?outcome=dropped');
+    await rowOf(page, 4).getByRole('link').click();
+    await page.getByText('It was mended').waitFor();
+    for (const text of [await page.evaluate(everything), (await answers()).join('')]) {
+      expect(text).not.toContain(REASON);
+      expect(text).not.toContain('webhook-signature":');
+    }
+    const reads = (): number => pass.system.logged.filter((line) => line.includes('"did":"read delivery"')).length;
+    const before = reads();
+
+    await page.getByRole('button', { name: 'Reveal headers and body' }).click();
+    await page.getByRole('region', { name: 'Body' }).getByText(REASON).waitFor();
+    await page.getByRole('region', { name: 'Headers' }).getByText('webhook-signature').waitFor();
+    expect(reads()).toBe(before + 1);
+    await page.getByRole('button', { name: 'As it came' }).click();
+    await page.getByText(`"reason":"${REASON}"`).waitFor();
+  });
+});

@@ -1,0 +1,94 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { until } from '../support/until.ts';
+import { focused, isFocusBeside, isFocusIn } from './in-page.ts';
+import { openConsole, type Console } from './open-console.ts';
+
+/** Far more than any page has on the way to what is wanted. */
+const STOPS = 40;
+
+let pass: Console;
+let pos: Pos;
+
+beforeAll(async () => {
+  pos = await startPos();
+  pass = await openConsole();
+  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+});
+afterAll(async () => {
+  await pass?.stop();
+  await pos?.stop();
+});
+
+/** Presses Tab until the focus is there, unless it is already; it has to be seen at every stop. */
+async function tabTo(page: Page, name: RegExp): Promise<void> {
+  const stops: string[] = [];
+  for (let i = 0; i < STOPS; i += 1) {
+    const stop = await page.evaluate(focused);
+    stops.push(stop.name);
+    expect(i === 0 || stop.name === '' || stop.isVisible, `the focus is seen on ${stop.name}`).toBe(true);
+    if (name.test(stop.name)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`${name} is not come to with Tab, only ${stops.join(' | ')}`);
+}
+const focusIs = (page: Page, name: RegExp): Promise<unknown> =>
+  until(async () => name.test((await page.evaluate(focused)).name));
+
+it('a held order is found and tried again without a mouse', async () => {
+  pos.behave = () => ({ status: 404 });
+  await pass.system.placeOrder({ serviceOrderId: 'order-first' });
+  await pass.system.placeOrder({ serviceOrderId: 'order-second' });
+  for (const id of ['order-first', 'order-second']) {
+    await until(async () => (await pass.system.placement(id))?.['state'] === 'held');
+  }
+  const { page } = await pass.openLoggedOut();
+  await page.getByLabel('Operator token').waitFor();
+  await tabTo(page, /^Operator token/);
+  await page.keyboard.type(OPERATOR_TOKEN);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Board' }).waitFor();
+  await page
+    .getByRole('link', { name: /order-second/ })
+    .first()
+    .waitFor();
+  await page.reload();
+  await page
+    .getByRole('link', { name: /order-second/ })
+    .first()
+    .waitFor();
+
+  await tabTo(page, /^Skip to the page/);
+  await page.keyboard.press('Enter');
+  await until(() => page.evaluate(isFocusIn, 'main'));
+  await tabTo(page, /order-(first|second).*club-1 · standard/);
+  const one = (await page.evaluate(focused)).name.includes('order-first') ? 'first' : 'second';
+  const other = one === 'first' ? 'second' : 'first';
+  await page.keyboard.press('ArrowDown');
+  await focusIs(page, new RegExp(`order-${other}`));
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: `Order order-${other}` }).waitFor();
+  await focusIs(page, new RegExp(`^Order order-${other}`));
+
+  await tabTo(page, /^Retry now$/);
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Try this order now?' }).waitFor();
+  for (let i = 0; i < 4; i += 1) {
+    expect(await page.evaluate(isFocusBeside, 'dialog'), 'nothing behind the dialog gets the focus').toBe(false);
+    await page.keyboard.press('Tab');
+  }
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(pos.tickets).toHaveLength(0);
+  expect(await page.evaluate(isFocusIn, '[aria-label="How it stands"]'), 'the focus is back where it was').toBe(true);
+
+  pos.behave = undefined;
+  await tabTo(page, /^Retry now$/);
+  await page.keyboard.press('Enter');
+  await tabTo(page, /^Try it now$/);
+  await page.keyboard.press('Enter');
+  await page.getByText('The ticket is at the POS: it is placed').waitFor();
+  expect(pass.complaints().filter((complaint) => complaint !== '401: /console/session')).toEqual([]);
+});

@@ -1,0 +1,77 @@
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
+import { moveClock, prepareClock } from '../support/move-clock.ts';
+import { until } from '../support/until.ts';
+import { openConsole, type Console } from './open-console.ts';
+
+let pass: Console;
+
+beforeAll(async () => {
+  pass = await openConsole({ prepare: prepareClock });
+});
+afterAll(() => pass?.stop());
+
+const logIn = async (page: Page, token: string): Promise<void> => {
+  await page.getByLabel('Operator token').fill(token);
+  await page.getByRole('button', { name: 'Log in' }).click();
+};
+const heading = (page: Page, name: string): Locator => page.getByRole('heading', { level: 1, name, exact: true });
+
+describe('who opens a link without a session', () => {
+  // Whether there is a session is asked, and answered in HTTP's own words.
+  const REFUSED = '401: /console/session';
+  afterEach(() => expect(pass.complaints().filter((complaint) => complaint !== REFUSED)).toEqual([]));
+
+  it('is told that a token is wrong, and nothing else', async () => {
+    const { page, context } = await pass.openLoggedOut('/console/deliveries');
+    await logIn(page, 'not-the-token');
+    expect(await page.getByRole('alert').textContent()).toBe('That is not the operator token of this service.');
+    expect(await page.getByLabel('Operator token').getAttribute('aria-invalid')).toBe('true');
+    expect(await context.cookies()).toEqual([]);
+    expect(await page.getByRole('navigation').count()).toBe(0);
+  });
+
+  it('is led to that very page by the right one', async () => {
+    const { page } = await pass.openLoggedOut('/console/deliveries?outcome=dropped');
+    await logIn(page, ` ${OPERATOR_TOKEN} `);
+    await heading(page, 'Deliveries').waitFor();
+    expect(new URL(page.url())).toMatchObject({ pathname: '/console/deliveries', search: '?outcome=dropped' });
+    expect(await page.title()).toBe('Deliveries · The pass');
+  });
+
+  it('has a session that no script reads, no other site sends, and no other path gets', async () => {
+    const { page, context } = await pass.openLoggedOut();
+    await logIn(page, OPERATOR_TOKEN);
+    await heading(page, 'Board').waitFor();
+    const cookies = await context.cookies(`${pass.system.urls[0]}/console/`);
+    expect(cookies).toMatchObject([{ httpOnly: true, sameSite: 'Strict', path: '/console' }]);
+    expect(await page.evaluate('document.cookie')).toBe('');
+    expect(JSON.stringify(await context.storageState())).not.toContain(OPERATOR_TOKEN);
+    expect(await page.content()).not.toContain(OPERATOR_TOKEN);
+  });
+
+  it('is out after logging out, and stays out', async () => {
+    const { page, context } = await pass.openLoggedOut();
+    await logIn(page, OPERATOR_TOKEN);
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByLabel('Operator token').waitFor();
+    expect(await context.cookies()).toEqual([]);
+    await page.reload();
+    await page.getByLabel('Operator token').waitFor();
+  });
+
+  it('comes back to where they were when the session is over', async () => {
+    const { page, context } = await pass.open('/console/orders');
+    await heading(page, 'Orders').waitFor();
+    await moveClock(pass.system.databaseUrl, { days: 1 });
+    // The service goes by Postgres's clock, which it looks at every few seconds.
+    await until(async () => (await context.request.get('/console/session')).status() === 401, 30_000);
+    await page.getByRole('link', { name: 'Locations' }).click();
+    await page.getByLabel('Operator token').waitFor();
+    await logIn(page, OPERATOR_TOKEN);
+    await heading(page, 'Locations').waitFor();
+    expect(new URL(page.url()).pathname).toBe('/console/locations');
+    expect(pass.complaints()).toContain('401: /console/api/locations');
+  });
+});

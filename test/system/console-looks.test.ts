@@ -1,0 +1,333 @@
+/** How the console looks on a Friday night, to whoever sees it and to whoever does not. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { FRIDAY_PROVIDERS, spendFridayNight, type Friday } from './friday-night.ts';
+import { countAnimations, ground, sticksOut } from './in-page.ts';
+import { askAxe } from './open-browser.ts';
+import { openConsole, type Console } from './open-console.ts';
+
+const WIDE = { width: 1280, height: 800 };
+const NARROW = { width: 360, height: 780 };
+/** A README has several of them. */
+const PICTURE_BYTES = 200_000;
+/** Where pictures are kept, such as docs/console; without it none is. */
+const SCREENSHOTS = process.env['SCREENSHOTS'];
+
+let pass: Console;
+let friday: Friday;
+
+beforeAll(async () => {
+  pass = await openConsole({ providers: FRIDAY_PROVIDERS, env: { PUBLIC_URL: 'https://expediter.example' } });
+  friday = await spendFridayNight(pass.system);
+});
+afterEach(() => expect(pass.complaints().filter((complaint) => complaint !== '401: /console/session')).toEqual([]));
+afterAll(async () => {
+  await pass?.stop();
+  await friday?.stop();
+});
+
+const heading = (page: Page, name: string | RegExp): Promise<void> =>
+  page.getByRole('heading', { level: 1, name }).waitFor();
+const press = (page: Page, name: string | RegExp): Promise<void> => page.getByRole('button', { name }).first().click();
+const dialog = (page: Page): Promise<void> => page.getByRole('dialog').waitFor();
+const text = (page: Page, words: string | RegExp): Promise<void> => page.getByText(words).first().waitFor();
+const openDropped = async (page: Page): Promise<void> => {
+  await page.goto('/console/deliveries?outcome=dropped');
+  await page.getByRole('table').getByRole('row').nth(1).getByRole('link').first().click();
+  await text(page, 'Why was this dropped?');
+};
+
+describe('what needs a person', () => {
+  it('comes before everything else, each with what to do and where', async () => {
+    const { page } = await pass.open();
+    const { ids } = friday;
+    for (const [group, link, leadsTo] of [
+      [/^In doubt 1/, ids.doubtful, `/console/orders/${ids.doubtful}`],
+      [/^Conflicts 1/, ids.conflicting, `/console/orders/${ids.conflicting}`],
+      [/^Failed today 1/, ids.refused, `/console/orders/${ids.refused}`],
+      [/^Held 1/, ids.held, `/console/orders/${ids.held}`],
+      [/^Silent locations 1/, friday.silent, `/console/locations/${friday.silent}`],
+      [
+        /^Dropped webhooks 5/,
+        friday.misconfigured,
+        `/console/deliveries?outcome=dropped&location=${friday.misconfigured}`,
+      ],
+    ] as const) {
+      const found = page.getByRole('region', { name: group }).getByRole('link', { name: new RegExp(`^${link}`) });
+      await found.waitFor();
+      expect(await found.getAttribute('href')).toBe(leadsTo);
+    }
+  });
+
+  it('is put aside once it was looked at, until it is asked for', async () => {
+    const { page } = await pass.open();
+    const failed = page.getByRole('region', { name: /^Failed today/ });
+    const order = failed.getByRole('link', { name: new RegExp(`^${friday.ids.refused}`) });
+    await order.waitFor();
+    await failed.getByRole('button', { name: /^Put aside/ }).click();
+    await order.waitFor({ state: 'detached' });
+    await page.reload();
+    await failed.getByRole('button', { name: 'Show 1 put aside' }).click();
+    await order.waitFor();
+  });
+
+  it('is narrowed with the board to one integration', async () => {
+    const { page } = await pass.open();
+    const needs = page.getByRole('region', { name: 'Needs a person' });
+    const shown = (id: string) => needs.getByRole('link', { name: new RegExp(`^${id}`) });
+    await shown(friday.ids.held).waitFor();
+    await page.getByLabel('Integration').selectOption('lightspeed-k');
+    await shown(friday.ids.held).waitFor({ state: 'detached' });
+    expect(await shown(friday.ids.doubtful).count()).toBe(1);
+    await page.getByRole('region', { name: /^Sent 4/ }).waitFor();
+  });
+});
+
+/** How one comes to everything that there is to see. None of it changes anything. */
+const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
+  [
+    'the board',
+    async (page) => {
+      await page.goto('/console/');
+      await text(page, /^Live$/);
+      await text(page, 'Needs a person');
+    },
+  ],
+  [
+    'the list of orders',
+    async (page) => {
+      await page.goto('/console/orders?open=true');
+      await text(page, friday.ids.cooking);
+    },
+  ],
+  [
+    'an order',
+    async (page) => {
+      await page.goto(`/console/orders/${friday.ids.done}`);
+      await text(page, 'The order has ended');
+    },
+  ],
+  [
+    'an order that is revealed',
+    async (page) => {
+      await press(page, /^Reveal/);
+      await text(page, 'Subtotal');
+    },
+  ],
+  [
+    'an order with a conflict',
+    async (page) => {
+      await page.goto(`/console/orders/${friday.ids.conflicting}`);
+      await text(page, 'A person should look');
+    },
+  ],
+  [
+    'a retry',
+    async (page) => {
+      await page.goto(`/console/orders/${friday.ids.held}`);
+      await press(page, 'Retry now');
+      await dialog(page);
+    },
+  ],
+  [
+    'an order in doubt',
+    async (page) => {
+      await page.goto(`/console/orders/${friday.ids.doubtful}`);
+      await press(page, 'Say what you saw');
+      await text(page, 'The ticket is there');
+      await page.getByText('The ticket is there').click();
+    },
+  ],
+  [
+    'an order that nobody knows',
+    async (page) => {
+      await page.goto('/console/orders/none');
+      await text(page, 'No signal ever named');
+      pass.complaints();
+    },
+  ],
+  [
+    'deliveries',
+    async (page) => {
+      await page.goto('/console/deliveries');
+      await page
+        .getByRole('row', { name: /applied/ })
+        .first()
+        .waitFor();
+    },
+  ],
+  [
+    'a dry run',
+    async (page) => {
+      await page.goto('/console/deliveries?outcome=dropped');
+      await press(page, /^Replay all/);
+      await text(page, 'Dry run: what would become of them');
+      await page.getByRole('button', { name: 'Close' }).waitFor();
+    },
+  ],
+  ['a dropped delivery', openDropped],
+  [
+    'a delivery that is revealed',
+    async (page) => {
+      await openDropped(page);
+      await press(page, /^Reveal/);
+      await text(page, 'webhook-signature');
+    },
+  ],
+  [
+    'a replay',
+    async (page) => {
+      await openDropped(page);
+      await press(page, /^Replay/);
+      await text(page, /^It is applied anew/);
+      await page.getByRole('dialog').getByText('dropped').first().waitFor();
+    },
+  ],
+  [
+    'locations',
+    async (page) => {
+      await page.goto('/console/locations');
+      await text(page, friday.silent);
+    },
+  ],
+  [
+    'a location',
+    async (page) => {
+      await page.goto(`/console/locations/${friday.misconfigured}`);
+      await text(page, 'At the command line');
+    },
+  ],
+  [
+    'a revocation',
+    async (page) => {
+      await page.goto(`/console/locations/${friday.misconfigured}`);
+      await press(page, /^Revoke/);
+      await dialog(page);
+    },
+  ],
+  [
+    'traffic',
+    async (page) => {
+      await page.goto('/console/traffic?hours=6');
+      await text(page, 'Webhooks, by outcome');
+      await page.getByText('As a table').first().click();
+    },
+  ],
+  [
+    'what is not there',
+    async (page) => {
+      await page.goto('/console/none');
+      await heading(page, 'Not found');
+    },
+  ],
+];
+
+describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
+  let page: Page;
+  beforeAll(async () => {
+    ({ page } = await pass.open('/console/none', { viewport: WIDE }));
+  });
+
+  async function isFine(): Promise<void> {
+    const found: Record<string, string[]> = {};
+    for (const viewport of [WIDE, NARROW]) {
+      await page.setViewportSize(viewport);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        found[`axe, ${colorScheme}, ${viewport.width}`] = await askAxe(page, { colours: colorScheme === 'dark' });
+      }
+      found[`sticks out, ${viewport.width}`] = await page.evaluate(sticksOut);
+    }
+    await page.setViewportSize(WIDE);
+    expect(Object.fromEntries(Object.entries(found).filter(([, complaints]) => complaints.length > 0))).toEqual({});
+  }
+
+  it.each(VIEWS)('%s', async (_name, come) => {
+    await come(page);
+    await isFine();
+  });
+
+  it('the login', async () => {
+    ({ page } = await pass.openLoggedOut());
+    await page.getByLabel('Operator token').fill('wrong');
+    await press(page, 'Log in');
+    await text(page, 'That is not the operator token');
+    await isFine();
+  });
+});
+
+describe('who asks the browser', () => {
+  it('for dark gets dark', async () => {
+    const { page } = await pass.open();
+    await page.emulateMedia({ colorScheme: 'light' });
+    const light = await page.evaluate(ground);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(brightness(light)).toBeGreaterThan(200);
+    expect(brightness(await page.evaluate(ground))).toBeLessThan(60);
+  });
+
+  it.each([
+    ['no-preference', true],
+    ['reduce', false],
+  ] as const)('about motion: %s, sees something move when an order does: %s', async (reducedMotion, moves) => {
+    const { page } = await pass.open('/console/?text=order-moves', { reducedMotion });
+    await text(page, /^Live$/);
+    const serviceOrderId = `order-moves-${reducedMotion}`;
+    await pass.system.seedOrder({ serviceOrderId, locationId: friday.misconfigured });
+    await page.getByRole('link', { name: new RegExp(serviceOrderId) }).waitFor();
+    expect((await page.evaluate(countAnimations)) > 0).toBe(moves);
+    await pass.system.query('DELETE FROM orders WHERE service_order_id = $1', [serviceOrderId]);
+    await pass.system.query('DELETE FROM placements WHERE service_order_id = $1', [serviceOrderId]);
+  });
+});
+
+describe('pictures for the README', () => {
+  beforeAll(() => friday.seedTraffic());
+
+  const PHONE = {
+    viewport: { width: 390, height: 844 },
+    deviceScaleFactor: 2,
+    colorScheme: 'dark',
+    isMobile: true,
+  } as const;
+  const DESK = { viewport: WIDE, colorScheme: 'light' } as const;
+
+  it.each([
+    ['board', DESK, '/console/', async (page: Page) => text(page, /^Live$/)],
+    [
+      'board-phone',
+      PHONE,
+      '/console/?location=harbour-club&column=preparing',
+      async (page: Page) => text(page, /^Live$/),
+    ],
+    [
+      'order',
+      { ...DESK, viewport: { width: 1280, height: 720 } },
+      '/console/orders',
+      async (page: Page) => {
+        await page.goto(`/console/orders/${friday.ids.retried}`);
+        await text(page, 'The POS says: ready');
+      },
+    ],
+    ['delivery', DESK, '/console/deliveries', openDropped],
+    ['traffic', DESK, '/console/traffic?hours=6', async (page: Page) => text(page, 'Webhooks, by outcome')],
+  ] as const)('%s', async (name, device, path, come) => {
+    const { page } = await pass.open(path, { ...device, reducedMotion: 'reduce' });
+    await come(page);
+    await page.evaluate('document.fonts.ready');
+    const picture = await page.screenshot({ animations: 'disabled', caret: 'hide' });
+    if (SCREENSHOTS !== undefined && SCREENSHOTS !== '') {
+      await mkdir(SCREENSHOTS, { recursive: true });
+      await writeFile(join(SCREENSHOTS, `${name}.png`), picture);
+    }
+    expect(picture.length).toBeLessThan(PICTURE_BYTES);
+  });
+});
+
+/** Of `rgb(…)`, from 0 to 255. */
+function brightness(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = (colour.match(/\d+/g) ?? []).map(Number);
+  return (red + green + blue) / 3;
+}

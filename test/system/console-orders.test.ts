@@ -1,0 +1,162 @@
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { blind } from '../support/pos-without-deduplication.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { until } from '../support/until.ts';
+import { everything } from './in-page.ts';
+import { openConsole, type Console } from './open-console.ts';
+
+let pass: Console;
+let pos: Pos;
+
+beforeAll(async () => {
+  pos = await startPos();
+  pass = await openConsole({ providers: [blind] });
+  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  await pass.system.addLocation('bar-1', { ordersUrl: pos.ordersUrl }, 'blind');
+});
+afterEach(() => {
+  pos.behave = undefined;
+  expect(pass.complaints()).toEqual([]);
+});
+afterAll(async () => {
+  await pass?.stop();
+  await pos?.stop();
+});
+
+const reaches = (serviceOrderId: string, state: string): Promise<unknown> =>
+  until(async () => (await pass.system.placement(serviceOrderId))?.['state'] === state);
+const says = (page: Page, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
+const standing = (page: Page): Locator => page.getByRole('region', { name: 'How it stands' });
+const ticketsOf = (serviceOrderId: string): number =>
+  pos.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
+
+describe('a held order', () => {
+  it('is tried again once what held it is mended, and its page follows by itself', async () => {
+    pos.behave = () => ({ status: 404 });
+    const { serviceOrderId } = await pass.system.placeOrder();
+    await reaches(serviceOrderId, 'held');
+    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    await standing(page).getByText('the POS answered 404: is ordersUrl right?').waitFor();
+
+    await page.getByRole('button', { name: 'Retry now' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Try this order now?' });
+    await dialog.getByText(/it is held again/).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(pos.requests).toBe(1);
+
+    pos.behave = undefined;
+    await page.getByRole('button', { name: 'Retry now' }).click();
+    await dialog.getByRole('button', { name: 'Try it now' }).click();
+    await says(page, 'The ticket is at the POS: it is placed');
+    expect(ticketsOf(serviceOrderId)).toBe(1);
+    expect(pass.system.logged.join('')).toContain('"did":"retry"');
+  });
+});
+
+describe('an order in doubt', () => {
+  async function inDoubt(): Promise<{ page: Page; serviceOrderId: string }> {
+    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : undefined);
+    const { serviceOrderId } = await pass.system.placeOrder({ locationId: 'bar-1' });
+    await reaches(serviceOrderId, 'in_doubt');
+    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    await standing(page)
+      .getByText(/^It needs you/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Say what you saw' }).click();
+    return { page, serviceOrderId };
+  }
+
+  it('goes on without a second ticket when somebody saw it at the POS', async () => {
+    const { page, serviceOrderId } = await inDoubt();
+    expect(await page.getByRole('button', { name: 'Choose one' }).isDisabled()).toBe(true);
+    await page.getByText('The ticket is there', { exact: true }).click();
+    await page.getByLabel('Its id at the POS').fill('8F2K');
+    await page.getByRole('button', { name: 'It is there' }).click();
+    await reaches(serviceOrderId, 'sent');
+    await says(page, 'The ticket is at the POS: it is placed');
+    await says(page, '8F2K');
+    expect(ticketsOf(serviceOrderId)).toBe(1);
+  });
+
+  it('is sent again when it is not there, which it says beforehand may make a second ticket', async () => {
+    const { page, serviceOrderId } = await inDoubt();
+    await says(page, /second ticket/);
+    await page.getByText('It is not there', { exact: true }).first().click();
+    await page.getByRole('button', { name: 'It is not there' }).click();
+    await reaches(serviceOrderId, 'sent');
+    await says(page, 'The ticket is at the POS: it is placed');
+    expect(ticketsOf(serviceOrderId)).toBe(2);
+  });
+});
+
+describe("an order's story", () => {
+  it('grows while the kitchen works, in the words of who did what', async () => {
+    const { serviceOrderId } = await pass.system.placeOrder();
+    await reaches(serviceOrderId, 'sent');
+    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    const story = page.getByRole('region', { name: 'Its story' });
+    await story.getByText('The platform signalled the order').waitFor();
+    await story.getByText('The POS has the order').waitFor();
+    const webhook = await pass.system.webhookUrl('club-1');
+    for (const [status, told] of [
+      ['IN_PROGRESS', 'preparing'],
+      ['READY', 'ready for pickup'],
+      ['COMPLETED', 'picked up'],
+    ] as const) {
+      await pos.sendStatus(webhook, { serviceOrderId, status });
+      await story.getByText(`The member is told: ${told}`).waitFor();
+    }
+    await says(page, 'Member sees picked up');
+    expect(await story.getByRole('listitem').first().textContent()).toContain('The platform signalled the order');
+  });
+
+  it('of an order that nobody knows is that nobody does', async () => {
+    const { page } = await pass.open('/console/orders/no-such-order');
+    await says(page, /No signal ever named an order/);
+    expect(pass.complaints()).toContain('404: /console/api/orders/no-such-order');
+  });
+});
+
+describe('what tells of the member', () => {
+  const MEMBER = [
+    'Ada Lovelace',
+    'ada@example.com',
+    '+493012345678',
+    'Lindenstraße 14',
+    'Classic Burger',
+    'Ring twice',
+  ];
+  const REASON = 'Ada was not at home';
+
+  it('is neither on the page nor in what it fetched until it is revealed, and is masked again elsewhere', async () => {
+    const { serviceOrderId } = await pass.system.placeOrder({ type: 'delivery' });
+    await reaches(serviceOrderId, 'sent');
+    await pos.sendStatus(await pass.system.webhookUrl('club-1'), {
+      serviceOrderId,
+      status: 'FAILED',
+      reason: REASON,
+    });
+    const { page, answers } = await pass.open(`/console/orders/${serviceOrderId}`);
+    await says(page, 'The POS says: failed');
+    expect(found(await page.evaluate(everything), [...MEMBER, REASON])).toEqual([]);
+    expect(found((await answers()).join(''), MEMBER)).toEqual([]);
+    const reads = (): number => pass.system.logged.filter((line) => line.includes('"did":"read contents"')).length;
+    const before = reads();
+
+    await page.getByRole('button', { name: /^Reveal/ }).click();
+    for (const word of [...MEMBER, REASON]) await says(page, word);
+    expect(reads()).toBe(before + 1);
+
+    await page.getByRole('link', { name: 'Board' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Board' }).waitFor();
+    await page.goBack();
+    await says(page, 'The POS says: failed');
+    expect(found(await page.evaluate(everything), [...MEMBER, REASON])).toEqual([]);
+  });
+});
+
+function found(text: string, words: readonly string[]): string[] {
+  return words.filter((word) => text.includes(word));
+}

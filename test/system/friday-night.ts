@@ -1,0 +1,327 @@
+/** An evening of five clubs, for whoever wants to see a console that has something to show. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FulfillmentType, Status } from '../../src/core/lifecycle.ts';
+import { countLatency, noLatencies } from '../../src/core/latency-buckets.ts';
+import type { CanonicalOrder } from '../../src/core/order.ts';
+import type { Provider } from '../../src/core/provider.ts';
+import { standard } from '../../src/providers/standard/index.ts';
+import { blind } from '../support/pos-without-deduplication.ts';
+import { startPos, type Pos, type PosFault } from '../support/start-pos.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import type { System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+/** They all speak our own words; on the pictures they bear the names of what clubs have. */
+const named = (provider: Provider<never>, integration: string): Provider => ({ ...provider, integration });
+export const FRIDAY_PROVIDERS: Provider[] = [
+  ...['hubrise', 'square', 'toast'].map((name) => named(standard as Provider<never>, name)),
+  named(blind as Provider<never>, 'lightspeed-k'),
+];
+
+const CLUBS = {
+  'harbour-club': 'hubrise',
+  'lakeside-grill': 'square',
+  'old-mill': 'toast',
+  'rooftop-bar': 'lightspeed-k',
+  'garden-terrace': 'standard',
+} as const;
+export type Club = keyof typeof CLUBS;
+
+const LIFE: readonly Status[] = ['received', 'in_progress', 'ready', 'en_route', 'completed'];
+/** Minutes that an order usually takes to come to each. */
+const TAKES: Record<string, number> = { received: 1, in_progress: 4, ready: 17, en_route: 20, completed: 31 };
+const MENU = [
+  ['Classic Burger', 1290],
+  ['Margherita', 990],
+  ['Tagliatelle al ragù', 1350],
+  ['Sea bass, fennel', 2190],
+  ['Caesar Salad', 1090],
+  ['Sweet Potato Fries', 450],
+  ['Crème brûlée', 690],
+  ['Pale Ale 0.33 l', 480],
+] as const;
+const MEMBERS = ['Ada Lovelace', 'Grace Hopper', 'Alan Turing', 'Katherine Johnson', 'Edsger Dijkstra'];
+
+const RIGHT = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
+const WRONG = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
+
+/** What is found there by whoever looks. */
+export type Friday = {
+  /** The member of every order that is asked for by name. */
+  member: string;
+  ids: {
+    doubtful: string;
+    conflicting: string;
+    refused: string;
+    held: string;
+    cooking: string;
+    done: string;
+    retried: string;
+  };
+  /** Whose webhooks do not verify. */
+  misconfigured: Club;
+  /** Settings that would verify them. */
+  rightSettings: { ordersUrl: string; secret: string };
+  silent: Club;
+  /** Traffic as on such a day: what was really counted is written later, and would stand out. */
+  seedTraffic(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const SILENT_MINUTES = 24;
+
+type Step = { minutesAgo: number; act: () => Promise<unknown> };
+
+/**
+ * Spends it in some seconds, with real signals, tickets and webhooks, and then moves each step to when it would have been.
+ * Of `startSystem` it needs FRIDAY_PROVIDERS.
+ */
+export async function spendFridayNight(system: System): Promise<Friday> {
+  const clubs = Object.keys(CLUBS) as Club[];
+  const poses = new Map<Club, Pos>();
+  const webhooks = new Map<Club, string>();
+  const faults = new Map<string, PosFault>();
+  const types = new Map<string, FulfillmentType>();
+  const posOf = (club: Club): Pos => poses.get(club) as Pos;
+  for (const club of clubs) {
+    const pos = await startPos(club === 'garden-terrace' ? { secret: RIGHT } : {});
+    pos.behave = ({ order }) => faults.get(order.serviceOrderId);
+    poses.set(club, pos);
+    const secret = club === 'garden-terrace' ? { secret: RIGHT } : {};
+    await system.addLocation(club, { ordersUrl: pos.ordersUrl, ...secret }, CLUBS[club]);
+    webhooks.set(club, await system.webhookUrl(club));
+  }
+
+  const steps: Step[] = [];
+  let number = 20_400;
+  const random = repeatably(7);
+  const place = (
+    club: Club,
+    minutesAgo: number,
+    about: { fault?: PosFault; wantedIn?: number; type?: FulfillmentType } = {},
+  ): string => {
+    const { fault, wantedIn, type = random() < 0.3 ? 'delivery' : 'pickup' } = about;
+    const serviceOrderId = `F-${(number += 1 + Math.floor(random() * 3))}`;
+    const order = orderOf({ serviceOrderId, club, type, wantedIn, random });
+    types.set(serviceOrderId, type);
+    if (fault !== undefined) faults.set(serviceOrderId, fault);
+    steps.push({
+      minutesAgo,
+      async act() {
+        await system.placeOrder(order);
+        await until(async () => {
+          const placement = await system.placement(serviceOrderId);
+          return fault === undefined
+            ? placement?.['state'] === 'sent'
+            : Number(placement?.['failures']) > 0 || placement?.['state'] !== 'waiting';
+        });
+      },
+    });
+    return serviceOrderId;
+  };
+  const report = (club: Club, serviceOrderId: string, status: Status, minutesAgo: number, reason?: string): void => {
+    const act = (): Promise<unknown> =>
+      posOf(club).sendStatus(webhooks.get(club) ?? '', {
+        serviceOrderId,
+        status: status.toUpperCase(),
+        ...(reason !== undefined && { reason }),
+      });
+    steps.push({ minutesAgo, act });
+  };
+  /** One that has come as far as somewhere, all at its usual pace. */
+  const goes = (
+    club: Club,
+    minutesAgo: number,
+    about: { to?: Status; type?: FulfillmentType; wantedIn?: number; fault?: PosFault } = {},
+  ): string => {
+    const id = place(club, minutesAgo, about);
+    for (const status of LIFE) {
+      const at = minutesAgo - (TAKES[status] ?? 0) * (0.8 + random() * 0.4);
+      if (at <= 0 || about.to === undefined) break;
+      if (status !== 'en_route' || types.get(id) === 'delivery') report(club, id, status, at);
+      if (status === about.to) break;
+    }
+    return id;
+  };
+
+  const busy: readonly Club[] = ['harbour-club', 'lakeside-grill', 'old-mill'];
+  const pick = (nth: number): Club => busy[nth % busy.length] as Club;
+  const done = Array.from({ length: 22 }, (_, nth) => goes(pick(nth), 150 - nth * 5, { to: 'completed' }));
+  Array.from({ length: 6 }, (_, nth) => goes(pick(nth), 28 - nth, { to: 'en_route', type: 'delivery' }));
+  Array.from({ length: 9 }, (_, nth) => goes(pick(nth), 25 - nth, { to: 'ready', ...(nth === 2 && { wantedIn: -4 }) }));
+  const cooking = Array.from({ length: 15 }, (_, nth) =>
+    goes(pick(nth + 1), 13 - nth * 0.4, { to: 'in_progress', wantedIn: nth < 3 ? -7 + nth * 2 : 9 + nth }),
+  );
+  Array.from({ length: 10 }, (_, nth) => goes(pick(nth), 5 - nth * 0.3, { to: 'received', wantedIn: 18 + nth }));
+  Array.from({ length: 6 }, (_, nth) => goes(pick(nth + 2), 1.2 - nth * 0.15, { wantedIn: 25 }));
+  Array.from({ length: 3 }, (_, nth) => place('old-mill', 0.9 - nth * 0.2, { fault: { status: 503 }, wantedIn: 30 }));
+
+  const retried = goes('old-mill', 33, { to: 'ready', type: 'delivery', wantedIn: 4, fault: { status: 503 } });
+  steps.push({
+    minutesAgo: 32.95,
+    async act() {
+      faults.delete(retried);
+      await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [retried]);
+      await until(async () => (await system.placement(retried))?.['state'] === 'sent');
+    },
+  });
+  const doubtful = place('rooftop-bar', 9, { fault: 'drop-answer' });
+  goes('rooftop-bar', 70, { to: 'completed' });
+  Array.from({ length: 4 }, (_, nth) => goes('rooftop-bar', SILENT_MINUTES - nth * 3));
+  const refused = place('harbour-club', 16, {
+    fault: { status: 422, body: { reason: 'The kitchen closes at eight.' } },
+  });
+  const held = place('lakeside-grill', 6, { fault: { status: 404 }, wantedIn: 20 });
+  const conflicting = goes('lakeside-grill', 48, { to: 'completed' });
+  report('lakeside-grill', conflicting, 'cancelled', 3, 'Member never came');
+  const unheard = Array.from({ length: 5 }, (_, nth) => goes('garden-terrace', 19 - nth * 2));
+  steps.push({
+    minutesAgo: 8,
+    act: () => system.addLocation('garden-terrace', { ordersUrl: posOf('garden-terrace').ordersUrl, secret: WRONG }),
+  });
+  for (const [nth, id] of unheard.entries()) report('garden-terrace', id, 'received', 4 - nth * 0.5);
+
+  await spend(system, steps);
+  await seedTraffic(system, clubs);
+  return {
+    member: 'Ada Lovelace',
+    ids: { doubtful, conflicting, refused, held, cooking: cooking[0] ?? '', done: done[0] ?? '', retried },
+    misconfigured: 'garden-terrace',
+    rightSettings: { ordersUrl: posOf('garden-terrace').ordersUrl, secret: RIGHT },
+    silent: 'rooftop-bar',
+    seedTraffic: () => seedTraffic(system, clubs),
+    async stop() {
+      await Promise.all([...poses.values()].map((pos) => pos.stop()));
+    },
+  };
+}
+
+function orderOf(about: {
+  serviceOrderId: string;
+  club: Club;
+  type: FulfillmentType;
+  /** Minutes from now. */
+  wantedIn: number | undefined;
+  random: () => number;
+}): CanonicalOrder {
+  const { serviceOrderId, club, type, wantedIn, random } = about;
+  const sample = sampleOrder({ type });
+  const requestedAt =
+    wantedIn === undefined ? {} : { requestedAt: new Date(Date.now() + wantedIn * 60_000).toISOString() };
+  const items = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
+    const [name, unitPrice] = MENU[Math.floor(random() * MENU.length)] ?? MENU[0];
+    return {
+      serviceItemId: name.toLowerCase().replaceAll(/\W+/g, '-'),
+      name,
+      quantity: 1 + Math.floor(random() * 2),
+      unitPrice,
+      ageRestricted: name.startsWith('Pale Ale'),
+      modifiers: [],
+    };
+  });
+  const subtotal = items.reduce((sum, { quantity, unitPrice }) => sum + quantity * unitPrice, 0);
+  const tax = Math.round(subtotal * 0.19);
+  return {
+    ...sample,
+    serviceOrderId,
+    locationId: club,
+    member: { ...sample.member, name: MEMBERS[Math.floor(random() * MEMBERS.length)] ?? '' },
+    fulfillment: { ...sample.fulfillment, ...requestedAt },
+    items,
+    money: { subtotal, tax, tip: 200, fee: 0, total: subtotal + tax + 200, currency: 'EUR' },
+  };
+}
+
+/** Between two steps, so that everything of a step lies between its beginning and the next one's. */
+const APART_MS = 3;
+
+/** Takes the steps one after the other, as fast as they go, and then moves each to its time. */
+async function spend(system: System, steps: Step[]): Promise<void> {
+  const began: { at: number; minutesAgo: number }[] = [];
+  for (const { minutesAgo, act } of steps.toSorted((a, b) => b.minutesAgo - a.minutesAgo)) {
+    await sleep(2 * APART_MS);
+    began.push({ at: Date.now() - APART_MS, minutesAgo });
+    await act();
+    await until(async () => (await system.query('SELECT FROM outbox LIMIT 1')).length === 0);
+  }
+  const end = Date.now();
+  const columns = await system.query(
+    `SELECT format(
+       'UPDATE %I t SET %s', c.table_name,
+       string_agg(format('%1$I = %1$I + coalesce((SELECT by FROM moved WHERE t.%1$I >= since AND t.%1$I < till), ''0'')', c.column_name), ', ')
+     ) AS sql
+     FROM information_schema.columns c JOIN information_schema.tables b USING (table_schema, table_name)
+     WHERE c.table_schema = 'public' AND c.data_type = 'timestamp with time zone' AND b.table_type = 'BASE TABLE'
+       AND c.table_name NOT LIKE 'deliveries\\_%' AND c.column_name NOT IN ('next_attempt_at', 'lease_until', 'expires_at', 'minute')
+       AND NOT (c.table_name = 'orders' AND c.column_name = 'requested_at')
+     GROUP BY c.table_name`,
+  );
+  await system.query('CREATE TABLE moved (since timestamptz, till timestamptz, by interval)');
+  await system.query(
+    `INSERT INTO moved
+     SELECT to_timestamp(b.at / 1000), to_timestamp(lead(b.at, 1, $3::float8) OVER (ORDER BY b.at) / 1000),
+            make_interval(secs => ($3::float8 - b.at) / 1000 - b.ago * 60)
+     FROM unnest($1::float8[], $2::float8[]) AS b(at, ago)`,
+    [began.map(({ at }) => at), began.map(({ minutesAgo }) => minutesAgo), end],
+  );
+  for (const { sql } of columns) await system.query(String(sql));
+  await system.query('DROP TABLE moved');
+}
+
+/** A day of it: most at noon and in the evening. */
+async function seedTraffic(system: System, clubs: readonly Club[]): Promise<void> {
+  const random = repeatably(11);
+  const rows: (readonly [string, number, string, string, string, number, string | null])[] = [];
+  for (let ago = 24 * 60; ago >= 0; ago -= 1) {
+    const hour = (((20 - ago / 60) % 24) + 24) % 24;
+    const busy = 0.15 + Math.exp(-(((hour - 12.5) / 1.6) ** 2)) * 0.7 + Math.exp(-(((hour - 19.8) / 2.2) ** 2));
+    for (const [nth, club] of clubs.entries()) {
+      if (club === 'rooftop-bar' && ago < SILENT_MINUTES) continue;
+      const integration = CLUBS[club];
+      const webhooks = Math.round(busy * (14 - nth * 2) * (0.7 + random() * 0.6));
+      const bad = club === 'garden-terrace' && ago < 8 ? 6 : random() < 0.03 ? 1 : 0;
+      const counted = [
+        ['webhook', 'applied', webhooks],
+        ['webhook', 'duplicate', Math.round(webhooks * 0.08 * random())],
+        ['webhook', 'ignored', Math.round(webhooks * 0.1 * random())],
+        ['webhook', 'dropped', bad],
+        ['placement', 'sent', Math.round(webhooks / 4)],
+        ['live', 'published', webhooks],
+      ] as const;
+      for (const [what, outcome, count] of counted) {
+        if (count === 0) continue;
+        const usual = what === 'live' ? 9 : 300 * (1 + nth * 0.4) * (0.8 + busy * 0.5);
+        const latencies = what === 'webhook' ? null : spread(count, usual, random);
+        for (const location of ['', club]) rows.push([location, ago, integration, what, outcome, count, latencies]);
+      }
+    }
+  }
+  await system.query('TRUNCATE traffic');
+  await system.query(
+    `INSERT INTO traffic (location_id, minute, integration, what, outcome, count, latencies)
+     SELECT t.location, date_trunc('minute', now()) - make_interval(mins => t.ago), t.integration, t.what, t.outcome, t.count,
+            t.latencies::int[]
+     FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[])
+       AS t(location, ago, integration, what, outcome, count, latencies)`,
+    [0, 1, 2, 3, 4, 5, 6].map((column) => rows.map((row) => row[column])),
+  );
+}
+
+/** So many latencies around a usual one, in milliseconds, as an array of Postgres. */
+function spread(count: number, usual: number, random: () => number): string {
+  const latencies = noLatencies();
+  for (let i = 0; i < count; i += 1)
+    countLatency(latencies, usual * Math.exp((random() + random() + random() - 1.5) * 1.2));
+  return `{${latencies.join()}}`;
+}
+
+/** The same numbers from 0 to 1 each time (mulberry32). */
+function repeatably(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

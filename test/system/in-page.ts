@@ -1,0 +1,122 @@
+/** What runs in the page: each function is sent there as its text, so it knows nothing but its parameters and the page. */
+
+/** As much of a browser as is asked here; the tests are typed for Node. */
+type Element = {
+  tagName: string;
+  textContent: string;
+  scrollWidth: number;
+  clientWidth: number;
+  /** Of what can be filled in. */
+  labels?: Element[];
+  getAttribute(name: string): string | null;
+  getBoundingClientRect(): { right: number };
+  closest(selector: string): Element | null;
+  matches(selector: string): boolean;
+  querySelector(selector: string): Element | null;
+};
+declare const document: {
+  documentElement: Element & { outerHTML: string };
+  body: Element;
+  activeElement: (Element & { outerHTML: string }) | null;
+  querySelectorAll(selector: string): Iterable<Element> & { length: number };
+  getAnimations(): object[];
+  addEventListener(event: string, listen: (event: CspViolation) => void): void;
+};
+type CspViolation = { effectiveDirective: string; blockedURI: string; sourceFile: string; lineNumber: number };
+declare const PerformanceObserver: new (seen: (list: { getEntries(): { duration: number }[] }) => void) => {
+  observe(about: object): void;
+};
+declare const axe: { run(options: { runOnly?: string[] }): Promise<{ violations: AxeViolation[] }> };
+type AxeViolation = { id: string; help: string; nodes: { html: string; failureSummary?: string }[] };
+/** What a test leaves in the page and asks for later. */
+declare const window: { seen: Promise<number>; longTasks: number[]; tellTest(complaint: string): void };
+declare const MutationObserver: new (changed: () => void) => {
+  observe(node: object, about: object): void;
+  disconnect(): void;
+};
+declare const getComputedStyle: (element: Element) => { outlineStyle: string; backgroundColor: string };
+declare const requestAnimationFrame: (then: () => void) => void;
+
+/** Says what the content security policy did not let through. */
+export function tellViolations(): void {
+  document.addEventListener('securitypolicyviolation', (event) => {
+    window.tellTest(
+      `policy: ${event.effectiveDirective} keeps out ${event.blockedURI} (${event.sourceFile}:${event.lineNumber})`,
+    );
+  });
+}
+
+/** Keeps how long every task that held the page up took, in milliseconds; those under 50 do not count as such. */
+export function watchLongTasks(): void {
+  window.longTasks = [];
+  const observer = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) window.longTasks.push(duration);
+  });
+  observer.observe({ type: 'longtask' });
+}
+
+export const longTasks = (): number[] => window.longTasks;
+
+/** What axe-core has against the page as it is, by these rules or by all. */
+export async function runAxe(rules: string[] | undefined): Promise<string[]> {
+  const { violations } = await axe.run(rules === undefined ? {} : { runOnly: rules });
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${help}: ${html.slice(0, 200)} ${failureSummary ?? ''}`),
+  );
+}
+
+/** Whether the page as a whole scrolls sideways, and what sticks out. */
+export function sticksOut(): string[] {
+  const { scrollWidth, clientWidth } = document.documentElement;
+  if (scrollWidth <= clientWidth) return [];
+  const out = [...document.querySelectorAll('body *')]
+    .filter((element) => element.getBoundingClientRect().right > clientWidth + 1)
+    .map((element) => `${element.tagName} ${element.textContent.slice(0, 40)}`);
+  return [`${scrollWidth} > ${clientWidth}`, ...out.slice(0, 8)];
+}
+
+/** From now on looks out for an order under that heading. */
+export function lookOut({ heading, serviceOrderId }: { heading: string; serviceOrderId: string }): void {
+  window.seen = new Promise((resolve) => {
+    const observer = new MutationObserver(() => {
+      for (const section of document.querySelectorAll('section')) {
+        if (section.querySelector('h2')?.textContent.startsWith(heading) !== true) continue;
+        if (section.querySelector(`a[href="/console/orders/${serviceOrderId}"]`) === null) continue;
+        observer.disconnect();
+        // It is in the page; one frame later it is on screen.
+        requestAnimationFrame(() => requestAnimationFrame(() => resolve(Date.now())));
+      }
+    });
+    observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+  });
+}
+
+/** When it came on screen, in milliseconds since the epoch. */
+export const whenSeen = (): Promise<number> => window.seen;
+
+/** What the focus is on, as one would call it, parts of the page as a whole apart; and whether one sees that it is. */
+export function focused(): { name: string; isVisible: boolean } {
+  const element = document.activeElement;
+  if (element === null || !element.matches('a, button, input, select, summary, h1'))
+    return { name: '', isVisible: false };
+  const name = element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent;
+  return { name: name.trim(), isVisible: getComputedStyle(element).outlineStyle !== 'none' };
+}
+
+/** Whether the focus is somewhere in what the selector finds. */
+export const isFocusIn = (selector: string): boolean =>
+  document.activeElement !== null && document.activeElement.closest(selector) !== null;
+
+/** Whether it is on something else than what the selector finds; on nothing, as when it is on the browser itself, it is not. */
+export const isFocusBeside = (selector: string): boolean =>
+  document.activeElement !== null &&
+  document.activeElement.tagName !== 'BODY' &&
+  document.activeElement.closest(selector) === null;
+
+/** How many things move by themselves. */
+export const countAnimations = (): number => document.getAnimations().length;
+
+export const ground = (): string => getComputedStyle(document.documentElement).backgroundColor;
+
+export const everything = (): string => document.documentElement.outerHTML;
+export const countElements = (): number => document.querySelectorAll('*').length;
