@@ -1,18 +1,25 @@
-import { ErrorBoundary, LocationProvider, Route, Router, lazy } from 'preact-iso';
+import type { ComponentType } from 'preact';
+import { LocationProvider, Route, Router, lazy } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
 import { Board } from './board/board.tsx';
+import { Unbroken, pageGone } from './broken.tsx';
 import { Layout } from './layout.tsx';
 import { Login } from './login.tsx';
 import { NotFound } from './not-found.tsx';
 import { findSession, session } from './session.ts';
 
-const Order = lazy(async () => (await import('./orders/order.tsx')).Order);
-const Orders = lazy(async () => (await import('./orders/orders.tsx')).Orders);
-const Delivery = lazy(async () => (await import('./deliveries/delivery.tsx')).Delivery);
-const Deliveries = lazy(async () => (await import('./deliveries/deliveries.tsx')).Deliveries);
-const Location = lazy(async () => (await import('./locations/location.tsx')).Location);
-const Locations = lazy(async () => (await import('./locations/locations.tsx')).Locations);
-const Traffic = lazy(async () => (await import('./traffic/traffic.tsx')).Traffic);
+const Order = page(async () => (await import('./orders/order.tsx')).Order);
+const Orders = page(async () => (await import('./orders/orders.tsx')).Orders);
+const Delivery = page(async () => (await import('./deliveries/delivery.tsx')).Delivery);
+const Deliveries = page(async () => (await import('./deliveries/deliveries.tsx')).Deliveries);
+const Location = page(async () => (await import('./locations/location.tsx')).Location);
+const Locations = page(async () => (await import('./locations/locations.tsx')).Locations);
+const Traffic = page(async () => (await import('./traffic/traffic.tsx')).Traffic);
+
+/** Loaded when it is gone to. */
+function page(load: () => Promise<ComponentType>): ComponentType {
+  return lazy(() => load().catch(pageGone));
+}
 
 /** The login, or the page that the address names: a link that was shared leads there once its reader has logged in. */
 export function App() {
@@ -21,13 +28,26 @@ export function App() {
     findSession().catch((error: Error) => setProblem(error.message));
   }, []);
   if (session.value.state === 'unknown') {
-    return problem === undefined ? null : <main class="alone">The console cannot be opened: {problem}</main>;
+    return (
+      <main class="alone">
+        {problem === undefined ? (
+          <p class="faint slow">Loading …</p>
+        ) : (
+          <div>
+            <p>The console cannot be opened: {problem}</p>
+            <button type="button" onClick={() => location.reload()}>
+              Try again
+            </button>
+          </div>
+        )}
+      </main>
+    );
   }
   if (session.value.state === 'out') return <Login />;
   return (
     <LocationProvider scope="/console">
       <Layout>
-        <ErrorBoundary onError={() => {}}>
+        <Unbroken>
           <Router>
             <Route path="/console" component={Board} />
             <Route path="/console/orders" component={Orders} />
@@ -39,7 +59,7 @@ export function App() {
             <Route path="/console/traffic" component={Traffic} />
             <Route default component={NotFound} />
           </Router>
-        </ErrorBoundary>
+        </Unbroken>
       </Layout>
     </LocationProvider>
   );

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
+import { useState } from 'preact/hooks';
 import { announced } from './parts/announce.ts';
 import { logOut, session } from './session.ts';
 
@@ -14,6 +15,9 @@ const PAGES = [
 /** What stands around every page. */
 export function Layout({ children }: { children: ComponentChildren }) {
   const { path } = useLocation();
+  const [problem, setProblem] = useState<string>();
+  const leave = (): void =>
+    void logOut().catch(({ message }: Error) => setProblem(`You are still logged in: ${message}`));
   const isHere = (href: string): boolean => path === href || (href !== '/console' && path.startsWith(`${href}/`));
   return (
     <>
@@ -32,7 +36,10 @@ export function Layout({ children }: { children: ComponentChildren }) {
             </a>
           ))}
         </nav>
-        <button type="button" class="quiet" onClick={() => void logOut()} title={versionOf()}>
+        <span class="problem" role="alert">
+          {problem}
+        </span>
+        <button type="button" class="quiet" onClick={leave} title={versionOf()}>
           Log out
         </button>
       </header>

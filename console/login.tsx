@@ -15,7 +15,7 @@ export function Login() {
     try {
       if (!(await logIn(token.trim()))) setProblem('That is not the operator token of this service.');
     } catch (error) {
-      setProblem(`You cannot be logged in now: ${(error as Error).message}`);
+      setProblem(`You cannot be logged in: ${(error as Error).message}`);
     }
     setBusy(false);
   };
@@ -25,6 +25,9 @@ export function Login() {
       <form class="login" onSubmit={(event) => void submit(event)}>
         <h1>The pass</h1>
         <p id="token-hint">Log in with the operator token: the service has it as OPERATOR_TOKEN.</p>
+        {!isSecureContext && (
+          <p class="problem">This page came by plain http, and so would the token go: open it by https.</p>
+        )}
         <label htmlFor="token">Operator token</label>
         <input
           id="token"

@@ -1,32 +1,52 @@
 import { signal } from '@preact/signals';
+import { Refused, call } from './call.ts';
 
 /** What the page knows of its session; the cookie itself no script can see. */
 export type Session = { state: 'unknown' } | { state: 'out' } | { state: 'in'; until: string; version: string };
 
 export const session = signal<Session>({ state: 'unknown' });
 
-/** @throws when the service cannot be reached */
+const PATH = '/console/session';
+/** Who logs out means all pages of this browser. */
+const pages = new BroadcastChannel(PATH);
+pages.addEventListener('message', forget);
+
+/** @throws Refused, for other reasons than that there is none */
 export async function findSession(): Promise<void> {
-  const response = await fetch('/console/session');
-  if (response.ok) session.value = { state: 'in', ...((await response.json()) as { until: string; version: string }) };
-  else if (response.status === 401) session.value = { state: 'out' };
-  else throw new Error(`The service answered ${response.status}.`);
+  try {
+    session.value = { state: 'in', ...(await call<{ until: string; version: string }>('GET', PATH)) };
+  } catch (error) {
+    if (!isUnauthorized(error)) throw error;
+    forget();
+  }
 }
 
-/** @returns whether the token was right */
+/** @returns whether the token was right @throws when there is no session for another reason */
 export async function logIn(token: string): Promise<boolean> {
-  const response = await fetch('/console/session', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token }),
-  });
-  if (response.status === 401 || response.status === 400) return false;
-  if (!response.ok) throw new Error(`The service answered ${response.status}.`);
+  try {
+    await call('POST', PATH, { body: { token } });
+  } catch (error) {
+    if (!isUnauthorized(error)) throw error;
+    return false;
+  }
   await findSession();
+  if (session.value.state === 'out') throw new Error('your browser keeps no cookie of this address');
   return true;
 }
 
+/** @throws Refused; the session goes on then */
 export async function logOut(): Promise<void> {
-  await fetch('/console/session', { method: 'DELETE' });
+  await call('DELETE', PATH);
+  forget();
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no other origin has this channel
+  pages.postMessage('out');
+}
+
+/** It is over, or there was none. */
+export function forget(): void {
   session.value = { state: 'out' };
+}
+
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof Refused && error.status === 401;
 }

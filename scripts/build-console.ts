@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('..', import.meta.url);
-const MADE_OF = ['console', 'scripts', 'package-lock.json'];
+const MADE_OF = ['console', 'src', 'scripts', 'package-lock.json'];
 /** The last one that is written. */
 const BUILT = 'dist/console/index.html';
 

@@ -1,5 +1,4 @@
 import { readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Plugin } from 'vite';
 import { CONSOLE_PACKAGES, consolePackages } from './runtime-packages.ts';
 
@@ -33,8 +32,8 @@ export function bundleNotices(): Plugin {
 }
 
 function licenceText(at: string): string {
-  const folder = new URL(`../${at}`, import.meta.url).pathname;
+  const folder = new URL(`../${at}/`, import.meta.url);
   const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
   if (file === undefined) throw new Error(`${at} has no file with its licence`);
-  return readFileSync(join(folder, file), 'utf8').trim();
+  return readFileSync(new URL(file, folder), 'utf8').trim();
 }

@@ -8,7 +8,7 @@ import { COLUMNS, COLUMN_NAMES, type ColumnName } from './column-of.ts';
 import { Column } from './column.tsx';
 import { Filters } from './filters.tsx';
 import { connection, followBoard } from './follow-board.ts';
-import { board, draw, follow } from './live-board.ts';
+import { board, draw, follow, isThere } from './live-board.ts';
 import { Needs } from './needs.tsx';
 
 /** Every order that is open, by how far it has come, and what needs a person. */
@@ -24,9 +24,16 @@ export function Board() {
 
   return (
     <div class="board">
-      <Page title="Board" beside={<Standing />}>
+      <Page
+        title="Board"
+        beside={
+          <>
+            <Filters filter={filter} change={change} />
+            <Standing />
+          </>
+        }
+      >
         <Needs filter={filter} />
-        <Filters filter={filter} change={change} />
         {isNarrow && <Chooser shown={shown} choose={(next) => change({ column: next })} />}
         {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions */}
         <div class="board-columns" onKeyDown={crossColumns}>
@@ -46,9 +53,11 @@ function Standing() {
   const now = connection.value;
   return (
     <p class="board-standing">
-      <span class="faint">
-        {open.toLocaleString('en')} open, {done.toLocaleString('en')} done today
-      </span>
+      {isThere.value && (
+        <span class="faint">
+          {open.toLocaleString('en')} open, {done.toLocaleString('en')} done today
+        </span>
+      )}
       {now.state === 'live' && <Badge tone="good">Live</Badge>}
       {now.state === 'live' && now.isTruncated && <Badge tone="warn">There are more: only the newest are here</Badge>}
       {now.state === 'connecting' && <Badge tone="busy">Connecting …</Badge>}

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useVirtualRows } from '../parts/use-virtual-rows.ts';
 import { COLUMN_NAMES, type ColumnName } from './column-of.ts';
-import { board, follow } from './live-board.ts';
+import { board, follow, isThere } from './live-board.ts';
 import { TicketLink } from './ticket-link.tsx';
 
 /** Of a ticket with the gap below it, in pixels; board.css has it too. */
@@ -35,7 +35,10 @@ export function Column({ column }: { column: ColumnName }) {
     const isLost = hadFocus && columnInFocus() !== column;
     if (!isLost && !moved.current) return;
     moved.current = false;
-    (list?.querySelector<HTMLElement>('[tabindex="0"]') ?? list)?.focus({ preventScroll: true });
+    const next = list?.querySelector<HTMLElement>('[tabindex="0"]') ?? list;
+    next?.focus({ preventScroll: true });
+    // The column has scrolled; where the page does too, it need not be in sight yet.
+    if (!isLost) next?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   });
   useEffect(() => {
     if (current !== undefined && currentId !== undefined && (currentId !== current.id || at !== current.at)) {
@@ -66,12 +69,12 @@ export function Column({ column }: { column: ColumnName }) {
   return (
     <section class="board-column" aria-labelledby={headId} data-column={column}>
       <h2 id={headId} class="board-head">
-        {COLUMN_NAMES[column]} <span class="board-count">{tickets.length.toLocaleString('en')}</span>
+        {COLUMN_NAMES[column]} <span class="board-count">{isThere.value && tickets.length.toLocaleString('en')}</span>
         {late > 0 && <span class="board-late">{late.toLocaleString('en')} late</span>}
       </h2>
       <div class="board-scroll" ref={scroller} tabIndex={-1}>
         {tickets.length === 0 ? (
-          <p class="board-none">None</p>
+          <p class="board-none">{isThere.value ? 'None' : '…'}</p>
         ) : (
           // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
           <ul style={{ height }} onKeyDown={onKeyDown} aria-labelledby={headId}>

@@ -18,9 +18,19 @@ export function due({ requestedAt, keptAt, endedAt }: Ticket, now: number): Due 
   return { words: `due in ${minutes(left)}`, tone: left <= SOON_MS ? 'warn' : 'plain' };
 }
 
-/** How long ago the signal came, or how long it took: seconds below a minute, then minutes. */
+/** How long ago the signal came, or how long it took. */
 export function age({ signalledAt, endedAt }: Ticket, now: number): string {
-  const ms = Math.max(0, (endedAt ?? now) - signalledAt);
+  return briefly((endedAt ?? now) - signalledAt);
+}
+
+/** How long ago it ended. */
+export function ended({ endedAt }: Ticket, now: number): string {
+  return `${briefly(now - (endedAt ?? now))} ago`;
+}
+
+/** Seconds below a minute, then minutes. */
+function briefly(since: number): string {
+  const ms = Math.max(0, since);
   return ms < MINUTE_MS ? `${Math.floor(ms / 1_000)} s` : minutes(ms);
 }
 
@@ -29,6 +39,8 @@ function kept(late: number): Due {
   return { words: late <= -MINUTE_MS ? `${minutes(late)} early` : 'on time', tone: 'good' };
 }
 
+/** Short enough for a ticket: below two hours in minutes, then in hours. */
 function minutes(ms: number): string {
-  return duration(Math.floor(Math.abs(ms) / MINUTE_MS) * MINUTE_MS);
+  const whole = Math.floor(Math.abs(ms) / MINUTE_MS);
+  return whole < 120 ? `${whole} min` : duration(Math.floor(whole / 60) * 60 * MINUTE_MS);
 }

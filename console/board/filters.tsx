@@ -1,4 +1,5 @@
 import { useId } from 'preact/hooks';
+import { Choice } from '../parts/choice.tsx';
 import type { Filter } from './keep-board.ts';
 import { board, follow } from './live-board.ts';
 
@@ -11,27 +12,30 @@ export function Filters({
 }) {
   follow('places');
   const { locations, integrations } = board.places();
-  const textId = useId();
+  const id = useId();
   const isSet = filter.location !== '' || filter.integration !== '' || filter.text !== '';
   return (
     <search class="filters board-filters">
       <Choice
+        id={`${id}-location`}
         label="Location"
-        names={locations}
-        chosen={filter.location}
-        onChange={(location) => change({ location })}
+        value={filter.location}
+        options={[['', 'All locations'], ...optionsOf(locations, filter.location)]}
+        onChoose={(location) => change({ location })}
       />
       <Choice
+        id={`${id}-integration`}
         label="Integration"
-        names={integrations}
-        chosen={filter.integration}
-        onChange={(integration) => change({ integration })}
+        value={filter.integration}
+        options={[['', 'All integrations'], ...optionsOf(integrations, filter.integration)]}
+        onChoose={(integration) => change({ integration })}
       />
       <div class="field">
-        <label htmlFor={textId}>Order, POS id or location</label>
+        <label htmlFor={`${id}-text`}>Order, POS id or location</label>
         <input
-          id={textId}
+          id={`${id}-text`}
           type="search"
+          placeholder="Order, POS id or location"
           value={filter.text}
           autocomplete="off"
           spellcheck={false}
@@ -47,31 +51,8 @@ export function Filters({
   );
 }
 
-function Choice({
-  label,
-  names,
-  chosen,
-  onChange,
-}: {
-  label: string;
-  names: string[];
-  chosen: string;
-  onChange: (name: string) => void;
-}) {
-  const id = useId();
-  // One that an address names need not be on the board.
+/** One that an address names need not be on the board. */
+function optionsOf(names: string[], chosen: string): [value: string, name: string][] {
   const all = chosen === '' || names.includes(chosen) ? names : [chosen, ...names];
-  return (
-    <div class="field">
-      <label htmlFor={id}>{label}</label>
-      <select id={id} value={chosen} onChange={(event) => onChange(event.currentTarget.value)}>
-        <option value="">All</option>
-        {all.map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </div>
-  );
+  return all.map((name) => [name, name]);
 }

@@ -18,8 +18,11 @@ export const connection = signal<Connection>({ state: 'connecting' });
 const PATIENCE_MS = 5_000;
 /** After the service itself said no, an EventSource does not come back. */
 const AGAIN_MS = 3_000;
-/** A machine that slept has a connection which nobody has told that it is dead. */
-const SLEPT_MS = 120_000;
+/**
+ * Nobody tells a machine that slept, or whose network changed, that its connection is dead. Where little happens it costs
+ * little to begin anew.
+ */
+const QUIET_MS = 120_000;
 const LOOK_MS = 10_000;
 
 /** Follows the board until the returned function is called. A session that has ended leads to the login. */
@@ -27,13 +30,16 @@ export function followBoard(): () => void {
   let source: EventSource | undefined;
   let again: ReturnType<typeof setTimeout> | undefined;
   let patience: ReturnType<typeof setTimeout> | undefined;
+  let heardAt = Date.now();
 
   const open = (): void => {
     clearTimeout(again);
     source?.close();
+    heardAt = Date.now();
     source = new EventSource(`${API}/live`);
     source.addEventListener('reset', () => board.begin());
     source.addEventListener('orders', (event) => {
+      heardAt = Date.now();
       board.take((JSON.parse(event.data) as { orders: BoardOrder[] }).orders, Date.now());
       draw();
     });
@@ -44,6 +50,7 @@ export function followBoard(): () => void {
       live(truncated);
     });
     source.addEventListener('attention', (event) => {
+      heardAt = Date.now();
       attention.value = JSON.parse(event.data) as Attention;
     });
     source.addEventListener('error', lost);
@@ -59,13 +66,16 @@ export function followBoard(): () => void {
     });
   };
 
-  const lost = (): void => {
-    const since = Date.now();
-    if (connection.value.state === 'live') connection.value = { state: 'connecting' };
+  const doubt = (since: number): void => {
     patience ??= setTimeout(() => {
       connection.value = { state: 'lost', since };
       announce('The board is not live');
     }, PATIENCE_MS);
+  };
+
+  const lost = (): void => {
+    if (connection.value.state === 'live') connection.value = { state: 'connecting' };
+    doubt(Date.now());
     // It comes back by itself, unless the answer was something else than a stream. Its status nobody tells us.
     if (source?.readyState === EventSource.CLOSED) void comeBack();
   };
@@ -75,12 +85,16 @@ export function followBoard(): () => void {
     if (source !== undefined && session.value.state === 'in') again = setTimeout(open, AGAIN_MS);
   };
 
-  let looked = Date.now();
   const lookout = setInterval(() => {
-    const slept = Date.now() - looked;
-    looked = Date.now();
-    if (slept > SLEPT_MS) open();
+    if (Date.now() - heardAt <= QUIET_MS) return;
+    doubt(heardAt);
+    open();
   }, LOOK_MS);
+  // A page that the browser kept and brings back has no connection any more.
+  const backAgain = ({ persisted }: PageTransitionEvent): void => {
+    if (persisted) open();
+  };
+  addEventListener('pageshow', backAgain);
 
   connection.value = { state: 'connecting' };
   open();
@@ -90,5 +104,6 @@ export function followBoard(): () => void {
     clearTimeout(again);
     clearTimeout(patience);
     clearInterval(lookout);
+    removeEventListener('pageshow', backAgain);
   };
 }

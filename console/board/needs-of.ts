@@ -51,13 +51,13 @@ export function needsOf(
     {
       title: 'In doubt',
       tone: 'bad',
-      hint: 'Look at the POS, then say whether the ticket is there.',
+      hint: 'Look at the POS: is the ticket there?',
       needs: lists.in_doubt.map(ofOrder),
       aside: undefined,
       count: lists.in_doubt.length,
     },
-    looked('Conflicts', 'The POS says something else than the member was told.', conflicts.map(ofConflict), isAside),
-    looked('Failed today', 'The member was told. Somebody may have to call.', lists.failed.map(ofOrder), isAside),
+    looked('Conflicts', 'The POS says other than the member was told.', conflicts.map(ofConflict), isAside),
+    looked('Failed today', 'The member knows. Somebody may have to call.', lists.failed.map(ofOrder), isAside),
     {
       title: 'Held',
       tone: 'warn',
@@ -69,7 +69,7 @@ export function needsOf(
     {
       title: 'Silent locations',
       tone: 'warn',
-      hint: 'Tickets were sent, and the POS has not said a word.',
+      hint: 'Tickets were sent; the POS has not said a word.',
       needs: silent.map((each) => ({
         key: `silent:${each.locationId}`,
         href: `/console/locations/${encodeURIComponent(each.locationId)}`,

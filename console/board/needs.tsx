@@ -32,12 +32,7 @@ export function Needs({ filter }: { filter: Filter }) {
       <h2 id={titleId} class={all.length === 0 ? 'unseen' : 'needs-title'}>
         Needs a person
       </h2>
-      {all.length === 0 && (
-        <p class="needs-none">
-          <span aria-hidden="true">✓ </span>
-          {!isThere.value ? 'Loading …' : isFiltered ? 'Nothing of what you filter needs you.' : 'Nothing needs you.'}
-        </p>
-      )}
+      {all.length === 0 && <Calm isFiltered={isFiltered} />}
       {groups.length > 0 && (
         <div class="needs-groups">
           {groups.map((group) => (
@@ -49,6 +44,25 @@ export function Needs({ filter }: { filter: Filter }) {
   );
 }
 
+/** Of what nobody knows yet, it is not said that it is well. */
+function Calm({ isFiltered }: { isFiltered: boolean }) {
+  if (!isThere.value || attention.value === undefined) return <p class="needs-none faint">Loading …</p>;
+  if (!isFiltered && board.counts.open + board.counts.done === 0) {
+    return (
+      <p class="needs-none">
+        No order has come today. In a new installation, configure <a href="/console/locations">a location</a> and test
+        its connection: its next order is here at once.
+      </p>
+    );
+  }
+  return (
+    <p class="needs-none good">
+      <span aria-hidden="true">✓ </span>
+      {isFiltered ? 'Nothing of what you filter needs you.' : 'Nothing needs you.'}
+    </p>
+  );
+}
+
 function Group({ group: { title, tone, hint, needs, aside: past, count } }: { group: NeedGroup }) {
   const titleId = useId();
   const [isAll, setAll] = useState(false);
@@ -56,7 +70,7 @@ function Group({ group: { title, tone, hint, needs, aside: past, count } }: { gr
   const shown = needs.slice(0, isAll ? MANY : FEW);
   return (
     <section class={`needs-group ${needs.length === 0 ? 'looked-at' : tone}`} aria-labelledby={titleId}>
-      <h3 id={titleId}>
+      <h3 id={titleId} title={hint}>
         {title} <Badge tone={needs.length === 0 ? 'plain' : tone}>{count.toLocaleString('en')}</Badge>
       </h3>
       {needs.length > 0 && <p class="needs-hint">{hint}</p>}
@@ -108,7 +122,7 @@ function List({
     <ul aria-labelledby={labelledBy}>
       {needs.map((need) => (
         <li key={need.key}>
-          <a class="need" href={need.href}>
+          <a class="need" href={need.href} title={need.detail}>
             <span class="need-name">{need.name}</span> <span class="need-detail">{need.detail}</span>{' '}
             <span class="need-since">
               <Ago at={new Date(need.since).toISOString()} />
@@ -144,7 +158,7 @@ function useSaid(needs: Need[]): void {
 
   const latest = useRef<Need[] | undefined>(undefined);
   useEffect(() => {
-    if (isThere.value) latest.current = needs;
+    if (isThere.value && attention.value !== undefined) latest.current = needs;
   });
   useEffect(() => {
     let said: Set<string> | undefined;

@@ -1,6 +1,6 @@
 import { now } from '../parts/clock.ts';
 import { words } from '../parts/tones.ts';
-import { age, due } from './due.ts';
+import { age, due, ended } from './due.ts';
 import { hrefOf } from './needs-of.ts';
 import type { Ticket } from './ticket-of.ts';
 
@@ -16,29 +16,35 @@ export function TicketLink({ ticket, tabIndex }: { ticket: Ticket; tabIndex: num
   const promise = due(ticket, at);
   const old = age(ticket, at);
   const state = stateOf(ticket);
+  // How long it took is worth knowing of what was done.
+  const isUndone = endedAt !== null && !isKept(order);
   const isStuck = trouble !== null || state === 'waiting';
+  const said = isUndone ? undefined : state;
   const tone = trouble === null ? (promise?.tone ?? 'plain') : TROUBLE_TONES[trouble];
   return (
     <a
-      class={`ticket ${tone}${at - ticket.movedAt < MOVED_MS ? ' moved' : ''}`}
+      class={`ticket ${tone}${trouble === null ? '' : ' trouble'}${at - ticket.movedAt < MOVED_MS ? ' moved' : ''}`}
       href={hrefOf(id)}
       tabIndex={tabIndex}
       data-ticket={id}
     >
-      <b class="ticket-time">{promise?.words ?? (endedAt === null ? old : `took ${old}`)}</b>
-      <span class="ticket-line">
-        <span class="ticket-id">{id}</span>
-        {promise !== undefined && <span class="ticket-age">{old}</span>}
-      </span>
+      <b class="ticket-time">{promise?.words ?? (isUndone ? state : endedAt === null ? old : `took ${old}`)}</b>{' '}
+      <span class="ticket-id" title={id}>
+        {id}
+      </span>{' '}
       <span class="ticket-where">
         {order.locationId ?? 'not fetched yet'}
         {order.integration !== null && ` · ${order.integration}`}
-      </span>
-      <span class={isStuck ? 'ticket-how stuck' : 'ticket-how'}>
-        {state !== undefined && <b>{state}</b>}
-        {[state && '', isKept(order) ? null : order.fulfillment, isStuck ? order.problem : order.providerOrderId]
-          .filter((each) => each !== null && each !== undefined)
-          .join(' · ')}
+      </span>{' '}
+      <span class="ticket-line">
+        <span class={isStuck ? 'ticket-how stuck' : 'ticket-how'}>
+          {said !== undefined && <b>{said}</b>}
+          {[said && '', isKept(order) ? null : order.fulfillment, isStuck ? order.problem : order.providerOrderId]
+            .filter((each) => each !== null && each !== undefined)
+            .join(' · ')}
+        </span>{' '}
+        {isUndone && <span class="ticket-age">{ended(ticket, at)}</span>}
+        {promise !== undefined && <span class="ticket-age">{old}</span>}
       </span>
     </a>
   );

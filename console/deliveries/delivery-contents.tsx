@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { CopyButton } from '../parts/copyable.tsx';
 import { Loading } from '../parts/loading.tsx';
@@ -52,11 +52,16 @@ function Headers({ headers }: { headers: Record<string, string> }) {
   );
 }
 
+/** As many characters as a page shows without standing still. */
+const SHOWN = 500_000;
+
 function Body({ body }: { body: NonNullable<ShownDelivery['body']> }) {
   const [isRaw, setRaw] = useState(false);
   const { text, base64 } = body;
-  const pretty = text === undefined ? undefined : prettyJson(text);
-  const shown = text === undefined ? base64 : isRaw || pretty === undefined ? text : pretty;
+  const asItCame = text ?? base64;
+  const isLarge = asItCame.length > SHOWN;
+  const pretty = useMemo(() => (text === undefined || isLarge ? undefined : prettyJson(text)), [text, isLarge]);
+  const shown = isRaw || pretty === undefined ? asItCame : pretty;
   return (
     <section aria-labelledby="delivery-body">
       <div class="deliveries-heading">
@@ -71,14 +76,17 @@ function Body({ body }: { body: NonNullable<ShownDelivery['body']> }) {
         </span>
       </div>
       {text === undefined && <p class="faint">It is no text: in base64.</p>}
-      {text !== undefined && pretty === undefined && text !== '' && <p class="faint">It is no JSON: as it came.</p>}
+      {text !== undefined && pretty === undefined && text !== '' && !isLarge && (
+        <p class="faint">It is no JSON: as it came.</p>
+      )}
+      {shown.length > SHOWN && <p class="faint">It is large: this is its beginning. What is copied is all of it.</p>}
       {shown === '' ? (
         <p class="faint">It is empty.</p>
       ) : (
         // It scrolls, so a keyboard has to get there.
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
         <pre class="deliveries-body" tabIndex={0}>
-          {shown}
+          {shown.slice(0, SHOWN)}
         </pre>
       )}
     </section>

@@ -34,7 +34,13 @@ function DeliveryPage({ deliveryId }: { deliveryId: string }) {
   const found = useLoaded((signal) => ask<ShownDelivery>('GET', path, { signal }), [path]);
   const [isAsked, setAsked] = useState(false);
   const [revealed, setRevealed] = useState<ShownDelivery>();
+  const [replays, setReplays] = useState(0);
   const canReplay = found.value !== undefined && !('refused' in found.value.today);
+  const again = (): void => {
+    found.again();
+    // What was revealed has what is read in it today as well, which is another now.
+    setReplays((before) => before + 1);
+  };
   return (
     <Page
       title="Delivery"
@@ -56,7 +62,7 @@ function DeliveryPage({ deliveryId }: { deliveryId: string }) {
                 <p>Headers and body went with what told of the member of its order.</p>
               ) : (
                 <Reveal what="headers and body">
-                  {() => <DeliveryContents deliveryId={deliveryId} onLoaded={setRevealed} />}
+                  {() => <DeliveryContents key={replays} deliveryId={deliveryId} onLoaded={setRevealed} />}
                 </Reveal>
               )}
             </section>
@@ -67,9 +73,7 @@ function DeliveryPage({ deliveryId }: { deliveryId: string }) {
           </div>
         )}
       </Loading>
-      {isAsked && (
-        <ReplayDialog deliveryId={deliveryId} onClose={() => setAsked(false)} onReplayed={() => found.again()} />
-      )}
+      {isAsked && <ReplayDialog deliveryId={deliveryId} onClose={() => setAsked(false)} onReplayed={again} />}
     </Page>
   );
 }

@@ -1,4 +1,6 @@
 const INDENT = '  ';
+/** Whatever is deeper is no further to the right: 1 MB of brackets would become more than a page can hold. */
+const DEEPEST = 20;
 
 /**
  * JSON with a line for each value, but every one of them as it came: to parse and write it again would change numbers
@@ -14,7 +16,7 @@ export function prettyJson(text: string): string | undefined {
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? [];
   const parts: string[] = [];
   let depth = 0;
-  const line = (): string => `\n${INDENT.repeat(depth)}`;
+  const line = (): string => `\n${INDENT.repeat(Math.min(depth, DEEPEST))}`;
   for (const [nth, token] of tokens.entries()) {
     const before = tokens[nth - 1] ?? '';
     if (token === '}' || token === ']') {

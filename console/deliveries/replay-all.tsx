@@ -7,10 +7,15 @@ import { replayOf, type DeliveryFilter } from './delivery-filter.ts';
 import { NOTHING_YET, replayInBatches, type ReplayRun } from './replay-in-batches.ts';
 import { OutcomeCounts, RunTable } from './run-table.tsx';
 
+/** What is left is counted up to here. */
+const COUNTED = 10_000;
+
 type Stage = {
   is: 'trying' | 'tried' | 'replaying' | 'replayed';
   run: ReplayRun;
-  /** Why it stopped before its end. */
+  /** It stopped before its end. */
+  isCut?: boolean;
+  /** Why, where nobody asked for it. */
   problem?: string;
 };
 
@@ -58,11 +63,11 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
         if (stop.signal.aborted) break;
         setStage({ is: during, run });
       }
-      setStage({ is: after, run });
+      setStage({ is: after, run, isCut: run.next !== null });
       announce(`${isDry ? 'Dry run' : 'Replay'} ended: ${countOf(run)} webhooks`);
     } catch (error) {
-      if (stop.signal.aborted) setStage({ is: after, run });
-      else setStage({ is: after, run, problem: (error as Error).message });
+      const why = stop.signal.aborted ? {} : { problem: (error as Error).message };
+      setStage({ is: after, run, isCut: true, ...why });
     }
     if (!isDry) onReplayed();
   };
@@ -78,10 +83,14 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
     );
   }
 
-  const { is, run, problem } = stage;
+  const { is, run, isCut = false, problem } = stage;
   const isUnderWay = is === 'trying' || is === 'replaying';
   const isDry = is === 'trying' || is === 'tried';
   const all = countOf(run) + run.left;
+  const orMore = orMoreOf(run);
+  const toReplay = `${orMore}${run.replayed.length + run.left}`;
+  // To replay what would only be dropped again is not what one came for.
+  const isWorthIt = run.left > 0 || run.replayed.some(({ outcome }) => outcome !== 'dropped');
   return (
     <section class="sheet deliveries-run" aria-labelledby="deliveries-run" aria-busy={isUnderWay}>
       <h2 id="deliveries-run" ref={heading} tabIndex={-1}>
@@ -95,28 +104,31 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
             {...(all > 0 && { value: countOf(run) })}
           />
           <span>
-            {countOf(run)} of {all === 0 ? '…' : all}
+            {countOf(run)} of {all === 0 ? '…' : `${orMore}${all}`}
           </span>
           <button type="button" onClick={() => underWay.current?.abort()}>
             Stop
           </button>
         </div>
       )}
+      {is === 'replaying' && (
+        <p>It goes on while this page is open: to leave it, or to change what matches, stops it.</p>
+      )}
       {problem !== undefined && (
         <p class="problem" role="alert">
-          {problem} Until then: {countOf(run)} of {all === 0 ? 'those that match' : all}.
+          {problem} Until then: {countOf(run)} of {all === 0 ? 'those that match' : `${orMore}${all}`}.
         </p>
       )}
-      <Summary run={run} isDry={isDry} isUnderWay={isUnderWay} />
+      <Summary run={run} isDry={isDry} isUnderWay={isUnderWay} isCut={isCut} />
       <RunTable run={run} isDry={isDry} />
       {!isUnderWay && (
         <div class="buttons">
           {is === 'tried' && run.replayed.length + run.left > 0 && (
-            <button type="button" class="primary" onClick={() => setAsked(true)}>
-              Replay {run.replayed.length + run.left} …
+            <button type="button" class={isWorthIt ? 'primary' : ''} onClick={() => setAsked(true)}>
+              Replay {toReplay} …
             </button>
           )}
-          {(run.next !== null || problem !== undefined) && (
+          {isCut && (
             <button type="button" onClick={() => void go(isDry, run)}>
               Go on
             </button>
@@ -128,8 +140,8 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
       )}
       {isAsked && (
         <Confirm
-          title={`Replay ${run.replayed.length + run.left} webhooks?`}
-          action={`Replay ${run.replayed.length + run.left}`}
+          title={`Replay ${toReplay} webhooks?`}
+          action={`Replay ${toReplay}`}
           onClose={() => setAsked(false)}
           onConfirm={async () => void go(false, { ...NOTHING_YET, until: run.until })}
         >
@@ -138,7 +150,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
             the dry run began is left alone.
           </p>
           <OutcomeCounts outcomes={run.outcomes} />
-          {run.left > 0 && <p>The dry run has not looked at {run.left} of them; they are replayed as well.</p>}
+          {run.left > 0 && <p>The dry run has not looked at {orMore + run.left} of them; they are replayed as well.</p>}
           {run.refused.length > 0 && <p>{run.refused.length} cannot be replayed, and stay as they are.</p>}
         </Confirm>
       )}
@@ -146,12 +158,27 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
   );
 }
 
+/** What comes before a count of what is left. */
+function orMoreOf({ left }: ReplayRun): string {
+  return left < COUNTED ? '' : 'over ';
+}
+
 function countOf({ replayed, refused }: ReplayRun): number {
   return replayed.length + refused.length;
 }
 
-function Summary({ run, isDry, isUnderWay }: { run: ReplayRun; isDry: boolean; isUnderWay: boolean }) {
-  if (countOf(run) === 0) {
+function Summary({
+  run,
+  isDry,
+  isUnderWay,
+  isCut,
+}: {
+  run: ReplayRun;
+  isDry: boolean;
+  isUnderWay: boolean;
+  isCut: boolean;
+}) {
+  if (countOf(run) === 0 && !isCut) {
     return isUnderWay ? null : (
       <p>
         Nothing to replay: of all that match, a replay has made something else already, or their contents are not kept.
@@ -163,7 +190,8 @@ function Summary({ run, isDry, isUnderWay }: { run: ReplayRun; isDry: boolean; i
       <OutcomeCounts outcomes={run.outcomes} refused={run.refused.length} />
       {!isUnderWay && run.left > 0 && (
         <p>
-          {run.left} were not {isDry ? 'looked at' : 'reached'}.
+          {orMoreOf(run) + run.left} were not {isDry ? 'looked at' : 'reached'}.
+          {isCut && !isDry && ' Some of them may have been replayed all the same; a repeat moves nothing.'}
         </p>
       )}
       {!isUnderWay && isDry && (run.outcomes.dropped ?? 0) > 0 && (

@@ -2,6 +2,8 @@ import { useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import type { DeliveryOutcome, Replayed } from '../wire.ts';
+import { explainDrop } from './explain-drop.ts';
+import { explainRefusal } from './explain-refusal.ts';
 import type { ReplayRun } from './replay-in-batches.ts';
 
 /** As many as one reads; all of them at a press. */
@@ -48,16 +50,16 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
             </tr>
           </thead>
           <tbody>
-            {refused.map(({ deliveryId, locationId, refused }) => (
-              <tr key={deliveryId}>
+            {refused.map(({ refused, ...about }) => (
+              <tr key={about.deliveryId}>
                 <th scope="row">
-                  <DeliveryLink deliveryId={deliveryId} />
+                  <DeliveryLink deliveryId={about.deliveryId} />
                 </th>
-                <td>{locationId}</td>
+                <td>{about.locationId}</td>
                 <td>
                   <Badge tone="warn">cannot be replayed</Badge>
                 </td>
-                <td>{refused}</td>
+                <td>{explainRefusal(refused, about).what}</td>
               </tr>
             ))}
             {replayed.map((each) => (
@@ -69,7 +71,13 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 <td>
                   <Badge tone={OUTCOME_TONES[each.outcome]}>{each.outcome}</Badge>
                 </td>
-                <td>{each.reason ?? <Said events={each.events} />}</td>
+                <td>
+                  {each.outcome === 'dropped' ? (
+                    explainDrop(each.reason, { ...each, deliveryId: each.replayOf }).what
+                  ) : (
+                    <Said events={each.events} />
+                  )}
+                </td>
               </tr>
             ))}
           </tbody>

@@ -12,6 +12,7 @@ export function ConnectionTest({ locationId, canCheck }: { locationId: string; c
   const [isBusy, setBusy] = useState(false);
 
   const check = async (): Promise<void> => {
+    if (isBusy) return;
     setBusy(true);
     try {
       const checked = await ask<CheckedLocation>('POST', `/locations/${encodeURIComponent(locationId)}/check`);

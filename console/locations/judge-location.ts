@@ -60,9 +60,9 @@ export function stepShares({ webhooks, errors }: Pick<ListedLocation, 'webhooks'
   return webhooks.map((count, nth) => (count === 0 ? 0 : Math.min(1, (errors[nth] ?? 0) / count)));
 }
 
-/** What one sees of a row of counts at a glance. */
+/** What one sees of a row of counts at a glance; the last one is of a step under way. */
 export function trend(counts: readonly number[]): string {
   const most = Math.max(0, ...counts);
   if (most === 0) return 'none';
-  return `at most ${most}, ${counts.at(-1) ?? 0} in the last`;
+  return `at most ${most}, ${counts.at(-1) ?? 0} so far in the last`;
 }

@@ -16,7 +16,7 @@ export function LastHourWebhooks({ location: { webhooks } }: { location: Counted
   return (
     <span class="locations-figure">
       <b>{NUMBER.format(sum(webhooks))}</b>
-      <Sparkline values={webhooks} label={`Webhooks by five minutes: ${trend(webhooks)}`} />
+      <Sparkline values={webhooks} isUnderWay label={`Webhooks by five minutes: ${trend(webhooks)}`} />
     </span>
   );
 }

@@ -113,7 +113,7 @@ function Who({ order: { member, fulfillment, placedAt } }: { order: CanonicalOrd
       </dd>
       {requestedAt !== undefined && (
         <>
-          <dt>Wanted for</dt>
+          <dt>Promised for</dt>
           <dd>
             <Time at={requestedAt} />
           </dd>

@@ -36,7 +36,8 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
             <p class="orders-sentence">{standing.sentence}</p>
             {standing.problem !== null && <p>{standing.problem}</p>}
             <p class="orders-advice">
-              {standing.advice} {standing.nextAt !== undefined && <NextTry at={standing.nextAt} />}
+              {standing.advice} {standing.nextAt !== undefined && <NextTry at={standing.nextAt} />}{' '}
+              {standing.failsAt !== undefined && <Deadline at={standing.failsAt} />}
             </p>
           </div>
           <div class="buttons">
@@ -78,6 +79,16 @@ function NextTry({ at }: { at: string }) {
   );
 }
 
+function Deadline({ at }: { at: string }) {
+  const ms = Date.parse(at) - now.value;
+  if (ms < 0) return <>Its deadline has passed: it is not sent any more, and fails.</>;
+  return (
+    <>
+      Unless the POS has it by <Time at={at} />, in {duration(ms)}, it fails for good.
+    </>
+  );
+}
+
 function RetryDialog({
   story,
   onDone,
@@ -94,7 +105,7 @@ function RetryDialog({
   };
   return (
     <Confirm title="Try this order now?" action="Try it now" onConfirm={retry} onClose={onClose}>
-      {retryMeans(story).map((sentence) => (
+      {retryMeans(story, now.value).map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
     </Confirm>

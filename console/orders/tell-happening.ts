@@ -14,6 +14,8 @@ export type Told = {
   deliveryId?: string;
   /** It contradicts what we know: a person should look. */
   isConflict?: true;
+  /** How a call ended: the same for those that ended alike. */
+  ending?: string;
 };
 
 type Call = ShownOrder['attempts'][number];
@@ -71,21 +73,23 @@ function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder)
 const ANSWERS: Record<string, { sentence: string; tone: Tone }> = {
   placed: { sentence: 'The POS has the order', tone: 'good' },
   absent: { sentence: 'The POS does not have the order', tone: 'plain' },
-  TryAgain: { sentence: 'It did not work this time', tone: 'warn' },
+  // What had no answer the POS may have taken all the same.
+  TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
   OursToFix: { sentence: 'It cannot work until one of us mends something', tone: 'warn' },
   GiveUp: { sentence: 'The POS refuses the order', tone: 'bad' },
   unknown: { sentence: 'Nobody knows what the POS answered', tone: 'bad' },
 };
 
-function callEnded({ attempt, outcome, httpStatus, milliseconds, error }: Call): Told {
+function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error }: Call): Told {
   return {
     ...(ANSWERS[outcome] ?? { sentence: `The call failed in an unforeseen way: ${outcome}`, tone: 'bad' }),
     more: [
       `attempt ${attempt}`,
       ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
-      ...(milliseconds === null ? [] : [`answered in ${duration(milliseconds)}`]),
+      ...(milliseconds === null ? [] : [`took ${duration(milliseconds)}`]),
       ...(error === null ? [] : [error]),
     ],
+    ending: [call, outcome, httpStatus, error].join(' '),
   };
 }
 
@@ -122,7 +126,7 @@ function reported(event: Recorded): Told {
     tone: conflict ? 'bad' : outcome === 'applied' ? toneOf(status) : OUTCOME_TONES[outcome],
     more: [
       ...(conflict ? ['it contradicts what we know: a person should look'] : []),
-      ...(nativeStatus.toLowerCase() === status ? [] : [`in its words “${nativeStatus}”`]),
+      ...(deliveryId === null || nativeStatus.toLowerCase() === status ? [] : [`in its words “${nativeStatus}”`]),
       ...(providerOrderId === null ? [] : [`POS id ${providerOrderId}`]),
       ...(sequence === null ? [] : [`message ${sequence}`]),
       ...happenedBefore(event),
@@ -139,7 +143,7 @@ function consequence(outcome: DeliveryOutcome): string {
   return ` (${outcome})`;
 }
 
-function toneOf(status: Recorded['status']): Tone {
+function toneOf(status: Recorded['status'] | Message['memberState']): Tone {
   if (status === 'failed') return 'bad';
   if (status === 'cancelled') return 'warn';
   return 'good';
@@ -160,10 +164,10 @@ function told({ sequence, memberState }: Message, { live }: ShownOrder): Told {
   const isWaiting = message !== undefined && message.publishedAt === null;
   return {
     sentence: `The member is told: ${words(memberState)}`,
-    tone: isWaiting && (message.attempts ?? 0) > 0 ? 'warn' : 'good',
+    tone: isWaiting && (message.attempts ?? 0) > 0 ? 'warn' : toneOf(memberState),
     more: [
       `message ${sequence}`,
-      ...(isWaiting ? [`not on the topic yet${message.attempts ? `, after ${message.attempts} tries` : ''}`] : []),
+      ...(isWaiting ? [`it has not gone out yet${message.attempts ? `, after ${message.attempts} tries` : ''}`] : []),
     ],
   };
 }
@@ -171,7 +175,7 @@ function told({ sequence, memberState }: Message, { live }: ShownOrder): Told {
 function published({ sequence }: Message, at: string, { live }: ShownOrder): Told {
   const appliedAt = live.find((each) => each.sequence === sequence)?.appliedAt;
   return {
-    sentence: 'It is on the topic',
+    sentence: 'The update went out to the platform',
     tone: 'plain',
     more: [
       `message ${sequence}`,

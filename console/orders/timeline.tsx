@@ -4,6 +4,7 @@ import { Badge } from '../parts/badge.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
 import type { ShownOrder } from '../wire.ts';
+import { foldTries } from './fold-tries.ts';
 import { tellStory, type Line } from './tell-story.ts';
 
 /** A POS that repeats itself for ever makes thousands of them; who wants to see those says so. */
@@ -25,20 +26,20 @@ export function Timeline({
 }) {
   const [replaying, setReplaying] = useState<string>();
   const [isWhole, setWhole] = useState(false);
-  const lines = tellStory(story);
-  const hidden = isWhole ? 0 : Math.max(0, lines.length - NEWEST);
+  const all = tellStory(story);
+  const lines = isWhole ? all : foldTries(all).slice(-NEWEST);
   return (
     <section class="sheet" aria-labelledby="orders-story">
       <h2 id="orders-story">Its story</h2>
-      {hidden > 0 && (
+      {lines.length < all.length && (
         <p>
           <button type="button" onClick={() => setWhole(true)}>
-            Show {hidden} earlier happenings
+            Show all {all.length} happenings
           </button>
         </p>
       )}
       <ol class="orders-story">
-        {lines.slice(hidden).map((line) => (
+        {lines.map((line) => (
           <StoryLine key={line.key} line={line} isRevealed={isRevealed} onReplay={setReplaying} />
         ))}
       </ol>

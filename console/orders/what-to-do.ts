@@ -1,4 +1,4 @@
-import type { Tone } from '../parts/tones.ts';
+import { words, type Tone } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
 
 /** How an order stands with its POS, and what a person can do about it. */
@@ -12,6 +12,8 @@ export type Standing = {
   advice: string;
   /** When the next try is; undefined when nothing more is tried by itself. */
   nextAt?: string;
+  /** When it fails if it is not at the POS by then. */
+  failsAt?: string;
   canRetry: boolean;
   canResolve: boolean;
 };
@@ -26,14 +28,12 @@ export function whatToDo({ placement, order }: ShownOrder): Standing | undefined
     canRetry,
     canResolve: isOpen && state === 'in_doubt',
     ...(canRetry && { nextAt: nextAttemptAt }),
+    // One in doubt is never failed by its deadline: it may be there.
+    ...(canRetry && state !== 'in_doubt' && { failsAt: placement.deadlineAt }),
   };
   if (state === 'sent') return undefined;
   if (state === 'failed') {
-    const told =
-      order === null
-        ? 'It was never fetched, so its member was told nothing: the platform places a new order.'
-        : 'Its member was told, and the platform places a new order.';
-    return { ...about, tone: 'bad', sentence: 'It failed, which is final', advice: told };
+    return { ...about, tone: 'bad', sentence: 'It failed, which is final', advice: whatFollows(order) };
   }
   if (state === 'in_doubt' && underWay) {
     const advice = 'A call about it is under way. When that is over, within half a minute, you can say what you saw.';
@@ -57,6 +57,13 @@ export function whatToDo({ placement, order }: ShownOrder): Standing | undefined
   return { ...about, tone: problem === null ? 'busy' : 'warn', sentence, advice: '' };
 }
 
+function whatFollows(order: ShownOrder['order']): string {
+  if (order === null) return 'It was never fetched, so its member was told nothing: the platform places a new order.';
+  return order.memberState === 'failed'
+    ? 'Its member was told, and the platform places a new order.'
+    : `Its member was not told so, as the order had gone on already: it is ${words(order.memberState)}.`;
+}
+
 const IN_DOUBT = 'In doubt: the POS may have the order';
 
 /** How many times the POS contradicted what we know. */
@@ -64,12 +71,22 @@ export function conflictsOf({ history }: ShownOrder): number {
   return history.filter((event) => event.conflict).length;
 }
 
-/** What a retry does, sentence by sentence. */
-export function retryMeans({ placement: { state, problem }, order }: ShownOrder): string[] {
+/**
+ * What a retry does, sentence by sentence.
+ * @param now milliseconds since the epoch
+ */
+export function retryMeans({ placement, order }: ShownOrder, now: number): string[] {
+  const { state, problem } = placement;
   if (state === 'in_doubt') {
     return [
       'The POS is asked now instead of later. It makes no second ticket: it knows a repeat by its key, or is asked first ' +
         'whether it has the order.',
+    ];
+  }
+  if (Date.parse(placement.deadlineAt) < now) {
+    return [
+      `Its deadline has passed: it is not sent any more. It fails at once, for good${order === null ? '' : ', and its member is told'}.`,
+      ...(state === 'held' ? ['Only while its location is paused it stays held.'] : []),
     ];
   }
   const final = 'If the POS refuses it, it has failed, and one that failed is final: the platform places a new order.';

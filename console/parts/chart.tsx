@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import './chart.css';
-import { clockTime } from './clock-time.ts';
+import { clockTime, soFar } from './clock-time.ts';
 import { drawChart, type Drawing } from './draw-chart.ts';
 import { showValue, tableRows, type Measure, type Series } from './series.ts';
 
 /**
  * Values over time, with what one sees in them in words and as a table: counts as bars upon one another, durations as lines
  * on a logarithmic axis. It stays the same drawing when new values come, and nothing in it moves by itself.
- * @param chart.at when each step begins
+ * @param chart.at when each step begins, the last of which is under way
  */
 export function Chart({
   title,
@@ -68,6 +68,7 @@ function AsTable({
   // Hundreds of rows that nobody looks at are not even made.
   const [isOpen, setOpen] = useState(false);
   const rows = isOpen ? tableRows(at, series) : [];
+  const last = at.at(-1);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -94,7 +95,7 @@ function AsTable({
             <tbody>
               {rows.map(({ at, values }) => (
                 <tr key={at}>
-                  <th scope="row">{clockTime(at)}</th>
+                  <th scope="row">{at === last ? soFar(at) : clockTime(at)}</th>
                   {values.map((value, nth) => (
                     <td key={series[nth]?.name}>{showValue(value, measure)}</td>
                   ))}

@@ -6,6 +6,11 @@ export function clockTime(at: string): string {
   return CLOCK.format(new Date(at));
 }
 
+/** The same, where what began then is under way. */
+export function soFar(at: string): string {
+  return `${clockTime(at)}, so far`;
+}
+
 /** The same as short as it can be. */
 export function shortTime(at: string): string {
   const date = new Date(at);

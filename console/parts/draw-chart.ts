@@ -13,7 +13,7 @@ import {
   type ChartOptions,
 } from 'chart.js';
 import { durationTicks, timeTicks } from './chart-ticks.ts';
-import { clockTime, shortTime } from './clock-time.ts';
+import { clockTime, shortTime, soFar } from './clock-time.ts';
 import { showValue, type Measure, type Series } from './series.ts';
 
 Chart.register(
@@ -100,7 +100,7 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
       named = timeTicks(at);
       durations = durationTicks(series.flatMap(({ values }) => values));
       const before = chart.data.datasets;
-      chart.data.labels = at.map(clockTime);
+      chart.data.labels = at.map((instant, nth) => (nth === at.length - 1 ? soFar : clockTime)(instant));
       chart.data.datasets = series.map(({ name, values }) => {
         const same = before.find(({ label }) => label === name);
         // What is too fast for the axis lies on its ground.
@@ -133,10 +133,15 @@ function newDataset(label: string, data: Values, measure: Measure): Dataset {
 function paint(chart: Chart<'bar' | 'line', Values, string>, series: readonly Series[]): void {
   const colour = colours(chart.canvas);
   for (const [nth, { colour: name, isDashed = false }] of series.entries()) {
+    const dataset = chart.data.datasets[nth];
+    if (dataset === undefined) continue;
     const painted = colour(name);
-    Object.assign(chart.data.datasets[nth] ?? {}, {
-      backgroundColor: painted,
-      hoverBackgroundColor: painted,
+    // The step under way is not to look like a drop.
+    const pale = `color-mix(in srgb, ${painted} 50%, transparent)`;
+    const filled = dataset.data.map((_, step) => (step === dataset.data.length - 1 ? pale : painted));
+    Object.assign(dataset, {
+      backgroundColor: filled,
+      hoverBackgroundColor: filled,
       borderColor: painted,
       pointHoverBackgroundColor: painted,
       pointHoverBorderColor: painted,

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 export function usePageTitle(title: string): void {
-  useEffect(() => {
+  // Before the effects of what is on the page, which may say more there.
+  useLayoutEffect(() => {
     document.title = `${title} · The pass`;
   }, [title]);
 }

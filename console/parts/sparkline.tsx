@@ -7,20 +7,24 @@ const HEIGHT = 24;
  * A few counts, or shares, as bars as high as a line of text, drawn as one path: cheap enough for hundreds of them on a
  * page.
  * @param sparkline.label what it shows, for whoever cannot see it
+ * @param sparkline.isUnderWay the last one is not all there yet: its bar is paler, lest it look like a drop
  * @param sparkline.most what the full height stands for; else the highest of them
  */
 export function Sparkline({
   values,
   label,
+  isUnderWay = false,
   most = Math.max(...values),
   tone = 'busy',
 }: {
   values: readonly number[];
   label: string;
+  isUnderWay?: boolean;
   most?: number;
   tone?: 'busy' | 'warn' | 'bad';
 }) {
   const width = values.length * STEP;
+  const bars = values.map((value, nth) => bar(nth, most > 0 ? value / most : 0));
   return (
     <svg
       class={`sparkline ${tone}`}
@@ -32,7 +36,8 @@ export function Sparkline({
       aria-label={label}
     >
       <path class="ground" d={`M0 ${HEIGHT - 0.5}H${width}`} />
-      <path d={values.map((value, nth) => bar(nth, most > 0 ? value / most : 0)).join('')} />
+      <path d={bars.slice(0, -1).join('')} />
+      <path class={isUnderWay ? 'under-way' : ''} d={bars.at(-1)} />
     </svg>
   );
 }

@@ -44,6 +44,8 @@ export type FollowBoard = {
 
 const POLL_MS = 150;
 const ATTENTION_MS = 2_000;
+/** The whole board anew: no change tells of what was erased after its end, or was lost with a primary. */
+const REREAD_MS = 5 * 60_000;
 const DAY_MS = 24 * 3_600_000;
 /** Some more, so that not every order that comes has the oldest looked for. */
 const KEPT_MAX = OPEN_MAX + ENDED_MAX + 1_000;
@@ -54,13 +56,14 @@ type Watching = { filter: BoardFilter; watcher: Watcher; hasBoard: boolean; atte
  * Tells watchers about the board, whichever process moves it. While there are any, one copy of it is kept for all of
  * them, and looks for what changed; while there are none, nothing is asked of Postgres.
  */
-export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }): FollowBoard {
+export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs = REREAD_MS): FollowBoard {
   const { pool, log } = deps;
   const watchers = new Set<Watching>();
   const orders = new Map<string, BoardOrder>();
   const hidden = new Set<string>();
   /** Undefined until the whole board was read, and after a look that failed. */
   let seen: Seen | undefined;
+  let rereadAt = 0;
   let at: string | undefined;
   let truncated = false;
   let attention: Attention | undefined;
@@ -115,7 +118,7 @@ export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }): Follo
   };
 
   const look = async (): Promise<void> => {
-    const since = seen;
+    const since = performance.now() < rereadAt ? seen : undefined;
     const began = forgotten;
     seen = undefined;
     // After a time of not seeing, those that the indexes of open orders have lost meanwhile are asked for by their ids.
@@ -124,11 +127,12 @@ export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }): Follo
     if (began !== forgotten) return;
     seen = read.seen;
     at = read.seen.at;
+    if (since === undefined) rereadAt = performance.now() + rereadMs;
     const changes: { order: BoardOrder; before: BoardOrder | undefined }[] = [];
     for (const order of read.orders) {
       const before = orders.get(order.serviceOrderId);
       hidden.delete(order.serviceOrderId);
-      if (JSON.stringify(order) === JSON.stringify(before)) continue;
+      if (before !== undefined && JSON.stringify(order) === JSON.stringify(before)) continue;
       orders.set(order.serviceOrderId, order);
       changes.push({ order, before });
     }

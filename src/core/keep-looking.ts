@@ -22,16 +22,20 @@ export function keepLooking(about: {
   failing: string;
 }): WorkLoop {
   let isBlind = false;
-  let restMs = 0;
+  let restedAt = 0;
   return workLoop<never>({
     capacity: 1,
     pollMs: about.pollMs,
     async claim() {
       if (!about.isWatched()) return [];
-      await sleep(Math.max(GATHER_MS, restMs));
+      await sleep(Math.max(GATHER_MS, restedAt - performance.now()));
       const began = performance.now();
-      await about.look();
-      restMs = Math.min(REST_MAX_MS, (performance.now() - began) * REST);
+      try {
+        await about.look();
+      } finally {
+        const ended = performance.now();
+        restedAt = ended + Math.min(REST_MAX_MS, (ended - began) * REST);
+      }
       isBlind = false;
       return [];
     },

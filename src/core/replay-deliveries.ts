@@ -10,16 +10,17 @@ const BATCH = 200;
  * ends.
  * @param filter of them, `replayable` says whether a webhook that a replay made something else of already is replayed
  *   again
- * @param from only those behind this one
+ * @param about.from only those behind this one
+ * @param about.passed is told how far it has got, also where nothing matched; it ends once that answers `enough`
  * @throws when Postgres cannot be used; what was yielded until then is committed
  */
 export async function* replayDeliveries(
   deps: Replaying,
   filter: DeliveryFilter & { replayable: 'open' | 'all' },
-  from?: DeliveryKey,
+  about: { from?: DeliveryKey | undefined; passed?: (upTo: DeliveryKey) => 'enough' | undefined } = {},
 ): AsyncGenerator<{ of: ListedDelivery; replayed: Replayed | { refused: string } }> {
   const matching = { ...filter, until: await endOfRun(deps.pool, filter.until) };
-  let after = from;
+  let after = about.from;
   do {
     // Without their bodies, which may be large; those are read one at a time.
     const batch = await listDeliveries(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
@@ -29,7 +30,7 @@ export async function* replayDeliveries(
       if (replayed !== undefined) yield { of, replayed };
     }
     after = batch.next;
-  } while (after !== undefined);
+  } while (after !== undefined && about.passed?.(after) !== 'enough');
 }
 
 /** A run is about what came before it began. @returns that moment, or the one asked for where it is earlier */

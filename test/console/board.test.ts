@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { columnOf } from '../../console/board/column-of.ts';
-import { age, due } from '../../console/board/due.ts';
+import { age, due, ended } from '../../console/board/due.ts';
 import { keepBoard, type Board, type ListName } from '../../console/board/keep-board.ts';
 import { ticketOf } from '../../console/board/ticket-of.ts';
 import type { BoardOrder } from '../../console/wire.ts';
@@ -31,7 +31,8 @@ describe('the columns', () => {
 describe('the time the member was promised', () => {
   it.each<[string, Partial<BoardOrder>, { words: string; tone: string } | undefined]>([
     ['is not there for as soon as possible', { requestedAt: null }, undefined],
-    ['is far', { requestedAt: at(75) }, { words: 'due in 1 h 15 min', tone: 'plain' }],
+    ['is far', { requestedAt: at(75) }, { words: 'due in 75 min', tone: 'plain' }],
+    ['is very far', { requestedAt: at(200) }, { words: 'due in 3 h', tone: 'plain' }],
     ['is near', { requestedAt: at(8.5) }, { words: 'due in 8 min', tone: 'warn' }],
     ['is now', { requestedAt: at(-0.5) }, { words: 'due now', tone: 'warn' }],
     ['is past', { requestedAt: at(-1) }, { words: 'late by 1 min', tone: 'bad' }],
@@ -68,6 +69,11 @@ describe('the time the member was promised', () => {
   ])('the age of %j is %s', (some, said) => {
     expect(age(ticketOf(order('order-1', some), NOW, 0), NOW)).toBe(said);
   });
+});
+
+it('how long ago an order ended', () => {
+  const refused = order('order-1', { signalledAt: at(-20), placement: 'failed', endedAt: at(-20) });
+  expect(ended(ticketOf(refused, NOW, 0), NOW)).toBe('20 min ago');
 });
 
 describe('the order within a column', () => {

@@ -33,6 +33,11 @@ describe('pretty JSON', () => {
     expect(prettyJson(text)).toBeUndefined();
   });
 
+  it('of brackets alone is no larger than a page can hold', () => {
+    const deep = 20_000;
+    expect(prettyJson('['.repeat(deep) + ']'.repeat(deep))?.length).toBeLessThan(2 * deep * 50);
+  });
+
   it('of a large body is there at once', () => {
     const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ id: i, name: 'Burger, "well done"' })));
     const began = performance.now();

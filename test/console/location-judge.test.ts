@@ -98,7 +98,7 @@ describe('what to look at', () => {
   it.each([
     [[], 'none'],
     [[0, 0], 'none'],
-    [[3, 7, 2], 'at most 7, 2 in the last'],
+    [[3, 7, 2], 'at most 7, 2 so far in the last'],
   ])('%j is "%s" to who cannot see it', (counts, said) => {
     expect(trend(counts)).toBe(said);
   });

@@ -71,8 +71,16 @@ describe('what can be done about an order', () => {
 
   it('a failed one that nobody fetched does not claim that its member was told', () => {
     const failed = { state: 'failed', finishedAt: SOON, nextAttemptAt: null } as const;
-    expect(whatToDo(story(failed))?.advice).toContain('Its member was told');
+    expect(whatToDo(story(failed, { memberState: 'failed' }))?.advice).toContain('Its member was told,');
+    expect(whatToDo(story(failed, { memberState: 'cancelled' }))?.advice).toMatch(/not told so.*cancelled/);
     expect(whatToDo(story(failed, null))?.advice).toContain('told nothing');
+  });
+
+  it('one that waits or is held says when it fails, one in doubt does not fail by itself', () => {
+    const { deadlineAt } = story().placement;
+    for (const state of ['waiting', 'held'] as const) expect(whatToDo(story({ state }))?.failsAt).toBe(deadlineAt);
+    expect(whatToDo(story({ state: 'in_doubt' }))).not.toHaveProperty('failsAt');
+    expect(whatToDo(story(asks))).not.toHaveProperty('failsAt');
   });
 
   it('conflicts are counted', () => {
@@ -86,13 +94,22 @@ describe('what can be done about an order', () => {
 describe('a confirmation says what will happen', () => {
   it('a retry: that it is tried now, and that one that failed is final', () => {
     for (const state of ['waiting', 'held'] as const) {
-      expect(retryMeans(story({ state })).join(' ')).toMatch(/now.*one that failed is final/);
+      expect(retryMeans(story({ state }), NOW).join(' ')).toMatch(/now.*one that failed is final/);
     }
-    expect(retryMeans(story({ state: 'held', problem: 'the location is paused' })).join()).toContain(
+    expect(retryMeans(story({ state: 'held', problem: 'the location is paused' }), NOW).join()).toContain(
       'the location is paused',
     );
-    expect(retryMeans(story({}, null)).join()).toContain('fetched');
-    expect(retryMeans(story({ state: 'in_doubt' })).join()).toContain('no second ticket');
+    expect(retryMeans(story({}, null), NOW).join()).toContain('fetched');
+    expect(retryMeans(story({ state: 'in_doubt' }), NOW).join()).toContain('no second ticket');
+  });
+
+  it('a retry past the deadline: that it fails, unless the POS may have it', () => {
+    const past = { deadlineAt: '2027-01-31T18:00:00+00:00' };
+    for (const state of ['waiting', 'held'] as const) {
+      expect(retryMeans(story({ ...past, state }), NOW)[0]).toMatch(/not sent any more.*fails.*its member is told/);
+    }
+    expect(retryMeans(story(past, null), NOW).join()).not.toContain('member is told');
+    expect(retryMeans(story({ ...past, state: 'in_doubt' }), NOW).join()).not.toContain('fails');
   });
 
   it('an answer: a second ticket, if you are wrong', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { foldTries } from '../../console/orders/fold-tries.ts';
 import { tellHappening } from '../../console/orders/tell-happening.ts';
 import { tellStory } from '../../console/orders/tell-story.ts';
 import type { Happening, ShownOrder } from '../../console/wire.ts';
@@ -56,14 +57,14 @@ describe('a happening is told in words', () => {
       'The platform signalled the order',
       'It was fetched from the platform',
       'The member is told: placed',
-      'It is on the topic',
+      'The update went out to the platform',
       'The POS is asked to take the order',
-      'It did not work this time',
+      'There was no usable answer',
       'The POS is asked to take the order',
       'The POS has the order',
       'The member is told: sent',
       'The ticket is at the POS: it is placed',
-      'It is on the topic',
+      'The update went out to the platform',
       'A webhook moved the order',
       'The POS says: cancelled',
       'The member is told: cancelled',
@@ -77,7 +78,7 @@ describe('a happening is told in words', () => {
   it('a call says what the POS answered: HTTP status, time and error', () => {
     expect(tell('call ended', call)).toMatchObject({
       tone: 'good',
-      more: ['attempt 2', 'HTTP 200', 'answered in 43 ms'],
+      more: ['attempt 2', 'HTTP 200', 'took 43 ms'],
     });
     expect(
       tell('call ended', {
@@ -87,7 +88,7 @@ describe('a happening is told in words', () => {
         milliseconds: 15_000,
         error: 'the POS is closed',
       }),
-    ).toMatchObject({ tone: 'warn', more: ['attempt 2', 'HTTP 503', 'answered in 15 s', 'the POS is closed'] });
+    ).toMatchObject({ tone: 'warn', more: ['attempt 2', 'HTTP 503', 'took 15 s', 'the POS is closed'] });
     expect(tell('call ended', { ...call, call: 'findOrder', outcome: 'absent', httpStatus: null }).sentence).toBe(
       'The POS does not have the order',
     );
@@ -140,11 +141,13 @@ describe('a happening is told in words', () => {
       more: ['message 3'],
     });
     expect(tell('status', { ...report, nativeStatus: 'BUMPED' }).more[0]).toBe('in its words “BUMPED”');
-    expect(tell('status', { ...report, deliveryId: null, status: 'failed', nativeStatus: 'failed' })).toMatchObject({
-      sentence: 'We say: failed',
-      tone: 'bad',
-      more: ['message 3'],
-    });
+    expect(tell('status', { ...report, deliveryId: null, status: 'failed', nativeStatus: 'not placed' })).toMatchObject(
+      {
+        sentence: 'We say: failed',
+        tone: 'bad',
+        more: ['message 3'],
+      },
+    );
     expect(at('2027-01-31T17:58:00Z')).toContain("2 min earlier by the POS's clock");
     expect(at('2027-01-31T18:01:05Z')).toContain("1 min later by the POS's clock");
     expect(at('2027-01-31T18:00:04Z').join()).not.toContain('clock');
@@ -159,8 +162,9 @@ describe('a happening is told in words', () => {
     expect(tell('status', report)).not.toHaveProperty('isConflict');
   });
 
-  it('a live message says its number, what the member sees, and when the topic had it', () => {
+  it('a live message says its number, what the member sees, and when it went out', () => {
     expect(tell('told', { sequence: 1, memberState: 'placed' })).toMatchObject({ tone: 'good', more: ['message 1'] });
+    expect(tell('told', { sequence: 2, memberState: 'failed' }).tone).toBe('bad');
     const story = sampleStory();
     story.live.push({
       sequence: 4,
@@ -172,7 +176,7 @@ describe('a happening is told in words', () => {
     expect(tell('told', { sequence: 4, memberState: 'ready_for_pickup' }, story)).toMatchObject({
       sentence: 'The member is told: ready for pickup',
       tone: 'warn',
-      more: ['message 4', 'not on the topic yet, after 3 tries'],
+      more: ['message 4', 'it has not gone out yet, after 3 tries'],
     });
     expect(lines.find(({ what }) => what === 'published')?.more).toEqual(['message 1', '12 ms after it was told']);
   });
@@ -203,6 +207,48 @@ describe('the story is a list of lines', () => {
     const after = tellStory(story).map(({ key }) => key);
     expect(new Set(after).size).toBe(before.length + 2);
     expect(after).toEqual(expect.arrayContaining(before));
+  });
+});
+
+describe('a POS that refuses us for an hour', () => {
+  const storyOf = (...errors: string[]): ShownOrder => {
+    const story = sampleStory();
+    const [first] = story.attempts;
+    if (first === undefined) throw new Error('no attempt');
+    const time = (nth: number, second: number): string =>
+      `2027-01-31T19:${String(nth).padStart(2, '0')}:0${second}.000000+00:00`;
+    story.attempts = errors.map((error, nth) => ({
+      ...first,
+      attempt: nth + 1,
+      error,
+      startedAt: time(nth, 1),
+      endedAt: time(nth, 2),
+    }));
+    story.timeline = orderTimeline(story).filter(({ what }) => what.startsWith('call'));
+    return story;
+  };
+  const fold = (...errors: string[]): string[] =>
+    foldTries(tellStory(storyOf(...errors))).map(({ sentence }) => sentence);
+  const again = ['The POS is asked to take the order', 'There was no usable answer'];
+
+  it('is one line between its first and its last try, until it answers something else', () => {
+    const busy = Array.from({ length: 20 }, () => 'busy');
+    expect(fold(...busy)).toEqual([...again, '18 more tries ended alike', ...again]);
+    expect(fold(...busy, 'closed', ...busy).filter((sentence) => sentence.includes('alike'))).toHaveLength(2);
+    const [, , many] = foldTries(tellStory(storyOf(...busy)));
+    expect(many).toMatchObject({ waitMs: 59_000, more: ['within 17 min'] });
+  });
+
+  it('is told in full while there are few', () => {
+    expect(fold('busy', 'busy', 'busy', 'busy')).toEqual([...again, ...again, ...again, ...again]);
+    expect(fold('busy', 'closed', 'busy', 'closed', 'busy', 'closed')).toHaveLength(12);
+    expect(foldTries([])).toEqual([]);
+  });
+
+  it('keeps its line while it grows', () => {
+    const keyAfter = (tries: number): string | undefined =>
+      foldTries(tellStory(storyOf(...Array.from({ length: tries }, () => 'busy'))))[2]?.key;
+    expect(keyAfter(10)).toBe(keyAfter(30));
   });
 });
 

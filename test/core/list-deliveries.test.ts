@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { listDeliveries, type DeliveryFilter, type DeliveryKey } from '../../src/core/list-deliveries.ts';
+import { replayDeliveries } from '../../src/core/replay-deliveries.ts';
+import type { Replaying } from '../../src/core/replay-delivery.ts';
 import { openDatabase } from '../../src/database.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { readPlans } from '../support/read-plans.ts';
@@ -78,6 +80,28 @@ it.each<[string, DeliveryFilter, string]>([
     }
   },
 );
+
+it('a replay of many can be ended, and gone on with, where none matches', async () => {
+  const deps = { pool, dryRun: true } as Replaying;
+  const passed: DeliveryKey[] = [];
+  for (let nth = 0; nth < 2; nth += 1) {
+    const run = replayDeliveries(
+      deps,
+      { integration: 'nobody', replayable: 'open' },
+      {
+        from: passed.at(-1),
+        passed(upTo) {
+          passed.push(upTo);
+          return 'enough';
+        },
+      },
+    );
+    for await (const { of } of run) expect(of, 'none matches').toBeUndefined();
+  }
+  const ids = passed.map(({ deliveryId }) => deliveryId);
+  expect(ids).toEqual(ids.toSorted());
+  expect(new Set(ids).size).toBe(2);
+});
 
 it('more than a page may look at, all of one millisecond, are found too', async () => {
   await pool.query(

@@ -76,7 +76,8 @@ it('a change is seen once it is committed, however long ago its transaction bega
   const before = await readBoard(pool);
   await pool.query(`UPDATE orders SET rank = 4 WHERE service_order_id = 'order-150'`);
   const between = await readBoard(pool, before.seen);
-  expect(idsOf(between)).toEqual(['order-150']);
+  expect(idsOf(between)).toContain('order-150');
+  expect(idsOf(between)).not.toContain('order-100');
   await client.query('COMMIT');
   client.release();
   expect(idsOf(await readBoard(pool, between.seen))).toContain('order-100');
@@ -103,20 +104,21 @@ it.each([
 ])('an order that %s is seen', async (_what, change, id) => {
   const { seen } = await readBoard(pool);
   await pool.query(change, [id]);
-  const read = await readBoard(pool, seen);
-  expect(idsOf(read)).toEqual([id]);
-  expect(idsOf(await readBoard(pool, read.seen))).toEqual([]);
+  // What changed before may come as well, while anybody's transaction goes on since then.
+  expect(idsOf(await readBoard(pool, seen))).toContain(id);
 });
 
 it('one that the indexes lose is asked for by its id', async () => {
   const before = await readBoard(pool);
   await pool.query(`UPDATE orders SET erased_at = now() WHERE service_order_id = 'order-350'`);
   const erased = await readBoard(pool, before.seen);
-  expect(erased.hidden).toEqual(['order-350']);
+  expect(erased.hidden).toContain('order-350');
   await pool.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-350'`);
-  expect(idsOf(await readBoard(pool, erased.seen))).toEqual([]);
-  const [order] = (await readBoard(pool, erased.seen, ['order-350'])).orders;
-  expect(order?.endedAt).toEqual(expect.any(String));
+  expect(idsOf(await readBoard(pool, erased.seen))).not.toContain('order-350');
+  const asked = await readBoard(pool, erased.seen, ['order-350']);
+  expect(asked.orders.find(({ serviceOrderId }) => serviceOrderId === 'order-350')?.endedAt).toEqual(
+    expect.any(String),
+  );
 
   await pool.query(
     `WITH p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at)

@@ -3,7 +3,7 @@ import { readBody, sendJson, serveHttp, type HttpServer } from './serve-http.ts'
 
 const LOOK_EVERY_MS = 250;
 const LOOK_FOR_MS = 2_000;
-/** Longer than any answer of the service takes. */
+/** Longer than any answer of the service takes to begin; a stream of events goes on for long. */
 const ANSWER_MS = 30_000;
 
 /**
@@ -46,16 +46,18 @@ export async function balanceLoad(targets: () => readonly string[]): Promise<Htt
           path: request.url,
           headers: request.rawHeaders,
           agent,
-          signal: AbortSignal.timeout(ANSWER_MS),
         },
         (answer) => {
+          clearTimeout(late);
           response.writeHead(answer.statusCode ?? 502, answer.headers);
           answer.pipe(response);
           answer.on('error', () => response.destroy());
           settled(true);
         },
       );
+      const late = setTimeout(() => upstream.destroy(new Error('no answer')), ANSWER_MS).unref();
       upstream.on('error', (error: NodeJS.ErrnoException) => {
+        clearTimeout(late);
         if (error.code === 'ECONNREFUSED') return settled(false);
         if (!response.headersSent) sendJson(response, 502, { error: 'the connection to the service broke' });
         return settled(true);

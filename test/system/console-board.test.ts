@@ -106,6 +106,65 @@ describe('the board', () => {
   });
 });
 
+it('a board that was not heard of for minutes begins anew: its connection may be dead', async () => {
+  const { page } = await pass.open('/console/none');
+  await page.clock.install();
+  await page.goto('/console/');
+  await page.clock.runFor(100);
+  await isLive(page);
+  const again = page.waitForRequest('**/console/api/live');
+  await page.clock.fastForward('03:00');
+  await again;
+});
+
+describe('a page that cannot be shown', () => {
+  const says = (page: Page): Promise<void> =>
+    page.getByRole('heading', { name: 'This page cannot be shown' }).waitFor();
+  const go = (page: Page, name: string): Promise<void> => page.getByRole('link', { name, exact: true }).click();
+
+  it('says so, and another one is shown', async () => {
+    const { page } = await pass.open();
+    await page.route('**/console/api/locations', (route) => route.fulfill({ json: {} }));
+    await go(page, 'Locations');
+    await says(page);
+    await go(page, 'Board');
+    await isLive(page);
+    expect(pass.complaints()).toContainEqual(expect.stringMatching(/^console: TypeError/));
+  });
+
+  it('since its files are gone after a deployment is loaded anew, once', async () => {
+    const { page } = await pass.open();
+    await isLive(page);
+    let asked = 0;
+    await page.route('**/assets/traffic-*.js', (route) => {
+      asked += 1;
+      return route.fulfill({ status: 404 });
+    });
+    await go(page, 'Traffic');
+    await says(page);
+    const before = asked;
+    await page.waitForTimeout(300);
+    expect(asked, 'it is not asked for again').toBe(before);
+    await page.unroute('**/assets/traffic-*.js');
+    await page.getByRole('button', { name: 'Load it anew' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Traffic' }).waitFor();
+    await page.close();
+    expect(new Set(pass.complaints().map((complaint) => complaint.replace(/-.*/, '')))).toEqual(
+      new Set(['404: /console/assets/traffic']),
+    );
+  });
+
+  it('since its address is not well encoded is not there', async () => {
+    const { page } = await pass.open();
+    await isLive(page);
+    await page.evaluate("history.pushState(null, '', '/console/orders/%E0'); dispatchEvent(new Event('popstate'))");
+    await page.getByRole('heading', { name: 'Not found' }).waitFor();
+    await go(page, 'Board');
+    await isLive(page);
+    expect(pass.complaints()).toContainEqual(expect.stringMatching(/^console: URIError/));
+  });
+});
+
 describe('behind a load balancer', () => {
   let balancer: HttpServer;
   let targets: string[];

@@ -77,6 +77,19 @@ describe('webhooks that were dropped', () => {
     await page.getByText('The replay of a webhook moved the order').waitFor();
   });
 
+  it('are not said to be none when the service cannot be asked', async () => {
+    const { page } = await pass.open('/console/deliveries?outcome=dropped');
+    await page.route('**/deliveries/replay', (route) => route.abort());
+    await page.getByRole('button', { name: /^Replay all that match/ }).click();
+    const run = page.getByRole('region', { name: /^Dry run/ });
+    await run.getByText('The service cannot be reached.').waitFor();
+    expect(await run.textContent()).not.toContain('Nothing to replay');
+    expect(pass.complaints()).toHaveLength(1);
+    await page.unroute('**/deliveries/replay');
+    await run.getByRole('button', { name: 'Go on' }).click();
+    await run.getByRole('row', { name: /received: order-4/ }).waitFor();
+  });
+
   it('are replayed all together, those that are left', async () => {
     const { page } = await pass.open('/console/deliveries?outcome=dropped&location=club-1');
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
@@ -117,5 +130,19 @@ describe('what came in a webhook', () => {
     expect(reads()).toBe(before + 1);
     await page.getByRole('button', { name: 'As it came' }).click();
     await page.getByText(`"reason":"${REASON}"`).waitFor();
+  });
+
+  it('is shown in part where it is large; a dry run says in our words why it is dropped', async () => {
+    const body = JSON.stringify({ quoted: Array.from({ length: 60_000 }, () => 'a word') });
+    await fetch(await pass.system.webhookUrl('club-1'), { method: 'POST', body });
+    const { page } = await pass.open('/console/deliveries?outcome=dropped');
+    await page.getByRole('button', { name: /^Replay all that match/ }).click();
+    const run = page.getByRole('region', { name: /^Dry run/ });
+    await run.getByRole('row', { name: /It is not signed/ }).waitFor();
+    await page.getByRole('table').last().getByRole('row').nth(1).getByRole('link').click();
+    await page.getByRole('button', { name: 'Reveal headers and body' }).click();
+    const shown = page.getByRole('region', { name: 'Body', exact: true });
+    await shown.getByText('this is its beginning').waitFor();
+    expect((await shown.textContent())?.length).toBeLessThan(body.length);
   });
 });

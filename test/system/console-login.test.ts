@@ -61,6 +61,39 @@ describe('who opens a link without a session', () => {
     await page.getByLabel('Operator token').waitFor();
   });
 
+  it('is out in every tab after logging out in one, and told so when it did not work', async () => {
+    const { page, context } = await pass.open();
+    const other = await context.newPage();
+    await other.goto('/console/orders');
+    await heading(other, 'Orders').waitFor();
+    await page.route('/console/session', (route) => route.fulfill({ status: 503, json: { error: 'come again' } }));
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('You are still logged in: come again').waitFor();
+    await page.unroute('/console/session');
+    expect(pass.complaints()).toContain('503: /console/session');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await other.getByLabel('Operator token').waitFor();
+    expect(await other.getByRole('navigation').count()).toBe(0);
+  });
+
+  it('is told what is wrong where the browser would keep no session', async () => {
+    // This machine too, but not in the eyes of a browser.
+    const plain = (pass.system.urls[0] ?? '').replace('127.0.0.1', '0.0.0.0');
+    const { page } = await pass.openLoggedOut(`${plain}/console/`);
+    await page.getByText('This page came by plain http').waitFor();
+    await logIn(page, OPERATOR_TOKEN);
+    await page.getByText('open the console by https').waitFor();
+    expect(pass.complaints()).toContain('403: /console/session');
+
+    const { page: forgetful } = await pass.openLoggedOut();
+    await forgetful.route('/console/session', async (route) => {
+      const { 'set-cookie': _, ...headers } = (await route.fetch()).headers();
+      await route.fulfill({ status: route.request().method() === 'POST' ? 204 : 401, headers });
+    });
+    await logIn(forgetful, OPERATOR_TOKEN);
+    await forgetful.getByText('keeps no cookie').waitFor();
+  });
+
   it('comes back to where they were when the session is over', async () => {
     const { page, context } = await pass.open('/console/orders');
     await heading(page, 'Orders').waitFor();

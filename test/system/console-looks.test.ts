@@ -3,8 +3,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../support/until.ts';
 import { FRIDAY_PROVIDERS, spendFridayNight, type Friday } from './friday-night.ts';
-import { countAnimations, ground, sticksOut } from './in-page.ts';
+import { countAnimations, ground, sticksOut, ticketsInSight } from './in-page.ts';
 import { askAxe } from './open-browser.ts';
 import { openConsole, type Console } from './open-console.ts';
 
@@ -59,6 +60,28 @@ describe('what needs a person', () => {
       await found.waitFor();
       expect(await found.getAttribute('href')).toBe(leadsTo);
     }
+    await page.getByRole('link', { name: 'Orders', exact: true }).click();
+    await heading(page, 'Orders');
+    await page.getByRole('link', { name: 'Board', exact: true }).click();
+    await until(async () => (await page.title()) === '(6) Board · The pass');
+  });
+
+  it('leaves room for the columns: four tickets of each are seen on a laptop', async () => {
+    const { page } = await pass.open('/console/', { viewport: WIDE });
+    const groups = page.getByRole('region', { name: 'Needs a person' }).getByRole('region');
+    await groups.nth(5).waitFor();
+    const tops = await Promise.all((await groups.all()).map(async (group) => (await group.boundingBox())?.y));
+    expect(new Set(tops).size, 'all six in one row').toBe(1);
+    for (const column of ['sent', 'preparing', 'done']) {
+      expect(await page.evaluate(ticketsInSight, column), column).toBeGreaterThanOrEqual(4);
+    }
+  });
+
+  it('says of a failed order that it failed and when, not how long it took', async () => {
+    const { page } = await pass.open();
+    const done = page.getByRole('region', { name: /^Done today/ });
+    const failed = done.getByRole('link', { name: new RegExp(friday.ids.refused) });
+    expect(await failed.textContent()).toMatch(/^failed .* \d+ min ago$/);
   });
 
   it('is put aside once it was looked at, until it is asked for', async () => {

@@ -181,6 +181,21 @@ export async function spendFridayNight(system: System): Promise<Friday> {
   });
   for (const [nth, id] of unheard.entries()) report('garden-terrace', id, 'received', 4 - nth * 0.5);
 
+  // When a location was heard is written down now and then: later, it would be now.
+  steps.push({
+    minutesAgo: 0,
+    act: () =>
+      until(async () => {
+        const unwritten = await system.query(
+          `SELECT FROM deliveries d WHERE location_id = 'rooftop-bar' AND NOT EXISTS (
+             SELECT FROM location_heard h WHERE h.location_id = d.location_id AND h.heard_at >= d.received_at
+           ) LIMIT 1`,
+        );
+        return unwritten.length === 0;
+        // It is written every ten seconds.
+      }, 15_000),
+  });
+
   await spend(system, steps);
   await seedTraffic(system, clubs);
   return {
@@ -296,13 +311,16 @@ async function seedTraffic(system: System, clubs: readonly Club[]): Promise<void
       }
     }
   }
-  await system.query('TRUNCATE traffic');
   await system.query(
-    `INSERT INTO traffic (location_id, minute, integration, what, outcome, count, latencies)
+    // The service counts along meanwhile.
+    `WITH gone AS (DELETE FROM traffic)
+     INSERT INTO traffic (location_id, minute, integration, what, outcome, count, latencies)
      SELECT t.location, date_trunc('minute', now()) - make_interval(mins => t.ago), t.integration, t.what, t.outcome, t.count,
             t.latencies::int[]
      FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[])
-       AS t(location, ago, integration, what, outcome, count, latencies)`,
+       AS t(location, ago, integration, what, outcome, count, latencies)
+     ON CONFLICT (location_id, minute, integration, what, outcome)
+       DO UPDATE SET count = excluded.count, latencies = excluded.latencies`,
     [0, 1, 2, 3, 4, 5, 6].map((column) => rows.map((row) => row[column])),
   );
 }

@@ -9,7 +9,7 @@ type Element = {
   /** Of what can be filled in. */
   labels?: Element[];
   getAttribute(name: string): string | null;
-  getBoundingClientRect(): { right: number };
+  getBoundingClientRect(): { right: number; bottom: number };
   closest(selector: string): Element | null;
   matches(selector: string): boolean;
   querySelector(selector: string): Element | null;
@@ -29,7 +29,12 @@ declare const PerformanceObserver: new (seen: (list: { getEntries(): { duration:
 declare const axe: { run(options: { runOnly?: string[] }): Promise<{ violations: AxeViolation[] }> };
 type AxeViolation = { id: string; help: string; nodes: { html: string; failureSummary?: string }[] };
 /** What a test leaves in the page and asks for later. */
-declare const window: { seen: Promise<number>; longTasks: number[]; tellTest(complaint: string): void };
+declare const window: {
+  innerHeight: number;
+  seen: Promise<number>;
+  longTasks: number[];
+  tellTest(complaint: string): void;
+};
 declare const MutationObserver: new (changed: () => void) => {
   observe(node: object, about: object): void;
   disconnect(): void;
@@ -112,6 +117,13 @@ export const isFocusBeside = (selector: string): boolean =>
   document.activeElement !== null &&
   document.activeElement.tagName !== 'BODY' &&
   document.activeElement.closest(selector) === null;
+
+/** Of how many tickets of a column one sees all without scrolling. */
+export function ticketsInSight(column: string): number {
+  return [...document.querySelectorAll(`[data-column="${column}"] [data-ticket]`)].filter(
+    (ticket) => ticket.getBoundingClientRect().bottom <= window.innerHeight,
+  ).length;
+}
 
 /** How many things move by themselves. */
 export const countAnimations = (): number => document.getAnimations().length;

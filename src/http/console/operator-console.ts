@@ -20,7 +20,7 @@ export async function operatorConsole(
   deps: OperatorDeps,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
-  const { publicUrl } = deps.translating;
+  const publicOrigin = URL.parse(deps.translating.publicUrl)?.origin;
   const { isOurs } = operatorToken(deps.token);
   const tokens = sessionTokens(deps.token, deps.now);
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
@@ -31,20 +31,24 @@ export async function operatorConsole(
 
   await scope.register(async (own) => {
     own.addHook('onRequest', async (request) => {
-      if (isSameOrigin(request, publicUrl)) return;
+      if (isSameOrigin(request, publicOrigin)) return;
       throw own.httpErrors.forbidden(
-        "not from the console's own page: a program calls the operator API with its token as Bearer",
+        "not from the console's own page: people open that by https, a program calls the operator API with its token as Bearer",
       );
     });
 
     await own.register(async (entry) => {
       speakJson(entry);
-      session(entry, { isOurs, tokens, publicUrl });
+      session(entry, { isOurs, tokens, publicOrigin });
     });
     await own.register(
       async (api) => {
         api.addHook('onRequest', async (request, reply) => {
-          if ((await tokens.read(request.cookies[SESSION_COOKIE])) === undefined) return unauthorized(reply, 'Cookie');
+          const until = await tokens.read(request.cookies[SESSION_COOKIE]);
+          if (until === undefined) return unauthorized(reply, 'Cookie');
+          // An event stream would tell on beyond it.
+          const ending = setTimeout(() => reply.raw.destroy(), until.getTime() - deps.now().getTime()).unref();
+          reply.raw.once('close', () => clearTimeout(ending));
           return undefined;
         });
         mountApi(api);

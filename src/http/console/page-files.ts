@@ -25,7 +25,8 @@ export async function pageFiles(scope: FastifyInstance, built: string): Promise<
     suppressWarning: true,
   });
 
-  scope.get('', async (request, reply) => reply.redirect(request.url.replace('/console', '/console/'), 308));
+  // Not where the request says that it is: it may have been sent with a host in it, or encoded.
+  scope.get('', async ({ url }, reply) => reply.redirect(`/console/${/\?.*/s.exec(url)?.[0] ?? ''}`, 308));
 
   scope.get<{ Params: { '*': string } }>('/*', async (request, reply) => {
     reply.header('cache-control', 'no-cache');
@@ -36,6 +37,8 @@ export async function pageFiles(scope: FastifyInstance, built: string): Promise<
         .send('The console was not built: run `npm run build:console`. The operator API does without it.\n');
     }
     const name = request.params['*'];
-    return reply.sendFile(FILE.test(name) ? name : 'index.html', built, { cacheControl: false });
+    // Size and time would not tell two versions apart: npm packs every file with the same time.
+    const always = { cacheControl: false, etag: false, lastModified: false };
+    return reply.sendFile(FILE.test(name) ? name : 'index.html', built, always);
   });
 }

@@ -6,13 +6,13 @@ import type { FastifyRequest } from 'fastify';
  * something; a request with neither is a program's, which has the API with a bearer token, and is refused here. What only
  * reads may come without, but not from another page: a neighbour on the same site is sent our cookie.
  *
- * @param publicUrl PUBLIC_URL or '', for a load balancer that sends us another Host than the browser's
+ * @param publicOrigin PUBLIC_URL's, for a load balancer that sends us another Host than the browser's
  */
-export function isSameOrigin({ method, headers }: FastifyRequest, publicUrl: string): boolean {
+export function isSameOrigin({ method, headers }: FastifyRequest, publicOrigin: string | undefined): boolean {
   const { origin, host, 'sec-fetch-site': site } = headers;
   const reads = method === 'GET' || method === 'HEAD';
   if (site !== undefined) return site === 'same-origin' || (reads && site === 'none');
   if (origin === undefined) return reads;
-  if (!URL.canParse(origin)) return false;
-  return new URL(origin).host === host || (publicUrl !== '' && origin === new URL(publicUrl).origin);
+  const from = URL.parse(origin);
+  return from !== null && (from.host === host || from.origin === publicOrigin);
 }

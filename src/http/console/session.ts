@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { isLoopback } from '../../config.ts';
@@ -19,14 +19,17 @@ const Login = z.object({ token: z.string({ error: 'is not a text: the operator t
  */
 export function session(
   scope: FastifyInstance,
-  about: { isOurs: (token: string) => boolean; tokens: SessionTokens; publicUrl: string },
+  about: { isOurs: (token: string) => boolean; tokens: SessionTokens; publicOrigin: string | undefined },
 ): void {
-  const { isOurs, tokens, publicUrl } = about;
+  const { isOurs, tokens, publicOrigin } = about;
   const api = scope.withTypeProvider<ZodTypeProvider>();
 
   api.post('/session', { schema: { body: Login } }, async (request, reply) => {
-    const plain = cameByPlainHttp(request);
-    if (plain && !mayBePlain(request, publicUrl)) {
+    // Only the browser knows by what it came, and says so with each POST: what stands between may have ended TLS. It may
+    // be plain on the machine itself, where not every browser keeps a Secure cookie, or where PUBLIC_URL says so.
+    const origin = URL.parse(request.headers.origin ?? '');
+    const plain = origin?.protocol === 'http:';
+    if (plain && !isLoopback(origin.hostname.replaceAll(/[[\]]/g, '')) && origin.origin !== publicOrigin) {
       throw scope.httpErrors.forbidden('a browser keeps no session over plain http: open the console by https');
     }
     if (!isOurs(request.body.token)) {
@@ -47,15 +50,4 @@ export function session(
   });
 
   api.delete('/session', async (_request, reply) => reply.clearCookie(SESSION_COOKIE, attributes).code(204).send());
-}
-
-/** Only the browser knows, who says so with each POST; what stands between may have ended TLS. */
-function cameByPlainHttp({ headers }: FastifyRequest): boolean {
-  return headers.origin?.startsWith('http://') ?? false;
-}
-
-/** On the machine itself, where not every browser keeps a Secure cookie; or where PUBLIC_URL says that it is so. */
-function mayBePlain({ headers: { origin = '' } }: FastifyRequest, publicUrl: string): boolean {
-  const { hostname, host } = new URL(origin);
-  return isLoopback(hostname.replaceAll(/[[\]]/g, '')) || publicUrl === `http://${host}`;
 }

@@ -4,12 +4,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
 import type { DeliveryOutcome } from '../../core/apply-deliveries.ts';
 import { findDelivery } from '../../core/kept-delivery.ts';
-import {
-  listDeliveries,
-  type DeliveryFilter,
-  type DeliveryKey,
-  type ListedDelivery,
-} from '../../core/list-deliveries.ts';
+import { listDeliveries, type DeliveryFilter, type DeliveryKey } from '../../core/list-deliveries.ts';
 import type { StatusEvent } from '../../core/order.ts';
 import { endOfRun, replayDeliveries } from '../../core/replay-deliveries.ts';
 import { replayDelivery } from '../../core/replay-delivery.ts';
@@ -32,6 +27,7 @@ import {
 const tags = ['Deliveries'];
 /** Before the usual load balancer gives up on the answer. */
 const REPLAY_MS = 20_000;
+const COUNT_MS = 5_000;
 const COUNT_PAGE = 1_000;
 const COUNT_MAX = 10_000;
 
@@ -140,7 +136,7 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
         description:
           'Each with its own commit, as a delivery of its own; one that cannot be replayed stops no other. Left out are ' +
           'replays, and webhooks of which a replay has made something else already. Ends early after 20 s, and when the ' +
-          'caller leaves: `left` says how many are to do.',
+          'caller leaves: `left` says how many are to do, as far as they were counted, and `next` where it goes on.',
         body: ReplayMany,
         response: { 200: json('What became of them.', ReplayedMany), ...failures(413, 415) },
       },
@@ -160,27 +156,38 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
         next: null,
       };
       const until = performance.now() + REPLAY_MS;
-      let last: ListedDelivery | undefined;
+      const isOver = (): boolean => closing.aborted || request.socket.destroyed || performance.now() > until;
+      let reached: DeliveryKey | undefined;
       const tell = (left?: number): void => {
         if (dryRun) return;
         deps.wake();
         audit(request, 'replay many', { ...filter, locationId: location, outcomes: done.outcomes, left });
       };
       try {
-        for await (const { of, replayed } of replayDeliveries({ ...translating, ...deps, dryRun }, matching, after)) {
-          last = of;
+        const run = replayDeliveries({ ...translating, ...deps, dryRun }, matching, {
+          from: after,
+          passed(upTo) {
+            if (!isOver()) return undefined;
+            reached = upTo;
+            return 'enough';
+          },
+        });
+        for await (const { of, replayed } of run) {
           const { deliveryId, locationId, integration } = of;
           if ('refused' in replayed) done.refused.push({ deliveryId, locationId, integration, ...replayed });
           else {
             done.replayed.push(replayed);
             count(done.outcomes, replayed.outcome);
           }
-          const isOver = closing.aborted || request.socket.destroyed || performance.now() > until;
-          if (isOver || done.replayed.length + done.refused.length === limit) {
-            done.left = await countFrom(matching, last);
-            if (done.left > 0) done.next = last.deliveryId;
+          if (isOver() || done.replayed.length + done.refused.length === limit) {
+            reached = of;
             break;
           }
+        }
+        if (reached !== undefined) {
+          const { counted, isAll } = await countFrom(matching, reached);
+          done.left = counted;
+          if (counted > 0 || !isAll) done.next = reached.deliveryId;
         }
       } catch (error) {
         // What was replayed until Postgres went away is committed all the same.
@@ -200,14 +207,16 @@ export function deliveries(scope: FastifyInstance, deps: OperatorDeps, closing: 
     return after;
   }
 
-  async function countFrom(filter: DeliveryFilter, last: ListedDelivery): Promise<number> {
+  async function countFrom(filter: DeliveryFilter, from: DeliveryKey): Promise<{ counted: number; isAll: boolean }> {
+    const until = performance.now() + COUNT_MS;
     let counted = 0;
-    for (let after: DeliveryKey | undefined = last; after !== undefined && counted < COUNT_MAX;) {
+    let after: DeliveryKey | undefined = from;
+    while (after !== undefined && counted < COUNT_MAX && performance.now() < until) {
       const page = await listDeliveries(pool, filter, { oldestFirst: true, after, limit: COUNT_PAGE });
       counted += page.deliveries.length;
       after = page.next;
     }
-    return counted;
+    return { counted, isAll: after === undefined };
   }
 }
 

@@ -13,19 +13,19 @@ const BEHIND_MAX = 50_000;
  */
 export function tellBoard(stream: EventStream): Watcher {
   let board: Omit<WholeBoard, 'orders'> | undefined;
+  /** Of the whole board; what has changed since comes behind. A list: for each of many readers a Map is large. */
+  let rest: BoardOrder[] = [];
   const orders = new Map<string, BoardOrder>();
   let attention: ToldAttention | undefined;
 
   const next = (): { event: string; data: object } | undefined => {
-    if (orders.size > 0) {
-      const some: BoardOrder[] = [];
-      for (const [id, order] of orders) {
-        some.push(order);
-        orders.delete(id);
-        if (some.length === ORDERS_MAX) break;
-      }
-      return { event: 'orders', data: { orders: some } };
+    const some = rest.splice(0, ORDERS_MAX);
+    for (const [id, order] of orders) {
+      if (some.length === ORDERS_MAX || rest.length > 0) break;
+      some.push(order);
+      orders.delete(id);
     }
+    if (some.length > 0) return { event: 'orders', data: { orders: some } };
     if (board !== undefined) {
       const { open, ended, truncated } = board;
       board = undefined;
@@ -42,20 +42,20 @@ export function tellBoard(stream: EventStream): Watcher {
       stream.send(event);
     }
   };
-  const add = (changed: readonly BoardOrder[]): void => {
-    for (const order of changed) orders.set(order.serviceOrderId, order);
-    if (orders.size > BEHIND_MAX) stream.cutOff();
-    else flush();
-  };
 
   stream.onDrain(flush);
   return {
     whole({ orders: all, ...about }) {
       board = about;
+      rest = [...all];
       stream.send({ event: 'reset', data: { at: about.at } });
-      add(all);
+      flush();
     },
-    changed: add,
+    changed(changed) {
+      for (const order of changed) orders.set(order.serviceOrderId, order);
+      if (orders.size > BEHIND_MAX) stream.cutOff();
+      else flush();
+    },
     attention(told) {
       attention = told;
       flush();

@@ -32,9 +32,9 @@ export const Traffic = z
         webhooks: z
           .partialRecord(z.enum([...DELIVERY_OUTCOMES, 'unauthorized', 'not_committed']), Counts)
           .meta({ description: 'By what became of them, or how they were refused; only what occurred.' }),
-        placements: z
-          .object({ sent: Counts, failed: Counts, held: Counts, in_doubt: Counts })
-          .meta({ description: 'That came into the state.' }),
+        placements: z.object({ sent: Counts, failed: Counts, held: Counts, in_doubt: Counts }).meta({
+          description: 'That came into the state. One in doubt that a person says is there is not counted as sent.',
+        }),
         placementSeconds: Quantiles.meta({ description: 'From the signal to the ticket; null where none was sent.' }),
         liveLagSeconds: Quantiles.meta({ description: 'From the commit until the topic had the message.' }),
       }),

@@ -130,8 +130,15 @@ describe('the cookie is Secure', () => {
     }
   });
 
+  it('where the browser says by which it came in a way that cannot be read', async () => {
+    for (const origin of ['http://', 'http://[', 'null']) {
+      const answer = await attributesAt(origin);
+      expect([answer.status, isSecure(answer)], origin).toEqual([204, true]);
+    }
+  });
+
   it('unless PUBLIC_URL says that plain http it is', async () => {
-    const plain = await startSystem({ env: { OPERATOR_TOKEN, PUBLIC_URL: 'http://kitchen.local:8080' } });
+    const plain = await startSystem({ env: { OPERATOR_TOKEN, PUBLIC_URL: 'http://Kitchen.local:8080/' } });
     try {
       const url = plain.urls[0] ?? '';
       expect(isSecure(await attributesAt('http://kitchen.local:8080', url))).toBe(false);
@@ -240,6 +247,11 @@ describe('a session', () => {
         'application/json; charset=utf-8',
       ]);
     }
+  });
+
+  it('ends its event streams with itself', async () => {
+    const headers = { ...withSession(await sign(sessionKey(OPERATOR_TOKEN), seconds() + 3)), ...OWN_PAGE };
+    await expect(ask('/console/api/live', headers)).rejects.toThrow('aborted');
   });
 
   it('is forgotten by the browser at a logout', async () => {

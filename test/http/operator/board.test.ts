@@ -377,6 +377,28 @@ it('one that comes just when the last has left has the whole board', async () =>
   await pool.end();
 });
 
+it('what no change tells of is read anew some time: nothing is kept of an erased member', async () => {
+  const pool = new pg.Pool({ connectionString: await createDatabase(), max: 3 });
+  await pool.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, state, problem, deadline_at, finished_at)
+       VALUES ('erased', 'club-1', 'failed', 'no peanuts for Ada', now(), now())
+     )
+     INSERT INTO orders (service_order_id, location_id, fulfillment, rank, ended_at)
+     VALUES ('erased', 'club-1', 'pickup', 7, now())`,
+  );
+  const board = followBoard({ pool, log: { warn: () => {} } }, 300);
+  const problems: unknown[] = [];
+  const tell = (orders: Ordered[]): void => void problems.push(...orders.map(({ problem }) => problem));
+  board.watch({}, { whole: ({ orders }) => tell(orders), changed: tell, attention: () => {} });
+  await until(() => problems.length === 1);
+  await pool.query(`WITH p AS (UPDATE placements SET problem = NULL) UPDATE orders SET erased_at = now()`);
+  await until(() => problems.length === 2);
+  expect(problems).toEqual(['no peanuts for Ada', null]);
+  await board.stop();
+  await pool.end();
+});
+
 describe('a reader that hangs', () => {
   const order = (id: number, version: number): Ordered =>
     ({ serviceOrderId: `order-${id}`, problem: `${version} ${'x'.repeat(300)}` }) as Ordered;
@@ -384,7 +406,8 @@ describe('a reader that hangs', () => {
   it('has the newest of each order kept for it, and no more', async () => {
     const stream = eventStream();
     const watcher = tellBoard(stream);
-    watcher.whole({ at: 'now', orders: [], open: 0, ended: 0, truncated: false });
+    const old = Array.from({ length: 1_000 }, (_, id) => order(id, 0));
+    watcher.whole({ at: 'now', orders: old, open: 0, ended: 0, truncated: false });
     const ROUNDS = 200;
     for (let version = 1; version <= ROUNDS; version++) {
       watcher.changed(Array.from({ length: 1_000 }, (_, id) => order(id, version)));

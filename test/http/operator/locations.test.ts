@@ -32,15 +32,14 @@ delete unasked.check;
 
 let system: System;
 let operator: Operator;
-let other: Operator;
 
 beforeAll(async () => {
   system = await startSystem({
     providers: [asked, unasked],
     env: { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.test' },
-    processes: 2,
+    processes: 3,
   });
-  [operator, other] = await Promise.all([askOperator(system.urls[0] ?? ''), askOperator(system.urls[1] ?? '')]);
+  operator = await askOperator(system.urls[0] ?? '');
   await system.addLocation('club/1', { ordersUrl });
   await system.addLocation('silent', { ordersUrl });
   await system.addLocation('asked-1', { key: SECRET }, 'asked');
@@ -56,8 +55,8 @@ const audited = (did: string, about: object): Promise<unknown> =>
     }),
   );
 const sum = (list: readonly number[]): number => list.reduce((total, count) => total + count, 0);
-const show = async (id: string, by = operator): Promise<Location & { tokens: Token[] }> => {
-  const { status, body } = await by.get(`/locations/${encodeURIComponent(id)}`);
+const show = async (id: string): Promise<Location & { tokens: Token[] }> => {
+  const { status, body } = await operator.get(`/locations/${encodeURIComponent(id)}`);
   expect(status).toBe(200);
   return body as Location & { tokens: Token[] };
 };
@@ -67,15 +66,14 @@ describe('a location', () => {
     const { integration, token } = await newToken('club/1');
     const door = (process: number): string =>
       `${system.urls[process]}/webhook/${integration}/${encodeURIComponent('club/1')}?token=${token}`;
-    for (const process of [0, 1, 1])
+    for (const process of [1, 2, 2])
       expect((await post(door(process), { eventType: 'menu.changed' })).status).toBe(200);
     expect((await post(door(1), 'not json')).body).toMatchObject({ outcome: 'dropped' });
-    expect((await post(door(0).replace(token, 'wrong'), {})).status).toBe(401);
+    expect((await post(door(1).replace(token, 'wrong'), {})).status).toBe(401);
 
-    const heard = await until(async () => {
-      const shown = await show('club/1', other);
-      return sum(shown.webhooks) === 5 && shown;
-    }, 15_000);
+    // Both write what they heard as they stop, and the third is asked.
+    await Promise.all([system.drain(1), system.drain(2)]);
+    const heard = await show('club/1');
     expect(sum(heard.errors)).toBe(2);
     expect([heard.webhooks.length, heard.errors.length]).toEqual([12, 12]);
     // It may have been at the turn of five minutes.
@@ -88,7 +86,7 @@ describe('a location', () => {
     const { tokens: _tokens, webhookUrl: _url, knows: _knows, ...listed } = heard;
     expect(locations[1]).toEqual(listed);
     expect(locations[2]).toMatchObject({ heardAt: null, webhooks: zeros(), errors: zeros(), pausedAt: null });
-  }, 30_000);
+  });
 
   it('what was heard longer ago than an hour, or through another integration, is not said', async () => {
     await system.addLocation('moved', { key: SECRET }, 'asked');
@@ -178,17 +176,9 @@ describe('a check', () => {
     expect(text + system.logged.join('')).not.toContain(SECRET);
   });
 
-  it('answers when the POS does not, and is no obstacle to a process that stops', async () => {
+  it('under way is no obstacle to a process that stops', async () => {
     const hanging = await startSystem({ databaseUrl: system.databaseUrl, providers: [asked], env: { OPERATOR_TOKEN } });
     const hers = await askOperator(hanging.urls[0] ?? '');
-    const began = performance.now();
-    check.mockImplementationOnce(() => new Promise(() => {}));
-    expect((await hers.post('/locations/asked-1/check')).body).toMatchObject({
-      state: 'failed',
-      problem: expect.stringContaining('no answer in 8000 ms'),
-    });
-    expect(performance.now() - began).toBeLessThan(10_000);
-
     check.mockClear();
     check.mockImplementationOnce(() => new Promise(() => {}));
     const asking = hers.post('/locations/asked-1/check');
@@ -197,19 +187,19 @@ describe('a check', () => {
     await hanging.stop();
     expect(performance.now() - stops).toBeLessThan(3_000);
     expect((await asking).status).toBe(503);
-  }, 30_000);
+  });
 });
 
 describe('a token', () => {
-  it('is shut out within five seconds, and what it was is still shown', async () => {
-    const { tokenId, token } = await newToken('silent');
-    const door = `${system.urls[0]}/webhook/standard/silent?token=${token}`;
-    expect((await post(door, { eventType: 'menu.changed' })).status).toBe(200);
+  it('is shut out, the others are not, and what it was is still shown', async () => {
+    const [{ tokenId, token }, other] = [await newToken('silent'), await newToken('silent')];
+    const knock = async (key: string): Promise<number> =>
+      (await post(`${system.urls[0]}/webhook/standard/silent?token=${key}`, { eventType: 'menu.changed' })).status;
     const path = `/locations/silent/tokens/${tokenId}/revoke`;
     const { status, body } = await operator.post(path);
     expect([status, body]).toEqual([200, { tokenId, revoked: true }]);
     await audited('revoke', { locationId: 'silent', tokenId });
-    await until(async () => (await post(door, { eventType: 'menu.changed' })).status === 401);
+    expect([await knock(token), await knock(other.token)]).toEqual([401, 200]);
     const [shown] = (await show('silent')).tokens;
     expect(shown).toMatchObject({ tokenId, state: 'revoked', revokedAt: expect.any(String) });
     expect((await operator.post(path)).status).toBe(200);

@@ -1,0 +1,39 @@
+import type { Failure } from './wire.ts';
+
+/** What the service said no to, in its own words; `status` 0 when it could not be reached. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Calls the service, JSON there and back. @throws Refused */
+export async function call<Answer>(
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  options: { body?: unknown; signal?: AbortSignal | undefined } = {},
+): Promise<Answer> {
+  const { body, signal } = options;
+  const response = await fetch(path, {
+    method,
+    signal: signal ?? null,
+    ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    throw new Refused(0, 'The service cannot be reached.');
+  });
+  if (!response.ok) throw await refusal(response);
+  return (response.status === 204 ? undefined : await response.json()) as Answer;
+}
+
+async function refusal(response: Response): Promise<Refused> {
+  const { error = `The service answered ${response.status}.`, problems = [] } = (await response
+    .json()
+    .catch(() => ({}))) as Partial<Failure>;
+  const fields = problems.map(({ field, problem }) => `${field} ${problem}`);
+  return new Refused(response.status, [error, ...fields].join('; '));
+}
