@@ -1,9 +1,7 @@
-import { ask } from '../api.ts';
 import { Choice } from '../parts/choice.tsx';
+import { PlaceFilters } from '../parts/place-filters.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
-import { useLoaded } from '../parts/use-loaded.ts';
 import { When, Written } from '../parts/written.tsx';
-import type { ListedLocations } from '../wire.ts';
 import type { DeliveryFilter } from './delivery-filter.ts';
 
 const OUTCOMES = ['dropped', ...Object.keys(OUTCOME_TONES).filter((outcome) => outcome !== 'dropped')];
@@ -16,9 +14,6 @@ export function DeliveriesFilters({
   filter: DeliveryFilter;
   change: (some: Partial<DeliveryFilter>) => void;
 }) {
-  // Only to be offered: a delivery's location may be configured no more.
-  const { value } = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
-  const locations = value?.locations ?? [];
   return (
     <search class="filters deliveries-filters" aria-label="Which deliveries">
       <Choice
@@ -28,20 +23,7 @@ export function DeliveriesFilters({
         options={[['', 'any'], ...OUTCOMES.map((outcome) => [outcome, outcome] as const)]}
         onChoose={(outcome) => change({ outcome })}
       />
-      <Written
-        id="deliveries-location"
-        label="Location"
-        value={filter.location}
-        offers={locations.map((each) => each.locationId)}
-        onWrite={(location) => change({ location })}
-      />
-      <Written
-        id="deliveries-integration"
-        label="Integration"
-        value={filter.integration}
-        offers={[...new Set(locations.map((each) => each.integration))]}
-        onWrite={(integration) => change({ integration })}
-      />
+      <PlaceFilters page="deliveries" location={filter.location} integration={filter.integration} change={change} />
       <Written
         id="deliveries-order"
         label="Order id"

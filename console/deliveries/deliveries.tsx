@@ -77,7 +77,7 @@ function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean 
 
 function Rows({ deliveries }: { deliveries: readonly ListedDelivery[] }) {
   return (
-    <table class="deliveries-list">
+    <table class="deliveries-list linked">
       <thead>
         <tr>
           <th scope="col">Received</th>

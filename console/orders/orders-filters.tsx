@@ -1,35 +1,17 @@
-import { ask } from '../api.ts';
 import { Choice } from '../parts/choice.tsx';
+import { PlaceFilters } from '../parts/place-filters.tsx';
 import { words } from '../parts/tones.ts';
-import { useLoaded } from '../parts/use-loaded.ts';
-import { When, Written } from '../parts/written.tsx';
-import type { ListedLocations } from '../wire.ts';
+import { When } from '../parts/written.tsx';
 import { MEMBER_STATES, PLACEMENT_STATES, type OrdersFilter } from './orders-filter.ts';
 
 const named = (states: readonly string[]) => states.map((state) => [state, words(state)] as const);
 
 /** What the list is narrowed to. */
 export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change: (some: OrdersFilter) => void }) {
-  // Only to be offered: an order's location may be configured no more.
-  const { value } = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
-  const locations = value?.locations ?? [];
   const isSet = Object.keys(filter).length > 0;
   return (
     <search class="filters orders-filters" aria-label="Which orders">
-      <Written
-        id="orders-location"
-        label="Location"
-        value={filter.location ?? ''}
-        offers={locations.map((each) => each.locationId)}
-        onWrite={(location) => change({ location })}
-      />
-      <Written
-        id="orders-integration"
-        label="Integration"
-        value={filter.integration ?? ''}
-        offers={[...new Set(locations.map((each) => each.integration))]}
-        onWrite={(integration) => change({ integration })}
-      />
+      <PlaceFilters page="orders" location={filter.location} integration={filter.integration} change={change} />
       <Choice
         id="orders-state"
         label="Placement"

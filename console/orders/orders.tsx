@@ -85,7 +85,7 @@ function List({
   return (
     <div class="sheet" aria-busy={isBusy || isReading}>
       {orders.length > 0 && (
-        <table class="orders-list">
+        <table class="orders-list linked">
           <thead>
             <tr>
               <th scope="col">Order</th>

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Instant } from '../../core/live-message.ts';
 import { Id } from '../../core/order.ts';
-import { Fulfillment, MemberState, PlacementState, Status } from './shapes.ts';
+import { ListedOrder, Status } from './shapes.ts';
 
 export const LiveQuery = z.strictObject({
   location: Id.optional().meta({ description: 'At this location.' }),
@@ -13,23 +13,9 @@ export const LiveQuery = z.strictObject({
 export const BoardReset = z.object({ at: Instant });
 
 /** One order as the board has it: nothing of its member. */
-export const BoardOrder = z
-  .object({
-    serviceOrderId: z.string(),
-    locationId: z.string().nullable().meta({ description: 'Null until the order was fetched for the first time.' }),
-    integration: z.string().nullable().meta({ description: 'At the last attempt.' }),
-    fulfillment: Fulfillment.nullable(),
-    placement: PlacementState,
-    needsOperator: z.boolean().meta({ description: 'It waits until somebody calls `resolve`.' }),
-    problem: z.string().nullable().meta({ description: 'Why it waits, is held, is in doubt or failed.' }),
-    status: Status.nullable(),
-    memberState: MemberState.nullable(),
-    providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
-    signalledAt: Instant,
+export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
+  .extend({
     requestedAt: Instant.nullable().meta({ description: 'When the member wants it; null for as soon as possible.' }),
-    nextAttemptAt: Instant.nullable().meta({ description: 'Null when nothing more is tried by itself.' }),
-    updatedAt: Instant.nullable(),
-    endedAt: Instant.nullable(),
   })
   .meta({
     id: 'BoardOrder',

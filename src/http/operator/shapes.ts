@@ -10,16 +10,16 @@ import { TOKEN_STATES } from '../../core/webhook-tokens.ts';
 
 export const LIMIT = { default: 50, max: 200 };
 
-export const MemberState = z.enum(MEMBER_STATES).meta({ id: 'MemberState', description: 'What the member sees.' });
+const MemberState = z.enum(MEMBER_STATES).meta({ id: 'MemberState', description: 'What the member sees.' });
 export const Status = z.enum(STATUSES).meta({ id: 'Status', description: 'What the POS reported.' });
-export const PlacementState = z.enum(PLACEMENT_STATES).meta({
+const PlacementState = z.enum(PLACEMENT_STATES).meta({
   id: 'PlacementState',
   description:
     'waiting: tried, or to be tried. held: nothing works until one of us mends something. in_doubt: the POS may have it. ' +
     'sent: the ticket is at the POS. failed: final, and the member was told.',
 });
 const Outcome = z.enum(DELIVERY_OUTCOMES).meta({ id: 'Outcome', description: 'What became of a webhook.' });
-export const Fulfillment = z.enum(['pickup', 'delivery']);
+const Fulfillment = z.enum(['pickup', 'delivery']);
 
 export const Failure = z
   .object({
@@ -81,7 +81,7 @@ export const OrdersQuery = z.strictObject({
   ...paging(Id),
 });
 
-const ListedOrder = z
+export const ListedOrder = z
   .object({
     serviceOrderId: z.string(),
     locationId: z.string().nullable().meta({ description: 'Null until the order was fetched for the first time.' }),

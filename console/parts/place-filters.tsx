@@ -1,0 +1,39 @@
+import { ask } from '../api.ts';
+import type { ListedLocations } from '../wire.ts';
+import { useLoaded } from './use-loaded.ts';
+import { Written } from './written.tsx';
+
+/** Of a page's filters, where: a location, an integration, or both. */
+export function PlaceFilters({
+  page,
+  location = '',
+  integration = '',
+  change,
+}: {
+  page: string;
+  location: string | undefined;
+  integration: string | undefined;
+  change: (some: { location?: string; integration?: string }) => void;
+}) {
+  // Only to be offered: what is looked for may be about a location that is configured no more.
+  const { value } = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
+  const locations = value?.locations ?? [];
+  return (
+    <>
+      <Written
+        id={`${page}-location`}
+        label="Location"
+        value={location}
+        offers={locations.map((each) => each.locationId)}
+        onWrite={(to) => change({ location: to })}
+      />
+      <Written
+        id={`${page}-integration`}
+        label="Integration"
+        value={integration}
+        offers={[...new Set(locations.map((each) => each.integration))]}
+        onWrite={(to) => change({ integration: to })}
+      />
+    </>
+  );
+}
