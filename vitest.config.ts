@@ -1,5 +1,20 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** What mostly waits, and longest; nothing tells of it where no run has been before. */
+const LONGEST = ['core/silent-vendor', 'chaos/chaos', 'forward', 'cli', 'demo', 'process', 'any-order'];
+const TESTS = fileURLToPath(new URL('test/', import.meta.url));
+
+/** Vitest begins with what took longest the last time. These come first the first time, too. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification): boolean =>
+      LONGEST.some((name) => moduleId === `${TESTS}${name}.test.ts`);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -13,8 +28,9 @@ export default defineConfig({
       NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/node-compile', import.meta.url)),
     },
     pool: 'forks',
-    // Twice what most small machines have of cores: the tests mostly wait.
-    maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
+    // Three times what most small machines have of cores: the tests mostly wait.
+    maxWorkers: 6,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

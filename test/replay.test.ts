@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Provider } from '../src/core/provider.ts';
 import { seal } from '../src/core/settings-key.ts';
 import { createDatabase } from './support/create-database.ts';
+import { keepCli, type KeptCli } from './support/keep-cli.ts';
 import { CLI, runCli, type Ended } from './support/run-cli.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
@@ -53,6 +54,7 @@ type Listed = { deliveryId: string; outcome: string; replayOf: string | null };
 let folder: string;
 let system: System;
 let env: Record<string, string>;
+let commands: KeptCli;
 /** All that any command said. */
 const said: string[] = [];
 
@@ -63,14 +65,23 @@ beforeAll(async () => {
   const module = (await import(/* @vite-ignore */ witness)) as { default: Provider };
   system = await startSystem({ providers: [module.default], env: { PUBLIC_URL, WEBHOOK_BODY_LIMIT: '100000' } });
   env = { ...system.env, PROVIDER_MODULES: witness };
+  commands = keepCli();
 });
 afterAll(async () => {
+  await commands?.stop();
   await system?.stop();
   await rm(folder, { recursive: true });
 });
 
 async function cli(args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Ended> {
-  const ended = await runCli({ ...env, ...more }, args, input);
+  const ended = await commands.run({ ...env, ...more }, args, input);
+  said.push(ended.out, ended.error);
+  return ended;
+}
+
+/** In a process of its own, as an operator runs it; that takes as long as ten commands. */
+async function cliAlone(args: readonly string[]): Promise<Ended> {
+  const ended = await runCli(env, args);
   said.push(ended.out, ended.error);
   return ended;
 }
@@ -279,7 +290,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
       ['replay', id, '--dry-run'],
       ['replay', '--outcome', 'dropped', '--location', locationId, '--dry-run'],
     ]) {
-      expect(await cli(['delivery', ...args])).toMatchObject({ code: 0 });
+      expect(await cliAlone(['delivery', ...args])).toMatchObject({ code: 0 });
     }
     expect(await replay(again.deliveryId)).toMatchObject({ outcome: 'applied' });
     for (const words of [said.join(''), system.logged.join(''), await everything()]) {
@@ -322,7 +333,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     await mend(locationId);
     const sealed = await seal(new Map([['lost', Buffer.alloc(32, 8)]]), { target: '' });
     await system.query('UPDATE deliveries SET sealed = $2 WHERE id = $1', [dropped, sealed]);
-    expect(await cli(['delivery', 'replay', dropped])).toEqual({
+    expect(await cliAlone(['delivery', 'replay', dropped])).toEqual({
       code: 1,
       out: '',
       error: expect.stringMatching(/^error: .* cannot be replayed: .*SETTINGS_KEY has no key with id "lost"\n$/),
@@ -492,7 +503,7 @@ describe('what cannot be replayed', () => {
     ['a time that is none', ['list', '--since', 'yesterday'], /3d/],
     ['a limit that is none', ['list', '--limit', '0'], /1 to 1000/],
   ])('%s: exit 2', async (_what, args, problem) => {
-    expect(await cli(['delivery', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(problem) });
+    expect(await cliAlone(['delivery', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(problem) });
   });
 
   it.each([[[]], [['list']], [['show']], [['replay']]])('help with examples: delivery %j', async (args) => {
@@ -591,7 +602,15 @@ describe('all that match', () => {
     await system.query(`UPDATE deliveries SET sealed = 'spoilt' WHERE id = $1`, [bad]);
     await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     await mend(locationId);
-    const { code, out } = await cli(['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
+    const { code, out } = await cliAlone([
+      'delivery',
+      'replay',
+      '--outcome',
+      'dropped',
+      '--location',
+      locationId,
+      '--json',
+    ]);
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({
       outcomes: { applied: 1 },
@@ -737,7 +756,7 @@ describe('delivery list', () => {
     const words = await cli(['delivery', 'list', '--location', locationId, '--limit', '2']);
     expect(words.out).toMatch(new RegExp(`^delivery +received .*\n\nthere may be more: --after ${ids[3]}\n$`, 's'));
     expect(words.out).not.toContain('Lovelace');
-    expect(await cli(['delivery', 'list', '--order', 'nowhere'])).toMatchObject({ code: 3 });
+    expect(await cliAlone(['delivery', 'list', '--order', 'nowhere'])).toMatchObject({ code: 3 });
   });
 
   it('goes from day to day, and finds a delivery of a machine whose clock is off', async () => {

@@ -4,6 +4,7 @@ import { StatusEvent } from '../../src/core/order.ts';
 import type { Webhook } from '../../src/core/provider.ts';
 import { translateDelivery } from '../../src/core/translate-delivery.ts';
 import { registry } from '../../src/providers/index.ts';
+import { anyText } from '../support/any-text.ts';
 import { MARKER } from './hostile-input.ts';
 import { NOW, signSamples } from './signed-samples.ts';
 
@@ -13,7 +14,7 @@ const SAMPLES = await signSamples(registry);
 const LONGEST_REASON = 500;
 
 /** Every text that a payload holds, its names included, is marked: a reason that quotes one shows it. */
-const marked = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => MARKER + text);
+const marked = anyText({ maxLength: 12 }).map((text) => MARKER + text);
 const value = fc.letrec<{ any: unknown }>((tie) => ({
   any: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },

@@ -33,8 +33,9 @@ export async function runMain(env: Record<string, string>): Promise<MainProcess>
 }
 
 export function spawnMain(env: Record<string, string>): Omit<MainProcess, 'url'> {
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env['PATH'], METADATA_SERVER_DETECTION: 'none', ...env },
+    env: { PATH, NODE_COMPILE_CACHE, METADATA_SERVER_DETECTION: 'none', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
