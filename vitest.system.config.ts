@@ -7,6 +7,8 @@ export default defineConfig({
     ...ordinary.test,
     include: ['test/system/**/*.test.ts'],
     exclude: [],
+    // A browser or the building of an image keeps a core busy by itself.
+    maxWorkers: 2,
     // The console in the browser is the one that is written now.
     globalSetup: ['test/support/template-database.ts', 'scripts/build-console.ts'],
     testTimeout: 120_000,
