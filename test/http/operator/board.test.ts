@@ -202,6 +202,48 @@ describe('the board', () => {
     expect(boards.filter((status) => status === '503').length).toBeGreaterThanOrEqual(10);
     await until(async () => (await watch(1)).status === 200);
   });
+
+  it('ends for every watcher with what Postgres has, however many came at once and committed late', async () => {
+    const ORDERS = 200;
+    await system.query(
+      `WITH p AS (
+         INSERT INTO placements (service_order_id, location_id, state, deadline_at, provider_order_id, finished_at)
+         SELECT 'many-' || i, 'club-2', 'sent', now(), 'pos-many-' || i, now() FROM generate_series(1, $1::int) AS i
+       )
+       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+       SELECT 'many-' || i, 'club-2', 'standard', 'pickup', 1, 2, 'pos-many-' || i FROM generate_series(1, $1::int) AS i`,
+      [ORDERS],
+    );
+    const watching = await Promise.all([watch(0), watch(1)]);
+    const url = await system.webhookUrl('club-2');
+    const late = new pg.Client(system.databaseUrl);
+    await late.connect();
+    await late.query('BEGIN');
+    await late.query(`UPDATE orders SET reason = 'begun early', rank = 5 WHERE service_order_id = 'many-1'`);
+    const doors = system.urls.map((base) => url.replace(system.urls[0] ?? '', base));
+    await Promise.all(
+      Array.from({ length: ORDERS - 1 }, async (_, i) => {
+        for (const [nth, status] of ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'].entries()) {
+          const at = doors[(i + nth) % doors.length];
+          await until(async () => (await report(`many-${i + 2}`, status, at)).status === 200);
+        }
+      }),
+    );
+    await late.query('COMMIT');
+    await late.end();
+    const rows = await system.query(
+      `SELECT service_order_id AS id, status, ended_at IS NOT NULL AS ended FROM orders WHERE service_order_id LIKE 'many-%'`,
+    );
+    for (const watched of watching) {
+      const differing = (): unknown[] =>
+        rows.filter(({ id, status, ended }) => {
+          const order = watched.order(String(id));
+          return order?.status !== status || (order?.endedAt !== null) !== ended;
+        });
+      await until(() => differing().length === 0).catch(() => expect(differing()).toEqual([]));
+      await until(() => watched.order('many-1')?.memberState === 'ready_for_pickup');
+    }
+  });
 });
 
 describe('what needs attention', () => {
