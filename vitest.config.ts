@@ -29,8 +29,9 @@ export default defineConfig({
     },
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    // Three times what most small machines have of cores: the tests mostly wait.
-    maxWorkers: 6,
+    // Twice what most small machines have of cores: the tests mostly wait. More would be a little sooner done, and some
+    // that time things then fail beside anything else.
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },
