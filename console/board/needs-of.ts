@@ -1,6 +1,7 @@
 import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists } from './keep-board.ts';
 import type { Ticket } from './ticket-of.ts';
 
@@ -72,7 +73,7 @@ export function needsOf(
       hint: 'Tickets were sent; the POS has not said a word.',
       needs: silent.map((each) => ({
         key: `silent:${each.locationId}`,
-        href: `/console/locations/${encodeURIComponent(each.locationId)}`,
+        href: pageOf.location(each.locationId),
         name: each.locationId,
         detail: `${many(each.sent, 'ticket')} without a word`,
         since: Date.parse(each.oldestSentAt),
@@ -105,7 +106,7 @@ function looked(title: string, hint: string, all: Need[], isAside: (key: string)
 function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
   return {
     key: `${trouble}:${id}`,
-    href: hrefOf(id),
+    href: pageOf.order(id),
     name: id,
     detail: [order.locationId, order.problem].filter((each) => each !== null).join(': '),
     since: endedAt ?? signalledAt,
@@ -117,7 +118,7 @@ function ofConflict(conflict: Attention['conflicts'][number]): Need {
   return {
     // Another one of the same order has to be looked at again.
     key: `conflict:${serviceOrderId}:${deliveryId ?? recordedAt}`,
-    href: hrefOf(serviceOrderId),
+    href: pageOf.order(serviceOrderId),
     name: serviceOrderId,
     detail: [locationId, `the POS says ${words(status)}`].filter((each) => each !== null).join(': '),
     since: Date.parse(recordedAt),
@@ -143,10 +144,6 @@ function ofHeld(held: readonly Ticket[]): Need[] {
           since: first.signalledAt,
         },
   );
-}
-
-export function hrefOf(serviceOrderId: string): string {
-  return `/console/orders/${encodeURIComponent(serviceOrderId)}`;
 }
 
 function many(count: number, what: string): string {

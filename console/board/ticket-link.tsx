@@ -1,7 +1,7 @@
 import { now } from '../parts/clock.ts';
 import { words } from '../parts/tones.ts';
+import { pageOf } from '../parts/page-of.ts';
 import { age, due, ended } from './due.ts';
-import { hrefOf } from './needs-of.ts';
 import type { Ticket } from './ticket-of.ts';
 
 /** For so long it can be seen that it has just come to its column; the animation in board.css lasts as long. */
@@ -24,7 +24,7 @@ export function TicketLink({ ticket, tabIndex }: { ticket: Ticket; tabIndex: num
   return (
     <a
       class={`ticket ${tone}${trouble === null ? '' : ' trouble'}${at - ticket.movedAt < MOVED_MS ? ' moved' : ''}`}
-      href={hrefOf(id)}
+      href={pageOf.order(id)}
       tabIndex={tabIndex}
       data-ticket={id}
     >

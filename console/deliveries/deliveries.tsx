@@ -8,6 +8,7 @@ import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedDeliveries, ListedDelivery } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
 import { bytesInWords } from './bytes-in-words.ts';
 import './deliveries.css';
 import { DeliveriesFilters } from './deliveries-filters.tsx';
@@ -106,7 +107,7 @@ function Row({ delivery }: { delivery: ListedDelivery }) {
   return (
     <tr>
       <th scope="row">
-        <a href={`/console/deliveries/${deliveryId}`}>
+        <a href={pageOf.delivery(deliveryId)}>
           <Time at={receivedAt} />
         </a>{' '}
         <span class="deliveries-about">

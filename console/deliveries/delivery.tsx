@@ -11,6 +11,7 @@ import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ShownDelivery } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
 import { bytesInWords } from './bytes-in-words.ts';
 import './deliveries.css';
 import { DeliveryContents } from './delivery-contents.tsx';
@@ -90,7 +91,7 @@ function Head({ shown }: { shown: ShownDelivery }) {
           <Time at={shown.receivedAt} />, <Ago at={shown.receivedAt} />
         </Fact>
         <Fact name="Location">
-          <a href={`/console/locations/${encodeURIComponent(locationId)}`}>{locationId}</a>, {integration}
+          <a href={pageOf.location(locationId)}>{locationId}</a>, {integration}
         </Fact>
         <Fact name="Events">{shown.events}</Fact>
         <Fact name="Size">{bytesInWords(shown.bytes)}</Fact>

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import type { DeliveryOutcome, Replayed } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
 import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import type { ReplayRun } from './replay-in-batches.ts';
@@ -95,7 +96,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
 /** Its id's end: the beginning is the time, and alike. */
 export function DeliveryLink({ deliveryId }: { deliveryId: string }) {
   return (
-    <a class="mono" href={`/console/deliveries/${deliveryId}`} title={deliveryId}>
+    <a class="mono" href={pageOf.delivery(deliveryId)} title={deliveryId}>
       …{deliveryId.slice(-12)}
     </a>
   );
@@ -128,7 +129,7 @@ export function OrderName({
   return (
     <span class="mono deliveries-id">
       {typeof serviceOrderId === 'string' ? (
-        <a href={`/console/orders/${encodeURIComponent(serviceOrderId)}`}>{serviceOrderId}</a>
+        <a href={pageOf.order(serviceOrderId)}>{serviceOrderId}</a>
       ) : (
         `POS ${providerOrderId ?? '?'}`
       )}

@@ -10,6 +10,7 @@ import { Ago } from '../parts/time.tsx';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedLocation, ListedLocations } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
 import { findLocations, integrationsOf } from './find-locations.ts';
 import { silence } from './judge-location.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
@@ -35,7 +36,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
       found.map((location) => (
         <tr key={location.locationId}>
           <th scope="row">
-            <a href={`/console/locations/${encodeURIComponent(location.locationId)}`}>{location.locationId}</a>
+            <a href={pageOf.location(location.locationId)}>{location.locationId}</a>
             <span class="locations-about">
               {location.integration}
               {location.pausedAt !== null && <Badge tone="warn">paused</Badge>}

@@ -4,6 +4,7 @@ import { duration } from '../parts/duration.ts';
 import { Ago, Time } from '../parts/time.tsx';
 import { words } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
 
 /** What an order is, at a glance. */
 export function OrderHead({ story }: { story: ShownOrder }) {
@@ -18,7 +19,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           {locationId === null ? (
             <span class="faint">not known before it is fetched</span>
           ) : (
-            <a href={`/console/locations/${encodeURIComponent(locationId)}`}>{locationId}</a>
+            <a href={pageOf.location(locationId)}>{locationId}</a>
           )}
         </dd>
         <dt>Integration</dt>
@@ -78,10 +79,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         </dd>
       </dl>
       <h3>Link to this page</h3>
-      <Copyable
-        label="the link to this page"
-        text={`${location.origin}/console/orders/${encodeURIComponent(serviceOrderId)}`}
-      />
+      <Copyable label="the link to this page" text={location.origin + pageOf.order(serviceOrderId)} />
       <h3>Trace id</h3>
       <Copyable label="the trace id" text={traceId} />
     </section>

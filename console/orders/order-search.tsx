@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso';
 import { useState } from 'preact/hooks';
+import { pageOf } from '../parts/page-of.ts';
 
 /** Straight to an order by its id. */
 export function OrderSearch() {
@@ -7,7 +8,7 @@ export function OrderSearch() {
   const [id, setId] = useState('');
   const go = (event: Event): void => {
     event.preventDefault();
-    if (id.trim() !== '') route(`/console/orders/${encodeURIComponent(id.trim())}`);
+    if (id.trim() !== '') route(pageOf.order(id.trim()));
   };
   return (
     <search aria-label="An order by its id">

@@ -9,6 +9,7 @@ import { MEMBER_STATE_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedOrders } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
 import { OrderSearch } from './order-search.tsx';
 import { OrdersFilters } from './orders-filters.tsx';
 import { FILTERS, ordersFilter, type OrdersFilter } from './orders-filter.ts';
@@ -132,7 +133,7 @@ function OrderRow({ order }: { order: Row }) {
   return (
     <tr>
       <th scope="row">
-        <a href={`/console/orders/${encodeURIComponent(serviceOrderId)}`} class="mono">
+        <a href={pageOf.order(serviceOrderId)} class="mono">
           {serviceOrderId}
         </a>
         {providerOrderId !== null && <span class="orders-about mono">POS {providerOrderId}</span>}

@@ -4,6 +4,7 @@ import { Badge } from '../parts/badge.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
 import type { ShownOrder } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
 import { foldTries } from './fold-tries.ts';
 import { tellStory, type Line } from './tell-story.ts';
 
@@ -80,9 +81,7 @@ function StoryLine({
         {reason !== undefined && <Reason text={reason} isRevealed={isRevealed} />}
         {deliveryId !== undefined && what !== 'status' && (
           <span class="orders-links">
-            <a href={`/console/deliveries/${encodeURIComponent(deliveryId)}`}>
-              {what === 'replay' ? 'the replay' : 'the webhook'}
-            </a>
+            <a href={pageOf.delivery(deliveryId)}>{what === 'replay' ? 'the replay' : 'the webhook'}</a>
             {what === 'webhook' && (
               <button type="button" aria-label="Replay this webhook" onClick={() => onReplay(deliveryId)}>
                 Replay
