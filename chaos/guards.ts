@@ -31,8 +31,8 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/apply-deliveries.ts',
     edits: [
       [
-        'WINDOW course AS (PARTITION BY target, location_id ORDER BY nth)',
-        'WINDOW course AS (PARTITION BY target ORDER BY nth)',
+        'WHERE orders.service_order_id = event.target AND orders.location_id = event.location_id',
+        'WHERE orders.service_order_id = event.target',
       ],
     ],
     noticedBy: chaos('foreign'),
@@ -40,14 +40,20 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'only a higher rank moves an order',
     file: 'src/core/apply-deliveries.ts',
-    edits: [['CASE WHEN ours AND rank > reached THEN 1', 'CASE WHEN ours AND rank <> reached THEN 1']],
+    edits: [['(SELECT ours AND rank > reached AS moves', '(SELECT ours AND rank <> reached AS moves']],
     noticedBy: chaos('reorder,delay'),
   },
   {
     guard: 'the row lock on orders',
     file: 'src/core/apply-deliveries.ts',
-    edits: [['  ORDER BY o.service_order_id\n  FOR UPDATE\n', '  ORDER BY o.service_order_id\n']],
+    edits: [['    FOR UPDATE\n  ) AS o ON true', '  ) AS o ON true']],
     noticedBy: vitest('test/return.test.ts', '20 concurrent copies'),
+  },
+  {
+    guard: 'orders are locked in the order of their keys',
+    file: 'src/core/apply-deliveries.ts',
+    edits: [['  ORDER BY target, location_id, nth -- and locked so\n), matched', '), matched']],
+    noticedBy: vitest('test/core/apply-deliveries.test.ts', 'the other way round'),
   },
   {
     guard: 'our key on the call to the POS',
@@ -83,10 +89,10 @@ export const MUTATIONS: readonly Mutation[] = [
         '  const row = rows[0];\n  const named',
         `  await client.query(
     \`INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
-     SELECT service_order_id, e.sequence, location_id, fulfillment, array_position($2::text[], e.status) - 1
+     SELECT service_order_id, e.sequence, location_id, fulfillment, array_position(\${STATUS_BY_RANK}, e.status) - 1
      FROM status_events e JOIN orders o USING (service_order_id)
      WHERE e.delivery_id = ANY ($1::uuid[]) AND e.outcome = 'applied'\`,
-    [arrived.map((item) => item.deliveryId), STATUS_BY_RANK],
+    [arrived.map((item) => item.deliveryId)],
   );
   const row = rows[0];
   const named`,

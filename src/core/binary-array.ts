@@ -1,0 +1,82 @@
+/** What each type is to Postgres: its number (`SELECT oid, typname FROM pg_type`) and the bytes of one value. */
+const TYPES = {
+  boolean: {
+    oid: 16,
+    length: () => 1,
+    write: (into: Buffer, at: number, value: boolean) => into.writeUInt8(Number(value), at),
+  },
+  bytea: {
+    oid: 17,
+    length: (value: Buffer) => value.length,
+    write: (into: Buffer, at: number, value: Buffer) => value.copy(into, at),
+  },
+  smallint: {
+    oid: 21,
+    length: () => 2,
+    write: (into: Buffer, at: number, value: number) => into.writeInt16BE(value, at),
+  },
+  integer: {
+    oid: 23,
+    length: () => 4,
+    write: (into: Buffer, at: number, value: number) => into.writeInt32BE(value, at),
+  },
+  text: {
+    oid: 25,
+    length: (value: string) => Buffer.byteLength(value),
+    write: (into: Buffer, at: number, value: string) => into.write(value, at),
+  },
+  timestamptz: {
+    oid: 1184,
+    length: () => 8,
+    // Microseconds from 2000-01-01 UTC on.
+    write: (into: Buffer, at: number, value: Date) =>
+      into.writeBigInt64BE(BigInt(value.getTime() - Date.UTC(2000, 0)) * 1000n, at),
+  },
+  uuid: {
+    oid: 2950,
+    length: () => 16,
+    write: (into: Buffer, at: number, value: string) => {
+      if (into.write(value.replaceAll('-', ''), at, 16, 'hex') !== 16) throw new TypeError('a UUID is required');
+    },
+  },
+} as const;
+
+type Type = keyof typeof TYPES;
+type Value<Of extends Type> = Parameters<(typeof TYPES)[Of]['write']>[2];
+
+/** dimensions, whether there may be nulls, type, length, number of the first */
+const HEADER_BYTES = 20;
+
+/**
+ * An array parameter in the layout of Postgres's own `array_send`, which pg sends as it is. As text, which is what pg
+ * makes of an array, every value is quoted here and read character by character there: of hundreds of webhooks in one
+ * statement, a tenth of what they cost.
+ */
+export function binaryArray<Of extends Type, Item>(
+  type: Of,
+  items: readonly Item[],
+  valueOf: (item: Item) => Value<Of> | null | undefined,
+): Buffer {
+  const { oid, length, write } = TYPES[type] as {
+    oid: number;
+    length(value: Value<Of>): number;
+    write(into: Buffer, at: number, value: Value<Of>): void;
+  };
+  const values = items.map(valueOf);
+  let bytes = HEADER_BYTES;
+  for (const value of values) bytes += 4 + (value === null || value === undefined ? 0 : length(value));
+  const array = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  for (const field of [1, 1, oid, values.length, 1]) at = array.writeInt32BE(field, at);
+  for (const value of values) {
+    if (value === null || value === undefined) {
+      at = array.writeInt32BE(-1, at);
+    } else {
+      const size = length(value);
+      at = array.writeInt32BE(size, at);
+      write(array, at, value);
+      at += size;
+    }
+  }
+  return array;
+}
