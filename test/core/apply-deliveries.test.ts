@@ -72,7 +72,7 @@ it('many events of one order in one batch move it as they would one by one', asy
   const { rows } = await pool.query(
     `SELECT status, outcome, sequence FROM status_events WHERE service_order_id = 'many' ORDER BY event_id`,
   );
-  expect(rows.map((row: { status: string; outcome: string; sequence: number | null }) => row)).toEqual([
+  expect(rows).toEqual([
     { status: 'ready', outcome: 'applied', sequence: 3 },
     { status: 'received', outcome: 'stale', sequence: null },
     { status: 'ready', outcome: 'duplicate', sequence: null },
