@@ -5,13 +5,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Provider } from '../src/core/provider.ts';
 import { seal } from '../src/core/settings-key.ts';
 import { createDatabase } from './support/create-database.ts';
 import { keepCli, type KeptCli } from './support/keep-cli.ts';
 import { CLI, runCli, type Ended } from './support/run-cli.ts';
+import { signWebhook } from './support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
 
@@ -132,9 +132,7 @@ async function send(
 ): Promise<string> {
   const body = JSON.stringify(statusWebhook(about));
   const answer = await post(url, body, {
-    'webhook-id': 'msg-1',
-    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-    'webhook-signature': new Webhook(RIGHT).sign('msg-1', at, body),
+    ...signWebhook(RIGHT, body, { at }),
     ...(headers as Record<string, string>),
   });
   expect(answer).toMatchObject({ status: 200, body: { outcome: expected } });

@@ -9,6 +9,7 @@ import type { StatusEvent } from '../../src/core/order.ts';
 import type { Webhook } from '../../src/core/provider.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 import { startStandard } from '../simulators/start-standard.ts';
+import { signWebhook } from '../support/sign-webhook.ts';
 import { errorOf, providerContract } from './contract.ts';
 import { keepCredentials } from './keep-credentials.ts';
 
@@ -34,11 +35,7 @@ function webhookOf(body: string | Uint8Array, headers: Record<string, string> = 
 
 /** As the scheme's own library signs. */
 function signedBy(secret: string, body: string, at = NOW): Webhook {
-  return webhookOf(body, {
-    'webhook-id': 'm-1',
-    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-    'webhook-signature': new Scheme(secret).sign('m-1', at, body),
-  });
+  return webhookOf(body, signWebhook(secret, body, { at }));
 }
 
 function laterBy(seconds: number): Date {
@@ -156,7 +153,7 @@ describe('translateWebhook', () => {
     it('takes one right signature among several', () => {
       const webhook = signedBy(SECRET, body);
       const ours = webhook.headers['webhook-signature'];
-      const others = `v1a,${'x'.repeat(88)} ${new Scheme(STRANGER).sign('m-1', NOW, body)} v1`;
+      const others = `v1a,${'x'.repeat(88)} ${new Scheme(STRANGER).sign('msg-1', NOW, body)} v1`;
       webhook.headers['webhook-signature'] = `${others} ${ours}`;
       expect(translate(webhook, signed)).toHaveLength(1);
     });

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { Webhook } from 'standardwebhooks';
 import { CanonicalOrder } from '../../src/core/order.ts';
+import { signWebhook } from '../support/sign-webhook.ts';
 import { startPos, type Ticket as PosTicket } from '../support/start-pos.ts';
 import { deliverWebhook, type Delivery } from './deliver-webhook.ts';
 import type { Simulator, StartSimulator, Ticket } from './simulator.ts';
@@ -72,13 +72,10 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
     sign(_webhookUrl, { serviceOrderId, providerOrderId }, status) {
       const order = { thirdPartyReference: serviceOrderId, id: providerOrderId, status };
       const body = JSON.stringify({ eventType: 'order.status', order });
-      const [id, at] = [`msg_${randomUUID()}`, new Date()];
       return {
         headers: {
           'content-type': 'application/json',
-          'webhook-id': id,
-          'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-          'webhook-signature': new Webhook(secret).sign(id, at, body),
+          ...signWebhook(secret, body, { id: `msg_${randomUUID()}` }),
         },
         body: Buffer.from(body),
       };
