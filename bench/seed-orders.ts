@@ -34,7 +34,6 @@ export async function seedOrders(databaseUrl: string, senders: readonly Sender[]
     );
     // As autovacuum leaves it, and not while a round is measured.
     await client.query('VACUUM (ANALYZE) orders, provider_orders, outbox, status_events, deliveries');
-    await client.query('CHECKPOINT');
   } finally {
     await client.end();
   }
