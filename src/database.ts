@@ -17,14 +17,21 @@ export function openDatabase(
   const { searchParams } = parsed;
   const theirs = searchParams.get('options') ?? '';
   searchParams.delete('options');
-  const open = (max: number, connectMs: number, statementMs: number, settings: string): Pool => {
+  const open = (
+    max: number,
+    about: { connectMs: number; statementMs: number; idleMs: number; settings: string },
+  ): Pool => {
+    const { connectMs, statementMs, idleMs, settings } = about;
     const pool = new pg.Pool({
       connectionString: parsed.href,
       max,
       connectionTimeoutMillis: connectMs,
       // The server's own time-out cannot fire while the server hangs.
       query_timeout: statementMs + 1_000,
+      idleTimeoutMillis: idleMs,
       keepAlive: true,
+      // Google's firewalls forget a connection that says nothing for ten minutes, and tell nobody.
+      keepAliveInitialDelayMillis: 60_000,
       application_name: 'expediter',
       options:
         `${theirs} -c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${statementMs / 2} ` +
@@ -39,8 +46,14 @@ export function openDatabase(
     return pool;
   };
   return {
-    pool: open(poolSize - FLUSHERS, 3_000, 8_000, ''),
-    // One-element arrays would be planned again at every call.
-    flushPool: open(FLUSHERS, 1_000, 4_000, '-c plan_cache_mode=force_generic_plan'),
+    pool: open(poolSize - FLUSHERS, { connectMs: 3_000, statementMs: 8_000, idleMs: 10_000, settings: '' }),
+    flushPool: open(FLUSHERS, {
+      connectMs: 1_000,
+      statementMs: 4_000,
+      // For good: in a quiet hour each webhook would wait for a connection and for the statement's plan.
+      idleMs: 0,
+      // One-element arrays would be planned again at every call.
+      settings: '-c plan_cache_mode=force_generic_plan',
+    }),
   };
 }

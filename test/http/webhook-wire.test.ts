@@ -78,15 +78,30 @@ describe('on the wire a webhook is answered 200, 401 or 500', () => {
   });
 });
 
-describe('a body that does not come', () => {
-  it('is cut off after 15 s, and its neighbour is served meanwhile', async () => {
+describe.concurrent('in a quiet quarter of a minute', () => {
+  it('the connections that carry webhooks are kept, and what was planned on them', async () => {
+    const carriers = async (): Promise<unknown[]> =>
+      system.query(
+        `SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'expediter' AND query LIKE '%unnest($13::int[]%'`,
+      );
+    await post(url, { eventType: 'ping' });
+    const before = await carriers();
+    expect(before).not.toEqual([]);
+    await sleep(12_000);
+    expect(await carriers()).toEqual(expect.arrayContaining(before));
+  });
+
+  it('a body that does not come is cut off, and its neighbour is served meanwhile', async () => {
     const stalled = say(`${head('Content-Length: 1000')}{`, { waitMs: 25_000 });
     const began = performance.now();
     expect((await post(url, { eventType: 'ping' })).status).toBe(200);
     expect(statusOf(await stalled)).toBe('500');
     expect(performance.now() - began).toBeLessThan(20_000);
   });
+});
 
+describe('a body that does not come', () => {
   it('because the sender left: nothing is kept of it, and its room is free again', async () => {
     const before = (await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n'];
     for (let i = 0; i < 5; i++) {
