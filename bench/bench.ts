@@ -51,7 +51,7 @@ try {
   }
   if (args.only.includes('placements')) {
     say('placements');
-    Object.assign(measured, await measurePlacements(postgres, { stepS: 10, latencyS: 20 }, say));
+    Object.assign(measured, await measurePlacements(postgres, { stepS: 20, latencyS: 20 }, say));
   }
   if (args.only.includes('memory')) {
     say(`memory, ${args.memory} minutes`);

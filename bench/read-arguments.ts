@@ -29,7 +29,7 @@ export function readArguments(argv: string[]): Arguments {
     .option('--quick', 'the essential ones, in a minute', false)
     .option('--rounds <n>', 'how often each way comes to its turn (default: 5, or 2 with --quick)', fromOn(1))
     .option('--only <parts>', `some of ${PARTS.join(', ')}, with commas between them`, someParts)
-    .option('--ten-million', 'with ten million orders as well: some minutes and 10 GB more', false)
+    .option('--ten-million', 'with ten million orders as well: some minutes and 20 GB more', false)
     .option('--memory <minutes>', 'watch memory under load as well, and for so long (--only memory: 10)', fromOn(2))
     .option('--chart <file>', 'write a chart, as SVG')
     .option('--json', 'the last line of standard output is the result; the rest goes to standard error', false)
