@@ -4,7 +4,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { databaseClock } from '../../src/core/database-clock.ts';
 import { createEmptyDatabase } from '../support/create-database.ts';
 
-const LATE_MS = 400;
+const LATE_MS = 800;
+/** A busy machine answers a little late itself; a late answer that is believed is off by half of what it took. */
+const LITTLE_MS = LATE_MS / 4;
 const HOUR_MS = 3_600_000;
 
 let pool: pg.Pool;
@@ -14,6 +16,7 @@ let setByMs: number;
 
 beforeAll(async () => {
   pool = new pg.Pool({ connectionString: await createEmptyDatabase(), max: 1 });
+  await pool.query('SELECT 1');
 });
 afterAll(() => pool?.end());
 
@@ -36,15 +39,15 @@ async function offAfter(...answers: { lateMs: number; setByMs?: number }[]): Pro
 }
 
 it('a late answer alone is off by half of what it took', async () => {
-  expect(await offAfter({ lateMs: LATE_MS })).toBeLessThan(-LATE_MS / 2 + 50);
+  expect(await offAfter({ lateMs: LATE_MS })).toBeLessThan(-LITTLE_MS);
 });
 
 it('a quick answer mends it', async () => {
-  expect(Math.abs(await offAfter({ lateMs: LATE_MS }, { lateMs: 0 }))).toBeLessThan(50);
+  expect(Math.abs(await offAfter({ lateMs: LATE_MS }, { lateMs: 0 }))).toBeLessThan(LITTLE_MS);
 });
 
 it('a late answer does not make it worse', async () => {
-  expect(Math.abs(await offAfter({ lateMs: 0 }, { lateMs: LATE_MS }))).toBeLessThan(50);
+  expect(Math.abs(await offAfter({ lateMs: 0 }, { lateMs: LATE_MS }))).toBeLessThan(LITTLE_MS);
 });
 
 it('a clock that was set is followed at once, however late it answers', async () => {
