@@ -138,6 +138,24 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: chaos('clock,kill'),
   },
   {
+    guard: 'a late answer about the time is not believed',
+    file: 'src/core/database-clock.ts',
+    edits: [['if (mayBothBeRight && knownWithinMs < withinMs) return;', '']],
+    noticedBy: vitest('test/core/database-clock.test.ts', 'does not make it worse'),
+  },
+  {
+    guard: 'a clock that was set is followed',
+    file: 'src/core/database-clock.ts',
+    edits: [['if (mayBothBeRight && knownWithinMs < withinMs) return;', 'if (knownWithinMs < withinMs) return;']],
+    noticedBy: vitest('test/core/database-clock.test.ts', 'is followed at once'),
+  },
+  {
+    guard: 'the connections that carry webhooks are kept',
+    file: 'src/database.ts',
+    edits: [['idleMs: 0,', 'idleMs: 10_000,']],
+    noticedBy: vitest('test/http/webhook-wire.test.ts', 'connections that carry webhooks'),
+  },
+  {
     guard: 'parked events go on when their POS id becomes known',
     file: 'src/core/redrive-parked.ts',
     edits: [['if (rows.length === 0) return', 'if (rows.length >= 0) return']],
