@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { sampleOrder } from './sample-order.ts';
 import { readBody, sendJson, serveHttp } from './serve-http.ts';
+import { signWebhook } from './sign-webhook.ts';
 import { startPos, type Pos, type PosOptions } from './start-pos.ts';
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
@@ -15,14 +16,11 @@ async function started(options: PosOptions = { secret }): Promise<Pos> {
 
 function post(pos: Pos, serviceOrderId: string, signWith = secret): Promise<Response> {
   const body = JSON.stringify(sampleOrder({ serviceOrderId }));
-  const now = new Date();
   return fetch(pos.ordersUrl, {
     method: 'POST',
     headers: {
       'idempotency-key': serviceOrderId,
-      'webhook-id': serviceOrderId,
-      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-      'webhook-signature': new Webhook(signWith).sign(serviceOrderId, now, body),
+      ...signWebhook(signWith, body, { id: serviceOrderId }),
     },
     body,
     signal: AbortSignal.timeout(300),
