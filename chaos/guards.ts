@@ -150,6 +150,12 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/core/database-clock.test.ts', 'is followed at once'),
   },
   {
+    guard: 'a connection with a stale prepared statement is not lent again',
+    file: 'src/core/with-client.ts',
+    edits: [[' || error.code === STALE_PLAN', '']],
+    noticedBy: vitest('test/database.test.ts', 'made stale'),
+  },
+  {
     guard: 'the connections that carry webhooks are kept',
     file: 'src/database.ts',
     edits: [['idleMs: 0,', 'idleMs: 10_000,']],

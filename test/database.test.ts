@@ -3,7 +3,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { withClient } from '../src/core/with-client.ts';
-import { openDatabase } from '../src/database.ts';
+import { FLUSHERS, openDatabase } from '../src/database.ts';
+import { createDatabase } from './support/create-database.ts';
 
 /** One message of Postgres's protocol: type, length, body. */
 function message(type: string, body: Buffer): Buffer {
@@ -38,4 +39,16 @@ it('a connection that is ended in the moment it is made costs its query, not the
   expect(died).toEqual([]);
   await Promise.all([pool.end(), flushPool.end()]);
   server.close();
+});
+
+it('a connection whose prepared statement a migration made stale costs one query, and is not lent again', async () => {
+  // One of each pool.
+  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + FLUSHERS, () => {});
+  const ask = (): Promise<unknown> =>
+    withClient(pool, (client) => client.query({ name: 'all', text: 'SELECT * FROM credentials' }));
+  await ask();
+  await pool.query('ALTER TABLE credentials ADD COLUMN of_the_next text');
+  await expect(ask()).rejects.toThrow('cached plan must not change result type');
+  await ask();
+  await Promise.all([pool.end(), flushPool.end()]);
 });

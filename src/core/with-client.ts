@@ -1,5 +1,11 @@
 import pg, { type Pool, type PoolClient } from 'pg';
 
+/**
+ * How Postgres refuses a prepared statement that would give other columns, or of other types, than when it was prepared,
+ * as after a migration. It goes on refusing it on that connection.
+ */
+const STALE_PLAN = '0A000';
+
 /** Lends a connection of the pool to `work`, and lets go of it for good when nobody can know what state it is in. */
 export async function withClient<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
@@ -12,8 +18,8 @@ export async function withClient<Result>(pool: Pool, work: (client: PoolClient) 
   try {
     return await work(client);
   } catch (error) {
-    // After an error that Postgres itself sent, the connection is sound; after any other, nobody knows.
-    if (!(error instanceof pg.DatabaseError)) broken ??= error as Error;
+    // After most errors that Postgres itself sent, the connection is sound; after any other, nobody knows.
+    if (!(error instanceof pg.DatabaseError) || error.code === STALE_PLAN) broken ??= error as Error;
     throw error;
   } finally {
     client.off('error', onError);
