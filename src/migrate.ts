@@ -19,7 +19,7 @@ const DEADLOCK_DETECTED = '40P01';
  * migration is one transaction: one that fails leaves the schema as it was, and running it again goes on from there.
  * @param about.lockPatienceMs for how long one migration may try to lock what it changes
  * @returns what was done
- * @throws Error that names the migration that failed
+ * @throws Error that names the migration that failed; of an empty database in another encoding than UTF8
  */
 export async function migrate(
   databaseUrl: string,
@@ -41,6 +41,7 @@ export async function migrate(
     await client.query('SELECT pg_advisory_lock($1::bigint)', [PG_MIGRATE_LOCK_ID]);
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
     const applied = await appliedMigrations(client);
+    if (applied.size === 0) await requireUtf8(client);
     for (const name of await migrationsIn(dir)) {
       if (applied.has(name)) continue;
       await apply(client, { dir, name, lockPatienceMs });
@@ -58,6 +59,19 @@ export async function migrate(
     await pool.end();
   }
   return done;
+}
+
+/** Others have no sign for much of what members and POS systems write: such an order would fail, such a webhook be dropped. */
+async function requireUtf8(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ encoding: string; name: string }>(
+    `SELECT current_setting('server_encoding') AS encoding, quote_ident(current_database()) AS name`,
+  );
+  const { encoding, name } = rows[0] ?? {};
+  if (encoding === 'UTF8') return;
+  throw new Error(
+    `the database ${name} is in ${encoding}, and it takes UTF8: make it with ` +
+      `CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE template0`,
+  );
 }
 
 async function apply(

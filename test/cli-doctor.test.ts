@@ -1,6 +1,9 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { MIGRATIONS, migrationsIn } from '../src/check-schema.ts';
 import { issueToken } from '../src/core/webhook-tokens.ts';
 import { parseSettingsKeys, seal } from '../src/core/settings-key.ts';
 import { examine } from '../src/doctor/examine.ts';
@@ -9,7 +12,7 @@ import type { Finding, Part } from '../src/doctor/finding.ts';
 import { migrate } from '../src/migrate.ts';
 import { startHubrise } from './simulators/start-hubrise.ts';
 import type { Simulator } from './simulators/simulator.ts';
-import { createDatabase } from './support/create-database.ts';
+import { createDatabase, createEmptyDatabase } from './support/create-database.ts';
 import { freePort } from './support/free-port.ts';
 import { runCli } from './support/run-cli.ts';
 import { sendJson, serveHttp, type HttpServer } from './support/serve-http.ts';
@@ -180,6 +183,23 @@ describe('of the database', () => {
 
   it('one without fsync keeps no promise', async () => {
     expect(await wrong('database', { DATABASE_URL: await createDatabase() })).toEqual([failed('writing', /fsync/)]);
+  });
+
+  it('one in which not everything can be written is told', async () => {
+    // As somebody may have migrated it who did not know yet; today that is refused.
+    const latin = await createEmptyDatabase('LATIN1');
+    const [first = ''] = await migrationsIn(MIGRATIONS);
+    const client = new pg.Client(latin);
+    await client.connect();
+    await client.query(await readFile(join(MIGRATIONS, `${first}.sql`), 'utf8'));
+    await client.query('CREATE TABLE schema_migrations (id serial PRIMARY KEY, name text, run_on timestamp)');
+    await client.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [first]);
+    await client.end();
+    await migrate(latin);
+    expect(await wrong('database', { DATABASE_URL: latin })).toEqual([
+      failed('encoding', /^LATIN1: /, /UTF8/),
+      failed('writing', /fsync/),
+    ]);
   });
 
   it('a role that may only read is not enough, and one with few connections is short of them', async () => {

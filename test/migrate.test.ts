@@ -8,6 +8,7 @@ import { migrate } from '../src/migrate.ts';
 import { createDatabase, createEmptyDatabase } from './support/create-database.ts';
 import { runCli } from './support/run-cli.ts';
 import { runMain, spawnMain } from './support/run-main.ts';
+import { startPos, type Pos } from './support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
 
@@ -33,6 +34,16 @@ describe('two that migrate at the same time', () => {
     const { rows } = await client.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY id');
     await client.end();
     expect(rows.map(({ name }) => name)).toEqual(await namesIn(MIGRATIONS));
+  });
+});
+
+it('a database that cannot hold what members write is refused before anything is in it', async () => {
+  const { code, error } = await runCli({ DATABASE_URL: await createEmptyDatabase('LATIN1') }, ['migrate']);
+  expect({ code, error }).toEqual({
+    code: 1,
+    error: expect.stringMatching(
+      /^error: the database test_\w+ is in LATIN1, .*: make it with CREATE DATABASE test_\w+ ENCODING 'UTF8' TEMPLATE template0$/m,
+    ),
   });
 });
 
@@ -181,9 +192,49 @@ describe('a version of the service', () => {
   });
 });
 
+describe('a process at work while a migration changes what its prepared statements give', () => {
+  let system: System;
+  let pos: Pos;
+  let dir: string;
+  beforeAll(async () => {
+    [system, pos, dir] = await Promise.all([startSystem(), startPos(), mkdtemp(join(tmpdir(), 'migrations-'))]);
+    await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+    await cp(MIGRATIONS, dir, { recursive: true });
+  });
+  afterAll(() => Promise.all([system?.stop(), pos?.stop(), rm(dir, { recursive: true, force: true })]));
+
+  it('goes on with both journeys', async () => {
+    const url = await system.webhookUrl('club-1');
+    const goesItsWay = async (): Promise<void> => {
+      const { serviceOrderId } = await system.placeOrder();
+      await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+      const ready = statusWebhook({ serviceOrderId, status: 'READY' });
+      await until(async () => (await post(url, ready)).status === 200);
+      await until(() => system.live(serviceOrderId).some(({ status }) => status === 'ready'));
+    };
+    await goesItsWay();
+    await writeFile(join(dir, '9001-other-text.sql'), await otherCollations(system));
+    expect(await migrate(system.databaseUrl, { dir })).toEqual(['9001-other-text']);
+    await goesItsWay();
+    expect(system.logged.join('\n')).toContain('cached plan must not change result type');
+  });
+});
+
+/** Statements that make every indexed text another one to Postgres. */
+async function otherCollations(system: System): Promise<string> {
+  const columns = await system.query(
+    `SELECT DISTINCT format('ALTER TABLE %s ALTER COLUMN %I TYPE text COLLATE "POSIX";', i.indrelid::regclass, a.attname)
+              AS change
+     FROM pg_index i
+     JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) AND a.atttypid = 'text'::regtype
+     JOIN pg_class c ON c.oid = i.indrelid AND c.relnamespace = 'public'::regnamespace AND NOT c.relispartition`,
+  );
+  return columns.map(({ change }) => change).join('\n');
+}
+
 /** What the version before would miss, or trip over. */
 const TAKES_AWAY =
-  /\bDROP\s+(?:TABLE|COLUMN|TYPE|FUNCTION|VIEW|DEFAULT)\b|\bRENAME\b|\bSET\s+NOT\s+NULL\b|\bALTER\s+COLUMN\s+\S+\s+(?:SET\s+DATA\s+)?TYPE\b|\bADD\s+(?:CONSTRAINT|CHECK|FOREIGN|UNIQUE|PRIMARY)\b(?![^;]*\bNOT\s+VALID\b)|\bADD\s+COLUMN\s+(?:IF\s+NOT\s+EXISTS\s+)?\S+\s+[^,;]*\bNOT\s+NULL\b(?![^,;]*\bDEFAULT\b)(?<!\bDEFAULT\b[^,;]*)/i;
+  /\bDROP\s+(?:TABLE|COLUMN|TYPE|FUNCTION|VIEW|DEFAULT)\b|\bRENAME\b|\bSET\s+NOT\s+NULL\b|\bALTER\s+(?:COLUMN\s+)?\S+\s+(?:SET\s+DATA\s+)?TYPE\b(?!\s+text\s+COLLATE\b)|\bADD\s+(?:CONSTRAINT|CHECK|FOREIGN|UNIQUE|PRIMARY)\b(?![^;]*\bNOT\s+VALID\b)|\bADD\s+COLUMN\s+(?:IF\s+NOT\s+EXISTS\s+)?\S+\s+[^,;]*\bNOT\s+NULL\b(?![^,;]*\bDEFAULT\b)(?<!\bDEFAULT\b[^,;]*)/i;
 
 describe('a migration that takes something away', () => {
   it('says so in its name', async () => {
@@ -198,6 +249,7 @@ describe('a migration that takes something away', () => {
     'ALTER TABLE orders RENAME COLUMN reason TO why',
     'ALTER TABLE orders ALTER COLUMN reason SET NOT NULL',
     'ALTER TABLE orders ALTER COLUMN rank TYPE bigint',
+    'ALTER TABLE orders ALTER rank TYPE text',
     'ALTER TABLE orders ADD CONSTRAINT ranks CHECK (rank < 9)',
     'ALTER TABLE orders ADD COLUMN kind text NOT NULL',
     'DROP TABLE outbox',
@@ -210,5 +262,6 @@ describe('a migration that takes something away', () => {
     'ALTER TABLE orders ADD CONSTRAINT ranks CHECK (rank < 9) NOT VALID',
     'CREATE TABLE new (id text NOT NULL)',
     'DROP INDEX orders_open',
+    'ALTER TABLE orders ALTER COLUMN reason TYPE text COLLATE "C"',
   ])('%s does not', (sql) => expect(sql).not.toMatch(TAKES_AWAY));
 });

@@ -51,7 +51,7 @@ async function ordersOf(pool: Pool, memberId: string): Promise<MembersOrder[]> {
      FROM order_contents c
      JOIN orders o USING (service_order_id)
      LEFT JOIN placements p USING (service_order_id)
-     WHERE c.contents #>> '{member,id}' = $1::text
+     WHERE (c.contents #>> '{member,id}') COLLATE "C" = $1::text
      ORDER BY c.service_order_id`,
     [memberId],
   );

@@ -8,9 +8,9 @@ export function createDatabase(): Promise<string> {
   return createFrom('expediter_template STRATEGY FILE_COPY');
 }
 
-/** One in which nothing is. @returns its URL */
-export function createEmptyDatabase(): Promise<string> {
-  return createFrom('template0');
+/** One in which nothing is. @param encoding in place of UTF8, such as `LATIN1` @returns its URL */
+export function createEmptyDatabase(encoding = 'UTF8'): Promise<string> {
+  return createFrom(`template0 ENCODING '${encoding}'`);
 }
 
 async function createFrom(template: string): Promise<string> {

@@ -274,7 +274,9 @@ async function initialise(launch: Launch): Promise<void> {
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true, mode: 0o700 });
   if (user !== undefined) chownSync(draft, user.uid, user.gid);
-  const options = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
+  // Text sorts as words do, as it does in most databases that a club has.
+  const sorting = ['--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
+  const options = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', ...sorting, '--no-sync', '--no-instructions'];
   const initdb = spawn(binaries.initdb, ['-D', draft, ...options], spawnOptions({ ...launch, dir: draft }));
   let said = '';
   initdb.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
