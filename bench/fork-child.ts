@@ -9,10 +9,15 @@ export type Child = {
   stop(): Promise<void>;
 };
 
-/** @param args for its command line; its output is thrown away, its errors are ours. It ends with us. */
-export function forkChild(file: string, args: readonly string[] = []): Child {
+/**
+ * Its output is thrown away, its errors are ours. It ends with us.
+ * @param args for its command line
+ * @param env beside ours
+ */
+export function forkChild(file: string, args: readonly string[] = [], env: Record<string, string> = {}): Child {
   const child = fork(new URL(file, import.meta.url), args, {
     execArgv: END_WITH_PARENT,
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const exited = once(child, 'exit');

@@ -3,6 +3,7 @@ import type { ClientLoad } from './apply-from-clients.ts';
 import type { Plan } from './choose-request.ts';
 import { forkChild, type Child } from './fork-child.ts';
 import type { Load } from './generate-load.ts';
+import { imageEnvironment } from './image-environment.ts';
 import { prepareDatabase, type Sender } from './prepare-database.ts';
 import { seedOrders } from './seed-orders.ts';
 import type { Measured } from './summarize.ts';
@@ -59,7 +60,7 @@ export async function startContest(serverUrl: string): Promise<Contest> {
   const portOf = async (field: Field, variant: Variant): Promise<number> => {
     const known = field.variants.get(variant);
     if (known !== undefined) return known.port;
-    const child = forkChild('serve-variant.ts', [variant, field.databaseUrl]);
+    const child = forkChild('serve-variant.ts', [variant, field.databaseUrl], imageEnvironment());
     const { port } = await child.ask<{ port: number }>(field.senders);
     field.variants.set(variant, { child, port });
     return port;
