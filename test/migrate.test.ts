@@ -234,7 +234,7 @@ async function otherCollations(system: System): Promise<string> {
 
 /** What the version before would miss, or trip over. */
 const TAKES_AWAY =
-  /\bDROP\s+(?:TABLE|COLUMN|TYPE|FUNCTION|VIEW|DEFAULT)\b|\bRENAME\b|\bSET\s+NOT\s+NULL\b|\bALTER\s+(?:COLUMN\s+)?\S+\s+(?:SET\s+DATA\s+)?TYPE\b(?!\s+text\s+COLLATE\b)|\bADD\s+(?:CONSTRAINT|CHECK|FOREIGN|UNIQUE|PRIMARY)\b(?![^;]*\bNOT\s+VALID\b)|\bADD\s+COLUMN\s+(?:IF\s+NOT\s+EXISTS\s+)?\S+\s+[^,;]*\bNOT\s+NULL\b(?![^,;]*\bDEFAULT\b)(?<!\bDEFAULT\b[^,;]*)/i;
+  /\bDROP\s+(?:TABLE|COLUMN|TYPE|FUNCTION|VIEW|DEFAULT)\b|\bRENAME\b|\bSET\s+NOT\s+NULL\b|\bALTER\s+(?:COLUMN\s+)?\S+\s+(?:SET\s+DATA\s+)?TYPE\b(?!\s+text\s+COLLATE\s+"C")|\bADD\s+(?:CONSTRAINT|CHECK|FOREIGN|UNIQUE|PRIMARY)\b(?![^;]*\bNOT\s+VALID\b)|\bADD\s+COLUMN\s+(?:IF\s+NOT\s+EXISTS\s+)?\S+\s+[^,;]*\bNOT\s+NULL\b(?![^,;]*\bDEFAULT\b)(?<!\bDEFAULT\b[^,;]*)/i;
 
 describe('a migration that takes something away', () => {
   it('says so in its name', async () => {
