@@ -15,22 +15,29 @@ export function Copyable({ text, label }: { text: string; label: string }) {
 
 /** The button alone, for what is shown in a way of its own. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
-  const [isCopied, setCopied] = useState(false);
+  const [result, setResult] = useState<'Copied' | 'Not copied: select it'>();
   useEffect(() => {
-    if (!isCopied) return undefined;
-    const timer = setTimeout(() => setCopied(false), SAID_MS);
+    if (result === undefined) return undefined;
+    const timer = setTimeout(() => setResult(undefined), SAID_MS);
     return () => clearTimeout(timer);
-  }, [isCopied]);
+  }, [result]);
 
   const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // A page that came by plain http has no clipboard, and a browser may refuse it to any.
+      setResult('Not copied: select it');
+      announce(`${label} could not be copied: select it and copy it by hand`);
+      return;
+    }
+    setResult('Copied');
     announce(`${label} copied`);
   };
 
   return (
     <button type="button" onClick={() => void copy()} aria-label={`Copy: ${label}`}>
-      {isCopied ? 'Copied' : 'Copy'}
+      {result ?? 'Copy'}
     </button>
   );
 }

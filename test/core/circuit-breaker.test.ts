@@ -42,6 +42,21 @@ describe('a circuit', () => {
     ]);
   });
 
+  it('knows which locations of an open circuit are silent, and takes no other for one', () => {
+    start();
+    const isSilent = (locationId: string, integration: string | null = 'acme'): boolean =>
+      breaker.isSilent({ locationId, integration });
+    endedAt(9, SILENCE);
+    expect(isSilent('club-1')).toBe(false);
+    ended('club-10', SILENCE);
+    expect(isSilent('club-1')).toBe(true);
+    expect(isSilent('club-11')).toBe(false);
+    expect(isSilent('club-1', 'other')).toBe(false);
+    expect(isSilent('club-1', null)).toBe(false);
+    ended('club-11');
+    expect(isSilent('club-1')).toBe(false);
+  });
+
   it('stays closed when one location is silent a hundred times', () => {
     start();
     for (let nth = 0; nth < 100; nth += 1) ended('dead', SILENCE);

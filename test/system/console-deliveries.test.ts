@@ -48,6 +48,9 @@ describe('webhooks that were dropped', () => {
     await page.getByRole('button', { name: /^Copy: the command: Put the right ones/ }).click();
     await page.getByText(/copied$/).waitFor({ state: 'attached' });
     const command = String(await page.evaluate('navigator.clipboard.readText()'));
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })"); // as by plain http
+    await page.getByRole('button', { name: /^Copy: the command: Put the right ones/ }).click();
+    await page.getByText('Not copied: select it').waitFor();
     expect(command).toBe('expediter location put --location club-1 --integration standard --settings settings.json');
     const settings = JSON.stringify({ ordersUrl: pos.ordersUrl, secret: RIGHT });
     const ended = await runShownCommand(command, { env: pass.system.env, files: { 'settings.json': settings } });

@@ -7,7 +7,8 @@ const STREAMS_MAX = 200;
 
 /** Opens one more stream, through whichever door. @throws 503 when there is no room */
 export function openStream(scope: FastifyInstance, { closing, streams }: Shared): EventStream {
-  if (streams.size >= STREAMS_MAX) throw scope.httpErrors.serviceUnavailable('too many follow orders here');
+  if (streams.size >= STREAMS_MAX)
+    throw scope.httpErrors.serviceUnavailable('too many streams are open here: close one, or ask again soon');
   const stream = eventStream();
   streams.add(stream);
   stream.onClose(() => void streams.delete(stream));
