@@ -22,10 +22,13 @@ LABEL org.opencontainers.image.title="Expediter" \
   org.opencontainers.image.revision="$REVISION" \
   org.opencontainers.image.base.name="docker.io/library/node:26-bookworm-slim"
 ENV NODE_ENV=production
-# With the memory of a large machine in sight, V8 and the allocator would keep two to three times what the service needs;
-# and V8's four threads take the processor from the one that serves, where there are only two. 0: one less than there are.
+# With the memory of a large machine in sight, V8 would keep twice what the service needs; and V8's four threads take the
+# processor from the one that serves, where there are only two. 0: one less than there are.
 ENV NODE_OPTIONS="--max-old-space-size=512 --max-semi-space-size=8 --v8-pool-size=0"
-ENV MALLOC_ARENA_MAX=2
+# Buffers of all sizes come and go: Debian's own allocator keeps 40 MB more of what was given back.
+RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 && \
+  rm -rf /var/lib/apt/lists/*
+ENV LD_PRELOAD=libjemalloc.so.2
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules

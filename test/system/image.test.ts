@@ -129,6 +129,13 @@ describe('the image, run read-only as an ordinary user', () => {
     expect(contained.output()).toMatch(/^tmp$/m);
   });
 
+  it('gives memory back by the allocator that it brings', async () => {
+    const script = "console.log(/libjemalloc/.test(require('fs').readFileSync('/proc/self/maps', 'utf8')))";
+    const contained = run(['node', '-e', script], {});
+    expect(await contained.exited).toBe(0);
+    expect(contained.output()).toBe('true\n'); // and the loader says nothing
+  });
+
   it('migrates, gets ready, takes a webhook, shows its console, passes its health check, and ends with 0 on SIGTERM', async () => {
     const migrated = run(['expediter', 'migrate', '--json'], { DATABASE_URL: database });
     expect(await migrated.exited, migrated.output()).toBe(0);
