@@ -24,17 +24,32 @@ export async function openStatusTopic(about: {
     'grpc.initial_reconnect_backoff_ms': 200,
     'grpc.max_reconnect_backoff_ms': 1_000,
   };
-  // It knows where Pub/Sub is, an emulator as well, and a topic's whole name.
+  // It knows where Pub/Sub is, an emulator as well, and what a topic is called in whole.
   const pubsub = new PubSub(options);
-  const publisher = new v1.PublisherClient({ ...(await pubsub.getClientConfig()) });
   const topic = pubsub.topic(about.topic).name;
+  const open = async (): Promise<InstanceType<typeof v1.PublisherClient>> => {
+    const publisher = new v1.PublisherClient({ ...(await pubsub.getClientConfig()) });
+    // Here it looks for credentials. Left to its first call, a failure would be nobody's to catch and end the process.
+    await publisher.initialize();
+    return publisher;
+  };
+  let opened: ReturnType<typeof open> | undefined;
+  /** One that found no credentials finds none for good. */
+  const publisherClient = (): ReturnType<typeof open> =>
+    (opened ??= open().catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    }));
+  publisherClient().catch(() => {}); // Early; whoever has a message is told why not.
   return {
     async publish(message) {
       const data = Buffer.from(JSON.stringify(message));
       const { serviceOrderId: orderingKey } = message;
-      await publisher.publish({ topic, messages: [{ data, orderingKey, attributes: attributesOf(message) }] }, CALL);
+      const request = { topic, messages: [{ data, orderingKey, attributes: attributesOf(message) }] };
+      const publisher = await publisherClient();
+      await publisher.publish(request, { ...CALL }); // It writes into them.
     },
-    close: () => publisher.close(),
+    close: async () => (await opened?.catch(() => undefined))?.close(),
   };
 }
 

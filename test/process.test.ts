@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -291,5 +294,32 @@ describe.each([
       await kill(main);
       await pos.stop();
     }
+  });
+});
+
+describe('a process without credentials for Pub/Sub', () => {
+  it('goes on taking webhooks, says what is missing, and leaves the live messages to one that has them', async () => {
+    const { PUBSUB_EMULATOR_HOST: _, ...others } = env;
+    const folder = mkdtempSync(join(tmpdir(), 'expediter-'));
+    const credentials = join(folder, 'credentials.json');
+    const main = await runMain({ ...others, GOOGLE_APPLICATION_CREDENTIALS: credentials });
+    system.urls[0] = main.url;
+    const report = async (status: 'RECEIVED' | 'READY'): Promise<unknown> =>
+      post(await system.webhookUrl('club-1'), statusWebhook({ serviceOrderId: 'untold', status }));
+    await system.seedOrder({ serviceOrderId: 'untold', locationId: 'club-1' });
+    expect(await report('RECEIVED')).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    await until(() => main.output().includes('live message not published'));
+    expect(main.output()).toContain('credentials.json does not exist');
+    writeFileSync(credentials, '{}');
+    await until(() => main.output().includes('does not contain a client_email field'));
+    rmSync(folder, { recursive: true });
+    expect(await report('READY')).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    main.child.kill('SIGTERM');
+    expect(await main.exited).toBe(0);
+
+    const next = await runMain(env);
+    await until(() => system.live('untold').length === 2);
+    expect(system.live('untold').map((message) => message.status)).toEqual(['received', 'ready']);
+    await kill(next);
   });
 });
