@@ -27,7 +27,7 @@ ENV NODE_ENV=production
 ENV NODE_OPTIONS="--max-old-space-size=512 --max-semi-space-size=8 --v8-pool-size=0"
 # Buffers of all sizes come and go: Debian's own allocator keeps 40 MB more of what was given back.
 RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 && \
-  rm -rf /var/lib/apt/lists/*
+  apt-get clean && rm -rf /var/lib/apt/lists/*
 ENV LD_PRELOAD=libjemalloc.so.2
 WORKDIR /app
 COPY --from=build /app/package.json ./
