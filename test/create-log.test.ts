@@ -12,21 +12,20 @@ function logOf(value: object): string {
 }
 
 it('an error of Postgres that quotes a row or a value is logged by its code, without them', async () => {
-  const client = new pg.Client(await createDatabase());
-  await client.connect();
+  const pool = new pg.Pool({ connectionString: await createDatabase() });
   const failures = await Promise.all(
     [
       `INSERT INTO orders (service_order_id, location_id, fulfillment) VALUES ('Ada Lovelace', 'x', 'Ada Lovelace')`,
       `SELECT 'Ada Lovelace'::int`,
       `INSERT INTO order_contents VALUES ('Ada Lovelace', NULL)`,
     ].map((sql) =>
-      client.query(sql).then(
+      pool.query(sql).then(
         () => undefined,
         (error: Error) => error,
       ),
     ),
   );
-  await client.end();
+  await pool.end();
   for (const error of failures) {
     expect(error).toBeInstanceOf(pg.DatabaseError);
     const line = logOf({ err: error });
