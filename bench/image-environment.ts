@@ -23,6 +23,6 @@ function readEnvironment(): Record<string, string> {
 
 /** The loader runs the program in any case; of a library that it does not find it complains. */
 function isLoadable(library: string): boolean {
-  const { stderr } = spawnSync(process.execPath, ['--version'], { env: { LD_PRELOAD: library } });
-  return process.platform === 'linux' && stderr.length === 0;
+  if (process.platform !== 'linux') return false;
+  return spawnSync(process.execPath, ['--version'], { env: { LD_PRELOAD: library } }).stderr.length === 0;
 }

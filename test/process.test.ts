@@ -298,11 +298,19 @@ describe.each([
 });
 
 describe('a process without credentials for Pub/Sub', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'expediter-'));
+  });
+  afterAll(async () => {
+    if (running !== undefined) await kill(running);
+    rmSync(folder, { recursive: true });
+  });
+
   it('goes on taking webhooks, says what is missing, and leaves the live messages to one that has them', async () => {
     const { PUBSUB_EMULATOR_HOST: _, ...others } = env;
-    const folder = mkdtempSync(join(tmpdir(), 'expediter-'));
     const credentials = join(folder, 'credentials.json');
-    const main = await runMain({ ...others, GOOGLE_APPLICATION_CREDENTIALS: credentials });
+    const main = (running = await runMain({ ...others, GOOGLE_APPLICATION_CREDENTIALS: credentials }));
     system.urls[0] = main.url;
     const report = async (status: 'RECEIVED' | 'READY'): Promise<unknown> =>
       post(await system.webhookUrl('club-1'), statusWebhook({ serviceOrderId: 'untold', status }));
@@ -312,14 +320,13 @@ describe('a process without credentials for Pub/Sub', () => {
     expect(main.output()).toContain('credentials.json does not exist');
     writeFileSync(credentials, '{}');
     await until(() => main.output().includes('does not contain a client_email field'));
-    rmSync(folder, { recursive: true });
     expect(await report('READY')).toMatchObject({ status: 200, body: { outcome: 'applied' } });
     main.child.kill('SIGTERM');
     expect(await main.exited).toBe(0);
 
-    const next = await runMain(env);
+    running = undefined;
+    await theProcess();
     await until(() => system.live('untold').length === 2);
     expect(system.live('untold').map((message) => message.status)).toEqual(['received', 'ready']);
-    await kill(next);
   });
 });

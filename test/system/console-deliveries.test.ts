@@ -45,13 +45,14 @@ describe('webhooks that were dropped', () => {
 
     await standing(page).getByText('It is signed with another secret than ours.').waitFor();
     await page.getByText('It would be dropped.').waitFor();
-    await page.getByRole('button', { name: /^Copy: the command: Put the right ones/ }).click();
+    const copy = page.getByRole('button', { name: /^Copy: the command: Put the right ones/ });
+    await copy.click();
     await page.getByText(/copied$/).waitFor({ state: 'attached' });
     const command = String(await page.evaluate('navigator.clipboard.readText()'));
-    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })"); // as by plain http
-    await page.getByRole('button', { name: /^Copy: the command: Put the right ones/ }).click();
-    await page.getByText('Not copied: select it').waitFor();
     expect(command).toBe('expediter location put --location club-1 --integration standard --settings settings.json');
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })"); // as by plain http
+    await copy.click();
+    await page.getByText('Not copied: select it').waitFor();
     const settings = JSON.stringify({ ordersUrl: pos.ordersUrl, secret: RIGHT });
     const ended = await runShownCommand(command, { env: pass.system.env, files: { 'settings.json': settings } });
     expect(ended).toMatchObject({ code: 0 });
