@@ -3,7 +3,15 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What mostly waits, and longest; nothing tells of it where no run has been before. */
-const LONGEST = ['core/silent-vendor', 'chaos/chaos', 'forward', 'cli', 'demo', 'process', 'any-order'];
+const LONGEST = [
+  'core/placements/silent-vendor',
+  'chaos/chaos',
+  'core/placements/forward-journey',
+  'cli/cli',
+  'demo/demo',
+  'process',
+  'core/statuses/any-order',
+];
 const TESTS = fileURLToPath(new URL('test/', import.meta.url));
 
 /** Vitest begins with what took longest the last time. These come first the first time, too. */

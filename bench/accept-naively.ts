@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
-import type { Delivery, DeliveryOutcome } from '../src/core/apply-deliveries.ts';
-import { inTransaction } from '../src/core/in-transaction.ts';
-import { RANK_END, rankOf } from '../src/core/lifecycle.ts';
-import type { StatusEvent } from '../src/core/order.ts';
+import type { Delivery, DeliveryOutcome } from '../src/core/domain/webhook.ts';
+import { inTransaction } from '../src/core/postgres/in-transaction.ts';
+import { RANK_END, rankOf } from '../src/core/domain/lifecycle.ts';
+import type { StatusEvent } from '../src/core/domain/order.ts';
 
 /**
  * What one would write first: a transaction of five statements per webhook, judged in JavaScript. Their values are

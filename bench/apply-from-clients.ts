@@ -4,7 +4,8 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
-import { applyDeliveries, type Delivery } from '../src/core/apply-deliveries.ts';
+import { applyDeliveries } from '../src/core/statuses/apply-webhooks.ts';
+import type { Delivery } from '../src/core/domain/webhook.ts';
 import { chooseRequest } from './choose-request.ts';
 import type { Load } from './generate-load.ts';
 import { orderId, senderOf } from './seed-orders.ts';

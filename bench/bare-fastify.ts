@@ -1,6 +1,6 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyInstance } from 'fastify';
-import type { Sender } from './prepare-database.ts';
+import type { Sender } from './prepare-bench-database.ts';
 
 /**
  * As fast as Fastify lets anybody be: it finds the token's hash, holds the body against its signature, answers. It

@@ -4,13 +4,13 @@ import pg from 'pg';
 import { startPostgres } from '../test/support/start-postgres.ts';
 import { compareVariants, nameOf, type Compared } from './compare-variants.ts';
 import { describeMachine } from './describe-machine.ts';
-import { drawChart } from './draw-chart.ts';
+import { drawChart } from './draw-bars.ts';
 import { FIGURES, reaches, toResults, type Figure, type FigureName } from './figures.ts';
 import { measureLive } from './measure-live.ts';
 import { measureMemory } from './measure-memory.ts';
 import { measurePlacements } from './measure-placements.ts';
 import { measureStart } from './measure-start.ts';
-import { readArguments } from './read-arguments.ts';
+import { readArguments } from './read-bench-arguments.ts';
 import { startContest } from './start-contest.ts';
 import { median } from './summarize.ts';
 

@@ -1,4 +1,4 @@
-import type { Sender } from './prepare-database.ts';
+import type { Sender } from './prepare-bench-database.ts';
 import { orderId } from './seed-orders.ts';
 import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
 

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import autocannon from 'autocannon';
 import { chooseRequest, type Plan } from './choose-request.ts';
-import type { Sender } from './prepare-database.ts';
+import type { Sender } from './prepare-bench-database.ts';
 import { summarize, type Measured } from './summarize.ts';
 
 export type Load = {

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { compileService } from './compile-service.ts';
 import { forkChild } from './fork-child.ts';
 import { post } from './post.ts';
-import { prepareDatabase, type Sender } from './prepare-database.ts';
+import { prepareDatabase, type Sender } from './prepare-bench-database.ts';
 import { seedOrders } from './seed-orders.ts';
 import type { OutsideWorld } from './serve-outside-world.ts';
 import { MOVES, signRequest } from './sign-request.ts';

@@ -4,7 +4,7 @@ import { until } from '../test/support/until.ts';
 import { compileService } from './compile-service.ts';
 import { findSustained } from './find-sustained.ts';
 import { forkChild, type Child } from './fork-child.ts';
-import { prepareDatabase } from './prepare-database.ts';
+import { prepareDatabase } from './prepare-bench-database.ts';
 import { pushSignals } from './push-signals.ts';
 import type { Happened, OutsideWorld } from './serve-outside-world.ts';
 import { startService } from './start-service.ts';

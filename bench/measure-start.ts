@@ -1,5 +1,5 @@
 import { compileService } from './compile-service.ts';
-import { prepareDatabase } from './prepare-database.ts';
+import { prepareDatabase } from './prepare-bench-database.ts';
 import { startService } from './start-service.ts';
 import { median } from './summarize.ts';
 

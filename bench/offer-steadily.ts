@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { post } from './post.ts';
-import type { Sender } from './prepare-database.ts';
+import type { Sender } from './prepare-bench-database.ts';
 import { signRequest, type SignedRequest } from './sign-request.ts';
 import { percentile } from './summarize.ts';
 

@@ -3,7 +3,7 @@
  * once it listens. The second, whatever that is, it answers when all have come, with how late they were.
  */
 import { PubSub, type Message } from '@google-cloud/pubsub';
-import type { LiveMessage } from '../src/core/live-message.ts';
+import type { LiveMessage } from '../src/core/domain/live-message.ts';
 
 export type Receiving = {
   host: string;

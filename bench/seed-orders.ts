@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Sender } from './prepare-database.ts';
+import type { Sender } from './prepare-bench-database.ts';
 
 /** The n-th order, from 0 on; of the length of a UUID, as an ordering platform's usually are. */
 export function orderId(nth: number): string {

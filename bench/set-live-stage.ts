@@ -3,7 +3,7 @@ import pg from 'pg';
 import { compileService } from './compile-service.ts';
 import { forkChild, type Child } from './fork-child.ts';
 import type { Offered, Steady } from './offer-steadily.ts';
-import { prepareDatabase, type Sender } from './prepare-database.ts';
+import { prepareDatabase, type Sender } from './prepare-bench-database.ts';
 import type { Received, Receiving } from './receive-live.ts';
 import type { Published } from './serve-pubsub.ts';
 import { startService } from './start-service.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import type { Status } from '../src/core/lifecycle.ts';
-import type { Sender } from './prepare-database.ts';
+import type { Status } from '../src/core/domain/lifecycle.ts';
+import type { Sender } from './prepare-bench-database.ts';
 import { orderId, senderOf } from './seed-orders.ts';
 
 /** What a POS of the `standard` integration posts. */

@@ -4,7 +4,7 @@ import type { Plan } from './choose-request.ts';
 import { forkChild, type Child } from './fork-child.ts';
 import type { Load } from './generate-load.ts';
 import { imageEnvironment } from './image-environment.ts';
-import { prepareDatabase, type Sender } from './prepare-database.ts';
+import { prepareDatabase, type Sender } from './prepare-bench-database.ts';
 import { seedOrders } from './seed-orders.ts';
 import type { Measured } from './summarize.ts';
 import type { Variant } from './variants.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../test/support/free-port.ts';
 import { END_WITH_PARENT } from './end-with-parent.ts';
 import { imageEnvironment } from './image-environment.ts';
-import { SETTINGS_KEY } from './prepare-database.ts';
+import { SETTINGS_KEY } from './prepare-bench-database.ts';
 
 export type Service = {
   url: string;

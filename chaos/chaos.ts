@@ -1,4 +1,4 @@
-import { USAGE, WrongUsage, readArguments, type Arguments } from './read-arguments.ts';
+import { USAGE, WrongUsage, readArguments, type Arguments } from './read-chaos-arguments.ts';
 import { runChaos, type Report } from './run-chaos.ts';
 
 const COMPLAINTS_SHOWN = 20;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { LIFECYCLE, RANK_PLACED, RANK_SENT, rankOf, type Status } from '../src/core/lifecycle.ts';
-import type { LiveMessage } from '../src/core/live-message.ts';
+import { LIFECYCLE, RANK_PLACED, RANK_SENT, rankOf, type Status } from '../src/core/domain/lifecycle.ts';
+import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Message } from '../test/support/queue-messages.ts';
 import type { Served } from './serve-orders.ts';
 import type { Kitchen } from './set-stage.ts';

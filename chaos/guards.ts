@@ -20,7 +20,7 @@ const chaos = (only: string, seconds = 15): string[] => [
 export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'a token opens its own location and integration alone',
-    file: 'src/http/webhook.ts',
+    file: 'src/http/webhook-door.ts',
     edits: [
       ['if (scope?.integration !== integration || scope.locationId !== locationId) {', 'if (scope === undefined) {'],
     ],
@@ -28,7 +28,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'an event is applied to orders of its own location alone',
-    file: 'src/core/apply-deliveries.ts',
+    file: 'src/core/statuses/apply-webhooks.ts',
     edits: [
       [
         'WHERE orders.service_order_id = event.target AND orders.location_id = event.location_id',
@@ -39,21 +39,21 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'only a higher rank moves an order',
-    file: 'src/core/apply-deliveries.ts',
+    file: 'src/core/statuses/apply-webhooks.ts',
     edits: [['(SELECT ours AND rank > reached AS moves', '(SELECT ours AND rank <> reached AS moves']],
     noticedBy: chaos('reorder,delay'),
   },
   {
     guard: 'the row lock on orders',
-    file: 'src/core/apply-deliveries.ts',
+    file: 'src/core/statuses/apply-webhooks.ts',
     edits: [['    FOR UPDATE\n  ) AS o ON true', '  ) AS o ON true']],
-    noticedBy: vitest('test/return.test.ts', '20 concurrent copies'),
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', '20 concurrent copies'),
   },
   {
     guard: 'orders are locked in the order of their keys',
-    file: 'src/core/apply-deliveries.ts',
+    file: 'src/core/statuses/apply-webhooks.ts',
     edits: [['  ORDER BY target, location_id, nth -- and locked so\n), matched', '), matched']],
-    noticedBy: vitest('test/core/apply-deliveries.test.ts', 'the other way round'),
+    noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'the other way round'),
   },
   {
     guard: 'our key on the call to the POS',
@@ -63,7 +63,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'findOrder before a retry',
-    file: 'src/core/place-order.ts',
+    file: 'src/core/placements/place-order.ts',
     edits: [
       ['if (inDoubt && !location.provider.deduplicates) {', 'if (inDoubt && location.provider.integration === "") {'],
     ],
@@ -71,7 +71,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'the attempt is written down before the call',
-    file: 'src/core/attempts.ts',
+    file: 'src/core/placements/attempts.ts',
     edits: [
       [
         'INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p',
@@ -82,7 +82,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'the outbox in the same commit',
-    file: 'src/core/apply-deliveries.ts',
+    file: 'src/core/statuses/apply-webhooks.ts',
     edits: [
       ['  FROM ruled\n  WHERE outcome = 1\n), best', '  FROM ruled\n  WHERE false\n), best'],
       [
@@ -102,7 +102,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'the relay stops at an order whose message failed',
-    file: 'src/core/publish-live.ts',
+    file: 'src/core/live/publish-live.ts',
     edits: [
       [
         `          AND NOT EXISTS (SELECT FROM outbox e
@@ -116,7 +116,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'a row leaves the outbox after its message is out',
-    file: 'src/core/publish-live.ts',
+    file: 'src/core/live/publish-live.ts',
     edits: [
       [
         '      await deps.publish(toLiveMessage(row));\n',
@@ -133,25 +133,25 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: "Postgres's clock",
-    file: 'src/http/webhook.ts',
+    file: 'src/http/webhook-door.ts',
     edits: [['const receivedAt = deps.now();', 'const receivedAt = new Date();']],
     noticedBy: chaos('clock,kill'),
   },
   {
     guard: 'a late answer about the time is not believed',
-    file: 'src/core/database-clock.ts',
+    file: 'src/core/postgres/database-clock.ts',
     edits: [['if (mayBothBeRight && knownWithinMs < withinMs) return;', '']],
-    noticedBy: vitest('test/core/database-clock.test.ts', 'does not make it worse'),
+    noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'does not make it worse'),
   },
   {
     guard: 'a clock that was set is followed',
-    file: 'src/core/database-clock.ts',
+    file: 'src/core/postgres/database-clock.ts',
     edits: [['if (mayBothBeRight && knownWithinMs < withinMs) return;', 'if (knownWithinMs < withinMs) return;']],
-    noticedBy: vitest('test/core/database-clock.test.ts', 'is followed at once'),
+    noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'is followed at once'),
   },
   {
     guard: 'a connection with a stale prepared statement is not lent again',
-    file: 'src/core/with-client.ts',
+    file: 'src/core/postgres/with-client.ts',
     edits: [[' || error.code === STALE_PLAN', '']],
     noticedBy: vitest('test/database.test.ts', 'made stale'),
   },
@@ -163,7 +163,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'parked events go on when their POS id becomes known',
-    file: 'src/core/redrive-parked.ts',
+    file: 'src/core/statuses/redrive-parked.ts',
     edits: [['if (rows.length === 0) return', 'if (rows.length >= 0) return']],
     noticedBy: chaos('early'),
   },

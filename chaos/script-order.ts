@@ -1,4 +1,4 @@
-import type { FulfillmentType, Status } from '../src/core/lifecycle.ts';
+import type { FulfillmentType, Status } from '../src/core/domain/lifecycle.ts';
 import { chance, pick } from './chance.ts';
 import type { Kind } from './plan-faults.ts';
 

@@ -3,7 +3,7 @@ import { sampleOrder } from '../test/support/sample-order.ts';
 import type { StatusReport, Ticket } from '../test/support/start-pos.ts';
 import type { History } from './history.ts';
 import type { Script } from './script-order.ts';
-import type { Answers } from './judge-answers.ts';
+import type { Answers } from './check-answers.ts';
 import { sendWebhook } from './send-webhook.ts';
 import type { Kitchen, Stage } from './set-stage.ts';
 

@@ -2,9 +2,9 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { putLocation } from '../src/core/locations.ts';
-import { parseSettingsKeys } from '../src/core/settings-key.ts';
-import { issueToken } from '../src/core/webhook-tokens.ts';
+import { putLocation } from '../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
+import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/migrate.ts';
 import { registry } from '../src/providers/index.ts';
 import { prepareClock } from '../test/support/move-clock.ts';
@@ -37,8 +37,8 @@ export type SmallStage = {
 
 const PROJECT = 'neighbours';
 const SETTINGS_KEY = `small:${Buffer.alloc(32, 7).toString('base64')}`;
-const OFFER_LOAD = new URL('offer-load.ts', import.meta.url);
-const OFFER_HOSTILITY = new URL('offer-hostility.ts', import.meta.url);
+const OFFER_LOAD = new URL('./offer-load.ts', import.meta.url);
+const OFFER_HOSTILITY = new URL('./offer-hostility.ts', import.meta.url);
 
 /**
  * @param about.prepare is given the database, migrated and empty, before the service starts

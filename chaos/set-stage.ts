@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { PubSub, type Topic } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { putLocation } from '../src/core/locations.ts';
-import { parseSettingsKeys } from '../src/core/settings-key.ts';
-import { issueToken } from '../src/core/webhook-tokens.ts';
+import { putLocation } from '../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
+import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/migrate.ts';
 import { loadProviders } from '../src/providers/index.ts';
 import { freePort } from '../test/support/free-port.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { resolveNotThere, resolveThere } from '../src/core/resolve-doubt.ts';
+import { resolveNotThere, resolveThere } from '../src/core/placements/resolve-doubt.ts';
 import type { History } from './history.ts';
 import type { Kitchen } from './set-stage.ts';
 

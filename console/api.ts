@@ -1,5 +1,5 @@
 import { call } from './call.ts';
-import { forget, isUnauthorized } from './session.ts';
+import { forget, isUnauthorized } from './sign-in.ts';
 
 export { Refused } from './call.ts';
 

@@ -6,12 +6,12 @@ import { Unbroken, pageGone } from './broken.tsx';
 import { Layout } from './layout.tsx';
 import { Login } from './login.tsx';
 import { NotFound } from './not-found.tsx';
-import { findSession, session } from './session.ts';
+import { findSession, session } from './sign-in.ts';
 
 const Order = page(async () => (await import('./orders/order.tsx')).Order);
 const Orders = page(async () => (await import('./orders/orders.tsx')).Orders);
-const Delivery = page(async () => (await import('./deliveries/delivery.tsx')).Delivery);
-const Deliveries = page(async () => (await import('./deliveries/deliveries.tsx')).Deliveries);
+const Delivery = page(async () => (await import('./webhooks/webhook.tsx')).Delivery);
+const Deliveries = page(async () => (await import('./webhooks/webhooks.tsx')).Deliveries);
 const Location = page(async () => (await import('./locations/location.tsx')).Location);
 const Locations = page(async () => (await import('./locations/locations.tsx')).Locations);
 const Traffic = page(async () => (await import('./traffic/traffic.tsx')).Traffic);

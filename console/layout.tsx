@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { announced } from './parts/announce.ts';
-import { logOut, session } from './session.ts';
+import { logOut, session } from './sign-in.ts';
 
 const PAGES = [
   { href: '/console', name: 'Board' },

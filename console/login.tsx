@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { logIn } from './session.ts';
+import { logIn } from './sign-in.ts';
 import { usePageTitle } from './parts/page.tsx';
 
 export function Login() {

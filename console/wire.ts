@@ -3,7 +3,7 @@
  * with them.
  */
 import type { z } from 'zod';
-import type * as order from '../src/core/order.ts';
+import type * as order from '../src/core/domain/order.ts';
 import type * as board from '../src/http/operator/board-shapes.ts';
 import type * as shapes from '../src/http/operator/shapes.ts';
 import type * as traffic from '../src/http/operator/traffic-shapes.ts';

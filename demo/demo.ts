@@ -3,8 +3,8 @@
  */
 import { once } from 'node:events';
 import { endings } from './endings.ts';
-import { journeyOf, judgeJourney, type Journey } from './judge-journey.ts';
-import { USAGE, WrongUsage, readArguments, type Arguments } from './read-arguments.ts';
+import { journeyOf, judgeJourney, type Journey } from './check-journey.ts';
+import { USAGE, WrongUsage, readArguments, type Arguments } from './read-demo-arguments.ts';
 import type { Demo } from './start-demo.ts';
 import { timeline } from './timeline.ts';
 

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Message, Subscription } from '@google-cloud/pubsub';
-import type { LiveMessage } from '../src/core/live-message.ts';
+import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Timeline } from './timeline.ts';
 
 /** What a member's client knows, from the topic alone. */

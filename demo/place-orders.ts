@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Topic } from '@google-cloud/pubsub';
-import type { FulfillmentType } from '../src/core/lifecycle.ts';
+import type { FulfillmentType } from '../src/core/domain/lifecycle.ts';
 import { sampleOrder, type SampleOptions } from '../test/support/sample-order.ts';
 import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import type { Timeline } from './timeline.ts';

@@ -1,4 +1,4 @@
-import type { PosName } from './read-arguments.ts';
+import type { PosName } from './read-demo-arguments.ts';
 import { startDeliverect } from '../test/simulators/start-deliverect.ts';
 import { startHubrise } from '../test/simulators/start-hubrise.ts';
 import { startLightspeedK } from '../test/simulators/start-lightspeed-k.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { putLocation } from '../src/core/locations.ts';
-import { parseSettingsKeys } from '../src/core/settings-key.ts';
-import { issueToken, webhookUrl } from '../src/core/webhook-tokens.ts';
+import { putLocation } from '../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
+import { issueToken, webhookUrl } from '../src/core/locations/webhook-tokens.ts';
 import { registry } from '../src/providers/index.ts';
 
 /** What `expediter location put` and `expediter token issue` do. @returns the webhook's URL */

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { FulfillmentType } from '../src/core/lifecycle.ts';
+import type { FulfillmentType } from '../src/core/domain/lifecycle.ts';
 
 export type Who = 'platform' | 'POS' | 'member';
 

@@ -10,10 +10,10 @@ import fastify, {
 } from 'fastify';
 import { CONSOLE_PATHS, secureHeaders } from './http/console/secure-headers.ts';
 import { health, type Readiness } from './http/health.ts';
-import type { OperatorDeps } from './http/operator/operator-api.ts';
+import type { OperatorDeps } from './http/operator/mount-routes.ts';
 import { requestIds } from './http/request-ids.ts';
 import { PUSH_PATH, pubsubPush, type PushDeps } from './http/pubsub-push.ts';
-import { webhook, type WebhookDeps } from './http/webhook.ts';
+import { webhook, type WebhookDeps } from './http/webhook-door.ts';
 import { refuse } from './http/refuse.ts';
 
 export type AppDeps = {
@@ -86,9 +86,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   if (operator !== undefined) {
     void app.register(async (scope) => {
       const [{ operatorApi }, doors, { operatorConsole }] = await Promise.all([
-        import('./http/operator/operator-api.ts'),
-        import('./http/operator/operator.ts'),
-        import('./http/console/operator-console.ts'),
+        import('./http/operator/mount-routes.ts'),
+        import('./http/operator/bearer-door.ts'),
+        import('./http/console/session-door.ts'),
       ]);
       const mountApi = operatorApi(scope, operator);
       await scope.register((door) => doors.operator(door, operator, mountApi));

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { parseSettingsKeys } from './core/settings-key.ts';
+import { parseSettingsKeys } from './core/locations/settings-key.ts';
 
 /** One variable: its schema, and an example for the error message. */
 const variables = {

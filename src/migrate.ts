@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import pg, { type ClientBase } from 'pg';
 import { MIGRATIONS, TABLE, appliedMigrations, migrationsIn } from './check-schema.ts';
-import { ensureDeliveryPartitions } from './core/delivery-partitions.ts';
+import { ensureDeliveryPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 
 /** A webhook has to be committed within 1.5 s, and whatever needs the table waits behind a migration that waits for it. */
 const LOCK_TIMEOUT_MS = 1_000;

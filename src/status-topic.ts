@@ -1,6 +1,6 @@
 import type { ClientConfig } from '@google-cloud/pubsub';
-import type { LiveMessage } from './core/live-message.ts';
-import type { Publish } from './core/publish-live.ts';
+import type { LiveMessage } from './core/domain/live-message.ts';
+import type { Publish } from './core/live/publish-live.ts';
 
 /** The outbox repeats: the library's own retries would hold a message back for minutes without a word. */
 const CALL = { timeout: 3_000, retry: null };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { withClient } from '../src/core/with-client.ts';
+import { withClient } from '../src/core/postgres/with-client.ts';
 import { FLUSHERS, openDatabase } from '../src/database.ts';
 import { createDatabase } from './support/create-database.ts';
 

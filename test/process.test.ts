@@ -283,7 +283,7 @@ describe.each([
     const pos = await startPos({ secret });
     const locationId = `club-${offMs}`;
     await system.addLocation(locationId, { ordersUrl: pos.ordersUrl, secret });
-    const clock = new URL('support/shift-clock.ts', import.meta.url).href;
+    const clock = new URL('./support/shift-clock.ts', import.meta.url).href;
     const main = await runMain({ ...env, NODE_OPTIONS: `--import ${clock}`, CLOCK_OFF_MS: String(offMs) });
     try {
       const serviceOrderId = await place(main, locationId);

@@ -7,6 +7,17 @@ const SRC = new URL('../src/', import.meta.url).pathname;
 /** Where an integration's name is not the vendor's, and vendors that may come. */
 const VENDORS = ['lightspeed', 'clover', 'otter', 'olo'];
 
+/** The rooms of core from the ground up. A room imports only rooms of the floors below its own. */
+const FLOORS = [
+  ['domain'],
+  ['postgres'],
+  ['live', 'locations', 'traffic', 'retention'],
+  ['statuses'],
+  ['placements', 'replay'],
+  ['orders'],
+];
+const floorOf = (room: string): number => FLOORS.findIndex((floor) => floor.includes(room));
+
 function filesIn(folder: string): { file: string; text: string }[] {
   return readdirSync(join(SRC, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
@@ -17,14 +28,18 @@ const importsOf = (text: string): string[] =>
   [...text.matchAll(/(?:from|import\()\s*'([^']+)'/g)].map((match) => match[1] ?? '');
 
 describe('the structure', () => {
-  it('core imports nothing from the doors or the providers', () => {
+  it('core is rooms, and each imports only rooms below it', () => {
     const files = filesIn('core');
-    expect(files.length).toBeGreaterThan(10);
+    const roomOf = (path: string): string => path.split('/')[1] ?? '';
+    expect(new Set(files.map(({ file }) => roomOf(file)))).toEqual(new Set(FLOORS.flat()));
     for (const { file, text } of files) {
-      expect(
-        importsOf(text).filter((path) => path.startsWith('.') && !path.startsWith('./')),
-        file,
-      ).toEqual([]);
+      const floor = floorOf(roomOf(file));
+      for (const path of importsOf(text).filter((path) => path.startsWith('.'))) {
+        const imported = join(file, '..', path);
+        expect(imported, file).toMatch(/^core\//);
+        if (roomOf(imported) !== roomOf(file))
+          expect(floorOf(roomOf(imported)), `${file}: ${path}`).toBeLessThan(floor);
+      }
     }
   });
 
@@ -49,7 +64,7 @@ describe('the structure', () => {
   });
 
   it('a provider knows the core, what providers share, zod and Node, and no other provider', () => {
-    const allowed = /^(\.\/[\w-]+\.ts|\.\.\/[\w-]+\.ts|\.\.\/\.\.\/core\/[\w-]+\.ts|node:\w+|zod)$/;
+    const allowed = /^(\.\/[\w-]+\.ts|\.\.\/[\w-]+\.ts|\.\.\/\.\.\/core\/domain\/[\w-]+\.ts|node:\w+|zod)$/;
     const files = filesIn('providers').filter(({ file }) => file.split('/').length > 2);
     expect(new Set(files.map(({ file }) => file.split('/')[1])).size).toBe(registry.size);
     for (const { file, text } of files) {
@@ -61,7 +76,7 @@ describe('the structure', () => {
   });
 
   it('only the registry names the providers', () => {
-    const files = filesIn('.').filter(({ file }) => !file.startsWith('providers') && file !== 'provider.ts');
+    const files = filesIn('.').filter(({ file }) => !file.startsWith('providers') && file !== 'provider-kit.ts');
     for (const { file, text } of files) {
       expect(
         importsOf(text).filter((path) => /providers\/(?!index\.ts)/.test(path)),
@@ -74,7 +89,7 @@ describe('the structure', () => {
     const shared = readdirSync(join(SRC, 'providers'), { withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name !== 'index.ts')
       .map(({ name }) => `./providers/${name}`);
-    const entry = readFileSync(join(SRC, 'provider.ts'), 'utf8');
+    const entry = readFileSync(join(SRC, 'provider-kit.ts'), 'utf8');
     expect(importsOf(entry).filter((path) => path.startsWith('./providers/'))).toEqual(shared.sort());
   });
 

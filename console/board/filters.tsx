@@ -1,6 +1,6 @@
 import { useId } from 'preact/hooks';
 import { Choice } from '../parts/choice.tsx';
-import type { Filter } from './keep-board.ts';
+import type { Filter } from './create-board.ts';
 import { board, follow } from './live-board.ts';
 
 export function Filters({

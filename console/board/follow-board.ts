@@ -1,7 +1,7 @@
 import { batch, signal } from '@preact/signals';
 import { API } from '../api.ts';
 import { announce } from '../parts/announce.ts';
-import { findSession, session } from '../session.ts';
+import { findSession, session } from '../sign-in.ts';
 import type { Attention, BoardComplete, BoardOrder } from '../wire.ts';
 import { attention, board, draw, isThere } from './live-board.ts';
 

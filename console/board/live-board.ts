@@ -1,8 +1,8 @@
 import { batch, effect, signal, type Signal } from '@preact/signals';
 import { now } from '../parts/clock.ts';
-import { session } from '../session.ts';
+import { session } from '../sign-in.ts';
 import type { Attention } from '../wire.ts';
-import { keepBoard, type Part } from './keep-board.ts';
+import { keepBoard, type Part } from './create-board.ts';
 
 /** The board, which outlives its page: whoever comes back sees the last one until the new one is there. */
 export const board = keepBoard();

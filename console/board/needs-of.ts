@@ -2,7 +2,7 @@ import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
-import type { Filter, Lists } from './keep-board.ts';
+import type { Filter, Lists } from './create-board.ts';
 import type { Ticket } from './ticket-of.ts';
 
 /** Something that a person should deal with. */

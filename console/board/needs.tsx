@@ -2,7 +2,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Ago } from '../parts/time.tsx';
-import type { Filter } from './keep-board.ts';
+import type { Filter } from './create-board.ts';
 import { attention, board, follow, isThere } from './live-board.ts';
 import { needsOf, type Need, type NeedGroup } from './needs-of.ts';
 import { aside, bringBack, putAside, readAgain } from './put-aside.ts';

@@ -3,7 +3,7 @@ import { sum } from '../parts/series.ts';
 import { Sparkline } from '../parts/sparkline.tsx';
 import type { ListedLocation } from '../wire.ts';
 import { errorShare } from './find-locations.ts';
-import { errorTone, stepShares, trend } from './judge-location.ts';
+import { errorTone, stepShares, trend } from './assess-location.ts';
 
 type Counted = Pick<ListedLocation, 'webhooks' | 'errors'>;
 

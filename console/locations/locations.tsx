@@ -12,7 +12,7 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedLocation, ListedLocations } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { findLocations, integrationsOf } from './find-locations.ts';
-import { silence } from './judge-location.ts';
+import { silence } from './assess-location.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
 

@@ -7,7 +7,7 @@ import { Confirm } from '../parts/confirm.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import type { Tone } from '../parts/tones.ts';
 import type { RevokedToken, ShownLocation } from '../wire.ts';
-import { inOrder, lostWith } from './judge-location.ts';
+import { inOrder, lostWith } from './assess-location.ts';
 
 type Token = ShownLocation['tokens'][number];
 

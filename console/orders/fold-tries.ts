@@ -1,5 +1,5 @@
 import { duration } from '../parts/duration.ts';
-import type { Line } from './tell-story.ts';
+import type { Line } from './story-lines.ts';
 
 /** So few in the middle are read one by one. */
 const FEW = 2;

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
-import { ReplayDialog } from '../deliveries/replay-dialog.tsx';
+import { ReplayDialog } from '../webhooks/replay-dialog.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
 import type { ShownOrder } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { foldTries } from './fold-tries.ts';
-import { tellStory, type Line } from './tell-story.ts';
+import { tellStory, type Line } from './story-lines.ts';
 
 /** A POS that repeats itself for ever makes thousands of them; who wants to see those says so. */
 const NEWEST = 300;

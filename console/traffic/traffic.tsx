@@ -9,7 +9,7 @@ import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import { Written } from '../parts/written.tsx';
 import type { ListedLocations, Traffic as Answer } from '../wire.ts';
-import { tellPlacements, tellQuantiles, tellWebhooks } from './tell-traffic.ts';
+import { tellPlacements, tellQuantiles, tellWebhooks } from './describe-traffic.ts';
 import './traffic.css';
 import { placementSeries, quantileSeries, webhookSeries, type IntegrationTraffic } from './traffic-series.ts';
 

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { WrongEnvironment } from '../config.ts';
-import { WrongLocation } from '../core/locations.ts';
+import { WrongLocation } from '../core/locations/locations.ts';
 
 /** There is no such location, token, order or integration. */
 export class NotFound extends Error {

@@ -1,4 +1,4 @@
-import type { Registry } from '../core/provider.ts';
+import type { Registry } from '../core/domain/provider.ts';
 
 /** As the service has them. Most commands need none, and start in half the time without. */
 export async function loadProviders(moduleNames: readonly string[]): Promise<Registry> {

@@ -1,16 +1,16 @@
 import { Command } from 'commander';
 import { version } from '../version.ts';
-import { addDeliveryCommands } from './delivery.ts';
-import { addDoctorCommand } from './doctor.ts';
+import { addDeliveryCommands } from './webhook-commands.ts';
+import { addDoctorCommand } from './doctor-command.ts';
 import { examples } from './examples.ts';
 import { withoutValues } from './failures.ts';
-import { addLocationCommands } from './location.ts';
-import { addMemberCommands } from './member.ts';
-import { addMigrateCommand } from './migrate.ts';
-import { addOrderCommands } from './order.ts';
-import { addProviderCommands } from './provider.ts';
-import { addRekeyCommand } from './rekey.ts';
-import { addTokenCommands } from './token.ts';
+import { addLocationCommands } from './location-commands.ts';
+import { addMemberCommands } from './member-commands.ts';
+import { addMigrateCommand } from './migrate-command.ts';
+import { addOrderCommands } from './order-commands.ts';
+import { addProviderCommands } from './provider-commands.ts';
+import { addRekeyCommand } from './rekey-command.ts';
+import { addTokenCommands } from './token-commands.ts';
 
 /** All commands. It throws where the commander would end the process. */
 export function buildProgram(): Command {

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { SettingsRules } from '../core/locations.ts';
+import type { SettingsRules } from '../core/locations/locations.ts';
 import { loadProviders } from './load-providers.ts';
 
 /** What a command reads settings by: as the service does. */

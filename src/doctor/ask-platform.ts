@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { WrongEnvironment, readConfigOf } from '../config.ts';
-import { readOrderQuery } from '../core/refetch-order.ts';
+import { readOrderQuery } from '../core/placements/refetch-order.ts';
 import { askHttp, type HttpAnswer } from './ask-http.ts';
 
 /** What the ordering platform says to our own query about an order that nobody has, and when it was asked. */

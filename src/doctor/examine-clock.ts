@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { databaseClock } from '../core/database-clock.ts';
+import { databaseClock } from '../core/postgres/database-clock.ts';
 import type { AskedPlatform } from './ask-platform.ts';
 import { reporterOf, type Finding } from './finding.ts';
 

@@ -1,5 +1,5 @@
 import { readConfig } from '../config.ts';
-import { readOrderQuery } from '../core/refetch-order.ts';
+import { readOrderQuery } from '../core/placements/refetch-order.ts';
 import { loadProviders } from '../providers/index.ts';
 import { reporterOf, type Finding } from './finding.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
-import { keysInUse } from '../core/keys-in-use.ts';
+import { keysInUse } from '../core/locations/keys-in-use.ts';
 import { reporterOf, type Finding } from './finding.ts';
 
 const { ok, warning, failed } = reporterOf('keys');

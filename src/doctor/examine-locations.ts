@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config.ts';
-import { checkLocation } from '../core/check-location.ts';
-import { databaseClock } from '../core/database-clock.ts';
-import { keepCredentials } from '../core/keep-credentials.ts';
-import { listLocations, settingsOpener, type LocationRow } from '../core/locations.ts';
-import { listTokens, stateOfToken, type TokenRow } from '../core/webhook-tokens.ts';
+import { checkLocation } from '../core/locations/check-location.ts';
+import { databaseClock } from '../core/postgres/database-clock.ts';
+import { keepCredentials } from '../core/locations/credential-store.ts';
+import { listLocations, settingsOpener, type LocationRow } from '../core/locations/locations.ts';
+import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
 import { loadProviders } from '../providers/index.ts';
 import { reporterOf, type Finding } from './finding.ts';
 

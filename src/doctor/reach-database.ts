@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { withClient } from '../core/with-client.ts';
+import { withClient } from '../core/postgres/with-client.ts';
 import { checkSchema, WrongSchema } from '../check-schema.ts';
 import { reporterOf, type Finding } from './finding.ts';
 

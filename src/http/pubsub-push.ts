@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { SignalObserved, Observe } from '../core/observe.ts';
+import type { SignalObserved, Observe } from '../core/domain/observed.ts';
 import { BadPushToken } from './push-token.ts';
 import type { VerifyPushToken } from './push-token.ts';
 import { takeRawBodies } from './raw-bodies.ts';

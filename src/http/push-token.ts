@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
 import type { CryptoKey, JWTPayload, RemoteJWKSet } from 'jose';
-import type { Now } from '../core/database-clock.ts';
+import type { Now } from '../core/postgres/database-clock.ts';
 
 /** The token is missing, forged, expired or made for somebody else. */
 export class BadPushToken extends Error {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Id } from '../core/order.ts';
+import { Id } from '../core/domain/order.ts';
 
 /** `poison` says why no order id was found, without anything of the payload. */
 export type Signal =

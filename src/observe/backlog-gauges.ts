@@ -1,4 +1,4 @@
-import type { Backlog } from '../core/sample-backlog.ts';
+import type { Backlog } from '../core/orders/sample-backlog.ts';
 import type { GaugeBy } from './gauge-by.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { Registry, collectDefaultMetrics } from 'prom-client';
-import type { Now } from '../core/database-clock.ts';
-import { BACKGROUND_WORK, type Observe } from '../core/observe.ts';
-import type { Backlog } from '../core/sample-backlog.ts';
+import type { Now } from '../core/postgres/database-clock.ts';
+import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
+import type { Backlog } from '../core/orders/sample-backlog.ts';
 import { backlogGauges } from './backlog-gauges.ts';
 import { countBy, type Count } from './count-by.ts';
 import { gaugeBy } from './gauge-by.ts';

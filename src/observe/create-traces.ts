@@ -3,10 +3,10 @@ import { SpanKind, SpanStatusCode, TraceFlags, type Attributes, type HrTime } fr
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
-import type { Now } from '../core/database-clock.ts';
-import type { Log } from '../core/log.ts';
-import type { Observe, Observed } from '../core/observe.ts';
-import { rootSpanId, traceId } from '../core/trace-id.ts';
+import type { Now } from '../core/postgres/database-clock.ts';
+import type { Log } from '../core/domain/log.ts';
+import type { Observe, Observed } from '../core/domain/observed.ts';
+import { rootSpanId, traceId } from '../core/domain/trace-id.ts';
 
 export type Traces = {
   observe: Observe;

@@ -1,4 +1,4 @@
-import type { Log } from '../core/log.ts';
+import type { Log } from '../core/domain/log.ts';
 import type {
   Observe,
   Observed,
@@ -6,7 +6,7 @@ import type {
   SignalObserved,
   WebhookObserved,
   WebhookRefused,
-} from '../core/observe.ts';
+} from '../core/domain/observed.ts';
 
 /** One line a journey, and one for work that failed, with the ids to look for and how long it took; nothing of what was sent. */
 export function logJourneys(log: Log): Observe {

@@ -1,16 +1,16 @@
 import type { Pool } from 'pg';
 import type { Config } from '../config.ts';
-import type { Now } from '../core/database-clock.ts';
-import { keepHeard } from '../core/keep-heard.ts';
-import { keepTraffic } from '../core/keep-traffic.ts';
-import type { Log } from '../core/log.ts';
-import type { BackgroundWorkName, Observe } from '../core/observe.ts';
-import { sampleBacklog } from '../core/sample-backlog.ts';
+import type { Now } from '../core/postgres/database-clock.ts';
+import { keepHeard } from '../core/locations/record-last-seen.ts';
+import { keepTraffic } from '../core/traffic/count-traffic.ts';
+import type { Log } from '../core/domain/log.ts';
+import type { BackgroundWorkName, Observe } from '../core/domain/observed.ts';
+import { sampleBacklog } from '../core/orders/sample-backlog.ts';
 import { version } from '../version.ts';
 import type { Exposition, Metrics } from './create-metrics.ts';
 import type { Traces } from './create-traces.ts';
 import { logJourneys } from './log-journeys.ts';
-import { tellReaders } from './tell-readers.ts';
+import { tellReaders } from './fan-out.ts';
 
 export type Observing = {
   /** To be told of everything that happens. */

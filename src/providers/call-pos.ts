@@ -1,5 +1,5 @@
-import { OursToFix, TryAgain } from '../core/errors.ts';
-import { parseRetryAfter } from '../core/parse-retry-after.ts';
+import { OursToFix, TryAgain } from '../core/domain/errors.ts';
+import { parseRetryAfter } from '../core/domain/parse-retry-after.ts';
 
 /** More than any POS needs to name an order; a bigger answer is not read. */
 const ANSWER_LIMIT = 2 ** 20;

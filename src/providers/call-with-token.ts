@@ -1,5 +1,5 @@
-import { OursToFix } from '../core/errors.ts';
-import type { Credentials } from '../core/provider.ts';
+import { OursToFix } from '../core/domain/errors.ts';
+import type { Credentials } from '../core/domain/provider.ts';
 import type { PosAnswer } from './call-pos.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Provider, Registry } from '../core/provider.ts';
+import type { Provider, Registry } from '../core/domain/provider.ts';
 import { deliverect } from './deliverect/index.ts';
 import { hubrise } from './hubrise/index.ts';
 import { lightspeedK } from './lightspeed-k/index.ts';

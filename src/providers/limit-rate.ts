@@ -1,4 +1,4 @@
-import { TryAgain } from '../core/errors.ts';
+import { TryAgain } from '../core/domain/errors.ts';
 
 /** So many requests within a span that begins at a round multiple of itself, as vendors count minutes, hours and days. */
 export type Allowance = { requests: number; seconds: number };

@@ -1,4 +1,4 @@
-import type { CanonicalOrder } from '../core/order.ts';
+import type { CanonicalOrder } from '../core/domain/order.ts';
 
 /** Says that something was left out. */
 const CUT = ' […]';

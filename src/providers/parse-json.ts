@@ -1,4 +1,4 @@
-import { Poison } from '../core/errors.ts';
+import { Poison } from '../core/domain/errors.ts';
 
 /** Payloads of POS systems nest some ten deep. */
 const DEEPEST = 100;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '../core/order.ts';
+import { Id } from '../core/domain/order.ts';
 
 /** What the settings of several POS have in common; each one's own schema puts them together. */
 

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { NotAuthentic } from '../core/errors.ts';
-import type { Webhook } from '../core/provider.ts';
+import { NotAuthentic } from '../core/domain/errors.ts';
+import type { Webhook } from '../core/domain/provider.ts';
 
 /**
  * Holds the HMAC-SHA256 that a POS put into a header against the bytes that it signs.

@@ -3,9 +3,10 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
 import { orderId, seedOrders } from '../../bench/seed-orders.ts';
-import { applyDeliveries, type Delivery } from '../../src/core/apply-deliveries.ts';
-import { ensureDeliveryPartitions } from '../../src/core/delivery-partitions.ts';
-import { withClient } from '../../src/core/with-client.ts';
+import { applyDeliveries } from '../../src/core/statuses/apply-webhooks.ts';
+import type { Delivery } from '../../src/core/domain/webhook.ts';
+import { ensureDeliveryPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
+import { withClient } from '../../src/core/postgres/with-client.ts';
 import { createDatabase } from '../support/create-database.ts';
 
 const REQUESTS = 10;

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { PARTS, readArguments } from '../../bench/read-arguments.ts';
+import { PARTS, readArguments } from '../../bench/read-bench-arguments.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { MAIN } from '../support/run-main.ts';
 import { until } from '../support/until.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { PLANS, POISON_EVERY, chooseRequest, countPoison } from '../../bench/choose-request.ts';
-import type { Sender } from '../../bench/prepare-database.ts';
+import type { Sender } from '../../bench/prepare-bench-database.ts';
 import { orderId, senderOf } from '../../bench/seed-orders.ts';
 import { MOVES, type SignedRequest } from '../../bench/sign-request.ts';
 import { ORDERS } from '../../bench/start-contest.ts';
-import { LIFECYCLE, RANK_SENT } from '../../src/core/lifecycle.ts';
-import { translateDelivery } from '../../src/core/translate-delivery.ts';
+import { LIFECYCLE, RANK_SENT } from '../../src/core/domain/lifecycle.ts';
+import { translateDelivery } from '../../src/core/statuses/verify-and-translate.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;

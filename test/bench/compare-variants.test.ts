@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compareVariants, nameOf, type Compared } from '../../bench/compare-variants.ts';
-import { drawChart } from '../../bench/draw-chart.ts';
+import { drawChart } from '../../bench/draw-bars.ts';
 import { FIGURES, toResults } from '../../bench/figures.ts';
 import type { Cell, Contest } from '../../bench/start-contest.ts';
 import { median } from '../../bench/summarize.ts';

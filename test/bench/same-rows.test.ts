@@ -4,7 +4,7 @@ import type { ClientLoad } from '../../bench/apply-from-clients.ts';
 import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
 import { forkChild, type Child } from '../../bench/fork-child.ts';
 import type { Load } from '../../bench/generate-load.ts';
-import { prepareDatabase, type Sender } from '../../bench/prepare-database.ts';
+import { prepareDatabase, type Sender } from '../../bench/prepare-bench-database.ts';
 import { orderId, seedOrders } from '../../bench/seed-orders.ts';
 import { MOVES, signRequest, type SignedRequest } from '../../bench/sign-request.ts';
 import type { Measured } from '../../bench/summarize.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { checkBooks, type Books } from '../../chaos/check-books.ts';
 import type { Served } from '../../chaos/serve-orders.ts';
 import type { Kitchen } from '../../chaos/set-stage.ts';
-import { ensureDeliveryPartitions } from '../../src/core/delivery-partitions.ts';
+import { ensureDeliveryPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { createDatabase } from '../support/create-database.ts';
 import type { Message } from '../support/queue-messages.ts';
 

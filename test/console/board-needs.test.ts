@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Filter } from '../../console/board/keep-board.ts';
+import type { Filter } from '../../console/board/create-board.ts';
 import { needsOf, type NeedGroup } from '../../console/board/needs-of.ts';
 import { aside, bringBack, putAside } from '../../console/board/put-aside.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { answersMean, conflictsOf, lookAgainAfterMs, retryMeans, whatToDo } from '../../console/orders/what-to-do.ts';
 import type { ShownOrder } from '../../console/wire.ts';
-import { PLACEMENT_STATES } from '../../src/core/claim-placements.ts';
+import { PLACEMENT_STATES } from '../../src/core/domain/placement.ts';
 import { sampleStory } from './sample-story.ts';
 
 const SOON = '2027-01-31T18:01:00+00:00';

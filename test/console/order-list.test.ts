@@ -4,8 +4,8 @@ import { readOn } from '../../console/orders/read-on.ts';
 import { showMoney } from '../../console/orders/show-money.ts';
 import { fromLocalTime, toLocalTime } from '../../console/parts/local-time.ts';
 import type { ListedOrders } from '../../console/wire.ts';
-import * as claimed from '../../src/core/claim-placements.ts';
-import * as live from '../../src/core/live-message.ts';
+import * as claimed from '../../src/core/domain/placement.ts';
+import * as live from '../../src/core/domain/live-message.ts';
 import { OrdersQuery } from '../../src/http/operator/shapes.ts';
 
 describe('the filter of a list of orders', () => {

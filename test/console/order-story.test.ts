@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { foldTries } from '../../console/orders/fold-tries.ts';
-import { tellHappening } from '../../console/orders/tell-happening.ts';
-import { tellStory } from '../../console/orders/tell-story.ts';
+import { tellHappening } from '../../console/orders/describe-happening.ts';
+import { tellStory } from '../../console/orders/story-lines.ts';
 import type { Happening, ShownOrder } from '../../console/wire.ts';
-import { EVENT_OUTCOMES, DELIVERY_OUTCOMES } from '../../src/core/apply-deliveries.ts';
-import { HAPPENINGS, orderTimeline } from '../../src/core/order-timeline.ts';
+import { EVENT_OUTCOMES, DELIVERY_OUTCOMES } from '../../src/core/domain/webhook.ts';
+import { HAPPENINGS, orderTimeline } from '../../src/core/orders/order-timeline.ts';
 import { sampleStory } from './sample-story.ts';
 
 const tell = (what: Happening['what'], details: object, story = sampleStory()): ReturnType<typeof tellHappening> =>

@@ -1,5 +1,5 @@
 import type { ShownOrder } from '../../console/wire.ts';
-import { orderTimeline } from '../../src/core/order-timeline.ts';
+import { orderTimeline } from '../../src/core/orders/order-timeline.ts';
 
 /** An order that was tried twice, cancelled, and erased a month later: something of all that can happen. */
 export function sampleStory(): ShownOrder {

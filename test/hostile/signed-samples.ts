@@ -1,9 +1,9 @@
 import { POS_SYSTEMS } from '../../demo/pos-systems.ts';
-import type { PosName } from '../../demo/read-arguments.ts';
-import { CanonicalOrder } from '../../src/core/order.ts';
-import type { Provider, Registry, Webhook } from '../../src/core/provider.ts';
+import type { PosName } from '../../demo/read-demo-arguments.ts';
+import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import type { Provider, Registry, Webhook } from '../../src/core/domain/provider.ts';
 import { sign } from '../../src/providers/standard/sign.ts';
-import { keepCredentials } from '../providers/keep-credentials.ts';
+import { keepCredentials } from '../providers/in-memory-credentials.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { MARKER, statusText } from './hostile-input.ts';
 import { SECRET } from './secrets.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { StatusEvent } from '../../src/core/order.ts';
-import type { Webhook } from '../../src/core/provider.ts';
-import { translateDelivery } from '../../src/core/translate-delivery.ts';
+import { StatusEvent } from '../../src/core/domain/order.ts';
+import type { Webhook } from '../../src/core/domain/provider.ts';
+import { translateDelivery } from '../../src/core/statuses/verify-and-translate.ts';
 import { registry } from '../../src/providers/index.ts';
 import { anyText } from '../support/any-text.ts';
 import { MARKER } from './hostile-input.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SAMPLE_BACKLOG, sampleBacklog } from '../../src/core/sample-backlog.ts';
+import { SAMPLE_BACKLOG, sampleBacklog } from '../../src/core/orders/sample-backlog.ts';
 import type { Config } from '../../src/config.ts';
 import { createLog } from '../../src/create-log.ts';
 import { createMetrics } from '../../src/observe/create-metrics.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { keepHeard } from '../../src/core/keep-heard.ts';
-import type { WebhookObserved } from '../../src/core/observe.ts';
+import { keepHeard } from '../../src/core/locations/record-last-seen.ts';
+import type { WebhookObserved } from '../../src/core/domain/observed.ts';
 import { post, startSystem, type System } from '../support/start-system.ts';
 
 let system: System;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { tellReaders } from '../../src/observe/tell-readers.ts';
+import { tellReaders } from '../../src/observe/fan-out.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';

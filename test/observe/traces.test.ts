@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { traceId } from '../../src/core/trace-id.ts';
+import { traceId } from '../../src/core/domain/trace-id.ts';
 import { createTraces } from '../../src/observe/create-traces.ts';
 import { freePort } from '../support/free-port.ts';
 import { runMain, type MainProcess } from '../support/run-main.ts';

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
-import type { FulfillmentType, Status } from '../../src/core/lifecycle.ts';
-import { CanonicalOrder, type OrderRef, StatusEvent } from '../../src/core/order.ts';
-import type { Credentials, PosContext, Provider, Webhook } from '../../src/core/provider.ts';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import type { FulfillmentType, Status } from '../../src/core/domain/lifecycle.ts';
+import { CanonicalOrder, type OrderRef, StatusEvent } from '../../src/core/domain/order.ts';
+import type { Credentials, PosContext, Provider, Webhook } from '../../src/core/domain/provider.ts';
 import type { Fault, SignedWebhook, Simulator, StartSimulator, Ticket } from '../simulators/simulator.ts';
 import { anyText } from '../support/any-text.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
-import { keepCredentials } from './keep-credentials.ts';
+import { keepCredentials } from './in-memory-credentials.ts';
 
 export type ProviderFixtures = {
   /** The POS, held to its vendor's documentation. Its settings map the items of `sampleOrder` where that is needed. */

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
-import { CanonicalOrder } from '../../src/core/order.ts';
-import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/provider.ts';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { deliverect } from '../../src/providers/deliverect/index.ts';
 import { Settings } from '../../src/providers/deliverect/payloads.ts';
 import { writeOrder } from '../../src/providers/deliverect/write-order.ts';
@@ -13,7 +13,7 @@ import { startDeliverect } from '../simulators/start-deliverect.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { errorOf, providerContract } from './contract.ts';
-import { keepCredentials } from './keep-credentials.ts';
+import { keepCredentials } from './in-memory-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');
 const HEADER = 'x-server-authorization-hmac-sha256';

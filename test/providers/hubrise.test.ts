@@ -1,8 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison } from '../../src/core/errors.ts';
-import { CanonicalOrder } from '../../src/core/order.ts';
-import type { PosContext, Webhook } from '../../src/core/provider.ts';
+import { GiveUp, NotAuthentic, OursToFix, Poison } from '../../src/core/domain/errors.ts';
+import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { hubrise } from '../../src/providers/hubrise/index.ts';
 import { Settings } from '../../src/providers/hubrise/payloads.ts';
 import { writeMoney } from '../../src/providers/hubrise/write-money.ts';
@@ -11,7 +11,7 @@ import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { errorOf, providerContract } from './contract.ts';
-import { keepCredentials } from './keep-credentials.ts';
+import { keepCredentials } from './in-memory-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');
 const SECRET = 'client-secret';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
-import { CanonicalOrder } from '../../src/core/order.ts';
-import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/provider.ts';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { lightspeedK } from '../../src/providers/lightspeed-k/index.ts';
 import { tokenOf } from '../../src/providers/lightspeed-k/obtain-token.ts';
 import { Settings } from '../../src/providers/lightspeed-k/payloads.ts';
@@ -11,7 +11,7 @@ import { startLightspeedK, type LightspeedSimulator } from '../simulators/start-
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { sendJson, serveHttp } from '../support/serve-http.ts';
 import { errorOf, providerContract } from './contract.ts';
-import { keepCredentials } from './keep-credentials.ts';
+import { keepCredentials } from './in-memory-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');
 const LOCATION = '45454565682155';

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { NotAuthentic, OursToFix, TryAgain } from '../../src/core/errors.ts';
-import type { Credentials } from '../../src/core/provider.ts';
+import { NotAuthentic, OursToFix, TryAgain } from '../../src/core/domain/errors.ts';
+import type { Credentials } from '../../src/core/domain/provider.ts';
 import { callWithToken } from '../../src/providers/call-with-token.ts';
 import { limitRate } from '../../src/providers/limit-rate.ts';
 import { minorDigits, toDecimal } from '../../src/providers/money.ts';
@@ -9,7 +9,7 @@ import { cutText, orderNote, splitName } from '../../src/providers/order-texts.t
 import { BaseUrl } from '../../src/providers/shared-settings.ts';
 import { verifyHmac } from '../../src/providers/verify-hmac.ts';
 import { sampleOrder } from '../support/sample-order.ts';
-import { keepCredentials } from './keep-credentials.ts';
+import { keepCredentials } from './in-memory-credentials.ts';
 
 describe('money', () => {
   it.each([

@@ -1,14 +1,14 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
-import { CanonicalOrder, type StatusEvent } from '../../src/core/order.ts';
-import type { Connection, PosContext, Webhook } from '../../src/core/provider.ts';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { CanonicalOrder, type StatusEvent } from '../../src/core/domain/order.ts';
+import type { Connection, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { square } from '../../src/providers/square/index.ts';
 import { Settings } from '../../src/providers/square/payloads.ts';
 import { keyOf, referenceOf } from '../../src/providers/square/write-order.ts';
 import { startSquare, type SquareSimulator } from '../simulators/start-square.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
-import { keepCredentials } from './keep-credentials.ts';
+import { keepCredentials } from './in-memory-credentials.ts';
 import { providerContract } from './contract.ts';
 
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/square/club-1?token=t-1';

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/errors.ts';
-import { CanonicalOrder } from '../../src/core/order.ts';
-import type { PosContext, Webhook } from '../../src/core/provider.ts';
+import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { toast } from '../../src/providers/toast/index.ts';
 import { Settings } from '../../src/providers/toast/payloads.ts';
 import { writeOrder } from '../../src/providers/toast/write-order.ts';
@@ -11,7 +11,7 @@ import { startToast } from '../simulators/start-toast.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { errorOf, providerContract } from './contract.ts';
-import { keepCredentials } from './keep-credentials.ts';
+import { keepCredentials } from './in-memory-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/toast/club-1?token=t-1';

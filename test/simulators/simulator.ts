@@ -1,4 +1,4 @@
-import type { FulfillmentType } from '../../src/core/lifecycle.ts';
+import type { FulfillmentType } from '../../src/core/domain/lifecycle.ts';
 
 export type SimulatorOptions = {
   /** Of the location; some POS never name it. EUR unless told otherwise. */

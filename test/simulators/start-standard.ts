@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { CanonicalOrder } from '../../src/core/order.ts';
+import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { startPos, type Ticket as PosTicket } from '../support/start-pos.ts';
 import { deliverWebhook, type Delivery } from './deliver-webhook.ts';

@@ -5,7 +5,7 @@ import { until } from './until.ts';
 export type Memory = { heapUsed: number; external: number; rss: number; sockets: number };
 
 /** For `NODE_OPTIONS` of a process whose memory is to be looked at. */
-export const PROBED = `--expose-gc --import=${new URL('probe-memory.ts', import.meta.url).href}`;
+export const PROBED = `--expose-gc --import=${new URL('./probe-memory.ts', import.meta.url).href}`;
 
 /** What a process that was started with `PROBED` holds on to. */
 export async function memoryOf(main: MainProcess): Promise<Memory> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { GiveUp } from '../../src/core/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../src/core/order.ts';
-import type { PosContext, Provider } from '../../src/core/provider.ts';
+import { GiveUp } from '../../src/core/domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../src/core/domain/order.ts';
+import type { PosContext, Provider } from '../../src/core/domain/provider.ts';
 import { callPos } from '../../src/providers/call-pos.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { FulfillmentType } from '../../src/core/lifecycle.ts';
-import type { CanonicalOrder } from '../../src/core/order.ts';
+import type { FulfillmentType } from '../../src/core/domain/lifecycle.ts';
+import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 
 /** `type` chooses a whole fulfillment; every other field replaces the sample's. */
 export type SampleOptions = Partial<CanonicalOrder> & { type?: FulfillmentType };

@@ -40,7 +40,10 @@ type Request = {
 
 /** An OpenTelemetry collector that takes spans by OTLP over HTTP in protobuf, and keeps them. */
 export async function startCollector(): Promise<Collector> {
-  const definition = loadSync(fileURLToPath(new URL('otlp.proto', import.meta.url)), { keepCase: true, longs: String });
+  const definition = loadSync(fileURLToPath(new URL('./otlp.proto', import.meta.url)), {
+    keepCase: true,
+    longs: String,
+  });
   const service = definition['otlp.TraceService'] as ServiceDefinition;
   const spans: CollectedSpan[] = [];
   const bodies: Buffer[] = [];

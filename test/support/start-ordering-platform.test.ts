@@ -1,6 +1,6 @@
 import { ClientError, gql, request } from 'graphql-request';
 import { expect, onTestFinished, test } from 'vitest';
-import { CanonicalOrder } from '../../src/core/order.ts';
+import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { sampleOrder } from './sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from './start-ordering-platform.ts';
 

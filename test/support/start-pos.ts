@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
-import type { Status } from '../../src/core/lifecycle.ts';
+import type { Status } from '../../src/core/domain/lifecycle.ts';
 import { readBody, sendJson, serveHttp } from './serve-http.ts';
 
 export type PosOptions = {

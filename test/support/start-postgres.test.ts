@@ -114,7 +114,7 @@ test('a lock file whose process id now belongs to another program does not stand
 
 test('ends with the process that started it, even by kill -9', async () => {
   const script = `
-    const { startPostgres } = await import(${JSON.stringify(new URL('start-postgres.ts', import.meta.url).href)});
+    const { startPostgres } = await import(${JSON.stringify(new URL('./start-postgres.ts', import.meta.url).href)});
     const postgres = await startPostgres();
     console.log(postgres.url);
     process.kill(process.pid, 'SIGKILL');

@@ -1,9 +1,9 @@
 /** An evening of five clubs, for whoever wants to see a console that has something to show. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FulfillmentType, Status } from '../../src/core/lifecycle.ts';
-import { countLatency, noLatencies } from '../../src/core/latency-buckets.ts';
-import type { CanonicalOrder } from '../../src/core/order.ts';
-import type { Provider } from '../../src/core/provider.ts';
+import type { FulfillmentType, Status } from '../../src/core/domain/lifecycle.ts';
+import { countLatency, noLatencies } from '../../src/core/traffic/latency-buckets.ts';
+import type { CanonicalOrder } from '../../src/core/domain/order.ts';
+import type { Provider } from '../../src/core/domain/provider.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 import { blind } from '../support/pos-without-deduplication.ts';
 import { startPos, type Pos, type PosFault } from '../support/start-pos.ts';

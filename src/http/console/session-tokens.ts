@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto';
 import { SignJWT, errors, jwtVerify } from 'jose';
-import type { Now } from '../../core/database-clock.ts';
+import type { Now } from '../../core/postgres/database-clock.ts';
 
 export const SESSION_S = 12 * 60 * 60;
 /** What the key is for and who the token is for: no other token or key of ours fits. */

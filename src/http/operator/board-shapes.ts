@@ -1,7 +1,7 @@
 /** The board of `GET /live`: the `data` of its events. */
 import { z } from 'zod';
-import { Instant } from '../../core/live-message.ts';
-import { Id } from '../../core/order.ts';
+import { Instant } from '../../core/domain/live-message.ts';
+import { Id } from '../../core/domain/order.ts';
 import { ListedOrder, Status } from './shapes.ts';
 
 export const LiveQuery = z.strictObject({

@@ -6,7 +6,7 @@ import {
   validatorCompiler,
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { CanonicalOrder } from '../../core/order.ts';
+import { CanonicalOrder } from '../../core/domain/order.ts';
 import { version } from '../../version.ts';
 import type { ApiDocument } from './docs-page.ts';
 import { Contents } from './shapes.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { eventStream, type EventStream } from './event-stream.ts';
-import type { Shared } from './operator-api.ts';
+import type { Shared } from './mount-routes.ts';
 
 /** Of one process; each holds a connection, and of the board's some 200 kB where its reader is slow. */
 const STREAMS_MAX = 200;

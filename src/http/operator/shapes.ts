@@ -1,12 +1,12 @@
 /** What operators send and get, for the routes and for the OpenAPI document. */
 import { z } from 'zod';
-import { DELIVERY_OUTCOMES, EVENT_OUTCOMES } from '../../core/apply-deliveries.ts';
-import { PLACEMENT_STATES } from '../../core/claim-placements.ts';
-import { STATUSES } from '../../core/lifecycle.ts';
-import { Instant, MEMBER_STATES } from '../../core/live-message.ts';
-import { HAPPENINGS } from '../../core/order-timeline.ts';
-import { Id, Time } from '../../core/order.ts';
-import { TOKEN_STATES } from '../../core/webhook-tokens.ts';
+import { DELIVERY_OUTCOMES, EVENT_OUTCOMES } from '../../core/domain/webhook.ts';
+import { PLACEMENT_STATES } from '../../core/domain/placement.ts';
+import { STATUSES } from '../../core/domain/lifecycle.ts';
+import { Instant, MEMBER_STATES } from '../../core/domain/live-message.ts';
+import { HAPPENINGS } from '../../core/orders/order-timeline.ts';
+import { Id, Time } from '../../core/domain/order.ts';
+import { TOKEN_STATES } from '../../core/locations/webhook-tokens.ts';
 
 export const LIMIT = { default: 50, max: 200 };
 

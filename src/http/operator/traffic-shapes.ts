@@ -1,8 +1,8 @@
 /** What operators send and get about traffic, for the route and for the OpenAPI document. */
 import { z } from 'zod';
-import { DELIVERY_OUTCOMES } from '../../core/apply-deliveries.ts';
-import { Instant } from '../../core/live-message.ts';
-import { Id } from '../../core/order.ts';
+import { DELIVERY_OUTCOMES } from '../../core/domain/webhook.ts';
+import { Instant } from '../../core/domain/live-message.ts';
+import { Id } from '../../core/domain/order.ts';
 
 const HOURS = { '1': 1, '6': 6, '24': 24 } as const;
 

@@ -1,4 +1,4 @@
-import type { PosContext } from '../../core/provider.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import { tokenOf } from './obtain-token.ts';
 import type { Settings } from './payloads.ts';
 

@@ -1,4 +1,4 @@
-import type { Connection, PosContext } from '../../core/provider.ts';
+import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import type { Settings } from './payloads.ts';
 
 /**

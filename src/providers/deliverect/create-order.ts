@@ -1,10 +1,10 @@
-import { GiveUp, OursToFix } from '../../core/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { GiveUp, OursToFix } from '../../core/domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callWithToken } from '../call-with-token.ts';
-import { explainRefusal } from '../explain-refusal.ts';
+import { explainRefusal } from '../quote-refusal.ts';
 import { limitRate } from '../limit-rate.ts';
 import { tokenOf } from './obtain-token.ts';
 import { NotAllowed, OrderRefused } from './payloads.ts';

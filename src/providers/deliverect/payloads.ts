@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '../../core/order.ts';
+import { Id } from '../../core/domain/order.ts';
 import { baseUrl, ItemMap, Secret } from '../shared-settings.ts';
 
 /** One location's: a channel link in Deliverect's words. */

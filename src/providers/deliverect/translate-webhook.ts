@@ -1,7 +1,7 @@
-import { Poison } from '../../core/errors.ts';
-import type { Status } from '../../core/lifecycle.ts';
-import { describeIssues, StatusEvent } from '../../core/order.ts';
-import type { Webhook } from '../../core/provider.ts';
+import { Poison } from '../../core/domain/errors.ts';
+import type { Status } from '../../core/domain/lifecycle.ts';
+import { describeIssues, StatusEvent } from '../../core/domain/order.ts';
+import type { Webhook } from '../../core/domain/provider.ts';
 import { parseJson } from '../parse-json.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { OrderUpdate } from './payloads.ts';

@@ -1,6 +1,6 @@
-import { OursToFix } from '../../core/errors.ts';
-import type { PosContext } from '../../core/provider.ts';
-import { explainRefusal } from '../explain-refusal.ts';
+import { OursToFix } from '../../core/domain/errors.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
+import { explainRefusal } from '../quote-refusal.ts';
 import { callHubrise } from './call-hubrise.ts';
 import { nameRefusal } from './name-refusal.ts';
 import { Location, type Settings } from './payloads.ts';

@@ -1,5 +1,5 @@
-import { OursToFix } from '../../core/errors.ts';
-import type { Connection, PosContext } from '../../core/provider.ts';
+import { OursToFix } from '../../core/domain/errors.ts';
+import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import { callHubrise, type HubriseRequest } from './call-hubrise.ts';
 import { nameRefusal } from './name-refusal.ts';
 import { Callback, Location, type Settings } from './payloads.ts';

@@ -1,6 +1,6 @@
-import { GiveUp } from '../../core/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { GiveUp } from '../../core/domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import { callHubrise } from './call-hubrise.ts';
 import { OrderTaken, type Settings } from './payloads.ts';
 import { nameRefusal } from './name-refusal.ts';

@@ -1,6 +1,6 @@
-import { OursToFix, TryAgain } from '../../core/errors.ts';
-import type { OrderRef } from '../../core/order.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import type { OrderRef } from '../../core/domain/order.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import { callHubrise } from './call-hubrise.ts';
 import { nameRefusal } from './name-refusal.ts';
 import { Orders, type Settings } from './payloads.ts';

@@ -1,4 +1,4 @@
-import type { Provider } from '../../core/provider.ts';
+import type { Provider } from '../../core/domain/provider.ts';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';

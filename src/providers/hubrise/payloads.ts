@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '../../core/order.ts';
+import { Id } from '../../core/domain/order.ts';
 import { absentable } from '../absentable.ts';
 import { Secret, baseUrl } from '../shared-settings.ts';
 

@@ -1,4 +1,4 @@
-import { GiveUp } from '../../core/errors.ts';
+import { GiveUp } from '../../core/domain/errors.ts';
 import { minorDigits, toDecimal } from '../money.ts';
 
 /**

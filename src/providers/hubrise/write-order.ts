@@ -1,5 +1,5 @@
-import { GiveUp } from '../../core/errors.ts';
-import type { CanonicalOrder } from '../../core/order.ts';
+import { GiveUp } from '../../core/domain/errors.ts';
+import type { CanonicalOrder } from '../../core/domain/order.ts';
 import { cutText, orderNote, splitName } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';

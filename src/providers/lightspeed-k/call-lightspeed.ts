@@ -1,5 +1,5 @@
-import { OursToFix } from '../../core/errors.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { OursToFix } from '../../core/domain/errors.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callWithToken } from '../call-with-token.ts';

@@ -1,6 +1,6 @@
-import { GiveUp, OursToFix } from '../../core/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { GiveUp, OursToFix } from '../../core/domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callLightspeed, fieldsRefused, listFields } from './call-lightspeed.ts';
 import { Refusal } from './payloads.ts';

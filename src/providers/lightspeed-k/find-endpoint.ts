@@ -1,5 +1,5 @@
-import { OursToFix } from '../../core/errors.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { OursToFix } from '../../core/domain/errors.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import { callLightspeed, refusalOf } from './call-lightspeed.ts';
 import { Endpoint } from './payloads.ts';
 import type { Settings } from './payloads.ts';

@@ -1,5 +1,5 @@
-import { OursToFix, TryAgain } from '../../core/errors.ts';
-import type { Credentials, Grant, PosContext } from '../../core/provider.ts';
+import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { TokenGranted, TokenRefused } from './payloads.ts';

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { ZodType } from 'zod';
-import { NotAuthentic, Poison } from '../../core/errors.ts';
-import type { Status } from '../../core/lifecycle.ts';
-import { StatusEvent, describeIssues } from '../../core/order.ts';
-import type { Webhook } from '../../core/provider.ts';
+import { NotAuthentic, Poison } from '../../core/domain/errors.ts';
+import type { Status } from '../../core/domain/lifecycle.ts';
+import { StatusEvent, describeIssues } from '../../core/domain/order.ts';
+import type { Webhook } from '../../core/domain/provider.ts';
 import { parseJson } from '../parse-json.ts';
 import { AnyNotification, OfLocation, OrderNotification } from './payloads.ts';
 import type { Settings } from './payloads.ts';

@@ -1,5 +1,5 @@
-import { GiveUp } from '../../core/errors.ts';
-import type { CanonicalOrder } from '../../core/order.ts';
+import { GiveUp } from '../../core/domain/errors.ts';
+import type { CanonicalOrder } from '../../core/domain/order.ts';
 import { toDecimal } from '../money.ts';
 import { ageCheck, cutText, splitName } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';

@@ -1,5 +1,5 @@
-import { GiveUp, OursToFix, TryAgain } from '../../core/errors.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { GiveUp, OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos, type PosAnswer } from '../call-pos.ts';
 import { limitRate } from '../limit-rate.ts';
 import { Refusal, type Settings } from './payloads.ts';

@@ -1,6 +1,6 @@
-import { OursToFix } from '../../core/errors.ts';
-import type { PosContext } from '../../core/provider.ts';
-import { explainRefusal } from '../explain-refusal.ts';
+import { OursToFix } from '../../core/domain/errors.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
+import { explainRefusal } from '../quote-refusal.ts';
 import { callSquare } from './call-square.ts';
 import { LocationAnswer, OrderEntries, type Settings } from './payloads.ts';
 import { readAnswer } from './read-answer.ts';

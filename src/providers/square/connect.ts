@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { OursToFix } from '../../core/errors.ts';
-import type { Connection, PosContext } from '../../core/provider.ts';
+import { OursToFix } from '../../core/domain/errors.ts';
+import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { API_VERSION, callSquare, type Square } from './call-square.ts';
 import { SubscriptionAnswer, SubscriptionList, type Settings, type Subscription } from './payloads.ts';

@@ -1,6 +1,6 @@
-import { OursToFix, TryAgain } from '../../core/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callSquare, hasCode, refusalBy, type Square } from './call-square.ts';
 import { findOrder } from './find-order.ts';

@@ -1,5 +1,5 @@
-import { TryAgain } from '../../core/errors.ts';
-import type { CanonicalOrder } from '../../core/order.ts';
+import { TryAgain } from '../../core/domain/errors.ts';
+import type { CanonicalOrder } from '../../core/domain/order.ts';
 import { callSquare, refusalBy, type Square } from './call-square.ts';
 import { FoundOrders, type SquareOrder } from './payloads.ts';
 import { referenceOf } from './write-order.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id, StatusEvent } from '../../core/order.ts';
+import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
 
 /** One location's. */

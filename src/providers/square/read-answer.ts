@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import { GiveUp, OursToFix, type TryAgain } from '../../core/errors.ts';
+import { GiveUp, OursToFix, type TryAgain } from '../../core/domain/errors.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { refusalBy } from './call-square.ts';
 

@@ -1,4 +1,4 @@
-import { explainRefusal } from '../explain-refusal.ts';
+import { explainRefusal } from '../quote-refusal.ts';
 import { callSquare, type Square } from './call-square.ts';
 import { TokenStatus } from './payloads.ts';
 import { readAnswer } from './read-answer.ts';

@@ -1,8 +1,8 @@
 import type { ZodType } from 'zod';
-import { NotAuthentic, Poison } from '../../core/errors.ts';
-import type { Status } from '../../core/lifecycle.ts';
-import { describeIssues, type StatusEvent } from '../../core/order.ts';
-import type { Webhook } from '../../core/provider.ts';
+import { NotAuthentic, Poison } from '../../core/domain/errors.ts';
+import type { Status } from '../../core/domain/lifecycle.ts';
+import { describeIssues, type StatusEvent } from '../../core/domain/order.ts';
+import type { Webhook } from '../../core/domain/provider.ts';
 import { parseJson } from '../parse-json.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { AnyEvent, FulfillmentUpdated, OrderUpdated, type Settings } from './payloads.ts';

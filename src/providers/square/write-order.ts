@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { CanonicalOrder } from '../../core/order.ts';
+import type { CanonicalOrder } from '../../core/domain/order.ts';
 import { toDecimal } from '../money.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';

@@ -1,6 +1,6 @@
-import { GiveUp, OursToFix } from '../../core/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/order.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { GiveUp, OursToFix } from '../../core/domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import { limitRate } from '../limit-rate.ts';
 import { OrderRefused, OrderTaken, secretsOf } from './payloads.ts';

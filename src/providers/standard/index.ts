@@ -1,4 +1,4 @@
-import type { Provider } from '../../core/provider.ts';
+import type { Provider } from '../../core/domain/provider.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook } from './translate-webhook.ts';

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { NotAuthentic } from '../../core/errors.ts';
-import type { Webhook } from '../../core/provider.ts';
+import { NotAuthentic } from '../../core/domain/errors.ts';
+import type { Webhook } from '../../core/domain/provider.ts';
 
 // Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 

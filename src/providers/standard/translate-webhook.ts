@@ -1,7 +1,7 @@
-import { Poison } from '../../core/errors.ts';
-import { STATUSES } from '../../core/lifecycle.ts';
-import { StatusEvent, describeIssues } from '../../core/order.ts';
-import type { Webhook } from '../../core/provider.ts';
+import { Poison } from '../../core/domain/errors.ts';
+import { STATUSES } from '../../core/domain/lifecycle.ts';
+import { StatusEvent, describeIssues } from '../../core/domain/order.ts';
+import type { Webhook } from '../../core/domain/provider.ts';
 import { parseJson } from '../parse-json.ts';
 import { AnyEvent, OrderStatusEvent, secretsOf } from './payloads.ts';
 import type { Settings } from './payloads.ts';

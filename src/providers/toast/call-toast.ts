@@ -1,4 +1,4 @@
-import type { PosContext } from '../../core/provider.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callWithToken } from '../call-with-token.ts';

@@ -1,8 +1,8 @@
-import { OursToFix } from '../../core/errors.ts';
-import type { FulfillmentType } from '../../core/lifecycle.ts';
-import type { PosContext } from '../../core/provider.ts';
+import { OursToFix } from '../../core/domain/errors.ts';
+import type { FulfillmentType } from '../../core/domain/lifecycle.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
-import { explainRefusal } from '../explain-refusal.ts';
+import { explainRefusal } from '../quote-refusal.ts';
 import { callToast } from './call-toast.ts';
 import { DiningOptions, OrderGuids, type Settings } from './payloads.ts';
 

@@ -1,7 +1,7 @@
-import { OursToFix, TryAgain } from '../../core/errors.ts';
-import type { Credentials, Grant, PosContext } from '../../core/provider.ts';
+import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
-import { explainRefusal } from '../explain-refusal.ts';
+import { explainRefusal } from '../quote-refusal.ts';
 import { LoginAnswer } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 

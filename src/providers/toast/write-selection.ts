@@ -1,5 +1,5 @@
-import { GiveUp, OursToFix } from '../../core/errors.ts';
-import type { CanonicalOrder } from '../../core/order.ts';
+import { GiveUp, OursToFix } from '../../core/domain/errors.ts';
+import type { CanonicalOrder } from '../../core/domain/order.ts';
 import { cutText } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { MenuEntry, Settings } from './payloads.ts';

@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { ensureDeliveryPartitions } from '../src/core/postgres/ensure-webhook-partitions.ts';
+import { putLocation } from '../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
+import { issueToken } from '../src/core/locations/webhook-tokens.ts';
+import { migrate } from '../src/migrate.ts';
+import { registry } from '../src/providers/index.ts';
+
+/** A sender of webhooks: what it needs to know to be believed. */
+export type Sender = { locationId: string; token: string; secret: string };
+
+export const SETTINGS_KEY = `bench:${Buffer.alloc(32, 7).toString('base64')}`;
+
+/**
+ * A fresh, migrated database with `locations` locations of the `standard` integration, each with a secret and a token.
+ * @param about.ordersUrl where they take orders, for those that are to be placed
+ */
+export async function prepareDatabase(
+  serverUrl: string,
+  about: { name: string; locations: number; ordersUrl?: string },
+): Promise<{ databaseUrl: string; senders: Sender[] }> {
+  const server = new pg.Client(serverUrl);
+  await server.connect();
+  await server.query(`DROP DATABASE IF EXISTS ${about.name} WITH (FORCE)`);
+  await server.query(`CREATE DATABASE ${about.name}`);
+  await server.end();
+  const url = new URL(serverUrl);
+  url.pathname = `/${about.name}`;
+  const databaseUrl = url.href;
+  await migrate(databaseUrl);
+
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
+  await ensureDeliveryPartitions(pool);
+  const keys = parseSettingsKeys(SETTINGS_KEY);
+  const senders = await Promise.all(
+    Array.from({ length: about.locations }, async (_, nth): Promise<Sender> => {
+      const locationId = `club-${nth + 1}`;
+      const secret = `whsec_${randomBytes(32).toString('base64')}`;
+      const settings = { ordersUrl: about.ordersUrl ?? 'http://127.0.0.1:9/orders', secret };
+      await putLocation(
+        pool,
+        { registry, keys, publicUrl: undefined },
+        { locationId, integration: 'standard', settings },
+      );
+      const { token } = await issueToken(pool, { locationId });
+      return { locationId, token, secret };
+    }),
+  );
+  await pool.end();
+  return { databaseUrl, senders };
+}

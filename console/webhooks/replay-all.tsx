@@ -1,0 +1,204 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import type { ReplayMany, ReplayedMany } from '../wire.ts';
+import { replayOf, type DeliveryFilter } from './webhook-filter.ts';
+import { NOTHING_YET, replayInBatches, type ReplayRun } from './replay-in-batches.ts';
+import { OutcomeCounts, RunTable } from './run-table.tsx';
+
+/** What is left is counted up to here. */
+const COUNTED = 10_000;
+
+type Stage = {
+  is: 'trying' | 'tried' | 'replaying' | 'replayed';
+  run: ReplayRun;
+  /** It stopped before its end. */
+  isCut?: boolean;
+  /** Why, where nobody asked for it. */
+  problem?: string;
+};
+
+/**
+ * Replays all that match: first dry, and what that shows is what is confirmed; then in earnest, about the very same
+ * webhooks.
+ */
+export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onReplayed: () => void }) {
+  const [stage, setStage] = useState<Stage>();
+  const [isAsked, setAsked] = useState(false);
+  const underWay = useRef<AbortController | undefined>(undefined);
+  useEffect(() => () => underWay.current?.abort(), []);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const begin = useRef<HTMLButtonElement>(null);
+  const stageBefore = useRef<Stage['is'] | undefined>(undefined);
+  // Whichever button was pressed is gone.
+  useEffect(() => {
+    if (stage !== undefined) heading.current?.focus({ preventScroll: true });
+    else if (stageBefore.current !== undefined) begin.current?.focus();
+    stageBefore.current = stage?.is;
+  }, [stage?.is]);
+  const asked = replayOf(filter);
+
+  if ('why' in asked) {
+    return (
+      <p class="deliveries-all">
+        <button type="button" disabled>
+          Replay all that match …
+        </button>
+        <span class="faint">{asked.why}</span>
+      </p>
+    );
+  }
+
+  const go = async (isDry: boolean, from: ReplayRun): Promise<void> => {
+    const stop = new AbortController();
+    underWay.current = stop;
+    const [during, after] = isDry ? (['trying', 'tried'] as const) : (['replaying', 'replayed'] as const);
+    const send = (body: ReplayMany): Promise<ReplayedMany> =>
+      ask('POST', '/deliveries/replay', { body, signal: stop.signal });
+    let run = from;
+    setStage({ is: during, run });
+    try {
+      for await (run of replayInBatches(send, { ...asked, dryRun: isDry }, from)) {
+        if (stop.signal.aborted) break;
+        setStage({ is: during, run });
+      }
+      setStage({ is: after, run, isCut: run.next !== null });
+      announce(`${isDry ? 'Dry run' : 'Replay'} ended: ${countOf(run)} webhooks`);
+    } catch (error) {
+      const why = stop.signal.aborted ? {} : { problem: (error as Error).message };
+      setStage({ is: after, run, isCut: true, ...why });
+    }
+    if (!isDry) onReplayed();
+  };
+
+  if (stage === undefined) {
+    return (
+      <p class="deliveries-all">
+        <button ref={begin} type="button" onClick={() => void go(true, NOTHING_YET)}>
+          Replay all that match …
+        </button>
+        <span class="faint">A dry run first shows what would become of each. Nothing is changed by it.</span>
+      </p>
+    );
+  }
+
+  const { is, run, isCut = false, problem } = stage;
+  const isUnderWay = is === 'trying' || is === 'replaying';
+  const isDry = is === 'trying' || is === 'tried';
+  const all = countOf(run) + run.left;
+  const orMore = orMoreOf(run);
+  const toReplay = `${orMore}${run.replayed.length + run.left}`;
+  // To replay what would only be dropped again is not what one came for.
+  const isWorthIt = run.left > 0 || run.replayed.some(({ outcome }) => outcome !== 'dropped');
+  return (
+    <section class="sheet deliveries-run" aria-labelledby="deliveries-run" aria-busy={isUnderWay}>
+      <h2 id="deliveries-run" ref={heading} tabIndex={-1}>
+        {isDry ? 'Dry run: what would become of them' : 'Replay: what became of them'}
+      </h2>
+      {isUnderWay && (
+        <div class="deliveries-progress">
+          <progress
+            aria-label={isDry ? 'Dry run' : 'Replay'}
+            max={Math.max(all, 1)}
+            {...(all > 0 && { value: countOf(run) })}
+          />
+          <span>
+            {countOf(run)} of {all === 0 ? '…' : `${orMore}${all}`}
+          </span>
+          <button type="button" onClick={() => underWay.current?.abort()}>
+            Stop
+          </button>
+        </div>
+      )}
+      {is === 'replaying' && (
+        <p>It goes on while this page is open: to leave it, or to change what matches, stops it.</p>
+      )}
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem} Until then: {countOf(run)} of {all === 0 ? 'those that match' : `${orMore}${all}`}.
+        </p>
+      )}
+      <Summary run={run} isDry={isDry} isUnderWay={isUnderWay} isCut={isCut} />
+      <RunTable run={run} isDry={isDry} />
+      {!isUnderWay && (
+        <div class="buttons">
+          {is === 'tried' && run.replayed.length + run.left > 0 && (
+            <button type="button" class={isWorthIt ? 'primary' : ''} onClick={() => setAsked(true)}>
+              Replay {toReplay} …
+            </button>
+          )}
+          {isCut && (
+            <button type="button" onClick={() => void go(isDry, run)}>
+              Go on
+            </button>
+          )}
+          <button type="button" onClick={() => setStage(undefined)}>
+            Close
+          </button>
+        </div>
+      )}
+      {isAsked && (
+        <Confirm
+          title={`Replay ${toReplay} webhooks?`}
+          action={`Replay ${toReplay}`}
+          onClose={() => setAsked(false)}
+          onConfirm={async () => void go(false, { ...NOTHING_YET, until: run.until })}
+        >
+          <p>
+            Each is applied anew, oldest first, as a delivery of its own. Members hear of what is new. What came since
+            the dry run began is left alone.
+          </p>
+          <OutcomeCounts outcomes={run.outcomes} />
+          {run.left > 0 && <p>The dry run has not looked at {orMore + run.left} of them; they are replayed as well.</p>}
+          {run.refused.length > 0 && <p>{run.refused.length} cannot be replayed, and stay as they are.</p>}
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+/** What comes before a count of what is left. */
+function orMoreOf({ left }: ReplayRun): string {
+  return left < COUNTED ? '' : 'over ';
+}
+
+function countOf({ replayed, refused }: ReplayRun): number {
+  return replayed.length + refused.length;
+}
+
+function Summary({
+  run,
+  isDry,
+  isUnderWay,
+  isCut,
+}: {
+  run: ReplayRun;
+  isDry: boolean;
+  isUnderWay: boolean;
+  isCut: boolean;
+}) {
+  if (countOf(run) === 0 && !isCut) {
+    return isUnderWay ? null : (
+      <p>
+        Nothing to replay: of all that match, a replay has made something else already, or their contents are not kept.
+      </p>
+    );
+  }
+  return (
+    <>
+      <OutcomeCounts outcomes={run.outcomes} refused={run.refused.length} />
+      {!isUnderWay && run.left > 0 && (
+        <p>
+          {orMoreOf(run) + run.left} were not {isDry ? 'looked at' : 'reached'}.
+          {isCut && !isDry && ' Some of them may have been replayed all the same; a repeat moves nothing.'}
+        </p>
+      )}
+      {!isUnderWay && isDry && (run.outcomes.dropped ?? 0) > 0 && (
+        <p class="faint">
+          What would be dropped again is not mended yet: open one and see why. Replaying it does no harm, and no good.
+        </p>
+      )}
+    </>
+  );
+}

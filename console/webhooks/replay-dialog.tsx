@@ -1,0 +1,122 @@
+import { ask } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Confirm } from '../parts/confirm.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { OUTCOME_TONES, words } from '../parts/tones.ts';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { Replayed } from '../wire.ts';
+import './webhooks.css';
+import { explainDrop } from './explain-drop.ts';
+import { outcomeMeaning } from './outcome-meaning.ts';
+import { DeliveryLink, OrderName } from './run-table.tsx';
+
+/**
+ * Replays one webhook: first dry, and says what would become of it, event by event; then in earnest, with a link to the
+ * delivery that it became.
+ * @param onReplayed called once it is done; the dialog stays with the answer until it is closed
+ */
+export function ReplayDialog({
+  deliveryId,
+  onClose,
+  onReplayed,
+}: {
+  deliveryId: string;
+  onClose: () => void;
+  onReplayed: (replayed: Replayed) => void;
+}) {
+  const replay = (dryRun: boolean, signal?: AbortSignal): Promise<Replayed> =>
+    ask('POST', `/deliveries/${deliveryId}/replay`, { body: { dryRun }, signal });
+  const dry = useLoaded((signal) => replay(true, signal), [deliveryId]);
+
+  const confirm = async () => {
+    const replayed = await replay(false);
+    onReplayed(replayed);
+    announce(`Replayed: ${replayed.outcome}`);
+    return (
+      <>
+        <p>
+          It is done
+          {replayed.deliveryId !== null && (
+            <>
+              : the new delivery is <DeliveryLink deliveryId={replayed.deliveryId} />
+            </>
+          )}
+          .
+        </p>
+        <Became replayed={replayed} />
+      </>
+    );
+  };
+
+  return (
+    <Confirm
+      title="Replay this webhook"
+      action="Replay it"
+      isReady={dry.value !== undefined && dry.problem === undefined}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <p class="faint">
+        It is applied anew by today's settings, as a delivery of its own. A repeat moves nothing. This is a dry run:
+        what would become of it now.
+      </p>
+      <Loading loaded={dry}>
+        {(replayed) => (
+          <>
+            <Became replayed={replayed} />
+            {replayed.outcome === 'dropped' && <p>To replay it now would do no harm, and no good.</p>}
+          </>
+        )}
+      </Loading>
+    </Confirm>
+  );
+}
+
+function Became({ replayed }: { replayed: Replayed }) {
+  const { outcome, reason, events, redriven } = replayed;
+  const about = { ...replayed, deliveryId: replayed.replayOf };
+  return (
+    <div class="deliveries-became">
+      <p>
+        <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>{' '}
+        {outcome === 'dropped' ? `${explainDrop(reason, about).what}.` : outcomeMeaning(outcome, reason)}
+      </p>
+      {events.length > 0 && (
+        <div class="scroll-x">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Order</th>
+                <th scope="col">Status</th>
+                <th scope="col">Outcome</th>
+              </tr>
+            </thead>
+            <tbody>
+              {events.map((event, nth) => (
+                // The same may be said twice; the order is what tells them apart.
+                // oxlint-disable-next-line react/no-array-index-key
+                <tr key={nth}>
+                  <th scope="row">
+                    <OrderName {...event} />
+                  </th>
+                  <td>{words(event.status)}</td>
+                  <td>
+                    <Badge tone={OUTCOME_TONES[event.outcome]}>{event.outcome}</Badge>{' '}
+                    {event.conflict && <Badge tone="bad">conflict: a person should look</Badge>}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {redriven > 0 && (
+        <p>
+          {redriven} {redriven === 1 ? 'event' : 'events'} of other webhooks waited for a POS id that this one told, and
+          went on.
+        </p>
+      )}
+    </div>
+  );
+}

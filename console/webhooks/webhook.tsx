@@ -1,0 +1,177 @@
+import type { ComponentChildren } from 'preact';
+import { useRoute } from 'preact-iso';
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { Badge } from '../parts/badge.tsx';
+import { CopyButton } from '../parts/copyable.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { Reveal } from '../parts/reveal.tsx';
+import { Ago, Time } from '../parts/time.tsx';
+import { OUTCOME_TONES } from '../parts/tones.ts';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { ShownDelivery } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
+import { bytesInWords } from './bytes-in-words.ts';
+import './webhooks.css';
+import { DeliveryContents } from './webhook-contents.tsx';
+import { explainDrop } from './explain-drop.ts';
+import { explainRefusal } from './explain-refusal.ts';
+import { Explained } from './explained.tsx';
+import { outcomeMeaning } from './outcome-meaning.ts';
+import { ReplayDialog } from './replay-dialog.tsx';
+import { DeliveryLink } from './run-table.tsx';
+import { Today } from './today.tsx';
+
+/** One webhook as it came: what became of it and why, what it said, what is read in it today. */
+export function Delivery() {
+  const deliveryId = useRoute().params['deliveryId'] ?? '';
+  // Another delivery is another page: what was revealed of this one is masked again.
+  return <DeliveryPage key={deliveryId} deliveryId={deliveryId} />;
+}
+
+function DeliveryPage({ deliveryId }: { deliveryId: string }) {
+  const path = `/deliveries/${encodeURIComponent(deliveryId)}?contents=false`;
+  const found = useLoaded((signal) => ask<ShownDelivery>('GET', path, { signal }), [path]);
+  const [isAsked, setAsked] = useState(false);
+  const [revealed, setRevealed] = useState<ShownDelivery>();
+  const [replays, setReplays] = useState(0);
+  const canReplay = found.value !== undefined && !('refused' in found.value.today);
+  const again = (): void => {
+    found.again();
+    // What was revealed has what is read in it today as well, which is another now.
+    setReplays((before) => before + 1);
+  };
+  return (
+    <Page
+      title="Delivery"
+      beside={
+        <span class="deliveries-name">
+          <span class="mono">{deliveryId}</span>
+          <CopyButton text={deliveryId} label="the id of the delivery" />
+        </span>
+      }
+    >
+      <Loading loaded={found}>
+        {(shown) => (
+          <div class="deliveries-one">
+            <Head shown={shown} />
+            <Standing shown={shown} canReplay={canReplay} onReplay={() => setAsked(true)} />
+            <section class="sheet" aria-labelledby="delivery-contents">
+              <h2 id="delivery-contents">As it came</h2>
+              {shown.erased ? (
+                <p>Headers and body went with what told of the member of its order.</p>
+              ) : (
+                <Reveal what="headers and body">
+                  {() => <DeliveryContents key={replays} deliveryId={deliveryId} onLoaded={setRevealed} />}
+                </Reveal>
+              )}
+            </section>
+            <section class="sheet" aria-labelledby="delivery-today">
+              <h2 id="delivery-today">What is read in it today</h2>
+              <Today shown={revealed ?? shown} isRevealed={revealed !== undefined} />
+            </section>
+          </div>
+        )}
+      </Loading>
+      {isAsked && <ReplayDialog deliveryId={deliveryId} onClose={() => setAsked(false)} onReplayed={again} />}
+    </Page>
+  );
+}
+
+function Head({ shown }: { shown: ShownDelivery }) {
+  const { outcome, reason, locationId, integration, replays } = shown;
+  return (
+    <section class="sheet deliveries-head" aria-label="What became of it">
+      <p class="deliveries-outcome">
+        <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge> {outcomeMeaning(outcome, reason)}
+      </p>
+      <dl>
+        <Fact name="Received">
+          <Time at={shown.receivedAt} />, <Ago at={shown.receivedAt} />
+        </Fact>
+        <Fact name="Location">
+          <a href={pageOf.location(locationId)}>{locationId}</a>, {integration}
+        </Fact>
+        <Fact name="Events">{shown.events}</Fact>
+        <Fact name="Size">{bytesInWords(shown.bytes)}</Fact>
+        {shown.truncated && <Fact name="Cut off">only its beginning is kept</Fact>}
+        {shown.replayOf !== null && (
+          <Fact name="Replay of">
+            <DeliveryLink deliveryId={shown.replayOf} />, which came <Time at={shown.firstReceivedAt} />
+          </Fact>
+        )}
+        {replays.length > 0 && (
+          <Fact name={shown.replayOf === null ? 'Replays' : 'Other replays'}>
+            <ul class="deliveries-replays">
+              {replays.map((replay) => (
+                <li key={replay.deliveryId}>
+                  <DeliveryLink deliveryId={replay.deliveryId} /> <Time at={replay.receivedAt} />{' '}
+                  <Badge tone={OUTCOME_TONES[replay.outcome]}>{replay.outcome}</Badge>
+                </li>
+              ))}
+            </ul>
+          </Fact>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** Why it was dropped, or cannot be replayed; and the button that replays it. */
+function Standing({ shown, canReplay, onReplay }: { shown: ShownDelivery; canReplay: boolean; onReplay: () => void }) {
+  const { outcome, reason, today, replays } = shown;
+  const isWorthIt = outcome === 'dropped' && 'events' in today && replays.every((each) => each.outcome === 'dropped');
+  const button = (
+    <button type="button" class={isWorthIt ? 'primary' : ''} disabled={!canReplay} onClick={onReplay}>
+      Replay …
+    </button>
+  );
+  if (outcome !== 'dropped') {
+    return (
+      <section class="sheet deliveries-standing" aria-labelledby="delivery-replay">
+        <h2 id="delivery-replay">Replay</h2>
+        {'refused' in today ? (
+          <Explained explanation={explainRefusal(today.refused, shown)} />
+        ) : (
+          <p>
+            Applies it anew, as a delivery of its own. A repeat moves nothing. A dry run shows what would become of it.
+          </p>
+        )}
+        {button}
+      </section>
+    );
+  }
+  const better = replays.find((replay) => replay.outcome !== 'dropped');
+  const isMended = better !== undefined || 'events' in today;
+  return (
+    <section class="sheet deliveries-standing" aria-labelledby="delivery-why">
+      <h2 id="delivery-why">Why was this dropped?</h2>
+      {isMended && (
+        <p class="deliveries-mended">
+          {better === undefined ? (
+            'What was wrong has been mended since: today it can be read. Replay it.'
+          ) : (
+            <>
+              It was mended: its replay <DeliveryLink deliveryId={better.deliveryId} /> is {better.outcome}.
+            </>
+          )}
+        </p>
+      )}
+      <Explained explanation={explainDrop(reason, shown)} isOver={isMended}>
+        {reason !== null && <p class="faint mono">{reason}</p>}
+        {button}
+      </Explained>
+      {'refused' in today && <Explained explanation={explainRefusal(today.refused, shown)} />}
+    </section>
+  );
+}

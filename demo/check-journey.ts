@@ -1,0 +1,41 @@
+import { memberStateAt, rankOf, type FulfillmentType, type MemberState } from '../src/core/domain/lifecycle.ts';
+import type { LiveMessage } from '../src/core/domain/live-message.ts';
+import type { Ticket } from '../test/simulators/simulator.ts';
+import type { PlacedOrder } from './place-orders.ts';
+
+/** One order's way, as the member and the kitchen saw it. */
+export type Journey = {
+  serviceOrderId: string;
+  fulfillment: FulfillmentType;
+  memberStates: MemberState[];
+  sequences: number[];
+  ticketsAtPos: number;
+};
+
+export function journeyOf(order: PlacedOrder, messages: readonly LiveMessage[], tickets: readonly Ticket[]): Journey {
+  return {
+    ...order,
+    memberStates: messages.map((message) => message.memberState),
+    sequences: messages.map((message) => message.sequence),
+    ticketsAtPos: tickets.filter((ticket) => ticket.serviceOrderId === order.serviceOrderId).length,
+  };
+}
+
+/** @returns what the service promised otherwise, or undefined */
+export function judgeJourney({
+  serviceOrderId,
+  fulfillment,
+  memberStates,
+  sequences,
+  ticketsAtPos,
+}: Journey): string | undefined {
+  const name = `the ${fulfillment} order ${serviceOrderId}`;
+  const last = memberStates.at(-1);
+  if (last === undefined) return `no live message came of ${name}`;
+  if (last !== memberStateAt(rankOf('completed'), fulfillment)) return `${name} came only as far as "${last}"`;
+  if (sequences.some((sequence, index) => sequence !== index + 1)) {
+    return `the live messages of ${name} came as ${sequences.join(', ')}`;
+  }
+  if (ticketsAtPos !== 1) return `the POS holds ${ticketsAtPos} tickets of ${name}`;
+  return undefined;
+}

@@ -1,0 +1,210 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import type { Pool } from 'pg';
+import { readConfigOf } from '../config.ts';
+import {
+  WrongLocation,
+  findLocation,
+  listLocations,
+  pauseLocation,
+  putLocation,
+  resumeLocation,
+  settingsOpener,
+  type OpenSettings,
+} from '../core/locations/locations.ts';
+import { removeLocation } from '../core/locations/remove-location.ts';
+import { examples } from './examples.ts';
+import { WrongInput, noSuchLocation } from './failures.ts';
+import { facts, print, table, time } from './print.ts';
+import { settingsRules } from './settings-rules.ts';
+import { countValidTokens } from './token-commands.ts';
+import { withDatabase } from './with-database.ts';
+
+export function addLocationCommands(program: Command): void {
+  const location = program
+    .command('location')
+    .description('clubs and restaurants, each served by one integration')
+    .addHelpText(
+      'after',
+      examples(
+        'expediter location put --location club-1 --integration standard --settings club-1.json',
+        'expediter location show club-1',
+      ),
+    );
+
+  location
+    .command('put')
+    .description('configure a location, or configure it anew; orders held for it are tried at once')
+    .requiredOption('--location <id>', 'its id on the ordering platform')
+    .requiredOption('--integration <name>', 'see: expediter provider list')
+    .requiredOption('--settings <file>', 'a file of JSON, or - for standard input; see: expediter provider schema')
+    .addHelpText(
+      'after',
+      examples(
+        `echo '{"ordersUrl": "https://pos.example.com/orders"}' | expediter location put --location club-1 --integration standard --settings -`,
+        'expediter location put --location club-1 --integration standard --settings club-1.json',
+      ),
+    )
+    .action(async (options: { location: string; integration: string; settings: string }, command: Command) => {
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const rules = await settingsRules(env);
+      const settings = await readSettings(options.settings);
+      const { location: locationId, integration } = options;
+      await withDatabase(env.DATABASE_URL, (pool) => putLocation(pool, rules, { locationId, integration, settings }));
+      print(
+        command,
+        { locationId, integration },
+        `${locationId} is served by ${integration}. For its webhooks: expediter token issue --location ${locationId}`,
+      );
+    });
+
+  location
+    .command('list')
+    .description('all locations')
+    .addHelpText('after', examples('expediter location list', 'expediter location list --json'))
+    .action(async (_options: object, command: Command) => {
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const rows = await withDatabase(DATABASE_URL, listLocations);
+      print(
+        command,
+        rows.map(({ pausedAt, ...row }) => ({ ...row, paused: pausedAt !== null, pausedAt })),
+        table(
+          rows.map(({ locationId, integration, pausedAt, updatedAt }) => ({
+            location: locationId,
+            integration,
+            paused: pausedAt === null ? 'no' : `since ${time(pausedAt)}`,
+            updated: updatedAt,
+          })),
+          'no locations yet; see: expediter location put --help',
+        ),
+      );
+    });
+
+  location
+    .command('show')
+    .description('one location: integration, state, valid tokens, names of its settings; never a value of them')
+    .argument('<id>')
+    .addHelpText('after', examples('expediter location show club-1'))
+    .action(async (locationId: string, _options: object, command: Command) => {
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const open = settingsOpener(await settingsRules(env));
+      const shown = await withDatabase(env.DATABASE_URL, (pool) => showLocation(pool, open, locationId));
+      const { pausedAt, settings } = shown;
+      print(
+        command,
+        shown,
+        facts({
+          location: locationId,
+          integration: shown.integration,
+          paused: pausedAt === null ? 'no' : `since ${time(pausedAt)}`,
+          updated: shown.updatedAt,
+          'valid tokens': shown.validTokens,
+          settings: settings.fields.join(', '),
+          'cannot be used': settings.problem,
+        }),
+      );
+    });
+
+  location
+    .command('pause')
+    .description('let orders for a location wait; the time does not count towards their deadline')
+    .argument('<id>')
+    .addHelpText('after', examples('expediter location pause club-1'))
+    .action(async (locationId: string, _options: object, command: Command) => {
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const found = await withDatabase(DATABASE_URL, (pool) => pauseLocation(pool, locationId));
+      if (!found) throw noSuchLocation(locationId);
+      print(command, { locationId, paused: true }, `${locationId} is paused; its orders wait`);
+    });
+
+  location
+    .command('resume')
+    .description('let the orders of a paused location go on')
+    .argument('<id>')
+    .addHelpText('after', examples('expediter location resume club-1'))
+    .action(async (locationId: string, _options: object, command: Command) => {
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const found = await withDatabase(DATABASE_URL, (pool) => resumeLocation(pool, locationId));
+      if (!found) throw noSuchLocation(locationId);
+      print(command, { locationId, paused: false }, `${locationId} takes orders`);
+    });
+
+  location
+    .command('remove')
+    .description('forget a paused location with its settings and tokens; its orders and webhooks stay')
+    .argument('<id>')
+    .addHelpText(
+      'after',
+      `
+It has to be paused, and all its orders must have ended; otherwise this says what stands in the way and exits 1.
+Five seconds later its webhooks are answered 401. "order show" and "delivery show" go on to show what was.
+Orders that the platform still signals for it are held until it is configured anew, which "location put" does as for
+any other: with new tokens, and with the history of the same id.
+${examples('expediter location pause club-1 && expediter location remove club-1')}`,
+    )
+    .action(async (locationId: string, _options: object, command: Command) => {
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const removed = await withDatabase(DATABASE_URL, (pool) => removeLocation(pool, locationId));
+      if (removed === undefined) throw noSuchLocation(locationId);
+      if ('refused' in removed) throw new Error(`${locationId} cannot be removed: ${removed.refused}`);
+      print(
+        command,
+        { locationId, removed: true, ...removed },
+        `${locationId} is removed, with ${removed.tokens} tokens; they open nothing from five seconds on`,
+      );
+    });
+}
+
+type ShownLocation = {
+  locationId: string;
+  integration: string;
+  paused: boolean;
+  pausedAt: Date | null;
+  updatedAt: Date;
+  validTokens: number;
+  /** Names alone; `problem` says why the settings cannot be used. */
+  settings: { fields: string[]; problem?: string };
+};
+
+async function showLocation(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation> {
+  const row = (await listLocations(pool)).find((each) => each.locationId === locationId);
+  if (row === undefined) throw noSuchLocation(locationId);
+  return {
+    ...row,
+    paused: row.pausedAt !== null,
+    validTokens: await countValidTokens(pool, row),
+    settings: await settingsFields(pool, open, locationId),
+  };
+}
+
+async function settingsFields(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation['settings']> {
+  try {
+    const found = await findLocation(pool, locationId);
+    const opened = found && (await open(found.integration, found.sealedSettings));
+    return { fields: Object.keys(opened?.settings ?? {}) };
+  } catch (error) {
+    if (error instanceof WrongLocation) return { fields: [], problem: error.message };
+    throw error;
+  }
+}
+
+/** No message of its own quotes what it read: that holds credentials. */
+async function readSettings(source: string): Promise<unknown> {
+  if (/^\s*[{[]/.test(source)) {
+    throw new WrongInput(
+      '--settings takes a file, or - for standard input: every user of a machine sees its arguments',
+    );
+  }
+  let json: string;
+  try {
+    json = source === '-' ? await text(process.stdin) : await readFile(source, 'utf8');
+  } catch (error) {
+    throw new WrongInput(`--settings: the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  }
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new WrongInput('--settings: what was read is not JSON; see: expediter provider schema <integration>');
+  }
+}

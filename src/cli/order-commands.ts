@@ -1,0 +1,264 @@
+import { Option, type Command } from 'commander';
+import type { Pool } from 'pg';
+import { readConfigOf } from '../config.ts';
+import { PLACEMENT_STATES, type PlacementState } from '../core/domain/placement.ts';
+import { STATUSES, type MemberState, type Status } from '../core/domain/lifecycle.ts';
+import { listOrders, type ListedOrder, type OrderFilter } from '../core/orders/list-orders.ts';
+import { MEMBER_STATES } from '../core/domain/live-message.ts';
+import { Id, describeIssues } from '../core/domain/order.ts';
+import { resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
+import { retryPlacement } from '../core/placements/retry-placement.ts';
+import { showOrder, type ShownOrder } from '../core/orders/show-order.ts';
+import { examples } from './examples.ts';
+import { NotFound, WrongInput } from './failures.ts';
+import { facts, print, table, time } from './print.ts';
+import { LIST_LIMIT, LIST_LIMIT_MAX, readLimit } from './read-limit.ts';
+import { PAST, readPast } from './read-time.ts';
+import { withDatabase } from './with-database.ts';
+
+type Filters = {
+  location?: string;
+  integration?: string;
+  state?: PlacementState;
+  needsOperator?: true;
+  open?: true;
+  status?: Status;
+  memberState?: MemberState;
+  since?: Date;
+  until?: Date;
+};
+
+export function addOrderCommands(program: Command): void {
+  const order = program
+    .command('order')
+    .description('orders on their way to a POS and back')
+    .addHelpText('after', examples('expediter order list --needs-operator', 'expediter order show order-4711'));
+
+  order
+    .command('list')
+    .description('orders by their first signal, newest first; nothing about their members')
+    .option('--location <id>', 'at this location')
+    .option('--integration <name>', 'last sent through this integration')
+    .addOption(new Option('--state <state>', 'of the placement').choices(PLACEMENT_STATES))
+    .option('--needs-operator', 'in doubt until a person says whether the ticket is there')
+    .option('--open', 'not ended yet')
+    .addOption(new Option('--status <status>', 'as the POS reported last').choices(STATUSES))
+    .addOption(new Option('--member-state <state>', 'as the member sees it').choices(MEMBER_STATES))
+    .option('--since <when>', `signalled since then: ${PAST}`, readPast)
+    .option('--until <when>', `signalled before: ${PAST}`, readPast)
+    .option('--limit <count>', `at most so many, up to ${LIST_LIMIT_MAX}`, readLimit, LIST_LIMIT)
+    .option('--after <orderId>', 'go on behind this one, the last of the list before')
+    .addHelpText(
+      'after',
+      examples(
+        'expediter order list --needs-operator',
+        'expediter order list --location club-1 --open --since 3h',
+        'expediter order list --state failed --since 2027-01-31T18:00:00Z --json',
+      ),
+    )
+    .action(async (options: Filters & { limit: number; after?: string }, command: Command) => {
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const rows = await withDatabase(DATABASE_URL, (pool) => list(pool, options));
+      print(
+        command,
+        rows,
+        rows.length < options.limit
+          ? tableOf(rows)
+          : `${tableOf(rows)}\n\nthere may be more: --after ${rows.at(-1)?.serviceOrderId}`,
+      );
+    });
+
+  order
+    .command('show')
+    .description(
+      'what became of an order: placement, attempts, POS ids, history, webhooks, live messages; nothing about the member',
+    )
+    .argument('<id>', 'its id on the ordering platform')
+    .addHelpText('after', examples('expediter order show order-4711', 'expediter order show order-4711 --json'))
+    .action(async (id: string, _options: object, command: Command) => {
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const shown = await withDatabase(DATABASE_URL, (pool) => showOrder(pool, id));
+      if (shown === undefined) throw noSuchOrder(id);
+      print(command, shown, inWords(shown));
+    });
+
+  order
+    .command('retry')
+    .description('try a waiting or held placement now; one that failed is final')
+    .argument('<id>', 'its id on the ordering platform')
+    .addHelpText('after', examples('expediter order retry order-4711'))
+    .action(async (id: string, _options: object, command: Command) => {
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const retried = await withDatabase(DATABASE_URL, (pool) => retryPlacement(pool, id));
+      if (retried === undefined) throw noSuchOrder(id);
+      if (typeof retried === 'object') throw new Error(`${id}: ${retried.refused}`);
+      const words = retried === 'due' ? 'is due now' : 'is being tried this moment';
+      print(command, { serviceOrderId: id, retry: retried }, `${id} ${words}; see: expediter order show ${id}`);
+    });
+
+  order
+    .command('resolve')
+    .description('say what you saw at the POS about an order in doubt: the ticket is there, or it is not')
+    .argument('<id>', 'its id on the ordering platform')
+    .addOption(new Option('--there', 'the POS has the ticket').conflicts('notThere'))
+    .addOption(new Option('--pos-id <id>', "the ticket's id at the POS, with --there").conflicts('notThere'))
+    .addOption(new Option('--not-there', 'the POS has no such ticket: it is sent again'))
+    .addHelpText(
+      'after',
+      examples(
+        'expediter order resolve order-4711 --there --pos-id 8F2K',
+        'expediter order resolve order-4711 --there',
+        'expediter order resolve order-4711 --not-there',
+      ),
+    )
+    .action(async (id: string, options: { there?: true; posId?: string; notThere?: true }, command: Command) => {
+      if (!options.there && !options.notThere) {
+        throw new WrongInput('say what you saw: --there (with --pos-id, where you know it) or --not-there');
+      }
+      await (options.there ? there(id, options.posId, command) : notThere(id, command));
+    });
+}
+
+async function there(id: string, posId: string | undefined, command: Command): Promise<void> {
+  const providerOrderId = Id.optional().safeParse(posId);
+  if (!providerOrderId.success) throw new WrongInput(`--pos-id: ${describeIssues(providerOrderId.error)}`);
+  const env = readConfigOf(process.env, 'DATABASE_URL', 'PARK_TTL_S');
+  const resolved = await withDatabase(env.DATABASE_URL, (pool) =>
+    resolveThere(pool, id, { providerOrderId: providerOrderId.data }, env.PARK_TTL_S),
+  );
+  if (resolved === undefined) throw noSuchOrder(id);
+  if ('refused' in resolved) throw new Error(`${id}: ${resolved.refused}`);
+  print(
+    command,
+    { serviceOrderId: id, state: 'sent', redriven: resolved.redriven },
+    `${id} is sent${resolved.redriven > 0 ? `; ${resolved.redriven} events that waited for it went on` : ''}`,
+  );
+}
+
+async function notThere(id: string, command: Command): Promise<void> {
+  const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+  const resolved = await withDatabase(DATABASE_URL, (pool) => resolveNotThere(pool, id));
+  if (resolved === undefined) throw noSuchOrder(id);
+  if ('refused' in resolved) throw new Error(`${id}: ${resolved.refused}`);
+  print(
+    command,
+    { serviceOrderId: id, state: 'waiting', late: resolved.late },
+    resolved.late
+      ? `${id} is past its deadline: it fails now, and the member is told`
+      : `${id} is due now; see: expediter order show ${id}`,
+  );
+}
+
+async function list(
+  pool: Pool,
+  { location, limit, after, ...filters }: Filters & { limit: number; after?: string },
+): Promise<ListedOrder[]> {
+  const filter: OrderFilter = { ...filters, locationId: location };
+  const found: ListedOrder[] = [];
+  let behind: string | undefined = after;
+  for (;;) {
+    const page = await listOrders(pool, filter, { after: behind, limit: limit - found.length });
+    if (page === undefined) throw noSuchOrder(behind ?? '');
+    found.push(...page.orders);
+    if (page.next === null || found.length === limit) return found;
+    behind = page.next;
+  }
+}
+
+function noSuchOrder(id: string): NotFound {
+  return new NotFound(`no signal ever named the order "${id}"`);
+}
+
+function tableOf(rows: readonly ListedOrder[]): string {
+  return table(
+    rows.map((row) => ({
+      order: row.serviceOrderId,
+      signalled: time(row.signalledAt),
+      location: row.locationId,
+      integration: row.integration,
+      placement: row.needsOperator ? 'in doubt: needs you' : row.placement.replace('_', ' '),
+      'member sees': row.memberState,
+      status: row.status,
+      'POS id': row.providerOrderId,
+      ended: time(row.endedAt),
+      problem: row.problem,
+    })),
+    'no orders match',
+  );
+}
+
+function inWords(shown: ShownOrder): string {
+  const { serviceOrderId, placement, order } = shown;
+  const asks = placement.state === 'in_doubt' && placement.nextAttemptAt === null;
+  const parts = [
+    facts({
+      order: serviceOrderId,
+      location: order?.locationId ?? placement.locationId,
+      integration: order?.integration,
+      fulfillment: order?.fulfillment,
+      'member sees': order?.memberState,
+      status: order?.status,
+      reason: order?.reason,
+      ended: time(order?.endedAt ?? null),
+      erased: time(order?.erasedAt ?? null),
+      placement: placement.state.replace('_', ' '),
+      problem: placement.problem,
+      'under way': placement.underWay ? 'a worker has it this moment' : '',
+      signalled: time(placement.signalledAt),
+      deadline: placement.finishedAt === null ? time(placement.deadlineAt) : '',
+      'next try': asks
+        ? `none: expediter order resolve ${serviceOrderId} --there | --not-there`
+        : time(placement.nextAttemptAt),
+      finished: time(placement.finishedAt),
+      'POS ids': shown.posIds.map((each) => each.providerOrderId).join(', '),
+    }),
+    titled(
+      'Attempts',
+      shown.attempts.map((each) => ({
+        attempt: each.attempt,
+        call: each.call,
+        started: time(each.startedAt),
+        ms: each.milliseconds,
+        outcome: each.outcome,
+        http: each.httpStatus,
+        error: each.error,
+      })),
+    ),
+    titled(
+      'History',
+      shown.history.map((each) => ({
+        recorded: time(each.recordedAt),
+        status: each.status,
+        'at the POS': each.nativeStatus,
+        outcome: each.conflict ? `${each.outcome}, conflict` : each.outcome,
+        sequence: each.sequence,
+        reason: each.reason,
+        delivery: each.deliveryId,
+      })),
+    ),
+    titled(
+      'Webhooks',
+      shown.deliveries.map((each) => ({
+        delivery: each.deliveryId,
+        received: time(each.receivedAt),
+        outcome: each.outcome,
+        'replay of': each.replayOf,
+        why: each.reason,
+      })),
+    ),
+    titled(
+      'Live messages',
+      shown.live.map((each) => ({
+        sequence: each.sequence,
+        'member sees': each.memberState,
+        applied: time(each.appliedAt),
+        published: each.publishedAt === null ? `not yet, after ${each.attempts} attempts` : time(each.publishedAt),
+      })),
+    ),
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function titled(title: string, rows: Parameters<typeof table>[0]): string {
+  return rows.length === 0 ? '' : `${title}\n${table(rows, '')}`;
+}

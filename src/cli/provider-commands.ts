@@ -1,0 +1,121 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { readConfigOf } from '../config.ts';
+import { checkLocation, type Checked } from '../core/locations/check-location.ts';
+import { connectLocation } from '../core/locations/connect-location.ts';
+import { databaseClock } from '../core/postgres/database-clock.ts';
+import { keepCredentials } from '../core/locations/credential-store.ts';
+import { WrongLocation, findLocation, settingsOpener } from '../core/locations/locations.ts';
+import { examples } from './examples.ts';
+import { NotFound, noSuchLocation } from './failures.ts';
+import { loadProviders } from './load-providers.ts';
+import { facts, print, table } from './print.ts';
+import { settingsRules } from './settings-rules.ts';
+import { withDatabase } from './with-database.ts';
+
+const CHECK_MS = 10_000;
+
+export function addProviderCommands(program: Command): void {
+  const provider = program
+    .command('provider')
+    .description('the integrations there are, PROVIDER_MODULES included, and their POS systems')
+    .addHelpText(
+      'after',
+      examples(
+        'expediter provider list',
+        'expediter provider schema standard',
+        'expediter provider check club-1',
+        'expediter provider connect club-1',
+      ),
+    );
+
+  provider
+    .command('list')
+    .description('all integrations, and what becomes of an order whose answer was lost')
+    .addHelpText('after', examples('expediter provider list'))
+    .action(async (_options: object, command: Command) => {
+      const { PROVIDER_MODULES } = readConfigOf(process.env, 'PROVIDER_MODULES');
+      const rows = [...(await loadProviders(PROVIDER_MODULES)).values()].map((each) => ({
+        integration: each.integration,
+        deduplicates: each.deduplicates,
+        canBeAsked: each.findOrder !== undefined,
+      }));
+      print(
+        command,
+        rows,
+        table(
+          rows.map(({ integration, deduplicates, canBeAsked }) => ({
+            integration,
+            'when in doubt': deduplicates ? 'sends it again' : canBeAsked ? 'asks the POS' : 'an operator decides',
+          })),
+          'none',
+        ),
+      );
+    });
+
+  provider
+    .command('schema')
+    .description("the JSON Schema of a location's settings")
+    .argument('<integration>', 'see: expediter provider list')
+    .addHelpText('after', examples('expediter provider schema standard'))
+    .action(async (integration: string, _options: object, command: Command) => {
+      const { PROVIDER_MODULES } = readConfigOf(process.env, 'PROVIDER_MODULES');
+      const registry = await loadProviders(PROVIDER_MODULES);
+      const found = registry.get(integration);
+      if (found === undefined) {
+        throw new NotFound(`no integration is called "${integration}"; there are ${[...registry.keys()].join(', ')}`);
+      }
+      const schema = z.toJSONSchema(found.settings, { io: 'input', unrepresentable: 'any' });
+      print(command, schema, JSON.stringify(schema, undefined, 2));
+    });
+
+  provider
+    .command('check')
+    .description("ask a location's POS whether its settings reach it; nothing is changed there. Exits 1 if they do not")
+    .argument('<location>', 'its id on the ordering platform')
+    .addHelpText('after', examples('expediter provider check club-1', 'expediter provider check club-1 --json'))
+    .action(async (locationId: string, _options: object, command: Command) => {
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const open = settingsOpener(await settingsRules(env));
+      const checked = await withDatabase(env.DATABASE_URL, async (pool) => {
+        if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
+        const clock = databaseClock(pool);
+        await clock.follow();
+        const credentialsFor = keepCredentials(pool, env.SETTINGS_KEY);
+        return checkLocation({ pool, open, credentialsFor, now: clock.now }, locationId, CHECK_MS);
+      });
+      print(command, { locationId, ...checked }, describeCheck(locationId, checked));
+      if (checked.state === 'failed') process.exitCode = 1;
+    });
+
+  provider
+    .command('connect')
+    .description(
+      "make a location's POS call our webhook, with a new token: registers it where the POS's API allows it, " +
+        'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
+    )
+    .argument('<location>', 'its id on the ordering platform')
+    .addHelpText('after', examples('expediter provider connect club-1'))
+    .action(async (locationId: string, _options: object, command: Command) => {
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const { publicUrl, ...rules } = await settingsRules(env);
+      if (publicUrl === undefined) {
+        throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
+      }
+      const connection = await withDatabase(env.DATABASE_URL, async (pool) => {
+        if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
+        const clock = databaseClock(pool);
+        await clock.follow();
+        return connectLocation({ pool, rules: { ...rules, publicUrl }, now: clock.now }, locationId);
+      });
+      const { done, todo } = connection;
+      const lines = [...done, ...(todo.length > 0 ? ['Left to do:'] : []), ...todo.map((step) => `- ${step}`)];
+      print(command, { locationId, ...connection }, lines.join('\n'));
+    });
+}
+
+function describeCheck(locationId: string, checked: Checked): string {
+  if (checked.state === 'ok') return `the settings of ${locationId} reach its POS`;
+  if (checked.state === 'unchecked') return `the settings of ${locationId} were not checked: ${checked.why}`;
+  return facts({ location: locationId, problem: checked.problem, 'to do': checked.toDo });
+}

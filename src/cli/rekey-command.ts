@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import { readConfigOf } from '../config.ts';
+import { rekey, type Rekeying } from '../core/locations/rekey.ts';
+import { examples } from './examples.ts';
+import { print, table } from './print.ts';
+import { withDatabase } from './with-database.ts';
+
+export function addRekeyCommand(program: Command): void {
+  program
+    .command('rekey')
+    .description('encrypt anew, under the first key of SETTINGS_KEY, all that is under another one; safe to repeat')
+    .option('--dry-run', 'only count')
+    .addHelpText(
+      'after',
+      `
+To replace a key without a moment of darkness:
+  1. put the new key before the old one: SETTINGS_KEY=new:…,old:…, for every process and for this command; roll it out
+  2. expediter rekey
+  3. take the old key out of SETTINGS_KEY; roll it out. A backup from before still needs the old key
+Rekeyed before the new key is rolled out everywhere, settings cannot be read by a process that lacks it.
+Runs beside the service: what somebody writes meanwhile stays. Do not run "provider connect" at the same time.
+Reads DATABASE_URL and SETTINGS_KEY. Exits 1 when something cannot be decrypted.
+${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
+    )
+    .action(async ({ dryRun = false }: { dryRun?: boolean }, command: Command) => {
+      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY');
+      const done = await withDatabase(env.DATABASE_URL, (pool) => rekey(pool, env.SETTINGS_KEY, dryRun));
+      const { missingKeys, ...counts } = done;
+      const rows = Object.entries(counts).map(([name, { rewritten, current, unreadable }]) => ({
+        '': IN_WORDS[name as keyof typeof counts],
+        [dryRun ? 'would be rewritten' : 'rewritten']: rewritten,
+        'under the first key already': current,
+        'cannot be decrypted': unreadable,
+      }));
+      print(command, { dryRun, ...done }, table(rows, ''));
+      const unreadable = Object.values(counts).reduce((sum, each) => sum + each.unreadable, 0);
+      if (unreadable > 0) throw new Error(cannotBeDecrypted(unreadable, missingKeys));
+    });
+}
+
+const IN_WORDS: Record<keyof Omit<Rekeying, 'missingKeys'>, string> = {
+  settings: 'settings of locations',
+  grants: 'tokens of POS systems',
+  webhooks: 'dropped webhooks',
+};
+
+function cannotBeDecrypted(count: number, missingKeys: readonly string[]): string {
+  const names = missingKeys.map((id) => `"${id}"`).join(', ');
+  return `${count} cannot be decrypted: SETTINGS_KEY lacks key ${names}, or has other bytes under that id; add it and repeat`;
+}

@@ -1,0 +1,333 @@
+import { isUtf8 } from 'node:buffer';
+import { Option, type Command } from 'commander';
+import type { Pool } from 'pg';
+import { readConfigOf } from '../config.ts';
+import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../core/domain/webhook.ts';
+import { ensureDeliveryPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
+import { findDelivery } from '../core/replay/stored-webhook.ts';
+import {
+  listDeliveries,
+  type DeliveryFilter,
+  type DeliveryKey,
+  type ListedDelivery,
+} from '../core/replay/list-webhooks.ts';
+import { settingsOpener } from '../core/locations/locations.ts';
+import { replayDeliveries } from '../core/replay/replay-webhooks.ts';
+import { replayDelivery, type Replayed, type Replaying } from '../core/replay/replay-webhook.ts';
+import { showDelivery, type ShownDelivery } from '../core/replay/show-webhook.ts';
+import { showOrder } from '../core/orders/show-order.ts';
+import type { TranslatingAgain } from '../core/replay/retranslate.ts';
+import { examples } from './examples.ts';
+import { NotFound, WrongInput, describe } from './failures.ts';
+import { facts, print, table } from './print.ts';
+import { LIST_LIMIT, LIST_LIMIT_MAX, readLimit } from './read-limit.ts';
+import { PAST, readPast } from './read-time.ts';
+import { settingsRules } from './settings-rules.ts';
+import { withDatabase } from './with-database.ts';
+
+type Filters = {
+  outcome?: DeliveryOutcome;
+  location?: string;
+  integration?: string;
+  since?: Date;
+  until?: Date;
+};
+
+export function addDeliveryCommands(program: Command): void {
+  const delivery = program
+    .command('delivery')
+    .description('webhooks as they arrived, what became of them, and replaying them')
+    .addHelpText(
+      'after',
+      examples('expediter delivery list --outcome dropped --since 2h', 'expediter delivery replay --outcome dropped'),
+    );
+
+  withFilters(delivery.command('list').description('deliveries, newest first; nothing of their contents'))
+    .option('--order <id>', "those in this order's history")
+    .option('--limit <count>', `at most so many, up to ${LIST_LIMIT_MAX}`, readLimit, LIST_LIMIT)
+    .option('--after <deliveryId>', 'go on behind this one, the last of the list before')
+    .addHelpText(
+      'after',
+      examples(
+        'expediter delivery list --location club-1 --since 3d',
+        'expediter delivery list --outcome dropped --since 2027-01-31T18:00:00Z --until 2027-01-31T20:00:00Z --json',
+        'expediter delivery list --order order-4711',
+      ),
+    )
+    .action(async (options: Filters & { order?: string; limit: number; after?: string }, command: Command) => {
+      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+      const rows = await withDatabase(DATABASE_URL, (pool) => list(pool, options));
+      print(
+        command,
+        rows.map(({ day: _day, ...row }) => row),
+        rows.length < options.limit
+          ? tableOf(rows)
+          : `${tableOf(rows)}\n\nthere may be more: --after ${rows.at(-1)?.deliveryId}`,
+      );
+    });
+
+  delivery
+    .command('show')
+    .description(
+      'one delivery with its headers and its body, which may hold what a member wrote; and what a replay would read in it',
+    )
+    .argument('<id>', 'as the webhook was answered, or as list says')
+    .addHelpText('after', examples('expediter delivery show 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'))
+    .action(async (id: string, _options: object, command: Command) => {
+      const shown = await withTranslators((deps) => showDelivery(deps, id));
+      if (shown === undefined) throw noSuchDelivery(id);
+      print(command, { ...shown, body: legible(shown.body) }, inWords(shown));
+    });
+
+  withFilters(delivery.command('replay').argument('[id]', 'this one alone, whatever it is'))
+    .description('apply kept webhooks anew, each as a delivery of its own: this one, or all that match')
+    .option('--again', 'with the filters: also those of which a replay has made something else already')
+    .option('--dry-run', 'only say what would become of each, if it alone were replayed now')
+    .addHelpText(
+      'after',
+      `
+A dropped webhook is verified again with the location's settings of today, by the time at which it came. Any other
+verified when it came, and so had one that only Postgres refused. What a replay does is what the webhook would have
+done now, so a repeat moves nothing.
+
+With filters (--outcome or --since at least), webhooks are replayed oldest first, each with its own commit: one that
+cannot be replayed stops no other, and a run that was cut short is simply repeated. Left out are
+  - replays themselves, and whatever arrives during the run;
+  - webhooks of which a replay made something other than they were (unless --again); dropped again does not count;
+  - those that were cut off at WEBHOOK_BODY_LIMIT, and those whose body has been erased.
+Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S: as the service has them.
+Exits 1 when one could not be replayed; "dropped" is an outcome.
+${examples(
+  'expediter delivery replay 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33 --dry-run',
+  'expediter delivery replay --outcome dropped --since 2h --location club-1',
+)}`,
+    )
+    .action(async (id: string | undefined, options: Filters & { again?: true; dryRun?: true }, command: Command) => {
+      const { again, dryRun = false, ...filters } = options;
+      const filtered = Object.keys(filters).length > 0 || again;
+      if (id !== undefined && filtered) throw new WrongInput('give either the id of one delivery, or filters');
+      if (id === undefined && filters.outcome === undefined && filters.since === undefined) {
+        throw new WrongInput('say which: the id of one delivery, or --outcome, or --since, or both');
+      }
+      await (id === undefined
+        ? replayMany({ ...toFilter(filters), replayable: again ? 'all' : 'open' }, dryRun, command)
+        : replayOne(id, dryRun, command));
+    });
+}
+
+function withFilters(command: Command): Command {
+  return command
+    .addOption(new Option('--outcome <outcome>', 'what became of it').choices(DELIVERY_OUTCOMES))
+    .option('--location <id>', 'at this location')
+    .option('--integration <name>', 'through this integration')
+    .option('--since <when>', `received since then: ${PAST}`, readPast)
+    .option('--until <when>', `received before: ${PAST}`, readPast);
+}
+
+function toFilter({ location, ...filters }: Filters): DeliveryFilter {
+  return { ...filters, locationId: location };
+}
+
+async function list(
+  pool: Pool,
+  { order, limit, after, ...filters }: Filters & { order?: string; limit: number; after?: string },
+): Promise<ListedDelivery[]> {
+  const cursor = after === undefined ? undefined : await findDelivery(pool, after);
+  if (after !== undefined && cursor === undefined) throw noSuchDelivery(after);
+  const shown = order === undefined ? undefined : await showOrder(pool, order);
+  if (order !== undefined && shown === undefined) throw new NotFound(`no signal ever named the order "${order}"`);
+  const filter = { ...toFilter(filters), serviceOrderId: order };
+  const found: ListedDelivery[] = [];
+  let behind: DeliveryKey | undefined = cursor;
+  do {
+    const page = await listDeliveries(pool, filter, { oldestFirst: false, after: behind, limit: limit - found.length });
+    found.push(...page.deliveries);
+    behind = page.next;
+  } while (behind !== undefined && found.length < limit);
+  return found;
+}
+
+async function replayOne(id: string, dryRun: boolean, command: Command): Promise<void> {
+  const replayed = await withReplays(dryRun, (deps) => replayDelivery(deps, id));
+  if (replayed === undefined) throw noSuchDelivery(id);
+  if ('refused' in replayed) throw new Error(`${id} cannot be replayed: ${replayed.refused}`);
+  const { deliveryId, replayOf, locationId, integration, outcome, reason, events, redriven } = replayed;
+  const words = facts({
+    'would be': dryRun ? outcome : '',
+    outcome: dryRun ? '' : outcome,
+    why: reason,
+    delivery: deliveryId,
+    'replay of': replayOf,
+    location: locationId,
+    integration,
+    'went on with it': redriven > 0 ? `${redriven} events that waited for a POS id` : '',
+  });
+  const about = events.map((event) => ({
+    status: event.status,
+    order: event.serviceOrderId,
+    'POS id': event.providerOrderId,
+    outcome: event.conflict ? `${event.outcome}, conflict: a person should look` : event.outcome,
+  }));
+  print(command, { ...replayed, dryRun }, events.length === 0 ? words : `${words}\n\n${table(about, '')}`);
+}
+
+async function replayMany(
+  filter: DeliveryFilter & { replayable: 'open' | 'all' },
+  dryRun: boolean,
+  command: Command,
+): Promise<void> {
+  const replayed: Replayed[] = [];
+  const refused: { deliveryId: string; locationId: string; integration: string; refused: string }[] = [];
+  let stopped: string | undefined;
+  await withReplays(dryRun, async (deps) => {
+    try {
+      for await (const each of replayDeliveries(deps, filter)) {
+        const { deliveryId, locationId, integration } = each.of;
+        if ('refused' in each.replayed) refused.push({ deliveryId, locationId, integration, ...each.replayed });
+        else replayed.push(each.replayed);
+      }
+    } catch (error) {
+      // What was done until then is done, and should be said.
+      if (replayed.length + refused.length === 0) throw error;
+      stopped = describe(error);
+    }
+  });
+
+  const outcomes: Partial<Record<DeliveryOutcome, number>> = {};
+  for (const { outcome } of replayed) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  const counts = Object.entries(outcomes).map(([outcome, count]) => `${count} ${outcome}`);
+  if (refused.length > 0) counts.push(`${refused.length} not replayable`);
+  const rows = [
+    ...replayed.map((each) => ({
+      'replay of': each.replayOf,
+      delivery: each.deliveryId,
+      location: each.locationId,
+      integration: each.integration,
+      [dryRun ? 'would be' : 'outcome']: each.outcome,
+      orders: [...new Set(each.events.map((event) => event.serviceOrderId ?? event.providerOrderId))].join(', '),
+      conflict: each.events.some((event) => event.conflict) ? 'a person should look' : '',
+      why: each.reason,
+    })),
+    ...refused.map((each) => ({
+      'replay of': each.deliveryId,
+      delivery: null,
+      location: each.locationId,
+      integration: each.integration,
+      [dryRun ? 'would be' : 'outcome']: 'not replayable',
+      orders: null,
+      conflict: null,
+      why: each.refused,
+    })),
+  ];
+  const summary = `${dryRun ? 'it would be: ' : ''}${counts.join(', ')}`;
+  print(
+    command,
+    { dryRun, outcomes, replayed, refused, ...(stopped !== undefined && { stopped }) },
+    rows.length === 0 ? 'nothing to replay' : `${table(rows, '')}\n\n${summary}`,
+  );
+  if (stopped !== undefined) throw new Error(`stopped half-way, repeat it to go on: ${stopped}`);
+  if (refused.length > 0) process.exitCode = 1;
+}
+
+async function withTranslators<Result>(work: (deps: TranslatingAgain) => Promise<Result>): Promise<Result> {
+  const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL');
+  const open = settingsOpener(await settingsRules(env));
+  const publicUrl = env.PUBLIC_URL ?? '';
+  return withDatabase(env.DATABASE_URL, (pool) => work({ pool, open, keys: env.SETTINGS_KEY, publicUrl }));
+}
+
+async function withReplays<Result>(dryRun: boolean, work: (deps: Replaying) => Promise<Result>): Promise<Result> {
+  const { PARK_TTL_S: parkTtlS } = readConfigOf(process.env, 'PARK_TTL_S');
+  return withTranslators(async (deps) => {
+    // A service that has not run for a week has made none for today.
+    await ensureDeliveryPartitions(deps.pool);
+    return work({ ...deps, parkTtlS, dryRun });
+  });
+}
+
+function tableOf(rows: readonly ListedDelivery[]): string {
+  return table(
+    rows.map((row) => ({
+      delivery: row.deliveryId,
+      received: row.receivedAt,
+      location: row.locationId,
+      integration: row.integration,
+      outcome: row.outcome,
+      events: row.events,
+      bytes: row.truncated ? `${row.bytes}, cut off` : row.bytes,
+      'replay of': row.replayOf,
+      why: row.reason,
+    })),
+    'no deliveries match',
+  );
+}
+
+function inWords(shown: ShownDelivery): string {
+  const { today, replays } = shown;
+  const body = legible(shown.body);
+  const parts = [
+    facts({
+      delivery: shown.deliveryId,
+      received: shown.receivedAt,
+      location: shown.locationId,
+      integration: shown.integration,
+      outcome: shown.outcome,
+      why: shown.reason,
+      events: shown.events,
+      'replay of': shown.replayOf,
+      'which came': shown.replayOf === null ? '' : shown.firstReceivedAt,
+      'a replay today':
+        'events' in today
+          ? `would read ${today.events.length} events`
+          : 'dropped' in today
+            ? `would be dropped: ${today.dropped}`
+            : `cannot be: ${today.refused}`,
+    }),
+    titled('Events, as a replay would read them', 'events' in today ? table(today.events.map(toRow), '') : ''),
+    titled(
+      'Replays of the same webhook',
+      table(
+        replays.map(({ deliveryId, receivedAt, outcome, reason }) => ({
+          delivery: deliveryId,
+          received: receivedAt,
+          outcome,
+          why: reason,
+        })),
+        '',
+      ),
+    ),
+    titled('Headers', facts(shown.headers)),
+    titled(
+      `Body, ${shown.body.length} bytes${shown.truncated ? ', cut off' : ''}${'base64' in body ? ', in base64' : ''}`,
+      'text' in body ? body.text.replaceAll('\r\n', '\n').replaceAll('\r', ' ') : body.base64,
+    ),
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+type ReadEvent = Extract<ShownDelivery['today'], { events: unknown }>['events'][number];
+
+function toRow(event: ReadEvent): Parameters<typeof table>[0][number] {
+  return {
+    status: event.status,
+    'at the POS': event.nativeStatus,
+    order: event.serviceOrderId,
+    'POS id': event.providerOrderId,
+    occurred: event.occurredAt,
+    reason: event.reason,
+  };
+}
+
+function titled(title: string, words: string): string {
+  return words === '' ? '' : `${title}\n${words}`;
+}
+
+/** Text is UTF-8 without a character that would steer a terminal. */
+function legible(body: Buffer): { text: string } | { base64: string } {
+  const text = isUtf8(body) ? body.toString() : '\0';
+  return /[^\P{Cc}\t\n\r]/u.test(text) ? { base64: body.toString('base64') } : { text };
+}
+
+function noSuchDelivery(id: string): NotFound {
+  return new NotFound(`no delivery that is kept has the id "${id}"; see: expediter delivery list`);
+}

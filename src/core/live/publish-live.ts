@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
+import type { Log } from '../domain/log.ts';
+import type { Observe } from '../domain/observed.ts';
+import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
+
+/** Resolves when the topic has the message. Messages of one order are given one after the other. */
+export type Publish = (message: LiveMessage) => Promise<void>;
+
+type OutboxRow = LiveRow & { attempts: number };
+
+/** Messages under way at a time; Pub/Sub takes each in its own request, as a request has one ordering key. */
+const UNDER_WAY = 200;
+const LEASE_S = 10;
+const POLL_MS = 1_000;
+/** So many failures in a row are the topic's: then it is the topic that is waited for, not each message. */
+const DOWN_AFTER = 20;
+const DOWN_WAIT_MS = 1_000;
+const BACKOFF_FIRST_MS = 100;
+const BACKOFF_MAX_MS = 5_000;
+
+/**
+ * Publishes the outbox, an order's messages strictly one after the other: only its lowest unpublished row is ever
+ * claimed, from whichever process, so an order whose message fails waits and no later one can overtake.
+ * A row goes after its message is out: a crash between the two repeats the message. What stays says when it was out.
+ */
+export function publishLive(deps: {
+  pool: Pool;
+  publish: Publish;
+  log: Pick<Log, 'info' | 'error'>;
+  observe: Observe;
+}): WorkLoop {
+  const published: OutboxRow[] = [];
+  let forgetting: Promise<void> | undefined;
+  let failuresInARow = 0;
+
+  /** One DELETE for all that was published while the one before it ran. */
+  const forget = (row: OutboxRow): Promise<void> => {
+    published.push(row);
+    forgetting ??= (async () => {
+      await new Promise(setImmediate);
+      forgetting = undefined;
+      await forgetPublished(deps.pool, published.splice(0));
+    })();
+    return forgetting;
+  };
+
+  const relay = async (row: OutboxRow): Promise<void> => {
+    const about = { serviceOrderId: row.serviceOrderId, sequence: row.sequence };
+    const began = performance.now();
+    const tell = (outcome: 'published' | 'failed'): void => {
+      const milliseconds = performance.now() - began;
+      const { locationId, appliedAt } = row;
+      deps.observe({ what: 'live message', outcome, ...about, locationId, appliedAt, milliseconds });
+    };
+    try {
+      await deps.publish(toLiveMessage(row));
+      tell('published');
+    } catch (error) {
+      tell('failed');
+      failuresInARow += 1;
+      if (failuresInARow < DOWN_AFTER) {
+        deps.log.error({ ...about, err: error }, 'live message not published; will be again');
+      } else if (failuresInARow === DOWN_AFTER) {
+        deps.log.error({ err: error }, 'the status topic cannot be reached; live messages wait');
+      }
+      await putBack(deps.pool, row);
+      // Otherwise a backlog would take the processor and the connections from everybody else.
+      if (failuresInARow >= DOWN_AFTER) await sleep(DOWN_WAIT_MS);
+      return undefined;
+    }
+    if (failuresInARow >= DOWN_AFTER) deps.log.info({}, 'the status topic is back');
+    failuresInARow = 0;
+    return forget(row);
+  };
+
+  return workLoop({
+    capacity: UNDER_WAY,
+    pollMs: POLL_MS,
+    claim: (limit) => claimLowest(deps.pool, limit),
+    work: (row) =>
+      relay(row).catch((error: unknown) => {
+        deps.log.error({ serviceOrderId: row.serviceOrderId, err: error }, 'outbox row left to its lease');
+      }),
+    onClaimError: (error) => deps.log.error({ err: error }, 'the outbox could not be read'),
+  });
+}
+
+/**
+ * No joins here, and looked up row by row: a plan made while the outbox was empty, as it mostly is, would otherwise read
+ * all of it for every row once it is full.
+ */
+async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
+  const { rows } = await pool.query<OutboxRow>({
+    name: 'claim-outbox',
+    text: `
+      WITH lowest AS (
+        SELECT o.ctid
+        FROM outbox o
+        WHERE (o.lease_until IS NULL OR o.lease_until < now())
+          AND NOT EXISTS (SELECT FROM outbox e
+                          WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence
+                          OFFSET 0)
+        ORDER BY o.applied_at
+        LIMIT $1
+        FOR UPDATE SKIP LOCKED
+      )
+      UPDATE outbox o
+      SET lease_until = now() + make_interval(secs => ${LEASE_S}), attempts = o.attempts + 1
+      WHERE o.ctid = ANY (ARRAY(SELECT ctid FROM lowest))
+      RETURNING o.service_order_id AS "serviceOrderId", o.sequence, o.location_id AS "locationId", o.fulfillment,
+                o.rank, o.provider_order_id AS "providerOrderId", o.reason,
+                to_json(o.occurred_at) #>> '{}' AS "occurredAt", to_json(o.applied_at) #>> '{}' AS "appliedAt",
+                o.attempts`,
+    values: [limit],
+  });
+  return rows;
+}
+
+async function forgetPublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {
+  await pool.query({
+    name: 'forget-published',
+    // One that was claimed again meanwhile may stay, and be published once more.
+    text: `
+      WITH gone AS (
+        DELETE FROM outbox
+        WHERE ctid = ANY (ARRAY(
+          SELECT known.ctid
+          FROM unnest($1::text[], $2::int[]) AS p(service_order_id, sequence)
+          CROSS JOIN LATERAL (
+            SELECT o.ctid FROM outbox o WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence
+            OFFSET 0
+          ) AS known))
+        RETURNING service_order_id, sequence, rank, provider_order_id, applied_at
+      )
+      INSERT INTO live_messages (service_order_id, sequence, rank, provider_order_id, applied_at)
+      SELECT service_order_id, sequence, rank, provider_order_id, applied_at FROM gone
+      ORDER BY service_order_id, sequence
+      ON CONFLICT DO NOTHING`,
+    values: [rows.map((row) => row.serviceOrderId), rows.map((row) => row.sequence)],
+  });
+}
+
+async function putBack(pool: Pool, row: OutboxRow): Promise<void> {
+  const ceiling = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(row.attempts, 20));
+  await pool.query(
+    `UPDATE outbox SET lease_until = now() + make_interval(secs => $3)
+     WHERE service_order_id = $1 AND sequence = $2`,
+    [row.serviceOrderId, row.sequence, (ceiling * (0.5 + Math.random() / 2)) / 1000],
+  );
+}

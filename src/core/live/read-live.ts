@@ -1,0 +1,50 @@
+import type { Pool } from 'pg';
+import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
+
+/** What an order's member was told behind some message of theirs, and whether that was the last. */
+export type ReadLive = { messages: LiveMessage[]; ended: boolean };
+
+type Row = { serviceOrderId: string; ended: boolean; messages: LiveRow[] };
+
+/**
+ * Reads the live messages of some orders, on the topic already or not, each order's behind a sequence of its own: one
+ * indexed statement for all of them. What is erased is not told again.
+ * @param after by order, the sequence of the last message that is known; 0 for all
+ * @returns by order; those that no signal ever named are missing
+ */
+export async function readLive(pool: Pool, after: ReadonlyMap<string, number>): Promise<Map<string, ReadLive>> {
+  const { rows } = await pool.query<Row>({
+    name: 'read-live',
+    // Looked up order by order: a plan made while a table was empty would otherwise read all of it.
+    text: `
+      SELECT asked.id AS "serviceOrderId", found.ended, found.messages
+      FROM unnest($1::text[], $2::int[]) AS asked(id, after)
+      CROSS JOIN LATERAL (
+        SELECT CASE WHEN o.service_order_id IS NULL THEN p.finished_at IS NOT NULL ELSE o.ended_at IS NOT NULL END AS ended,
+               (SELECT coalesce(json_agg(json_build_object(
+                         'serviceOrderId', asked.id, 'sequence', m.sequence, 'locationId', o.location_id,
+                         'fulfillment', o.fulfillment, 'rank', m.rank, 'providerOrderId', m.provider_order_id,
+                         'reason', e.reason, 'occurredAt', e.occurred_at, 'appliedAt', m.applied_at)
+                         ORDER BY m.sequence), '[]')
+                FROM (SELECT sequence, rank, provider_order_id, applied_at FROM outbox
+                      WHERE service_order_id = asked.id AND sequence > asked.after
+                      UNION ALL
+                      SELECT sequence, rank, provider_order_id, applied_at FROM live_messages
+                      WHERE service_order_id = asked.id AND sequence > asked.after) AS m
+                LEFT JOIN LATERAL (
+                  SELECT e.reason, e.occurred_at FROM status_events e
+                  WHERE e.service_order_id = asked.id AND e.sequence = m.sequence OFFSET 0) AS e ON true
+               ) AS messages
+        FROM placements p LEFT JOIN orders o USING (service_order_id)
+        WHERE p.service_order_id = asked.id
+        OFFSET 0
+      ) AS found`,
+    values: [[...after.keys()], [...after.values()]],
+  });
+  return new Map(
+    rows.map(({ serviceOrderId, ended, messages }) => [
+      serviceOrderId,
+      { ended, messages: messages.map(toLiveMessage) },
+    ]),
+  );
+}

@@ -1,0 +1,65 @@
+import type { Pool } from 'pg';
+import { GiveUp, OursToFix, TryAgain } from '../domain/errors.ts';
+import { describeError } from '../domain/describe-error.ts';
+import type { Now } from '../postgres/database-clock.ts';
+import { WrongLocation, getLocation, type OpenSettings } from './locations.ts';
+import type { Credentials } from '../domain/provider.ts';
+import { underTimeLimit } from '../domain/with-timeout.ts';
+
+/** Sentences for the operator, without secrets. */
+export type Checked =
+  | { state: 'ok' }
+  /** Not even asked: the POS has no call for it. */
+  | { state: 'unchecked'; why: string }
+  | { state: 'failed'; problem: string; toDo: string };
+
+/**
+ * Asks a location's POS whether its settings reach it, without changing anything there; a paused location, too.
+ * @param withinMs for all its calls together; somebody sits there and waits
+ * @throws WrongLocation when there is no such location
+ */
+export async function checkLocation(
+  deps: { pool: Pool; open: OpenSettings; credentialsFor: (integration: string) => Credentials; now: Now },
+  locationId: string,
+  withinMs: number,
+): Promise<Checked> {
+  const { pool, open, credentialsFor, now } = deps;
+  const { integration, sealedSettings } = await getLocation(pool, locationId);
+  try {
+    const { provider, settings } = await open(integration, sealedSettings);
+    if (provider.check === undefined) {
+      return { state: 'unchecked', why: `${integration} knows no call that would prove it; the first order will tell` };
+    }
+    await underTimeLimit(withinMs, async (signal) =>
+      provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration) }),
+    );
+    return { state: 'ok' };
+  } catch (error) {
+    return { state: 'failed', ...explain(error, locationId) };
+  }
+}
+
+function explain(error: unknown, locationId: string): { problem: string; toDo: string } {
+  if (error instanceof WrongLocation) {
+    return {
+      problem: error.message,
+      toDo:
+        `give this process the SETTINGS_KEY, PUBLIC_URL and PROVIDER_MODULES that the service has, or put the settings ` +
+        `again: expediter location put --location ${locationId}`,
+    };
+  }
+  if (error instanceof TryAgain) {
+    const wait = error.retryAfterMs === undefined ? 'a minute' : `${Math.ceil(error.retryAfterMs / 1000)} s`;
+    return {
+      problem: `the POS could not be reached: ${error.message}`,
+      toDo: `check again in ${wait}; if it stays so, see whether the POS is up and whether the address is right`,
+    };
+  }
+  if (error instanceof OursToFix || error instanceof GiveUp) {
+    return {
+      problem: error.message,
+      toDo: `mend it at the POS, or in the settings: expediter location put --location ${locationId}`,
+    };
+  }
+  return { problem: describeError(error), toDo: 'report it: this is a fault in the provider, not in the settings' };
+}

@@ -1,0 +1,69 @@
+import type { Pool } from 'pg';
+import type { Now } from '../postgres/database-clock.ts';
+import { GiveUp, OursToFix, TryAgain } from '../domain/errors.ts';
+import { keepCredentials } from './credential-store.ts';
+import {
+  WrongLocation,
+  getLocation,
+  listLocations,
+  replaceSettings,
+  settingsOpener,
+  type SettingsRules,
+} from './locations.ts';
+import type { Connection } from '../domain/provider.ts';
+import { unseal } from './settings-key.ts';
+import { issueToken, revokeToken, webhookUrl } from './webhook-tokens.ts';
+
+/** For all calls of one connection together. */
+const CONNECT_TIMEOUT_MS = 60_000;
+const LABEL = 'provider connect';
+
+/**
+ * Makes a location's POS call its webhook, with a token of its own; earlier tokens stay valid. What the POS gives in
+ * return goes into the location's settings.
+ * @throws WrongLocation, and what the provider throws; the token is revoked when the POS surely does not have it
+ */
+export async function connectLocation(
+  deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; now: Now },
+  locationId: string,
+): Promise<Omit<Connection, 'settings'> & { tokenId: string }> {
+  const { pool, rules, now } = deps;
+  const { integration, sealedSettings } = await getLocation(pool, locationId);
+  const { provider, settings } = await settingsOpener(rules)(integration, sealedSettings);
+  const locations = (await listLocations(pool)).filter((each) => each.integration === integration).length;
+  const { tokenId, token } = await issueToken(pool, { locationId, label: LABEL });
+  const url = webhookUrl(rules.publicUrl, { integration, locationId, token });
+  if (provider.connect === undefined) {
+    return { tokenId, done: [], todo: [`Let the POS post its webhooks to ${url}`] };
+  }
+  let connection: Connection;
+  try {
+    connection = await provider.connect({
+      settings,
+      now: now(),
+      signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
+      credentials: keepCredentials(pool, rules.keys)(integration),
+      webhookUrl: url,
+      locations,
+    });
+  } catch (error) {
+    // Where the POS may have taken it all the same, its webhooks come with this token from now on.
+    if (isRefusal(error)) await revokeToken(pool, tokenId);
+    throw error;
+  }
+  if (connection.settings !== undefined) {
+    const before = (await unseal(rules.keys, sealedSettings)) as Record<string, unknown>;
+    const merged = { locationId, integration, settings: { ...before, ...connection.settings } };
+    const isStored = await replaceSettings(pool, rules, merged, sealedSettings);
+    if (!isStored) {
+      throw new WrongLocation(
+        `the settings of "${locationId}" were changed meanwhile, and what the POS gave is not in them: connect it again`,
+      );
+    }
+  }
+  return { tokenId, done: connection.done, todo: connection.todo };
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof OursToFix || error instanceof GiveUp || (error instanceof TryAgain && !error.sent);
+}

@@ -1,0 +1,218 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { OursToFix, TryAgain } from '../domain/errors.ts';
+import { persistently } from '../postgres/retry-write.ts';
+import type { Credentials, Grant } from '../domain/provider.ts';
+import { seal, unseal, type SettingsKeys } from './settings-key.ts';
+
+/** How long the POS has for its answer. */
+const OBTAIN_MS = 8_000;
+/** A process that slept since it was chosen (SIGSTOP, a frozen machine) may no longer be it. */
+const BEGIN_WITHIN_MS = 5_000;
+/** Longer than both of these and the writing down (10 s) together. */
+const RENEWAL_S = 30;
+/** An order waits for its token no longer, so that its own time is not up before anything was sent. */
+const WAIT_MS = 10_000;
+const LOOK_EVERY_MS = 100;
+/** Of a token's time, or a tenth where that is less: what is left must do for the call that it is wanted for. */
+const SPARE_S = 60;
+/** Refused sooner after its grant, it is not the token's age that the POS objects to. */
+const YOUNG_S = 60;
+/** What the POS refused for good is not asked again by each order that waits for it. */
+const REFUSED_FOR_MS = 25_000;
+const FORGET_AT = 10_000;
+/** No refresh token is known to live longer unused; see `keepConnected`. */
+const DEAD_AFTER_DAYS = 90;
+
+type Wish = Parameters<Credentials['accessToken']>[0];
+type Known = { accessToken: string; until: number };
+type Kept = Pick<Grant, 'accessToken' | 'refreshToken'>;
+/** Seconds: of the token's whole time, of what is left of it, and since its grant. */
+type Row = { grant: string | null; generation: number; lifetime: number; left: number; age: number };
+
+/**
+ * Keeps access and refresh tokens in Postgres. Of all processes one at a time asks the POS for the next, since many a
+ * refresh token can be spent once. Whoever is chosen and dies leaves it open whether it was spent: then the next one
+ * tries the same again, and a POS that refuses it has spent it: `reconnect needed`.
+ */
+export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: string) => Credentials {
+  const known = new Map<string, Known>();
+  const underWay = new Map<string, Promise<string>>();
+  const refused = new Map<string, { error: OursToFix; until: number }>();
+  /** Granted, but Postgres could not be told: their predecessors are spent, so they are all there is. */
+  const unsaved = new Map<string, Grant & { generation: number; at: number }>();
+
+  const remember = (key: string, accessToken: string, lifetime: number, left: number): string => {
+    if (known.size >= FORGET_AT) known.clear();
+    known.set(key, { accessToken, until: performance.now() + (left - spareOf(lifetime)) * 1000 });
+    return accessToken;
+  };
+
+  /** What another process, or this one in an earlier life, was granted; undefined where a new one is needed. */
+  const readGranted = async (key: string, row: Row, rejected: string | undefined): Promise<string | undefined> => {
+    if (row.left <= spareOf(row.lifetime)) return undefined;
+    const { accessToken } = (await open(row)) ?? {};
+    if (accessToken === undefined || (accessToken === rejected && row.age > YOUNG_S)) return undefined;
+    return remember(key, accessToken, row.lifetime, row.left);
+  };
+
+  /** What no key of ours opens any more is as good as none. */
+  const open = async ({ grant }: Row): Promise<Kept | undefined> =>
+    grant === null ? undefined : (unseal(keys, grant) as Promise<Kept>).catch(() => undefined);
+
+  const nextGrant = async (key: string, row: Row, obtain: Wish['obtain']): Promise<Grant & { at: number }> => {
+    const left = unsaved.get(key);
+    if (left?.generation === row.generation) return left;
+    const last = await open(row);
+    const grant = await obtain(last?.refreshToken, AbortSignal.timeout(OBTAIN_MS));
+    const next = {
+      ...grant,
+      refreshToken: grant.refreshToken ?? last?.refreshToken,
+      generation: row.generation,
+      at: performance.now(),
+    };
+    unsaved.set(key, next);
+    return next;
+  };
+
+  const renew = async (key: string, integration: string, { obtain, rejected }: Wish): Promise<string> => {
+    const giveUpAt = performance.now() + WAIT_MS;
+    for (;;) {
+      const asked = performance.now();
+      const renewer = randomUUID();
+      const row = await claim(pool, key, integration, renewer);
+      if (row === undefined) {
+        const other = await read(pool, key);
+        const granted = other && (await readGranted(key, other, rejected));
+        if (granted !== undefined) return granted;
+        await sleep(LOOK_EVERY_MS);
+        if (performance.now() < giveUpAt) continue;
+        throw new TryAgain('another process has been renewing the token for too long', { sent: false });
+      }
+      try {
+        const granted = await readGranted(key, row, rejected);
+        if (granted !== undefined) return granted;
+        if (performance.now() - asked > BEGIN_WITHIN_MS) continue;
+        const grant = await nextGrant(key, row, obtain);
+        const seconds = grant.expiresIn - (performance.now() - grant.at) / 1000;
+        const sealed = await seal(keys, { accessToken: grant.accessToken, refreshToken: grant.refreshToken });
+        await persistently(() => store(pool, key, row.generation, sealed, seconds));
+        unsaved.delete(key);
+        return remember(key, grant.accessToken, grant.expiresIn, seconds);
+      } finally {
+        await release(pool, key, renewer);
+      }
+    }
+  };
+
+  return (integration) => ({
+    async accessToken(wish) {
+      const key = keyOf(integration, wish.seed);
+      const held = known.get(key);
+      if (held !== undefined && held.until > performance.now() && held.accessToken !== wish.rejected) {
+        return held.accessToken;
+      }
+      const refusal = refused.get(key);
+      if (refusal !== undefined && refusal.until > performance.now()) throw refusal.error;
+      // It goes on to its end, whoever still waits for it.
+      const renewal = underWay.get(key) ?? renew(key, integration, wish).finally(() => underWay.delete(key));
+      underWay.set(key, renewal);
+      try {
+        return await withinWait(renewal);
+      } catch (error) {
+        if (error instanceof OursToFix) {
+          if (refused.size >= FORGET_AT) refused.clear();
+          refused.set(key, { error, until: performance.now() + REFUSED_FOR_MS });
+          throw error;
+        }
+        throw notSent(error);
+      }
+    },
+  });
+}
+
+function spareOf(lifetime: number): number {
+  return Math.min(SPARE_S, lifetime / 10);
+}
+
+async function withinWait(renewal: Promise<string>): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new TryAgain('no access token in time', { sent: false })), WAIT_MS);
+  });
+  try {
+    return await Promise.race([renewal, tooLong]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Forgets what nobody has renewed for long: the locations have other settings now, or are gone. */
+export async function forgetOldGrants(pool: Pool): Promise<void> {
+  await pool.query(`DELETE FROM credentials WHERE granted_at < now() - make_interval(days => ${DEAD_AFTER_DAYS})`);
+}
+
+/** Whatever became of the request for a token: the order was not sent. */
+function notSent(error: unknown): TryAgain {
+  if (!(error instanceof TryAgain)) {
+    return new TryAgain(`no access token: unexpected ${error instanceof Error ? error.name : typeof error}`, {
+      sent: false,
+    });
+  }
+  const { message, retryAfterMs, httpStatus } = error;
+  return new TryAgain(message, { sent: false, retryAfterMs, httpStatus });
+}
+
+function keyOf(integration: string, seed: Wish['seed']): string {
+  const sorted = Object.entries(seed).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256')
+    .update(JSON.stringify([integration, sorted]))
+    .digest('hex');
+}
+
+const ROW = `"grant", generation,
+  coalesce(extract(epoch FROM expires_at - granted_at), 0)::float8 AS lifetime,
+  coalesce(extract(epoch FROM expires_at - clock_timestamp()), 0)::float8 AS left,
+  coalesce(extract(epoch FROM clock_timestamp() - granted_at), 0)::float8 AS age`;
+
+async function read(pool: Pool, key: string): Promise<Row | undefined> {
+  const { rows } = await pool.query<Row>(`SELECT ${ROW} FROM credentials WHERE seed_sha256 = decode($1, 'hex')`, [key]);
+  return rows[0];
+}
+
+/** @returns the row as it is, or undefined while another process is at it */
+async function claim(pool: Pool, key: string, integration: string, renewer: string): Promise<Row | undefined> {
+  const { rows } = await pool.query<Row>(
+    `INSERT INTO credentials AS c (seed_sha256, integration, renewer, renewing_until)
+     VALUES (decode($1, 'hex'), $2, $3, now() + make_interval(secs => ${RENEWAL_S}))
+     ON CONFLICT (seed_sha256) DO UPDATE
+       SET renewer = excluded.renewer, renewing_until = excluded.renewing_until
+       WHERE c.renewing_until IS NULL OR c.renewing_until < now()
+     RETURNING ${ROW}`,
+    [key, integration, renewer],
+  );
+  return rows[0];
+}
+
+/** Unless a newer one is there: a process that slept for long comes too late. */
+async function store(pool: Pool, key: string, generation: number, sealed: string, seconds: number): Promise<void> {
+  await pool.query(
+    `UPDATE credentials
+     SET "grant" = $3, generation = generation + 1, granted_at = clock_timestamp(),
+         expires_at = clock_timestamp() + make_interval(secs => $4)
+     WHERE seed_sha256 = decode($1, 'hex') AND generation = $2`,
+    [key, generation, sealed, seconds],
+  );
+}
+
+/** Fails silently: then the claim runs out by itself. */
+async function release(pool: Pool, key: string, renewer: string): Promise<void> {
+  await pool
+    .query(
+      `UPDATE credentials SET renewer = NULL, renewing_until = NULL
+       WHERE seed_sha256 = decode($1, 'hex') AND renewer = $2`,
+      [key, renewer],
+    )
+    .catch(() => {});
+}

@@ -1,0 +1,184 @@
+import { hash } from 'node:crypto';
+import type { Pool } from 'pg';
+import { Id, describeIssues } from '../domain/order.ts';
+import { persistently } from '../postgres/retry-write.ts';
+import type { Provider, Registry } from '../domain/provider.ts';
+import { seal, unseal, type SettingsKeys } from './settings-key.ts';
+
+/** A location that orders can be sent to. */
+export type Location = {
+  locationId: string;
+  integration: string;
+  provider: Provider;
+  /** As the provider's own schema gives them. */
+  settings: unknown;
+};
+
+/** A hash of whose POS a location's settings lead to, for comparison alone: they hold credentials. */
+export function posAccount({ integration, provider, settings }: Location): string {
+  return hash('sha256', JSON.stringify([integration, provider.account?.(settings) ?? '']));
+}
+
+export type LocationRow = { locationId: string; integration: string; pausedAt: Date | null; updatedAt: Date };
+
+/** The location cannot be used as it is; the message says why and what would be right, without any value. */
+export class WrongLocation extends Error {
+  override readonly name = 'WrongLocation';
+}
+
+/** @throws WrongLocation when the settings cannot be used as they are */
+export type OpenSettings = (
+  integration: string,
+  sealedSettings: string,
+) => Promise<{ provider: Provider; settings: unknown }>;
+
+/** What settings are read by. */
+export type SettingsRules = {
+  registry: Registry;
+  keys: SettingsKeys;
+  /** Some webhooks can only be verified with the URL that the POS calls. */
+  publicUrl: string | undefined;
+};
+
+/**
+ * Decrypts and parses settings, once per text: the same ones are asked for on every webhook and every attempt.
+ */
+export function settingsOpener(rules: SettingsRules): OpenSettings {
+  const opened = new Map<string, { provider: Provider; settings: unknown }>();
+  return async (integration, sealedSettings) => {
+    const key = `${integration} ${sealedSettings}`;
+    const known = opened.get(key);
+    if (known !== undefined) return known;
+    const settings = await unseal(rules.keys, sealedSettings).catch((error: Error) => {
+      throw new WrongLocation(`settings cannot be decrypted: ${error.message}`);
+    });
+    const fresh = parseSettings(rules, integration, settings);
+    // Replaced settings leave their old text behind: start over now and then rather than keep them for ever.
+    if (opened.size >= 10_000) opened.clear();
+    opened.set(key, fresh);
+    return fresh;
+  };
+}
+
+function parseSettings(
+  { registry, publicUrl }: SettingsRules,
+  integration: string,
+  settings: unknown,
+): { provider: Provider; settings: unknown } {
+  const provider = registry.get(integration);
+  if (provider === undefined) {
+    throw new WrongLocation(`no integration is called "${integration}"; there are ${[...registry.keys()].join(', ')}`);
+  }
+  const parsed = provider.settings.safeParse(settings);
+  if (!parsed.success) throw new WrongLocation(`settings: ${describeIssues(parsed.error)}`);
+  if (publicUrl === undefined && provider.needsPublicUrl?.(parsed.data)) {
+    throw new WrongLocation(
+      'PUBLIC_URL is unset, and this POS signs the URL that it calls. Example: https://expediter.example.com',
+    );
+  }
+  return { provider, settings: parsed.data };
+}
+
+/**
+ * Configures a location, or configures it anew; placements held for it are tried at once.
+ * @throws WrongLocation when the settings are not what the integration needs
+ */
+export async function putLocation(
+  pool: Pool,
+  rules: SettingsRules,
+  location: { locationId: string; integration: string; settings: unknown },
+): Promise<void> {
+  const locationId = Id.safeParse(location.locationId);
+  if (!locationId.success) throw new WrongLocation(`location: ${describeIssues(locationId.error)}`);
+  parseSettings(rules, location.integration, location.settings);
+  await pool.query(
+    `WITH put AS (
+       INSERT INTO locations (location_id, integration, settings) VALUES ($1, $2, $3)
+       ON CONFLICT (location_id) DO UPDATE
+         SET integration = excluded.integration, settings = excluded.settings, updated_at = now()
+     )
+     UPDATE placements SET next_attempt_at = now()
+     WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
+    [locationId.data, location.integration, await seal(rules.keys, location.settings)],
+  );
+}
+
+/**
+ * Puts settings in place of the ones that were read, unless somebody else was quicker.
+ * @returns whether they are in place
+ * @throws WrongLocation as `putLocation` does
+ */
+export async function replaceSettings(
+  pool: Pool,
+  rules: SettingsRules,
+  location: { locationId: string; integration: string; settings: unknown },
+  sealedBefore: string,
+): Promise<boolean> {
+  parseSettings(rules, location.integration, location.settings);
+  const sealed = await seal(rules.keys, location.settings);
+  const { rowCount } = await persistently(() =>
+    // Repeated after a commit whose answer was lost, it finds its own.
+    pool.query(
+      `UPDATE locations SET settings = $3, updated_at = now() WHERE location_id = $1 AND settings IN ($2, $3)`,
+      [location.locationId, sealedBefore, sealed],
+    ),
+  );
+  return rowCount === 1;
+}
+
+/** A location as it is stored; its settings are opened by an `OpenSettings`. */
+export type StoredLocation = { locationId: string; integration: string; sealedSettings: string; paused: boolean };
+
+export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
+  const { rows } = await pool.query<StoredLocation>({
+    name: 'find-location',
+    text: `SELECT location_id AS "locationId", integration, settings AS "sealedSettings", paused_at IS NOT NULL AS paused
+           FROM locations WHERE location_id = $1`,
+    values: [locationId],
+  });
+  return rows[0];
+}
+
+/** @throws WrongLocation when there is no such location */
+export async function getLocation(pool: Pool, locationId: string): Promise<StoredLocation> {
+  const found = await findLocation(pool, locationId);
+  if (found === undefined) throw new WrongLocation(`no location is called "${locationId}"`);
+  return found;
+}
+
+export async function listLocations(pool: Pool): Promise<LocationRow[]> {
+  const { rows } = await pool.query<LocationRow>(
+    `SELECT location_id AS "locationId", integration, paused_at AS "pausedAt", updated_at AS "updatedAt"
+     FROM locations ORDER BY location_id`,
+  );
+  return rows;
+}
+
+/** Orders for a paused location wait; nothing is lost. @returns whether there is such a location */
+export async function pauseLocation(pool: Pool, locationId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'UPDATE locations SET paused_at = coalesce(paused_at, now()) WHERE location_id = $1',
+    [locationId],
+  );
+  return rowCount === 1;
+}
+
+/** Lets the orders of a location go on, and gives them the paused time back. @returns whether there is such a location */
+export async function resumeLocation(pool: Pool, locationId: string): Promise<boolean> {
+  const { rows } = await pool.query(
+    `WITH was AS (
+       SELECT location_id, paused_at FROM locations WHERE location_id = $1 FOR UPDATE
+     ), resumed AS (
+       UPDATE locations l SET paused_at = NULL FROM was WHERE l.location_id = was.location_id
+     ), due AS (
+       UPDATE placements p
+       SET next_attempt_at = CASE WHEN p.next_attempt_at = 'infinity' THEN p.next_attempt_at ELSE now() END,
+           deadline_at = p.deadline_at + (now() - greatest(was.paused_at, p.signalled_at))
+       FROM was
+       WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL
+     )
+     SELECT FROM was`,
+    [locationId],
+  );
+  return rows.length === 1;
+}

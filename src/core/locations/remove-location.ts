@@ -1,0 +1,51 @@
+import type { Pool, PoolClient } from 'pg';
+import type { PlacementState } from '../domain/placement.ts';
+import { inTransaction } from '../postgres/in-transaction.ts';
+
+const NAMED = 5;
+
+/**
+ * Removes a location that is paused and has no open order, with its settings and its tokens. From five seconds on its
+ * webhooks are refused. Its orders, their history and its webhooks stay, as long as any other's; the same id can be
+ * configured anew. What its POS granted may be another location's as well, and goes when nobody renews it any more.
+ * @returns how many tokens went, or what stands in the way, or undefined when there is no such location
+ */
+export async function removeLocation(
+  pool: Pool,
+  locationId: string,
+): Promise<{ tokens: number } | { refused: string } | undefined> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ paused: boolean }>(
+      'SELECT paused_at IS NOT NULL AS paused FROM locations WHERE location_id = $1 FOR UPDATE',
+      [locationId],
+    );
+    const location = rows[0];
+    if (location === undefined) return undefined;
+    if (!location.paused) return { refused: `it takes orders. First: expediter location pause ${locationId}` };
+    const open = await openOrders(client, locationId);
+    if (open !== undefined) return { refused: open };
+
+    const tokens = await client.query('DELETE FROM webhook_tokens WHERE location_id = $1', [locationId]);
+    await client.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
+    return { tokens: tokens.rowCount ?? 0 };
+  });
+}
+
+/** An order of its own that is under way would lose its statuses, or wait for a location that is not there. */
+async function openOrders(client: PoolClient, locationId: string): Promise<string | undefined> {
+  const { rows } = await client.query<{ serviceOrderId: string; state: PlacementState | null; count: number }>(
+    `SELECT o.service_order_id AS "serviceOrderId", p.state, count(*) OVER ()::int AS count
+     FROM orders o LEFT JOIN placements p USING (service_order_id)
+     WHERE o.location_id = $1 AND o.ended_at IS NULL
+     ORDER BY o.created_at LIMIT ${NAMED}`,
+    [locationId],
+  );
+  const count = rows[0]?.count ?? 0;
+  if (count === 0) return undefined;
+  const named = rows.map((row) => `${row.serviceOrderId} (${(row.state ?? 'sent').replace('_', ' ')})`);
+  const more = count > rows.length ? ` and ${count - rows.length} more` : '';
+  return (
+    `orders that have not ended: ${named.join(', ')}${more}. ` +
+    'Each ends with its last status, or ORDER_END_S after it was heard of last'
+  );
+}

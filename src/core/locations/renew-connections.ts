@@ -1,0 +1,38 @@
+import type { Pool } from 'pg';
+import { describeError } from '../domain/describe-error.ts';
+import type { Now } from '../postgres/database-clock.ts';
+import { WrongLocation, findLocation, listLocations, type OpenSettings } from './locations.ts';
+import type { Log } from '../domain/log.ts';
+import type { Credentials } from '../domain/provider.ts';
+
+const CALL_TIMEOUT_MS = 15_000;
+
+/**
+ * Lets every provider use what would expire unused, location by location, and says which one needs a person before an
+ * order does. The settings of a paused location grow old as well, so it takes part.
+ */
+export async function keepConnected(deps: {
+  pool: Pool;
+  open: OpenSettings;
+  now: Now;
+  credentialsFor: (integration: string) => Credentials;
+  log: Pick<Log, 'error'>;
+  /** Ends it between two locations: a process that stops must not leave a refresh token spent and its grant unread. */
+  signal: AbortSignal;
+}): Promise<void> {
+  const { pool, open, now, credentialsFor, log } = deps;
+  for (const { locationId } of await listLocations(pool)) {
+    if (deps.signal.aborted) return;
+    const found = await findLocation(pool, locationId);
+    if (found === undefined) continue;
+    const { integration, sealedSettings } = found;
+    try {
+      const { provider, settings } = await open(integration, sealedSettings);
+      const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
+      await provider.keepConnected?.({ settings, now: now(), signal, credentials: credentialsFor(integration) });
+    } catch (error) {
+      const problem = error instanceof WrongLocation ? error.message : describeError(error);
+      log.error({ locationId, integration, problem }, 'location cannot keep its connection to the POS');
+    }
+  }
+}

@@ -1,0 +1,186 @@
+import { hash, randomBytes, randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import type { Now } from '../postgres/database-clock.ts';
+import { WrongLocation, type OpenSettings } from './locations.ts';
+import type { Provider } from '../domain/provider.ts';
+
+/** What a valid token opens: one location, through one integration. */
+export type TokenScope = {
+  tokenId: string;
+  /** Milliseconds since the epoch, by Postgres's clock; null for a token without an end. */
+  expiresAt: number | null;
+  integration: string;
+  locationId: string;
+  provider: Provider;
+  settings: unknown;
+};
+
+export type TokenRow = {
+  tokenId: string;
+  locationId: string;
+  integration: string;
+  label: string | null;
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  /** To some ten seconds; null where no webhook was ever accepted with it. */
+  lastUsedAt: Date | null;
+};
+
+export const TOKEN_STATES = ['valid', 'expired', 'revoked', 'of another integration'] as const;
+export type TokenState = (typeof TOKEN_STATES)[number];
+
+/** 256 random bits: no dictionary finds it, so a plain SHA-256 keeps it. */
+const TOKEN_BYTES = 32;
+const CACHE_MS = 5_000;
+const CACHE_SIZE = 10_000;
+const MAX_WAITING = 1_024;
+
+/**
+ * Makes a token for a location's present integration. It is returned once and kept nowhere; earlier ones stay valid.
+ * @throws WrongLocation when there is no such location
+ */
+export async function issueToken(
+  pool: Pool,
+  about: { locationId: string; label?: string | undefined; expiresAt?: Date | undefined },
+): Promise<{ tokenId: string; token: string; integration: string }> {
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const tokenId = randomUUID();
+  const { rows } = await pool.query<{ integration: string }>(
+    `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id, label, expires_at)
+     SELECT $1, $2, integration, location_id, $4, $5 FROM locations WHERE location_id = $3
+     RETURNING integration`,
+    [tokenId, Buffer.from(digest(token), 'hex'), about.locationId, about.label ?? null, about.expiresAt ?? null],
+  );
+  const row = rows[0];
+  if (row === undefined) throw new WrongLocation(`no location is called "${about.locationId}"`);
+  return { tokenId, token, integration: row.integration };
+}
+
+/** What the POS calls. `base` is the outside base URL. */
+export function webhookUrl(base: string, about: { integration: string; locationId: string; token: string }): string {
+  return `${base}${webhookPath(about)}?token=${about.token}`;
+}
+
+export function webhookPath({ integration, locationId }: { integration: string; locationId: string }): string {
+  return `/webhook/${encodeURIComponent(integration)}/${encodeURIComponent(locationId)}`;
+}
+
+export async function listTokens(pool: Pool, locationId: string | undefined): Promise<TokenRow[]> {
+  const { rows } = await pool.query<TokenRow>(
+    `SELECT token_id AS "tokenId", location_id AS "locationId", integration, label, created_at AS "createdAt",
+            expires_at AS "expiresAt", revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"
+     FROM webhook_tokens WHERE $1::text IS NULL OR location_id = $1 ORDER BY location_id, created_at`,
+    [locationId ?? null],
+  );
+  return rows;
+}
+
+/** @param integration of the token's location, as it is now */
+export function stateOfToken(token: TokenRow, integration: string | undefined, now: Date): TokenState {
+  if (token.revokedAt !== null) return 'revoked';
+  if (token.expiresAt !== null && token.expiresAt <= now) return 'expired';
+  return token.integration === integration ? 'valid' : 'of another integration';
+}
+
+/**
+ * Holds within five seconds, the life of a cached answer.
+ * @param locationId whose it has to be, where that matters
+ * @returns whether there is such a token
+ */
+export async function revokeToken(pool: Pool, tokenId: string, locationId?: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `UPDATE webhook_tokens SET revoked_at = coalesce(revoked_at, now())
+     WHERE token_id::text = $1 AND ($2::text IS NULL OR location_id = $2)`,
+    [tokenId, locationId ?? null],
+  );
+  return rowCount === 1;
+}
+
+/** At once where the answer is known. */
+export type JudgeToken = (token: string) => TokenScope | Promise<TokenScope | undefined>;
+
+/**
+ * Judges tokens. Only positive answers are kept, for five seconds. Look-ups are gathered, one query at a time, so that
+ * a flood of made-up tokens costs Postgres one small query after the other and never more.
+ * @returns a function that resolves to undefined for a token that opens nothing, and throws when it cannot be judged
+ */
+export function tokenJudge(pool: Pool, open: OpenSettings, now: Now): JudgeToken {
+  /** Kept by the monotonic clock: Postgres's may step back, with a failover, and a revoked token must not live on. */
+  const known = new Map<string, { scope: TokenScope; askedAt: number }>();
+  const waiting = new Map<string, PromiseWithResolvers<TokenScope | undefined>>();
+  let looking = false;
+
+  const lookUp = async (): Promise<void> => {
+    looking = true;
+    while (waiting.size > 0) {
+      const asked = new Map(waiting);
+      waiting.clear();
+      try {
+        const askedAt = performance.now();
+        const found = await findScopes(pool, open, [...asked.keys()]);
+        for (const [sha256, answer] of asked) {
+          const scope = found.get(sha256);
+          if (scope instanceof Error) {
+            answer.reject(scope);
+            continue;
+          }
+          if (scope !== undefined) known.set(sha256, { scope, askedAt });
+          answer.resolve(scope);
+        }
+      } catch (error) {
+        for (const answer of asked.values()) answer.reject(error);
+      }
+    }
+    looking = false;
+  };
+
+  const isFresh = ({ scope, askedAt }: { scope: TokenScope; askedAt: number }): boolean =>
+    performance.now() - askedAt < CACHE_MS && (scope.expiresAt === null || scope.expiresAt > now().getTime());
+
+  return (token) => {
+    const sha256 = digest(token);
+    const cached = known.get(sha256);
+    if (cached !== undefined && isFresh(cached)) return cached.scope;
+    if (known.size >= CACHE_SIZE) known.clear();
+    known.delete(sha256);
+    let answer = waiting.get(sha256);
+    if (answer === undefined) {
+      if (waiting.size >= MAX_WAITING) return Promise.reject(new Error('too many tokens wait to be judged'));
+      answer = Promise.withResolvers<TokenScope | undefined>();
+      waiting.set(sha256, answer);
+      if (!looking) void lookUp();
+    }
+    return answer.promise;
+  };
+}
+
+/** One location whose settings cannot be opened is an error for its own tokens alone. */
+async function findScopes(pool: Pool, open: OpenSettings, digests: string[]): Promise<Map<string, TokenScope | Error>> {
+  const { rows } = await pool.query<{
+    sha256: string;
+    tokenId: string;
+    expiresAt: number | null;
+    integration: string;
+    locationId: string;
+    settings: string;
+  }>({
+    name: 'find-token-scopes',
+    text: `SELECT encode(t.sha256, 'hex') AS sha256, t.token_id AS "tokenId", t.integration,
+                  t.location_id AS "locationId", l.settings,
+                  extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"
+           FROM webhook_tokens t JOIN locations l USING (location_id, integration)
+           WHERE t.sha256 = ANY ($1::bytea[]) AND t.revoked_at IS NULL
+             AND (t.expires_at IS NULL OR t.expires_at > now())`,
+    values: [digests.map((sha256) => Buffer.from(sha256, 'hex'))],
+  });
+  const scopes = rows.map(async ({ sha256, settings, ...row }) => {
+    const opened = await open(row.integration, settings).catch((error: Error) => error);
+    return [sha256, opened instanceof Error ? opened : { ...row, ...opened }] as const;
+  });
+  return new Map(await Promise.all(scopes));
+}
+
+function digest(token: string): string {
+  return hash('sha256', token, 'hex');
+}

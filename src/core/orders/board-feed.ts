@@ -1,0 +1,217 @@
+import type { Pool } from 'pg';
+import { GATHER_MS, keepLooking } from '../postgres/poll-while-watched.ts';
+import type { Log } from '../domain/log.ts';
+import { ENDED_MAX, OPEN_MAX, readBoard, type BoardOrder, type Seen } from './read-board.ts';
+import { sampleAttention, type Attention } from './sample-attention.ts';
+
+export type BoardFilter = {
+  locationId?: string | undefined;
+  /** That the order was last sent through. */
+  integration?: string | undefined;
+};
+
+/** The board as one watcher sees it. */
+export type WholeBoard = {
+  /** When it was like this, by Postgres's clock. */
+  at: string;
+  orders: BoardOrder[];
+  open: number;
+  ended: number;
+  /** There are more of either; the oldest are left out. */
+  truncated: boolean;
+};
+
+export type ToldAttention = Omit<Attention, 'conflicts'> & {
+  conflicts: Omit<Attention['conflicts'][number], 'integration'>[];
+};
+
+export type Watcher = {
+  /** Comes first, and once. */
+  whole(board: WholeBoard): void;
+  /** They are like this now. One that leaves what is watched is told once more. */
+  changed(orders: BoardOrder[]): void;
+  /** All of it, behind the board and whenever it is another. */
+  attention(attention: ToldAttention): void;
+};
+
+export type FollowBoard = {
+  /** @returns call it to be told no more */
+  watch(filter: BoardFilter, watcher: Watcher): () => void;
+  /** This process applied something just now; what others apply is seen within 200 ms. */
+  wake(): void;
+  stop(): Promise<void>;
+};
+
+const POLL_MS = 150;
+const ATTENTION_MS = 2_000;
+/** The whole board anew: no change tells of what was erased after its end, or was lost with a primary. */
+const REREAD_MS = 5 * 60_000;
+const DAY_MS = 24 * 3_600_000;
+/** Some more, so that not every order that comes has the oldest looked for. */
+const KEPT_MAX = OPEN_MAX + ENDED_MAX + 1_000;
+
+type Watching = { filter: BoardFilter; watcher: Watcher; hasBoard: boolean; attention?: string };
+
+/**
+ * Tells watchers about the board, whichever process moves it. While there are any, one copy of it is kept for all of
+ * them, and looks for what changed; while there are none, nothing is asked of Postgres.
+ */
+export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs = REREAD_MS): FollowBoard {
+  const { pool, log } = deps;
+  const watchers = new Set<Watching>();
+  const orders = new Map<string, BoardOrder>();
+  const hidden = new Set<string>();
+  /** Undefined until the whole board was read, and after a look that failed. */
+  let seen: Seen | undefined;
+  let rereadAt = 0;
+  let at: string | undefined;
+  let truncated = false;
+  let attention: Attention | undefined;
+  /** How often all that was forgotten. */
+  let forgotten = 0;
+
+  const forget = (): void => {
+    forgotten += 1;
+    orders.clear();
+    hidden.clear();
+    seen = undefined;
+    at = undefined;
+    attention = undefined;
+  };
+
+  /** What is kept is bounded: those that ended long ago leave, and then the oldest. */
+  const leaveOut = (now: string): void => {
+    const dayAgo = Date.parse(now) - DAY_MS;
+    const [open, ended]: [Dated[], Dated[]] = [[], []];
+    const leaving: Dated[] = [];
+    for (const { serviceOrderId, signalledAt, endedAt } of orders.values()) {
+      const kind = endedAt === null ? open : Date.parse(endedAt) < dayAgo ? leaving : ended;
+      kind.push({ serviceOrderId, time: Date.parse(endedAt ?? signalledAt) });
+    }
+    truncated = open.length > OPEN_MAX || ended.length > ENDED_MAX;
+    leaving.push(...oldestBeyond(OPEN_MAX, open), ...oldestBeyond(ENDED_MAX, ended));
+    for (const { serviceOrderId } of leaving) {
+      orders.delete(serviceOrderId);
+      hidden.delete(serviceOrderId);
+    }
+  };
+
+  const wholeOf = (filter: BoardFilter, now: string): WholeBoard => {
+    const shown = [...orders.values()].filter((order) => isIn(filter, order));
+    const open = shown.filter(({ endedAt }) => endedAt === null).length;
+    return { at: now, orders: shown, open, ended: shown.length - open, truncated };
+  };
+
+  const tellBoard = (watching: Watching, now: string): void => {
+    watching.hasBoard = true;
+    watching.watcher.whole(wholeOf(watching.filter, now));
+    tellAttention(watching);
+  };
+
+  const tellAttention = (watching: Watching): void => {
+    if (attention === undefined || !watching.hasBoard) return;
+    const told = within(watching.filter, attention);
+    const text = JSON.stringify(told);
+    if (text === watching.attention) return;
+    watching.attention = text;
+    watching.watcher.attention(told);
+  };
+
+  const look = async (): Promise<void> => {
+    const since = performance.now() < rereadAt ? seen : undefined;
+    const began = forgotten;
+    seen = undefined;
+    // After a time of not seeing, those that the indexes of open orders have lost meanwhile are asked for by their ids.
+    const known = since === undefined ? [...orders.keys()] : [...hidden];
+    const read = await readBoard(pool, since, known);
+    if (began !== forgotten) return;
+    seen = read.seen;
+    at = read.seen.at;
+    if (since === undefined) rereadAt = performance.now() + rereadMs;
+    const changes: { order: BoardOrder; before: BoardOrder | undefined }[] = [];
+    for (const order of read.orders) {
+      const before = orders.get(order.serviceOrderId);
+      hidden.delete(order.serviceOrderId);
+      if (before !== undefined && JSON.stringify(order) === JSON.stringify(before)) continue;
+      orders.set(order.serviceOrderId, order);
+      changes.push({ order, before });
+    }
+    for (const id of read.hidden) hidden.add(id);
+    if (since === undefined || orders.size > KEPT_MAX) leaveOut(at);
+    for (const watching of watchers) {
+      if (!watching.hasBoard) {
+        tellBoard(watching, at);
+        continue;
+      }
+      const theirs = changes
+        .filter(({ order, before }) => [order, before].some((each) => each && isIn(watching.filter, each)))
+        .map(({ order }) => order);
+      if (theirs.length > 0) watching.watcher.changed(theirs);
+    }
+  };
+
+  const isWatched = (): boolean => watchers.size > 0;
+  const board = keepLooking({
+    pollMs: POLL_MS - GATHER_MS,
+    isWatched,
+    look,
+    log,
+    failing: 'the board cannot be read for its watchers; will try again',
+  });
+  const samples = keepLooking({
+    pollMs: ATTENTION_MS - GATHER_MS,
+    isWatched,
+    async look() {
+      const sampled = await sampleAttention(pool);
+      if (watchers.size === 0) return;
+      attention = sampled;
+      for (const watching of watchers) tellAttention(watching);
+    },
+    log,
+    failing: 'what needs attention cannot be read for the board; will try again',
+  });
+
+  return {
+    watch(filter, watcher) {
+      const watching: Watching = { filter, watcher, hasBoard: false };
+      watchers.add(watching);
+      if (at !== undefined) {
+        leaveOut(at);
+        tellBoard(watching, at);
+      }
+      board.wake();
+      if (attention === undefined) samples.wake();
+      return () => {
+        watchers.delete(watching);
+        if (watchers.size === 0) forget();
+      };
+    },
+    wake: board.wake,
+    async stop() {
+      await Promise.all([board.stop(), samples.stop()]);
+    },
+  };
+}
+
+function isIn(filter: BoardFilter, about: { locationId: string | null; integration: string | null }): boolean {
+  return (
+    (filter.locationId === undefined || filter.locationId === about.locationId) &&
+    (filter.integration === undefined || filter.integration === about.integration)
+  );
+}
+
+function within(filter: BoardFilter, { conflicts, dropped, silent }: Attention): ToldAttention {
+  return {
+    conflicts: conflicts
+      .filter((each) => isIn(filter, each))
+      .map(({ integration: _integration, ...conflict }) => conflict),
+    dropped: dropped.filter((each) => isIn(filter, each)),
+    silent: silent.filter((each) => isIn(filter, each)),
+  };
+}
+
+type Dated = { serviceOrderId: string; time: number };
+
+function oldestBeyond(count: number, all: Dated[]): Dated[] {
+  return all.length <= count ? [] : all.toSorted((a, b) => b.time - a.time).slice(count);
+}

@@ -1,0 +1,162 @@
+import type { Pool } from 'pg';
+import type { PlacementState } from '../domain/placement.ts';
+import { LIFECYCLE, memberStateAt, type FulfillmentType, type MemberState, type Status } from '../domain/lifecycle.ts';
+
+export type OrderFilter = {
+  locationId?: string | undefined;
+  /** That the order was last sent through. */
+  integration?: string | undefined;
+  state?: PlacementState | undefined;
+  /** In doubt, and nothing more is tried until a person says whether the ticket is there. */
+  needsOperator?: boolean | undefined;
+  /** Not ended yet; one that was never fetched is open while its placement is. */
+  open?: boolean | undefined;
+  status?: Status | undefined;
+  memberState?: MemberState | undefined;
+  /** Signalled then or later. */
+  since?: Date | undefined;
+  /** Signalled before. */
+  until?: Date | undefined;
+};
+
+/** One order among others: no member, no items. Times are RFC 3339. */
+export type ListedOrder = {
+  serviceOrderId: string;
+  /** Null until the order was fetched for the first time. */
+  locationId: string | null;
+  /** At the last attempt. */
+  integration: string | null;
+  fulfillment: FulfillmentType | null;
+  placement: PlacementState;
+  needsOperator: boolean;
+  problem: string | null;
+  status: Status | null;
+  /** Null until the order was fetched for the first time. */
+  memberState: MemberState | null;
+  reason: string | null;
+  providerOrderId: string | null;
+  signalledAt: string;
+  /** Null when nothing more is tried by itself. */
+  nextAttemptAt: string | null;
+  finishedAt: string | null;
+  updatedAt: string | null;
+  endedAt: string | null;
+};
+
+export type ListedOrders = {
+  orders: ListedOrder[];
+  /** Behind which order the list goes on, listed or not; null when it is at its end. */
+  next: string | null;
+};
+
+/** So many placements are looked at for one page at the most, however few of them match. */
+const SCAN = 2_000;
+
+type Row = Omit<ListedOrder, 'memberState'> & { rank: number | null };
+
+const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
+
+/** SQL, for `json_build_object`: what is said of an order wherever it is one of many, by `placements p` and `orders o`. */
+export const ORDER_FIELDS = `
+  'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
+  'fulfillment', o.fulfillment, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
+  'status', o.status, 'rank', o.rank, 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
+  'signalledAt', p.signalled_at,
+  'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
+  'updatedAt', o.updated_at`;
+
+/** SQL: when an order ended, or would have if it had ever been fetched; NULL while it is open. */
+export const ENDED_AT = 'coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.finished_at END)';
+
+/**
+ * Lists orders by their first signal, newest first, from behind `after` on. What a page costs is bounded whatever is
+ * asked for: it may hold fewer orders than `limit`, even none, and still have a `next`.
+ * @returns undefined when no signal ever named `after`
+ */
+export async function listOrders(
+  pool: Pool,
+  filter: OrderFilter,
+  page: { after?: string | undefined; limit: number },
+): Promise<ListedOrders | undefined> {
+  const after = page.after === undefined ? undefined : await findSignal(pool, page.after);
+  if (page.after !== undefined && after === undefined) return undefined;
+  const candidates = candidatesOf(filter, after);
+  const { rows } = await pool.query<{ order: Row }>(
+    `SELECT json_build_object(${ORDER_FIELDS}, 'reason', o.reason, 'finishedAt', p.finished_at,
+                              'endedAt', o.ended_at) AS "order"
+     FROM (${CANDIDATES} LIMIT ${SCAN}) AS p
+     LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
+     WHERE ($8::boolean IS NULL OR $8 = (${ENDED_AT} IS NULL))
+       AND ($9::text IS NULL OR o.status = $9)
+       AND ($10::smallint[] IS NULL OR o.rank = ANY (CASE o.fulfillment WHEN 'pickup' THEN $10 ELSE $11::smallint[] END))
+       AND ($12::text IS NULL OR o.integration = $12)
+     ORDER BY p.signalled_at DESC, p.service_order_id DESC
+     LIMIT $13::int`,
+    [
+      ...candidates,
+      filter.open ?? null,
+      filter.status ?? null,
+      filter.memberState === undefined ? null : ranksOf('pickup', filter.memberState),
+      filter.memberState === undefined ? null : ranksOf('delivery', filter.memberState),
+      filter.integration ?? null,
+      page.limit,
+    ],
+  );
+  const orders = rows.map(({ order: { rank, ...order } }) => ({
+    ...order,
+    memberState: seenBy(rank, order.fulfillment),
+  }));
+  if (orders.length === page.limit) return { orders, next: orders.at(-1)?.serviceOrderId ?? null };
+  const { rows: last } = await pool.query<{ serviceOrderId: string }>(
+    `SELECT service_order_id AS "serviceOrderId" FROM (${CANDIDATES} OFFSET ${SCAN - 1} LIMIT 1) AS p`,
+    candidates,
+  );
+  return { orders, next: last[0]?.serviceOrderId ?? null };
+}
+
+/** What the member of a listed order sees; null until it was fetched for the first time. */
+export function seenBy(rank: number | null, fulfillment: FulfillmentType | null): MemberState | null {
+  return rank === null || fulfillment === null ? null : memberStateAt(rank, fulfillment);
+}
+
+/**
+ * What the indexes can tell apart, in their order. Values are known when it is planned, so that what does not apply is not
+ * in the plan.
+ */
+const CANDIDATES = `
+  SELECT * FROM placements p
+  WHERE ($1::text IS NULL OR p.location_id = $1)
+    AND ($2::text IS NULL OR p.state = $2)
+    AND ($3::boolean IS NOT TRUE OR ${NEEDS_OPERATOR})
+    AND ($4::timestamptz IS NULL OR p.signalled_at >= $4)
+    AND ($5::timestamptz IS NULL OR p.signalled_at < $5)
+    AND ($6::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($6, $7::text))
+  ORDER BY p.signalled_at DESC, p.service_order_id DESC`;
+
+function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[] {
+  return [
+    filter.locationId ?? null,
+    filter.state ?? null,
+    filter.needsOperator ?? null,
+    filter.since ?? null,
+    filter.until ?? null,
+    after?.signalledAt ?? null,
+    after?.serviceOrderId ?? null,
+  ];
+}
+
+type Signal = { serviceOrderId: string; signalledAt: string };
+
+/** To the microsecond, which a Date does not hold. */
+async function findSignal(pool: Pool, serviceOrderId: string): Promise<Signal | undefined> {
+  const { rows } = await pool.query<Signal>(
+    `SELECT service_order_id AS "serviceOrderId", signalled_at::text AS "signalledAt"
+     FROM placements WHERE service_order_id = $1`,
+    [serviceOrderId],
+  );
+  return rows[0];
+}
+
+function ranksOf(fulfillment: FulfillmentType, memberState: MemberState): number[] {
+  return LIFECYCLE.filter((step) => step[fulfillment] === memberState).map((step) => step.rank);
+}

@@ -1,0 +1,118 @@
+import type { Pool } from 'pg';
+import type { Status } from '../domain/lifecycle.ts';
+import { RANK_SENT } from '../domain/lifecycle.ts';
+import { placesOf } from '../replay/list-webhooks.ts';
+
+/** What a person should look at. Times are RFC 3339. */
+export type Attention = {
+  /** Events that contradict what we know, of the last day: the newest, each order's each status once. */
+  conflicts: {
+    serviceOrderId: string;
+    locationId: string | null;
+    integration: string | null;
+    status: Status;
+    recordedAt: string;
+    deliveryId: string | null;
+  }[];
+  /** Webhooks of the last day that were dropped, and of which no replay has made anything else. */
+  dropped: {
+    locationId: string;
+    integration: string;
+    /** Up to 1,000, or fewer where many locations have some. */
+    count: number;
+    lastReceivedAt: string;
+    lastReason: string | null;
+  }[];
+  /** Locations with tickets of which the POS has not said a word, heard of no more since the oldest of them. */
+  silent: {
+    locationId: string;
+    integration: string | null;
+    /** Null for never. */
+    heardAt: string | null;
+    sent: number;
+    oldestSentAt: string;
+  }[];
+};
+
+const CONFLICTS = 100;
+/** Of one order there may be many. */
+const CONFLICTS_READ = 1_000;
+const DROPPED_PLACES = 500;
+const DROPPED_READ = 10_000;
+const DROPPED_OF_ONE = 1_000;
+const OPEN_READ = 20_000;
+
+/** Looks for what a person should look at, by indexes and never at more than so many rows. */
+export async function sampleAttention(pool: Pool): Promise<Attention> {
+  const list = async <Kind extends keyof Attention>(text: string): Promise<Attention[Kind]> =>
+    (await pool.query<{ each: Attention[Kind][number] }>(text)).rows.map(({ each }) => each) as Attention[Kind];
+  return {
+    conflicts: await list<'conflicts'>(FIND_CONFLICTS),
+    dropped: await list<'dropped'>(FIND_DROPPED),
+    silent: await list<'silent'>(FIND_SILENT),
+  };
+}
+
+const FIND_CONFLICTS = `
+  SELECT json_build_object('serviceOrderId', e.service_order_id, 'locationId', o.location_id,
+                           'integration', o.integration, 'status', e.status, 'recordedAt', e.recorded_at,
+                           'deliveryId', e.delivery_id) AS each
+  FROM (SELECT DISTINCT ON (service_order_id, status) *
+        FROM (SELECT service_order_id, event_id, status, recorded_at, delivery_id FROM status_events
+              WHERE conflict AND recorded_at > now() - interval '24 h'
+              ORDER BY recorded_at DESC LIMIT ${CONFLICTS_READ}) AS newest
+        ORDER BY service_order_id, status, event_id DESC) AS e
+  LEFT JOIN LATERAL (SELECT location_id, integration FROM orders
+                     WHERE service_order_id = e.service_order_id OFFSET 0) AS o ON true
+  ORDER BY e.recorded_at DESC, e.event_id DESC LIMIT ${CONFLICTS}`;
+
+/** A replay that was dropped as well stands for the webhook that it replays. */
+const FIND_DROPPED = `
+  WITH RECURSIVE days AS (
+    SELECT (now() AT TIME ZONE 'UTC')::date - ago AS day FROM generate_series(0, 1) AS ago
+  ), ${placesOf(`d.outcome = 'dropped'`)}, at AS MATERIALIZED (
+    SELECT day, location_id FROM place WHERE location_id IS NOT NULL LIMIT ${DROPPED_PLACES}
+  ), webhook AS (
+    SELECT DISTINCT ON (at.location_id, d.id)
+           at.location_id, d.id, d.received_at, (d.received_at AT TIME ZONE 'UTC')::date AS day, d.integration,
+           d.reason
+    FROM at
+    CROSS JOIN LATERAL (
+      SELECT coalesce(d.replay_of, d.id) AS id, coalesce(d.first_received_at, d.received_at) AS received_at,
+             d.integration, d.reason, d.id AS newest
+      FROM deliveries d
+      WHERE d.day = at.day AND d.location_id = at.location_id AND d.outcome = 'dropped'
+      ORDER BY d.id DESC
+      LIMIT (SELECT least(${DROPPED_OF_ONE}, ${DROPPED_READ} / count(*)) FROM at)
+    ) AS d
+    WHERE d.received_at > now() - interval '24 h'
+    ORDER BY at.location_id, d.id, d.newest DESC
+  )
+  SELECT json_build_object('locationId', w.location_id, 'integration', w.integration,
+                           'count', least(${DROPPED_OF_ONE}, count(*)), 'lastReceivedAt', max(w.received_at),
+                           'lastReason', (array_agg(w.reason ORDER BY w.received_at DESC, w.id DESC))[1]) AS each
+  FROM webhook w
+  WHERE EXISTS (SELECT FROM deliveries d
+                WHERE d.day = w.day AND d.location_id = w.location_id AND d.id = w.id AND d.outcome = 'dropped')
+    AND NOT EXISTS (SELECT FROM deliveries r
+                    WHERE r.replay_of = w.id AND r.day >= w.day AND r.outcome <> 'dropped')
+  GROUP BY w.location_id, w.integration
+  ORDER BY max(w.received_at) DESC, w.location_id`;
+
+const FIND_SILENT = `
+  SELECT json_build_object('locationId', s.location_id, 'integration', s.integration, 'heardAt', h.heard_at,
+                           'sent', s.sent, 'oldestSentAt', s.oldest) AS each
+  FROM (
+    SELECT o.location_id, (array_agg(o.integration ORDER BY p.finished_at DESC))[1] AS integration, count(*) AS sent,
+           min(p.finished_at) AS oldest
+    FROM (SELECT service_order_id, location_id, integration, rank, requested_at FROM orders WHERE ended_at IS NULL
+          ORDER BY location_id, created_at LIMIT ${OPEN_READ}) AS o
+    CROSS JOIN LATERAL (SELECT state, finished_at FROM placements
+                        WHERE service_order_id = o.service_order_id OFFSET 0) AS p
+    WHERE o.rank <= ${RANK_SENT} AND (o.requested_at > now() + interval '1 h') IS NOT TRUE
+      AND p.state = 'sent' AND p.finished_at BETWEEN now() - interval '24 h' AND now() - interval '5 min'
+    GROUP BY o.location_id
+  ) AS s
+  LEFT JOIN LATERAL (SELECT heard_at FROM location_heard WHERE location_id = s.location_id OFFSET 0) AS h ON true
+  WHERE (h.heard_at >= s.oldest) IS NOT TRUE
+  ORDER BY s.oldest, s.location_id`;

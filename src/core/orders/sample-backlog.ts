@@ -1,0 +1,84 @@
+import type { Pool } from 'pg';
+import { RANK_SENT } from '../domain/lifecycle.ts';
+
+/** What waits, and for how long: counts go up to 10,000, of `unreceived` they are of the last 5,000 orders sent. */
+export type Backlog = {
+  waiting: number;
+  /** For us to mend; of a paused location, where nothing is wrong, they are `paused`. */
+  held: number;
+  paused: number;
+  inDoubt: number;
+  /** In doubt, and nothing more is tried until somebody looks at the POS. */
+  forOperator: number;
+  /** Held until a person renews the connection to the POS. */
+  reconnectNeeded: number;
+  /** Seconds that those who wait to be placed have used up of PLACEMENT_DEADLINE_S, at most; 0 when none does. */
+  oldestWaiting: number;
+  /** Sent 5 to 60 minutes ago, wanted within the hour, and the POS has not said a word since. */
+  unreceived: number;
+  /** Seconds since the oldest live message that is not published was applied; 0 when there is none. */
+  oldestUnpublished: number;
+  /** Events that wait for their POS id to become ours. */
+  parked: number;
+  /** Seconds since any location of an integration was heard, by integration. */
+  silent: Record<string, number>;
+};
+
+/** As much as is looked at: a backlog must not make it larger that somebody looks at it. */
+const OPEN = 10_000;
+const SENT = 5_000;
+const PARKED = 10_000;
+
+/**
+ * Looks at the backlog, by indexes and never at more than so many rows.
+ * @param config.PARK_TTL_S for which a POS id we do not know may still become ours
+ * @param config.PLACEMENT_DEADLINE_S for which an order is worth placing
+ */
+export async function sampleBacklog(
+  pool: Pool,
+  { PARK_TTL_S, PLACEMENT_DEADLINE_S }: { PARK_TTL_S: number; PLACEMENT_DEADLINE_S: number },
+): Promise<Backlog> {
+  const { rows } = await pool.query<Backlog>({
+    name: 'sample-backlog',
+    text: SAMPLE_BACKLOG,
+    values: [PARK_TTL_S, PLACEMENT_DEADLINE_S],
+  });
+  if (rows[0] === undefined) throw new Error('Postgres did not answer');
+  return rows[0];
+}
+
+export const SAMPLE_BACKLOG = `
+  WITH open AS (
+    SELECT count(*) FILTER (WHERE state = 'waiting')::int AS "waiting",
+           count(*) FILTER (WHERE state = 'held' AND NOT paused)::int AS "held",
+           count(*) FILTER (WHERE state = 'held' AND paused)::int AS "paused",
+           count(*) FILTER (WHERE state = 'in_doubt')::int AS "inDoubt",
+           count(*) FILTER (WHERE state = 'in_doubt' AND next_attempt_at = 'infinity')::int AS "forOperator",
+           count(*) FILTER (WHERE state = 'held' AND starts_with(problem, 'reconnect needed'))::int AS "reconnectNeeded",
+           -- An order for later, or one of a location that was paused, has a later deadline.
+           greatest(0, $2::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
+             AS "oldestWaiting"
+    FROM (SELECT state, next_attempt_at, problem, deadline_at,
+                 location_id = ANY (ARRAY(SELECT location_id FROM locations WHERE paused_at IS NOT NULL)) IS TRUE AS paused
+          FROM placements
+          WHERE finished_at IS NULL
+          ORDER BY coalesce(location_id, ''), next_attempt_at LIMIT ${OPEN}) AS p
+  )
+  SELECT open.*,
+         (SELECT count(*)::int
+          FROM (SELECT service_order_id FROM placements
+                WHERE state = 'sent' AND finished_at < now() - interval '5 min' AND finished_at > now() - interval '1 h'
+                ORDER BY finished_at DESC LIMIT ${SENT}) AS p
+          CROSS JOIN LATERAL (SELECT o.rank, o.ended_at, o.requested_at FROM orders o
+                              WHERE o.service_order_id = p.service_order_id OFFSET 0) AS o
+          WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL
+            AND (o.requested_at > now() + interval '1 h') IS NOT TRUE) AS "unreceived",
+         coalesce((SELECT extract(epoch FROM now() - applied_at) FROM outbox ORDER BY applied_at LIMIT 1), 0)::float8
+           AS "oldestUnpublished",
+         (SELECT count(*) FILTER (WHERE outcome = 'parked')::int
+          FROM (SELECT outcome FROM parked_events WHERE parked_at > now() - make_interval(secs => $1::int)
+                ORDER BY parked_at DESC LIMIT ${PARKED}) AS e) AS "parked",
+         (SELECT coalesce(jsonb_object_agg(integration, seconds), '{}')
+          FROM (SELECT integration, extract(epoch FROM now() - max(heard_at))::float8 AS seconds
+                FROM location_heard GROUP BY integration) AS h) AS "silent"
+  FROM open`;

@@ -1,0 +1,176 @@
+import type { Pool } from 'pg';
+import type { DeliveryOutcome } from '../domain/webhook.ts';
+import type { PlacementState } from '../domain/placement.ts';
+import { DAYS_WAITED } from '../retention/erase-members.ts';
+import { memberStateAt, type FulfillmentType, type MemberState, type Status } from '../domain/lifecycle.ts';
+
+/**
+ * All that is known of one order but its contents: no member, no items. `reason`, `problem` and an attempt's `error`
+ * are what a member or an operator was told. Times are RFC 3339.
+ * Of what an order was told, the newest thousand: a POS that repeats itself for ever must not make it unreadable.
+ */
+export type ShownOrder = {
+  serviceOrderId: string;
+  placement: {
+    state: PlacementState;
+    /** Null until the order was fetched for the first time. */
+    locationId: string | null;
+    problem: string | null;
+    /** A worker holds it now; a call to the platform or the POS may be under way. */
+    underWay: boolean;
+    attempts: number;
+    failures: number;
+    signalledAt: string;
+    deadlineAt: string;
+    /** Null when nothing more is tried by itself: it is finished, or an operator decides. */
+    nextAttemptAt: string | null;
+    requestEndedAt: string | null;
+    finishedAt: string | null;
+  };
+  /** Null until the order was fetched for the first time. */
+  order: {
+    locationId: string;
+    /** At the last attempt. */
+    integration: string | null;
+    fulfillment: FulfillmentType;
+    status: Status | null;
+    memberState: MemberState;
+    sequence: number;
+    providerOrderId: string | null;
+    reason: string | null;
+    failedByUs: boolean;
+    requestedAt: string | null;
+    createdAt: string;
+    updatedAt: string;
+    endedAt: string | null;
+    /** All that told of its member is gone since then. */
+    erasedAt: string | null;
+  } | null;
+  attempts: {
+    attempt: number;
+    call: 'createOrder' | 'findOrder';
+    outcome: string;
+    httpStatus: number | null;
+    milliseconds: number | null;
+    error: string | null;
+    startedAt: string;
+    /** Null while the call is under way, or when its process died. */
+    endedAt: string | null;
+  }[];
+  posIds: { locationId: string; integration: string; providerOrderId: string; createdAt: string }[];
+  history: {
+    status: Status;
+    nativeStatus: string;
+    outcome: DeliveryOutcome;
+    conflict: boolean;
+    /** Of an applied one. */
+    sequence: number | null;
+    providerOrderId: string | null;
+    reason: string | null;
+    /** Null for what we decided ourselves. */
+    deliveryId: string | null;
+    occurredAt: string | null;
+    recordedAt: string;
+  }[];
+  /** Webhooks and replays in its history, as far as they are kept, without their contents. */
+  deliveries: {
+    deliveryId: string;
+    receivedAt: string;
+    integration: string;
+    outcome: DeliveryOutcome;
+    /** How many the translator made of it, of other orders as well. */
+    events: number;
+    reason: string | null;
+    /** The webhook that it replays. */
+    replayOf: string | null;
+  }[];
+  /** What its member was told, from the first release on that writes it down. */
+  live: {
+    sequence: number;
+    memberState: MemberState;
+    appliedAt: string;
+    /** Null while the topic does not have it yet. */
+    publishedAt: string | null;
+    /** How often that was tried; null once the topic has it. */
+    attempts: number | null;
+  }[];
+};
+
+type Row = Omit<ShownOrder, 'serviceOrderId' | 'placement' | 'order' | 'live'> & {
+  placement: ShownOrder['placement'] | null;
+  order: (Omit<NonNullable<ShownOrder['order']>, 'memberState'> & { rank: number }) | null;
+  live: (Omit<ShownOrder['live'][number], 'memberState'> & { rank: number })[];
+};
+
+const HISTORY = 1_000;
+
+/** One statement, so that all of it is of the same moment. @returns undefined when no signal ever named this order */
+export async function showOrder(pool: Pool, serviceOrderId: string): Promise<ShownOrder | undefined> {
+  const { rows } = await pool.query<Row>(
+    `SELECT
+       (SELECT to_json(p) FROM (
+          SELECT state, location_id AS "locationId", problem,
+                 coalesce(lease_until > now(), false) AS "underWay", attempts, failures,
+                 signalled_at AS "signalledAt", deadline_at AS "deadlineAt",
+                 CASE WHEN finished_at IS NULL THEN nullif(next_attempt_at, 'infinity') END AS "nextAttemptAt",
+                 request_ended_at AS "requestEndedAt", finished_at AS "finishedAt"
+          FROM placements WHERE service_order_id = $1) AS p) AS placement,
+       (SELECT to_json(o) FROM (
+          SELECT location_id AS "locationId", integration, fulfillment, status, rank, sequence,
+                 provider_order_id AS "providerOrderId", reason, failed_by_us AS "failedByUs",
+                 requested_at AS "requestedAt", created_at AS "createdAt", updated_at AS "updatedAt",
+                 ended_at AS "endedAt", erased_at AS "erasedAt"
+          FROM orders WHERE service_order_id = $1) AS o) AS "order",
+       (SELECT coalesce(json_agg(a ORDER BY a.attempt), '[]') FROM (
+          SELECT attempt, call, outcome, http_status AS "httpStatus", milliseconds, error,
+                 started_at AS "startedAt", ended_at AS "endedAt"
+          FROM placement_attempts WHERE service_order_id = $1) AS a) AS attempts,
+       (SELECT coalesce(json_agg(i ORDER BY i."createdAt"), '[]') FROM (
+          SELECT location_id AS "locationId", integration, provider_order_id AS "providerOrderId",
+                 created_at AS "createdAt"
+          FROM provider_orders WHERE service_order_id = $1) AS i) AS "posIds",
+       (SELECT coalesce(json_agg(to_jsonb(e) - 'nth' ORDER BY e.nth), '[]') FROM (
+          SELECT event_id AS nth, status, native_status AS "nativeStatus", outcome, conflict, sequence,
+                 provider_order_id AS "providerOrderId", reason, delivery_id AS "deliveryId",
+                 occurred_at AS "occurredAt", recorded_at AS "recordedAt"
+          FROM status_events WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e) AS history,
+       (SELECT coalesce(json_agg(d ORDER BY d."receivedAt", d."deliveryId"), '[]') FROM (
+          SELECT DISTINCT d.*
+          FROM (SELECT e.delivery_id AS id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day, o.location_id
+                FROM (SELECT delivery_id, recorded_at FROM status_events
+                      WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e,
+                     orders o, generate_series(-1, ${DAYS_WAITED}) AS ago
+                WHERE o.service_order_id = $1 AND e.delivery_id IS NOT NULL) AS k
+          CROSS JOIN LATERAL (
+            SELECT id AS "deliveryId", received_at AS "receivedAt", integration, outcome, events, reason,
+                   replay_of AS "replayOf"
+            FROM deliveries WHERE day = k.day AND location_id = k.location_id AND id = k.id
+            OFFSET 0 -- looked up one by one
+          ) AS d) AS d) AS deliveries,
+       (SELECT coalesce(json_agg(x ORDER BY x.sequence), '[]') FROM (
+          SELECT sequence, rank, applied_at AS "appliedAt", NULL::timestamptz AS "publishedAt", attempts
+          FROM outbox WHERE service_order_id = $1
+          UNION ALL
+          SELECT sequence, rank, applied_at, published_at, NULL
+          FROM live_messages WHERE service_order_id = $1) AS x) AS live`,
+    [serviceOrderId],
+  );
+  const row = rows[0];
+  if (row === undefined || row.placement === null) return undefined;
+  const { order } = row;
+  return {
+    ...row,
+    serviceOrderId,
+    placement: row.placement,
+    order: order && withMemberState(order, order.fulfillment),
+    // There is none without an order.
+    live: order === null ? [] : row.live.map((message) => withMemberState(message, order.fulfillment)),
+  };
+}
+
+function withMemberState<Ranked extends { rank: number }>(
+  { rank, ...ranked }: Ranked,
+  fulfillment: FulfillmentType,
+): Omit<Ranked, 'rank'> & { memberState: MemberState } {
+  return { ...ranked, memberState: memberStateAt(rank, fulfillment) };
+}

@@ -1,0 +1,50 @@
+import { beginAttempt, type AttemptEnd } from './attempts.ts';
+import { describeError } from '../domain/describe-error.ts';
+import type { Location } from '../locations/locations.ts';
+import type { Placing, Trying } from './placing.ts';
+import { underTimeLimit } from '../domain/with-timeout.ts';
+
+/** Well inside the lease (30 s), so that a call is over before anybody else may begin one. */
+const POS_TIMEOUT_MS = 15_000;
+/** What is left of the lease. A process that slept for longer (SIGSTOP, a frozen machine) may have lost it. */
+const BEGIN_WITHIN_MS = 10_000;
+
+type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; end: AttemptEnd };
+
+/** One call to the POS between its two rows. Undefined when the placement is no longer ours to try. */
+export async function callProvider<Result>(
+  deps: Placing,
+  claim: Trying,
+  name: 'createOrder' | 'findOrder',
+  location: Location,
+  call: (signal: AbortSignal) => Promise<Result>,
+): Promise<CallEnd<Result> | undefined> {
+  const asked = performance.now();
+  const number = await beginAttempt(deps.pool, claim, name, location);
+  if (number === undefined) return undefined;
+  const began = performance.now();
+  // The row says that a call began, which is on the safe side.
+  if (began - asked > BEGIN_WITHIN_MS) return undefined;
+  const ending = (outcome: string, error?: unknown): AttemptEnd => {
+    const milliseconds = performance.now() - began;
+    const { httpStatus } = (error ?? {}) as { httpStatus?: number };
+    const { locationId, integration } = location;
+    const about = { serviceOrderId: claim.serviceOrderId, locationId, integration, call: name };
+    deps.observe({ what: 'attempt', ...about, outcome, milliseconds, httpStatus });
+    return {
+      attempt: number,
+      outcome,
+      milliseconds,
+      httpStatus,
+      error: error === undefined ? undefined : describeError(error),
+    };
+  };
+  try {
+    const result = await underTimeLimit(POS_TIMEOUT_MS, call);
+    deps.breaker.callEnded(location, began);
+    return { result, end: ending(result === undefined ? 'absent' : 'placed') };
+  } catch (error) {
+    deps.breaker.callEnded(location, began, error);
+    return { error, end: ending(error instanceof Error ? error.name : 'unknown', error) };
+  }
+}

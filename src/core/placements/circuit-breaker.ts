@@ -1,0 +1,118 @@
+import { GiveUp, OursToFix, TryAgain } from '../domain/errors.ts';
+import type { Location } from '../locations/locations.ts';
+import type { Log } from '../domain/log.ts';
+
+/**
+ * So many locations of one integration without an answer, and none with one, are the vendor's trouble. Fewer are tills
+ * of their own that are switched off, and each of those has no more than its location's share of the workers anyway.
+ */
+const LOCATIONS = 10;
+/** The longest back-off and a time-out (15 s): whoever is dead is called so often. */
+const WITHIN_MS = 75_000;
+
+type Called = Pick<Location, 'locationId' | 'integration'>;
+
+/** A location whose last call had no answer, while its integration's circuit is open. */
+export type SilentLocation = Called & {
+  /** Since that call began: settings that were put during it have not been tried. */
+  silentForS: number;
+};
+
+/** Knows the integrations whose POS systems do not answer, as far as this process has called them. */
+export type CircuitBreaker = {
+  /**
+   * @param began when the call began, by `performance.now()`
+   * @param error what it threw; undefined: the POS did what it was asked
+   */
+  callEnded(location: Called, began: number, error?: unknown): void;
+  isOpen(integration: string | null): boolean;
+  isSilent(location: { locationId: string; integration: string | null }): boolean;
+  silentLocations(): SilentLocation[];
+  /** By integration. */
+  states(): ReadonlyMap<string, 'open' | 'closed'>;
+};
+
+type Circuit = {
+  state: 'open' | 'closed';
+  answeredAt: number;
+  /** By location: when the last call there that had no answer began. */
+  silentAt: Map<string, number>;
+};
+
+/**
+ * One circuit per integration: opens when calls go without an answer at many of its locations and none has one, and is
+ * closed by the first answer from any of them. A location that has not failed is not held back. Libraries (cockatiel,
+ * opossum) refuse a call that is about to be made; here the queue must know, or orders would be claimed to be refused.
+ */
+export function circuitBreaker(log: Log): CircuitBreaker {
+  const circuits = new Map<string, Circuit>();
+
+  const circuitOf = (integration: string): Circuit => {
+    const circuit = circuits.get(integration) ?? { state: 'closed', answeredAt: -Infinity, silentAt: new Map() };
+    circuits.set(integration, circuit);
+    return circuit;
+  };
+
+  const openCircuit = (integration: string | null): Circuit | undefined => {
+    const circuit = circuits.get(integration ?? '');
+    return circuit?.state === 'open' ? circuit : undefined;
+  };
+
+  const answered = (integration: string): void => {
+    const circuit = circuitOf(integration);
+    circuit.answeredAt = performance.now();
+    circuit.silentAt.clear();
+    if (circuit.state === 'closed') return;
+    circuit.state = 'closed';
+    log.info({ integration }, 'circuit closed: the POS answers again');
+  };
+
+  const silent = ({ locationId, integration }: Called, began: number): void => {
+    const circuit = circuitOf(integration);
+    const { silentAt } = circuit;
+    silentAt.set(locationId, began);
+    if (circuit.state === 'open') return;
+    for (const [each, at] of silentAt) if (performance.now() - at > WITHIN_MS) silentAt.delete(each);
+    if (silentAt.size < LOCATIONS) return;
+    circuit.state = 'open';
+    log.warn(
+      { integration, locations: silentAt.size },
+      'circuit open: the POS answers at none of these locations; their orders wait, and a few at a time try it',
+    );
+  };
+
+  return {
+    callEnded(location, began, error) {
+      // Here it is served by another integration now.
+      for (const [integration, { silentAt }] of circuits) {
+        if (integration !== location.integration) silentAt.delete(location.locationId);
+      }
+      const hasAnswered = isAnswer(error);
+      if (hasAnswered === true) answered(location.integration);
+      // A call that began before the last answer says nothing of the time after it.
+      else if (hasAnswered === false && began > circuitOf(location.integration).answeredAt) silent(location, began);
+    },
+    isOpen: (integration) => openCircuit(integration) !== undefined,
+    isSilent: ({ locationId, integration }) => openCircuit(integration)?.silentAt.has(locationId) ?? false,
+    silentLocations() {
+      const now = performance.now();
+      return [...circuits].flatMap(([integration, { state, silentAt }]) =>
+        state === 'closed'
+          ? []
+          : Array.from(silentAt, ([locationId, at]) => ({ locationId, integration, silentForS: (now - at) / 1_000 })),
+      );
+    },
+    states: () => new Map(Array.from(circuits, ([integration, { state }]) => [integration, state])),
+  };
+}
+
+/** Did the POS answer? A server's error is none. Undefined: nobody can tell, or nothing was asked of it. */
+function isAnswer(error: unknown): boolean | undefined {
+  if (error === undefined) return true;
+  const { httpStatus } = (error ?? {}) as { httpStatus?: number };
+  if (httpStatus !== undefined) return httpStatus < 500;
+  if (error instanceof OursToFix || error instanceof GiveUp) return undefined;
+  // Where we keep to a vendor's limit by ourselves, there is a time to wait and no status.
+  if (error instanceof TryAgain && error.retryAfterMs !== undefined) return undefined;
+  return false;
+}

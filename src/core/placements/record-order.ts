@@ -1,0 +1,70 @@
+import type { Pool } from 'pg';
+import type { Claim } from '../domain/placement.ts';
+import { RANK_PLACED } from '../domain/lifecycle.ts';
+import type { CanonicalOrder } from '../domain/order.ts';
+
+/** One that has ended may be erased: nobody asks for its contents any more. */
+export type KnownOrder = { ended: true } | { ended: false; order: CanonicalOrder; integration: string | null };
+
+/**
+ * Writes down a freshly fetched order and tells the member `placed`, in one commit. From then on the placement knows
+ * its location and, for an order wanted later, its later deadline.
+ * @param deadlineS seconds after `requestedAt` for which the order is worth placing
+ * @returns false when the claim was lost meanwhile
+ */
+export async function recordOrder(
+  pool: Pool,
+  claim: Claim,
+  order: CanonicalOrder,
+  deadlineS: number,
+): Promise<boolean> {
+  const { rowCount } = await pool.query({
+    name: 'record-order',
+    text: `
+      WITH p AS (
+        UPDATE placements
+        SET location_id = $3, failures = 0,
+            deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
+        WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL
+        RETURNING service_order_id
+      ), o AS (
+        INSERT INTO orders (service_order_id, location_id, fulfillment, requested_at, rank, sequence)
+        SELECT $1, $3, $4, $5::timestamptz, ${RANK_PLACED}, 1 FROM p
+        ON CONFLICT DO NOTHING
+        RETURNING service_order_id
+      ), c AS (
+        INSERT INTO order_contents (service_order_id, contents) SELECT $1, $7::jsonb FROM o
+      ), x AS (
+        INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
+        SELECT $1, 1, $3, $4, ${RANK_PLACED} FROM o
+      )
+      SELECT FROM p`,
+    values: [
+      claim.serviceOrderId,
+      claim.leaseId,
+      order.locationId,
+      order.fulfillment.type,
+      order.fulfillment.requestedAt ?? null,
+      deadlineS,
+      JSON.stringify(order),
+    ],
+  });
+  return rowCount === 1;
+}
+
+/**
+ * An order recorded by an earlier try, with the integration it was last sent through; undefined: none yet. Where the
+ * row is there and its contents are gone it counts as ended, and is never fetched again.
+ */
+export async function readOrder(pool: Pool, serviceOrderId: string): Promise<KnownOrder | undefined> {
+  const { rows } = await pool.query<{ contents: CanonicalOrder | null; ended: boolean; integration: string | null }>({
+    name: 'read-order',
+    text: `SELECT c.contents, o.ended_at IS NOT NULL AS ended, o.integration
+           FROM orders o LEFT JOIN order_contents c USING (service_order_id) WHERE service_order_id = $1`,
+    values: [serviceOrderId],
+  });
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  if (row.ended || row.contents === null) return { ended: true };
+  return { ended: false, order: row.contents, integration: row.integration };
+}

@@ -1,0 +1,119 @@
+import { readFile } from 'node:fs/promises';
+import { ClientError, GraphQLClient } from 'graphql-request';
+import { parse } from 'graphql';
+import { GiveUp, OursToFix, TryAgain } from '../domain/errors.ts';
+import { CanonicalOrder, describeIssues } from '../domain/order.ts';
+import { parseRetryAfter } from '../domain/parse-retry-after.ts';
+
+/** Fetches an order as it is now. Undefined: the platform has none by that id (yet). */
+export type RefetchOrder = (serviceOrderId: string) => Promise<CanonicalOrder | undefined>;
+
+/** Asks for exactly the canonical names. A platform with other names is asked with aliases, in ORDER_QUERY_FILE. */
+const DEFAULT_ORDER_QUERY = `query Order($id: ID!) {
+  order(id: $id) {
+    serviceOrderId
+    locationId
+    member { id name email phone }
+    fulfillment {
+      type
+      destination { line1 line2 city postalCode region country latitude longitude instructions }
+      requestedAt
+    }
+    items {
+      serviceItemId name quantity unitPrice notes ageRestricted
+      modifiers { serviceModifierId name quantity unitPrice }
+    }
+    money { subtotal tax tip fee total currency }
+    notes
+    placedAt
+  }
+}`;
+
+const TIMEOUT_MS = 8_000;
+/** What a member is told when the order itself is at fault. */
+export const UNREADABLE = 'the order could not be read';
+
+/** @throws Error that names the file when it cannot be read or is not GraphQL */
+export async function readOrderQuery(file: string | undefined): Promise<string> {
+  if (file === undefined) return DEFAULT_ORDER_QUERY;
+  try {
+    const text = await readFile(file, 'utf8');
+    parse(text);
+    return text;
+  } catch (error) {
+    throw new Error(`ORDER_QUERY_FILE ${file} holds no GraphQL document: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * The returned function throws TryAgain, OursToFix or GiveUp. It never passes on the client library's own errors: their
+ * messages hold the whole answer, and so a member's data.
+ */
+export function orderRefetcher(about: { url: string; token: string | undefined; query: string }): RefetchOrder {
+  const client = new GraphQLClient(about.url, {
+    headers: about.token === undefined ? {} : { authorization: `Bearer ${about.token}` },
+  });
+  return async (serviceOrderId) => {
+    let data: unknown;
+    try {
+      data = await client.request<unknown>({
+        document: about.query,
+        variables: { id: serviceOrderId },
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+    } catch (error) {
+      return judge(error);
+    }
+    const { order } = (data ?? {}) as { order?: unknown };
+    if (order === undefined) throw new OursToFix('the answer has no field "order": see ORDER_QUERY_FILE');
+    if (order === null) return undefined;
+    const parsed = CanonicalOrder.safeParse(withoutNulls(order));
+    if (!parsed.success) {
+      throw new GiveUp(`the order is not canonical: ${describeIssues(parsed.error)}`, { reason: UNREADABLE });
+    }
+    if (parsed.data.serviceOrderId !== serviceOrderId) {
+      throw new GiveUp('the order is not canonical: serviceOrderId is not the id that was asked for', {
+        reason: UNREADABLE,
+      });
+    }
+    return parsed.data;
+  };
+}
+
+/** Undefined where the platform says that there is no such order. */
+function judge(error: unknown): undefined {
+  if (!(error instanceof ClientError)) {
+    const name = (error as Error).name === 'TimeoutError' ? `no answer in ${TIMEOUT_MS} ms` : 'no usable answer';
+    throw new TryAgain(`the ordering platform gave ${name}`, { sent: false });
+  }
+  const { status, errors } = error.response;
+  // What goes wrong further down, about a menu item say, is not about the order.
+  const aboutOrder = (errors ?? []).filter(
+    ({ path }) => path === undefined || (path.length === 1 && path[0] === 'order'),
+  );
+  const codes = aboutOrder.map((each) => each.extensions?.['code']);
+  if (codes.includes('NOT_FOUND')) return undefined;
+  if (codes.includes('FORBIDDEN') || codes.includes('UNAUTHENTICATED') || status === 401 || status === 403) {
+    throw new OursToFix('the ordering platform refuses us: see ORDER_API_TOKEN', { httpStatus: status });
+  }
+  if (codes.includes('BAD_USER_INPUT')) {
+    throw new GiveUp('the ordering platform calls the order id invalid', { reason: UNREADABLE, httpStatus: status });
+  }
+  const { headers } = error.response as { headers?: Headers };
+  throw new TryAgain(`the ordering platform answered ${status}${errors ? ' with GraphQL errors' : ''}`, {
+    sent: false,
+    httpStatus: status,
+    retryAfterMs: parseRetryAfter(headers),
+  });
+}
+
+/** GraphQL says null where the canonical shape leaves a field out. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, field]) => (field === null ? [] : [[key, withoutNulls(field)]])),
+  );
+}

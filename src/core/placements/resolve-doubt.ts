@@ -1,0 +1,92 @@
+/** What an operator who looked at the POS says about an order in doubt. */
+import type { Pool } from 'pg';
+import { storeOrderRef } from './attempts.ts';
+import { LEASE_S, type PlacementState } from '../domain/placement.ts';
+import type { OrderRef } from '../domain/order.ts';
+import { redriveParked } from '../statuses/redrive-parked.ts';
+
+/** Nothing was changed; the sentence says why. */
+export type Refused = { refused: string };
+
+/** A dead process' call has no end of its own; the doubt about it ends here. */
+const CLOSE_ATTEMPTS = `
+  UPDATE placement_attempts a
+  SET ended_at = clock_timestamp(), outcome = 'unknown', error = 'the process ended during the call'
+  FROM was WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND was.open`;
+
+const WAS_OPEN = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
+
+/**
+ * The ticket is there: goes on as if the POS had answered just now, with events that waited for its id.
+ * @param ref with the POS's id where the operator knows it
+ * @param parkTtlS seconds for which a POS id we do not know may still become ours
+ * @returns how many parked events went on, why not, or undefined when there is no such order
+ */
+export async function resolveThere(
+  pool: Pool,
+  serviceOrderId: string,
+  ref: OrderRef,
+  parkTtlS: number,
+): Promise<{ redriven: number } | Refused | undefined> {
+  // Claimed as a worker would, so that none begins a call before the answer is stored.
+  const { rows } = await pool.query<Doubt & { integration: string | null; owner: string | null }>(
+    `WITH was AS MATERIALIZED (
+       SELECT p.state, ${WAS_OPEN} AS open, o.integration,
+              (SELECT i.service_order_id FROM provider_orders i
+               WHERE i.location_id = o.location_id AND i.integration = o.integration AND i.provider_order_id = $2
+                 AND i.service_order_id <> $1) AS owner
+       FROM placements p LEFT JOIN orders o USING (service_order_id)
+       WHERE p.service_order_id = $1 FOR UPDATE OF p
+     ), closed AS (${CLOSE_ATTEMPTS} AND was.owner IS NULL
+     ), claimed AS (
+       UPDATE placements SET lease_id = gen_random_uuid(), lease_until = now() + make_interval(secs => ${LEASE_S})
+       FROM was WHERE service_order_id = $1 AND was.open AND was.owner IS NULL
+     )
+     SELECT state, open, integration, owner FROM was`,
+    [serviceOrderId, ref.providerOrderId ?? null],
+  );
+  const was = rows[0];
+  if (was === undefined) return undefined;
+  if (!was.open) return { refused: whyNot(was) };
+  if (was.owner !== null) return { refused: `the POS id "${ref.providerOrderId}" is that of order "${was.owner}"` };
+  if (was.integration === null) return { refused: 'it was never sent to a POS' };
+  const { newPosIds } = await storeOrderRef(pool, serviceOrderId, was.integration, ref);
+  // What fails here the sweep does; the answer itself is stored.
+  const redriven = await redriveParked(pool, { posIds: newPosIds }, parkTtlS).catch(() => undefined);
+  return { redriven: redriven?.count ?? 0 };
+}
+
+/**
+ * The ticket is not there: the placement is tried again at once, as if nothing had been sent. Past its deadline that
+ * means that it fails.
+ * @returns whether the deadline has passed, why not, or undefined when there is no such order
+ */
+export async function resolveNotThere(
+  pool: Pool,
+  serviceOrderId: string,
+): Promise<{ late: boolean } | Refused | undefined> {
+  const { rows } = await pool.query<Doubt & { late: boolean }>(
+    `WITH was AS MATERIALIZED (
+       SELECT p.state, ${WAS_OPEN} AS open, now() > p.deadline_at AS late
+       FROM placements p WHERE p.service_order_id = $1 FOR UPDATE
+     ), closed AS (${CLOSE_ATTEMPTS}
+     ), freed AS (
+       UPDATE placements
+       SET state = 'waiting', problem = 'an operator says that the POS does not have the order', failures = 0,
+           next_attempt_at = now(), request_ended_at = NULL, lease_id = NULL, lease_until = NULL
+       FROM was WHERE service_order_id = $1 AND was.open
+     )
+     SELECT state, open, late FROM was`,
+    [serviceOrderId],
+  );
+  const was = rows[0];
+  if (was === undefined) return undefined;
+  return was.open ? { late: was.late } : { refused: whyNot(was) };
+}
+
+type Doubt = { state: PlacementState; open: boolean };
+
+function whyNot({ state }: Doubt): string {
+  if (state === 'in_doubt') return 'a call about it is under way: look again when it is over, within half a minute';
+  return `it is not in doubt but ${state}`;
+}

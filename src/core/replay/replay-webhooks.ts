@@ -1,0 +1,52 @@
+import pg, { type Pool } from 'pg';
+import { listDeliveries, type DeliveryFilter, type DeliveryKey, type ListedDelivery } from './list-webhooks.ts';
+import { replayKept, type Replayed, type Replaying } from './replay-webhook.ts';
+
+const BATCH = 200;
+
+/**
+ * Replays all webhooks that match, oldest first, each with its own commit: one that cannot be replayed stops no other,
+ * and a run that is cut short is simply repeated. Replays are not replayed, nor is what arrives during the run, so it
+ * ends.
+ * @param filter of them, `replayable` says whether a webhook that a replay made something else of already is replayed
+ *   again
+ * @param about.from only those behind this one
+ * @param about.passed is told how far it has got, also where nothing matched; it ends once that answers `enough`
+ * @throws when Postgres cannot be used; what was yielded until then is committed
+ */
+export async function* replayDeliveries(
+  deps: Replaying,
+  filter: DeliveryFilter & { replayable: 'open' | 'all' },
+  about: { from?: DeliveryKey | undefined; passed?: (upTo: DeliveryKey) => 'enough' | undefined } = {},
+): AsyncGenerator<{ of: ListedDelivery; replayed: Replayed | { refused: string } }> {
+  const matching = { ...filter, until: await endOfRun(deps.pool, filter.until) };
+  let after = about.from;
+  do {
+    // Without their bodies, which may be large; those are read one at a time.
+    const batch = await listDeliveries(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
+    for (const of of batch.deliveries) {
+      const replayed = await replayKept(deps, of).catch((error: unknown) => ({ refused: ownFault(error) }));
+      // Undefined when its day ended being kept meanwhile.
+      if (replayed !== undefined) yield { of, replayed };
+    }
+    after = batch.next;
+  } while (after !== undefined && about.passed?.(after) !== 'enough');
+}
+
+/** A run is about what came before it began. @returns that moment, or the one asked for where it is earlier */
+export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Date> {
+  const { rows } = await pool.query<{ end: Date }>(
+    'SELECT least(clock_timestamp(), $1::timestamptz) AS "end"', // least ignores a NULL
+    [until ?? null],
+  );
+  if (rows[0] === undefined) throw new Error('Postgres did not tell the time');
+  return rows[0].end;
+}
+
+/** A deadlock, a lock that somebody holds, values that cannot be stored: the next one may fare better. */
+function ownFault(error: unknown): string {
+  if (error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '')) {
+    return `Postgres gave up on it (${error.code}); try it again`;
+  }
+  throw error;
+}

@@ -1,0 +1,82 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import type { KeptDelivery } from './stored-webhook.ts';
+import { WrongLocation, findLocation, type OpenSettings } from '../locations/locations.ts';
+import type { StatusEvent } from '../domain/order.ts';
+import { unseal, type SettingsKeys } from '../locations/settings-key.ts';
+import { translateDelivery } from '../statuses/verify-and-translate.ts';
+
+export type TranslatingAgain = {
+  pool: Pool;
+  open: OpenSettings;
+  keys: SettingsKeys;
+  /** The outside base URL, without a slash at its end: some vendors sign the URL they call. */
+  publicUrl: string;
+};
+
+/** What today's settings and today's translator make of a kept delivery. */
+export type TranslatedAgain = { events: readonly StatusEvent[]; dropped?: string | undefined };
+
+const Sealed = z.object({
+  authorization: z.string().exactOptional(),
+  cookie: z.string().exactOptional(),
+  target: z.string(),
+});
+
+/**
+ * Translates a kept delivery anew, and changes nothing. What it is verified with is kept of one that may not have
+ * verified, so that is done now, by the clock of when the webhook came. Any other verified when it came, and does not
+ * keep what that took, even where it was dropped after all: Postgres refused it, or a replay could not read it.
+ * @returns why it cannot be, where that is so
+ */
+export async function translateAgain(
+  deps: TranslatingAgain,
+  kept: KeptDelivery,
+): Promise<TranslatedAgain | { refused: string }> {
+  if (kept.truncated) return { refused: 'only its beginning is kept: it was over WEBHOOK_BODY_LIMIT' };
+  if (kept.erased) return { refused: 'its body was erased with the member data of its order' };
+
+  const location = await findLocation(deps.pool, kept.locationId);
+  if (location === undefined) return { refused: `there is no location "${kept.locationId}" any more` };
+  if (location.integration !== kept.integration) {
+    return {
+      refused: `it came through "${kept.integration}", and "${kept.locationId}" is served by "${location.integration}" now`,
+    };
+  }
+
+  const opened = await orRefused(deps.open(location.integration, location.sealedSettings));
+  if ('refused' in opened) return opened;
+  const secrets = kept.sealed === null ? undefined : await orRefused(unsealed(deps.keys, kept.sealed));
+  if (secrets !== undefined && 'refused' in secrets) return secrets;
+
+  const path = `/webhook/${encodeURIComponent(kept.integration)}/${encodeURIComponent(kept.locationId)}`;
+  const { target = path, ...credentials } = secrets ?? {};
+  return translateDelivery(opened.provider, opened.settings, {
+    headers: { ...kept.headers, ...credentials },
+    body: kept.body,
+    url: deps.publicUrl + target,
+    receivedAt: kept.firstReceivedAt,
+    verified: kept.sealed === null,
+  });
+}
+
+/** No message of these says more than a name: of a field, or of a key's id. */
+async function orRefused<Value extends object>(work: Promise<Value>): Promise<Value | { refused: string }> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof WrongLocation || error instanceof CannotUnseal) return { refused: error.message };
+    throw error;
+  }
+}
+
+class CannotUnseal extends Error {
+  override readonly name = 'CannotUnseal';
+}
+
+async function unsealed(keys: SettingsKeys, sealed: string): Promise<z.infer<typeof Sealed>> {
+  const value = await unseal(keys, sealed).catch((error: Error) => {
+    throw new CannotUnseal(`what it is verified with cannot be decrypted: ${error.message}`);
+  });
+  return Sealed.parse(value);
+}

@@ -1,0 +1,33 @@
+import type { Pool } from 'pg';
+import { inTransaction } from '../postgres/in-transaction.ts';
+import { LOCK_END_ORDERS, tryLock } from '../postgres/locks.ts';
+
+const BATCH = 1_000;
+
+/**
+ * Ends orders that nobody has heard of for `orderEndS` seconds since their last event, or since the time the member
+ * wanted them. Nothing is published: the member saw what there was to see. One that may still be placed goes on,
+ * also one that somebody is trying to place this moment; but not one that is held, perhaps for ever, or in doubt.
+ * @returns how many ended
+ */
+export async function endOrders(pool: Pool, orderEndS: number): Promise<number> {
+  return inTransaction(pool, async (client) => {
+    if (!(await tryLock(client, LOCK_END_ORDERS))) return 0;
+    const { rowCount } = await client.query(
+      `UPDATE orders SET ended_at = now()
+       WHERE service_order_id IN (
+         SELECT o.service_order_id FROM orders o
+         WHERE o.ended_at IS NULL
+           AND greatest(o.updated_at, o.requested_at) < now() - make_interval(secs => $1::int)
+           AND NOT EXISTS (SELECT FROM status_events e
+                           WHERE e.service_order_id = o.service_order_id
+                             AND e.recorded_at >= now() - make_interval(secs => $1::int))
+           AND NOT EXISTS (SELECT FROM placements p
+                           WHERE p.service_order_id = o.service_order_id AND p.finished_at IS NULL
+                             AND (p.state NOT IN ('in_doubt', 'held') OR p.lease_until > now()))
+         LIMIT ${BATCH} FOR UPDATE OF o SKIP LOCKED)`,
+      [orderEndS],
+    );
+    return rowCount ?? 0;
+  });
+}

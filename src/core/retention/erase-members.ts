@@ -1,0 +1,183 @@
+import pg, { type ClientBase, type Pool } from 'pg';
+import { inBatch, inBatches, restSince } from '../postgres/in-batches.ts';
+import { LOCK_ERASE_MEMBERS } from '../postgres/locks.ts';
+import type { Log } from '../domain/log.ts';
+
+/** Few, since their orders are locked meanwhile. */
+export const ERASE_BATCH = 100;
+/** Webhooks about these orders wait for as long, and behind them all others; the door waits for 1.4 s. */
+const PATIENCE_MS = 1_000;
+/** As long as an event can wait for its order at the most, in whole days and one for a night between. */
+export const DAYS_WAITED = 8;
+
+/**
+ * Erases member data `retentionDays` days after the end of its order, and what an operator was told about orders that
+ * failed before they were fetched. One process at a time, in batches that each commit: a crash between two loses nothing.
+ * @param log is told of orders that could not be erased; the next round tries them again
+ * @returns how many orders were erased
+ */
+export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log): Promise<number> {
+  const orders = await eraseEnded(pool, retentionDays, log);
+  await inBatches(pool, { lock: LOCK_ERASE_MEMBERS, batch: ERASE_BATCH }, async (client) => {
+    const { rowCount } = await client.query(
+      `UPDATE placements SET problem = NULL
+       WHERE service_order_id = ANY (ARRAY(
+         SELECT service_order_id FROM placements
+         WHERE location_id IS NULL AND problem IS NOT NULL AND finished_at < now() - make_interval(days => $1::int)
+         ORDER BY finished_at LIMIT ${ERASE_BATCH} FOR UPDATE SKIP LOCKED))`,
+      [retentionDays],
+    );
+    return rowCount ?? 0;
+  });
+  return orders;
+}
+
+type Ended = { serviceOrderId: string; endedAt: string };
+
+/** Each batch begins behind the last, whatever became of that: one order that stays keeps no other. */
+async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefined): Promise<number> {
+  let erased = 0;
+  let after: Ended | undefined;
+  for (;;) {
+    const began = performance.now();
+    const { rows }: pg.QueryResult<Ended> = await pool.query<Ended>(
+      `SELECT service_order_id AS "serviceOrderId", ended_at::text AS "endedAt" FROM orders
+       WHERE erased_at IS NULL AND ended_at < now() - make_interval(days => $1::int)
+         AND ($2::timestamptz IS NULL OR (ended_at, service_order_id) > ($2::timestamptz, $3::text))
+       ORDER BY ended_at, service_order_id LIMIT ${ERASE_BATCH}`,
+      [retentionDays, after?.endedAt ?? null, after?.serviceOrderId ?? null],
+    );
+    const ids = rows.map((row) => row.serviceOrderId);
+    const count = await eraseBatch(pool, ids, { log });
+    if (count === undefined) return erased;
+    erased += count;
+    after = rows.at(-1);
+    if (rows.length < ERASE_BATCH) return erased;
+    await restSince(began);
+  }
+}
+
+/**
+ * Erases orders as `eraseOrders` does, together, or one by one where that fails.
+ * @returns undefined when another process has the lock
+ */
+export async function eraseBatch(
+  pool: Pool,
+  ids: readonly string[],
+  about: { log?: Log | undefined; sent?: boolean },
+): Promise<number | undefined> {
+  try {
+    return await inBatch(pool, LOCK_ERASE_MEMBERS, async (client) => {
+      await client.query(`SET LOCAL statement_timeout = ${PATIENCE_MS}`);
+      return eraseOrders(client, ids, about.sent);
+    });
+  } catch (error) {
+    if (!isAboutThese(error)) throw error;
+    if (ids.length === 1) {
+      about.log?.error({ serviceOrderId: ids[0], err: error }, 'the member data of an order could not be erased');
+      return 0;
+    }
+    let erased = 0;
+    for (const id of ids) {
+      const count = await eraseBatch(pool, [id], about);
+      if (count === undefined) return undefined;
+      erased += count;
+    }
+    return erased;
+  }
+}
+
+/** A time-out, a deadlock, a lock that somebody holds, values: it says nothing of other orders. */
+function isAboutThese(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '');
+}
+
+/**
+ * Erases, in a transaction of `inBatch`, all that may tell of the member of these orders; those that have not
+ * ended, are erased, or are somebody's at this moment are left as they are: to wait for one would keep webhooks about
+ * all the others waiting. The order itself stays, as a tombstone: it is not fetched again, and what
+ * a webhook still says about it moves it and is not kept (see `applyDeliveries`).
+ * @param sent also those that have not ended and are at their POS: nothing asks for their contents any more
+ * @returns how many were erased
+ */
+export async function eraseOrders(
+  client: ClientBase,
+  serviceOrderIds: readonly string[],
+  sent = false,
+): Promise<number> {
+  if (serviceOrderIds.length === 0) return 0;
+  const isOver = `(o.ended_at IS NOT NULL OR $2::boolean AND EXISTS (
+    SELECT FROM placements f WHERE f.service_order_id = o.service_order_id AND f.finished_at IS NOT NULL))`;
+  // Events that wait come before orders, as where they are re-driven.
+  await client.query(
+    `UPDATE parked_events e SET reason = NULL
+     FROM provider_orders p JOIN orders o USING (service_order_id)
+     WHERE p.service_order_id = ANY ($1::text[]) AND ${isOver} AND e.location_id = p.location_id
+       AND e.integration = p.integration AND e.provider_order_id = p.provider_order_id`,
+    [serviceOrderIds, sent],
+  );
+  const { rows } = await client.query<{ service_order_id: string }>(
+    `SELECT service_order_id FROM orders o
+     WHERE service_order_id = ANY ($1::text[]) AND ${isOver} AND erased_at IS NULL
+     FOR UPDATE SKIP LOCKED`,
+    [serviceOrderIds, sent],
+  );
+  if (rows.length === 0) return 0;
+  await client.query(ERASE, [rows.map((row) => row.service_order_id)]);
+  return rows.length;
+}
+
+/** Of a delivery, all that came with it. That it came, when, and what became of it stays. */
+const BLANK = `body = '', headers = '{}', sealed = NULL, reason = NULL`;
+
+/** SQL: blanks the deliveries of `keys`, which may be replays or replayed: webhooks with all their replays. */
+const blanking = (keys: string): string => `heard AS MATERIALIZED (
+    SELECT d.day, d.location_id, d.id, coalesce(d.replay_of, d.id) AS root,
+           (coalesce(d.first_received_at, d.received_at) AT TIME ZONE 'UTC')::date AS root_day
+    FROM (${keys}) AS k
+    JOIN deliveries d ON d.day = k.day AND d.location_id = k.location_id AND d.id = k.delivery_id
+  ), webhooks AS (
+    UPDATE deliveries d SET ${BLANK}
+    FROM (SELECT day, location_id, id FROM heard
+          UNION SELECT root_day, location_id, root FROM heard
+          UNION SELECT r.day, r.location_id, r.id
+                FROM heard h JOIN deliveries r ON r.replay_of = h.root AND r.day >= h.root_day) AS k
+    WHERE d.day = k.day AND d.location_id = k.location_id AND d.id = k.id
+  )`;
+
+/** Blanks deliveries that turned out to be about erased orders. */
+export async function blankDeliveries(
+  client: ClientBase,
+  deliveries: readonly { delivery_day: string; location_id: string; delivery_id: string }[],
+): Promise<void> {
+  const keys = 'SELECT * FROM unnest($1::date[], $2::text[], $3::uuid[]) AS u(day, location_id, delivery_id)';
+  await client.query(`WITH ${blanking(keys)} SELECT`, [
+    deliveries.map((delivery) => delivery.delivery_day),
+    deliveries.map((delivery) => delivery.location_id),
+    deliveries.map((delivery) => delivery.delivery_id),
+  ]);
+}
+
+/**
+ * A statement of its own, after the lock: it sees whatever was committed about these orders. A delivery is found by
+ * its day, which is that of its events, or some days before for one that waited; a webhook and its replays, whatever
+ * became of them, have the same body.
+ */
+const ERASE = `
+  WITH contents AS (
+    DELETE FROM order_contents WHERE service_order_id = ANY ($1::text[])
+  ), history AS (
+    UPDATE status_events SET reason = NULL WHERE service_order_id = ANY ($1::text[]) AND reason IS NOT NULL
+  ), live AS (
+    UPDATE outbox SET reason = NULL WHERE service_order_id = ANY ($1::text[]) AND reason IS NOT NULL
+  ), forward AS (
+    UPDATE placements SET problem = NULL WHERE service_order_id = ANY ($1::text[]) AND problem IS NOT NULL
+  ), calls AS (
+    UPDATE placement_attempts SET error = NULL WHERE service_order_id = ANY ($1::text[]) AND error IS NOT NULL
+  ), ${blanking(`
+    SELECT DISTINCT o.location_id, e.delivery_id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day
+    FROM status_events e JOIN orders o USING (service_order_id) CROSS JOIN generate_series(-1, ${DAYS_WAITED}) AS ago
+    WHERE e.service_order_id = ANY ($1::text[]) AND e.delivery_id IS NOT NULL
+      -- The days before have gone, and a history may be long.
+      AND e.recorded_at >= (SELECT (min(day) - 1)::timestamp AT TIME ZONE 'UTC' FROM deliveries)`)}
+  UPDATE orders SET reason = NULL, erased_at = now() WHERE service_order_id = ANY ($1::text[])`;

@@ -1,0 +1,284 @@
+import type { ClientBase } from 'pg';
+import { binaryArray } from '../postgres/binary-array.ts';
+import { LIFECYCLE, RANK_END, RANK_PLACED, rankOf } from '../domain/lifecycle.ts';
+import {
+  EVENT_OUTCOMES,
+  type ArrivedEvent,
+  type Conflict,
+  type Delivery,
+  type DeliveryOutcome,
+  type EventOutcome,
+  type PosId,
+} from '../domain/webhook.ts';
+
+export type Applied = {
+  /** One per delivery, in order. */
+  deliveries: DeliveryOutcome[];
+  /** One per event, in order. */
+  events: EventOutcome[];
+  /** One per event, in order: the order of ours that it is about. */
+  serviceOrderIds: (string | undefined)[];
+  /** Those that contradict what we know: a person should look. */
+  conflicts: Conflict[];
+  /** POS ids that became ours: events parked under them can go on. */
+  newPosIds: PosId[];
+};
+
+/** An array of SQL; its values are words of ours. */
+const sqlArray = (words: readonly (string | null)[]): string =>
+  `ARRAY[${words.map((word) => (word === null ? 'NULL' : `'${word}'`)).join(', ')}]`;
+const STATUS_BY_RANK = sqlArray(LIFECYCLE.map((step) => step.status));
+const OUTCOME_BY_CODE = sqlArray(EVENT_OUTCOMES);
+
+/**
+ * Applies webhooks in one statement and so in one commit: deliveries, history, orders, POS ids, placements, outbox.
+ *
+ * Each event meets its order's row, order by order and as they arrived. An event moves its order exactly when its rank is
+ * above the highest that the order had reached before it, by its own row or by the events before this one: that one
+ * running maximum is the whole life of an order, and takes any number of events of one order in one batch.
+ *
+ * Orders are looked up and locked one by one in the order of their key, so that two batches never wait for each other in a
+ * circle. Nothing is joined to the batch's own rows: Postgres expects ten of them, and would compare each with all.
+ *
+ * Sequence numbers are given under that lock, hence commit in order, without gaps.
+ */
+const APPLY = `
+WITH event AS (
+  SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
+  FROM unnest($13::int[], $14::uuid[], $15::text[], $16::text[], $17::text[], $18::text[], $19::smallint[],
+              $20::text[], $21::text[], $22::text[])
+       WITH ORDINALITY AS e(delivery_nth, delivery_id, location_id, integration, service_order_id, provider_order_id,
+                            rank, native_status, reason, occurred_at, nth)
+  CROSS JOIN LATERAL (
+    SELECT (SELECT p.service_order_id FROM provider_orders p
+            WHERE e.service_order_id IS NULL AND p.location_id = e.location_id AND p.integration = e.integration
+              AND p.provider_order_id = e.provider_order_id) AS service_order_id
+    OFFSET 0 -- looked up once, not once for every mention
+  ) AS known
+  ORDER BY target, location_id, nth -- and locked so
+), matched AS (
+  SELECT event.*,
+         o.service_order_id IS NOT NULL AS ours,
+         o.rank AS order_rank, o.sequence AS order_sequence, o.fulfillment AS order_fulfillment,
+         o.failed_by_us AS order_failed_by_us, o.provider_order_id AS order_pos_id, o.reason AS order_reason,
+         o.erased_at IS NOT NULL AS order_erased,
+         -- Whose is the POS id? Mostly it is the one that the order's own row names, and need not be looked up.
+         CASE WHEN event.service_order_id IS NULL THEN target
+              WHEN event.provider_order_id = o.provider_order_id AND event.integration = o.integration THEN target
+              WHEN event.provider_order_id IS NOT NULL THEN (
+                SELECT p.service_order_id FROM provider_orders p
+                WHERE p.location_id = event.location_id AND p.integration = event.integration
+                  AND p.provider_order_id = event.provider_order_id) END AS mapped,
+         greatest(o.rank, max(event.rank) OVER (PARTITION BY target, event.location_id ORDER BY nth
+                                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS reached
+  FROM event
+  LEFT JOIN LATERAL (
+    SELECT * FROM orders
+    WHERE orders.service_order_id = event.target AND orders.location_id = event.location_id
+    FOR UPDATE
+  ) AS o ON true
+), judged AS (
+  SELECT matched.*,
+         moves,
+         foreign_id,
+         CASE WHEN moves THEN 1
+              WHEN ours AND rank = reached THEN 3
+              WHEN ours THEN 4
+              WHEN service_order_id IS NULL AND EXISTS (
+                SELECT FROM placements p
+                WHERE p.location_id = matched.location_id AND p.provider_order_id IS NULL
+                  AND p.requested_at > now() - make_interval(secs => $23::int)) THEN 2
+              ELSE 5 END AS outcome,
+         foreign_id OR ours AND (reached = ${RANK_END} AND rank > ${RANK_END}
+                                 OR order_failed_by_us AND rank BETWEEN 2 AND ${RANK_END}) AS conflict
+  FROM matched
+  CROSS JOIN LATERAL (SELECT ours AND rank > reached AS moves,
+                             coalesce(mapped <> service_order_id, false) AS foreign_id) AS what
+), ruled AS MATERIALIZED (
+  -- What is asked of every event comes first: Postgres reads a row up to the last column that it needs.
+  SELECT nth, delivery_nth, outcome, ours, conflict, order_erased, rank, service_order_id IS NULL AS by_pos_id, target,
+         order_sequence + (count(*) FILTER (WHERE moves) OVER (PARTITION BY target, location_id ORDER BY nth))::int
+           AS new_sequence,
+         order_rank, foreign_id, delivery_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
+         order_pos_id,
+         CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may tell of the member
+         native_status, order_fulfillment, order_reason, integration, mapped
+  FROM judged
+), moved AS MATERIALIZED (
+  SELECT target AS service_order_id,
+         max(rank) FILTER (WHERE outcome = 1) AS rank,
+         max(new_sequence) AS sequence,
+         bool_or(order_rank = ${RANK_PLACED}) AS proves_ticket,
+         min(provider_order_id) FILTER (WHERE order_pos_id IS NULL AND NOT foreign_id) AS pos_id,
+         array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL AND outcome = 1) AS reasons,
+         array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL AND outcome = 3 AND order_reason IS NULL)
+           AS late_reasons
+  FROM ruled
+  WHERE ours
+  GROUP BY target, location_id
+), history AS (
+  INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome, conflict, sequence,
+                             provider_order_id, reason, occurred_at)
+  SELECT target, delivery_id, (${STATUS_BY_RANK})[rank + 1], native_status, (${OUTCOME_BY_CODE})[outcome], conflict,
+         CASE WHEN outcome = 1 THEN new_sequence END, provider_order_id, reason, occurred_at
+  FROM ruled
+  WHERE ours
+  ORDER BY target, location_id, nth -- as they lie already
+), updated AS (
+  UPDATE orders o
+  SET rank = coalesce(m.rank, o.rank),
+      status = coalesce((${STATUS_BY_RANK})[m.rank + 1], o.status),
+      sequence = m.sequence,
+      provider_order_id = coalesce(o.provider_order_id, m.pos_id),
+      reason = coalesce(m.reasons[cardinality(m.reasons)], o.reason, m.late_reasons[1]),
+      updated_at = now(),
+      ended_at = CASE WHEN m.rank >= ${RANK_END} THEN coalesce(o.ended_at, now()) ELSE o.ended_at END
+  FROM moved m
+  WHERE o.service_order_id = m.service_order_id
+    AND (m.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS NOT NULL)
+), settled AS (
+  UPDATE placements p
+  SET state = CASE WHEN p.finished_at IS NULL THEN 'sent' ELSE p.state END,
+      problem = CASE WHEN p.finished_at IS NULL THEN NULL ELSE p.problem END,
+      lease_id = NULL,
+      lease_until = NULL,
+      provider_order_id = coalesce(p.provider_order_id, (SELECT m.pos_id FROM moved m
+                                                         WHERE m.service_order_id = p.service_order_id)),
+      finished_at = coalesce(p.finished_at, now())
+  -- Not a join: planned while the table was small, it would read all of it.
+  WHERE p.service_order_id = ANY (ARRAY(SELECT m.service_order_id FROM moved m
+                                        WHERE m.proves_ticket OR m.pos_id IS NOT NULL))
+), pos_ids AS (
+  INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+  SELECT location_id, integration, provider_order_id, target
+  FROM ruled
+  WHERE ours AND provider_order_id IS NOT NULL AND mapped IS NULL
+  ORDER BY location_id, integration, provider_order_id, nth
+  ON CONFLICT DO NOTHING
+  RETURNING location_id, integration, provider_order_id
+), waiting AS (
+  INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank,
+                             native_status, reason, occurred_at)
+  SELECT location_id, integration, provider_order_id, (${OUTCOME_BY_CODE})[outcome],
+         (($4::timestamptz[])[delivery_nth] AT TIME ZONE 'UTC')::date, delivery_id, rank, native_status, reason,
+         occurred_at
+  FROM ruled
+  -- One that names an order by our id is about that order, whoever's the POS id may become.
+  WHERE NOT ours AND by_pos_id AND delivery_nth > 0
+  ORDER BY nth
+), live AS (
+  INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, reason,
+                      occurred_at)
+  SELECT target, new_sequence, location_id, order_fulfillment, rank,
+         CASE WHEN foreign_id THEN order_pos_id ELSE coalesce(provider_order_id, order_pos_id) END, reason, occurred_at
+  FROM ruled
+  WHERE outcome = 1
+), best AS MATERIALIZED (
+  SELECT array_agg(outcome ORDER BY delivery_nth) AS outcomes, array_agg(erased ORDER BY delivery_nth) AS erased
+  FROM (SELECT delivery_nth, min(outcome) AS outcome, bool_or(order_erased) AS erased
+        FROM ruled WHERE delivery_nth > 0 GROUP BY delivery_nth) AS each
+), kept AS (
+  INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, sealed, body, truncated, events,
+                          outcome, reason, replay_of, first_received_at)
+  SELECT (d.received_at AT TIME ZONE 'UTC')::date, d.location_id, d.id, d.integration, d.received_at,
+         CASE WHEN erased THEN '{}' ELSE d.headers::jsonb END, d.sealed,
+         CASE WHEN erased THEN '' ELSE d.body END,
+         d.truncated, d.events,
+         CASE WHEN d.reason IS NOT NULL THEN 'dropped'
+              WHEN d.events = 0 THEN 'ignored'
+              ELSE (${OUTCOME_BY_CODE})[(SELECT outcomes FROM best)[d.nth]] END,
+         d.reason, d.replay_of, d.first_received_at
+  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bytea[], $8::boolean[],
+              $9::smallint[], $10::text[], $11::uuid[], $12::timestamptz[])
+       WITH ORDINALITY AS d(id, location_id, integration, received_at, headers, sealed, body, truncated, events, reason,
+                            replay_of, first_received_at, nth)
+  CROSS JOIN LATERAL (SELECT coalesce((SELECT erased FROM best)[d.nth], false) AS erased) AS about
+)
+SELECT (SELECT outcomes FROM best) AS best,
+       array_agg(outcome ORDER BY nth) AS outcomes,
+       array_agg(nth::int ORDER BY nth) FILTER (WHERE conflict) AS conflicts,
+       jsonb_object_agg(nth, target) FILTER (WHERE ours AND by_pos_id) AS found,
+       (SELECT jsonb_agg(jsonb_build_object('locationId', location_id, 'integration', integration,
+                                            'providerOrderId', provider_order_id)) FROM pos_ids) AS new_pos_ids
+FROM ruled`;
+
+/**
+ * @param deliveries webhooks to keep, with their events
+ * @param redriven events of deliveries that are kept already
+ * @param parkTtlS seconds for which a POS id we do not know may still become ours
+ */
+export async function applyDeliveries(
+  client: ClientBase,
+  deliveries: readonly Delivery[],
+  redriven: readonly ArrivedEvent[],
+  parkTtlS: number,
+): Promise<Applied> {
+  // Those with events come first, so that their outcomes are an array without holes.
+  const withEvents = deliveries.filter((delivery) => delivery.events.length > 0);
+  const without = deliveries.filter((delivery) => delivery.events.length === 0);
+  const stored = [...withEvents, ...without];
+  const arrived = [
+    ...withEvents.flatMap(({ id, locationId, integration, events }, index) =>
+      events.map((event) => ({ nth: index + 1, deliveryId: id, locationId, integration, event })),
+    ),
+    ...redriven.map((event) => ({ nth: 0, ...event })),
+  ];
+  const { rows } = await client.query<{
+    best: number[] | null;
+    outcomes: number[] | null;
+    conflicts: number[] | null;
+    found: Record<string, string> | null;
+    new_pos_ids: PosId[] | null;
+  }>({
+    name: 'apply-deliveries',
+    text: APPLY,
+    values: [
+      binaryArray('uuid', stored, (delivery) => delivery.id),
+      binaryArray('text', stored, (delivery) => delivery.locationId),
+      binaryArray('text', stored, (delivery) => delivery.integration),
+      binaryArray('timestamptz', stored, (delivery) => delivery.receivedAt),
+      binaryArray('text', stored, (delivery) => JSON.stringify(delivery.headers)),
+      binaryArray('text', stored, (delivery) => delivery.sealed),
+      binaryArray('bytea', stored, (delivery) => delivery.body),
+      binaryArray('boolean', stored, (delivery) => delivery.truncated),
+      binaryArray('smallint', stored, (delivery) => delivery.events.length),
+      binaryArray('text', stored, (delivery) => delivery.dropped),
+      binaryArray('uuid', stored, (delivery) => delivery.replayOf?.deliveryId),
+      binaryArray('timestamptz', stored, (delivery) => delivery.replayOf?.receivedAt),
+      binaryArray('integer', arrived, (item) => item.nth),
+      binaryArray('uuid', arrived, (item) => item.deliveryId),
+      binaryArray('text', arrived, (item) => item.locationId),
+      binaryArray('text', arrived, (item) => item.integration),
+      binaryArray('text', arrived, (item) => item.event.serviceOrderId),
+      binaryArray('text', arrived, (item) => item.event.providerOrderId),
+      binaryArray('smallint', arrived, (item) => rankOf(item.event.status)),
+      binaryArray('text', arrived, (item) => item.event.nativeStatus),
+      binaryArray('text', arrived, (item) => item.event.reason),
+      binaryArray('text', arrived, (item) => item.event.occurredAt),
+      parkTtlS,
+    ],
+  });
+  const row = rows[0];
+  const named = (code: number): EventOutcome => EVENT_OUTCOMES[code - 1] ?? 'unmatched';
+  const outcomeOf = new Map<Delivery, DeliveryOutcome>(
+    withEvents.map((delivery, i) => [delivery, named(row?.best?.[i] ?? 0)]),
+  );
+  const events = (row?.outcomes ?? []).map(named);
+  const serviceOrderIds = events.map((outcome, i) =>
+    outcome === 'parked' || outcome === 'unmatched'
+      ? undefined
+      : (arrived[i]?.event.serviceOrderId ?? row?.found?.[i + 1]),
+  );
+  return {
+    deliveries: deliveries.map(
+      (delivery) => outcomeOf.get(delivery) ?? (delivery.dropped === undefined ? 'ignored' : 'dropped'),
+    ),
+    events,
+    serviceOrderIds,
+    conflicts: (row?.conflicts ?? []).flatMap((nth) => {
+      const event = arrived[nth - 1];
+      return event === undefined ? [] : { ...event, serviceOrderId: serviceOrderIds[nth - 1] };
+    }),
+    newPosIds: row?.new_pos_ids ?? [],
+  };
+}

@@ -1,0 +1,167 @@
+import pg, { type Pool } from 'pg';
+import { applyDeliveries, type Applied } from './apply-webhooks.ts';
+import type { Delivery, DeliveryOutcome } from '../domain/webhook.ts';
+import { ensureDeliveryPartitions } from '../postgres/ensure-webhook-partitions.ts';
+import { fairQueue } from './fair-queue.ts';
+import { isRefusalOfData } from '../postgres/is-data-error.ts';
+import type { Observe } from '../domain/observed.ts';
+import { withClient } from '../postgres/with-client.ts';
+
+/** The delivery could not be committed in time, or there is no room for it: the sender may repeat it later. */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable';
+}
+
+/** What became of a delivery, and the orders of ours that it is about. */
+export type Accepted = { outcome: DeliveryOutcome; serviceOrderIds: readonly string[] };
+
+export type GatherDeliveries = {
+  /** Resolves once what the delivery changed is committed. @throws Unavailable */
+  accept(delivery: Delivery, deadline: number): Promise<Accepted>;
+  /** Resolves when everything accepted so far has been decided. */
+  drain(): Promise<void>;
+};
+
+type Waiting = {
+  delivery: Delivery;
+  resolve(accepted: Accepted): void;
+  reject(error: Error): void;
+};
+
+/**
+ * Gathers concurrent deliveries into one statement and one commit. A flusher takes whatever is queued as soon as it is
+ * free, without a timer: at low load a delivery goes alone, at high load the batch grows by itself.
+ */
+export function gatherDeliveries(deps: {
+  /** Connections of the flushers alone; each flusher holds one at a time. */
+  pool: Pool;
+  flushers: number;
+  parkTtlS: number;
+  observe: Observe;
+  /** Called after each commit that did something for others: the relay, the re-drive. */
+  onApplied: (applied: Applied) => void;
+  /** Postgres refused a batch: a payload is at fault, or two batches got in each other's way, which must not be. */
+  onRefused: (about: { code: string | undefined; deliveries: number }) => void;
+}): GatherDeliveries {
+  const queue = fairQueue<Waiting>();
+  let flushing = 0;
+  let undecided = 0;
+  let onIdle: (() => void)[] = [];
+
+  const flush = async (batch: readonly Waiting[], repeated = false): Promise<void> => {
+    if (batch.length === 0) return;
+    const deliveries = batch.map((waiting) => waiting.delivery);
+    const began = performance.now();
+    let applied: Applied;
+    try {
+      applied = await withClient(deps.pool, (client) => applyDeliveries(client, deliveries, [], deps.parkTtlS));
+    } catch (error) {
+      if (!repeated && (await isMended(error, deps.pool))) return flush(batch, true);
+      if (!isRefusalOfData(error)) {
+        for (const waiting of batch) waiting.reject(new Unavailable('could not be committed', { cause: error }));
+        return undefined;
+      }
+      deps.onRefused({ code: error.code, deliveries: batch.length });
+      // One row that Postgres refuses must not cost its neighbours: halve until it stands alone.
+      if (batch.length > 1) {
+        const middle = batch.length >> 1;
+        await flush(batch.slice(0, middle));
+        return flush(batch.slice(middle));
+      }
+      const [only] = batch;
+      if (only === undefined || only.delivery.dropped !== undefined) {
+        only?.reject(new Unavailable('cannot be stored', { cause: error }));
+        return undefined;
+      }
+      const dropped = `Postgres refused what it says (${error.code})`;
+      return flush([{ ...only, delivery: { ...only.delivery, events: [], dropped } }]);
+    }
+    const milliseconds = performance.now() - began;
+    const { serviceOrderIds } = applied;
+    deps.observe({ what: 'flush', deliveries: batch.length, serviceOrderIds, milliseconds });
+    let first = 0;
+    for (const [index, { delivery, resolve }] of batch.entries()) {
+      const about = serviceOrderIds.slice(first, (first += delivery.events.length));
+      resolve({ outcome: applied.deliveries[index] ?? 'ignored', serviceOrderIds: distinct(about) });
+    }
+    deps.onApplied(applied);
+    return undefined;
+  };
+
+  const run = async (): Promise<void> => {
+    while (queue.size() > 0) {
+      // Let requests that are ready in this turn of the loop join; costs nothing when there are none.
+      await new Promise(setImmediate);
+      await flush(queue.take());
+    }
+  };
+
+  const start = (): void => {
+    if (flushing >= deps.flushers) return;
+    flushing += 1;
+    void run().finally(() => {
+      flushing -= 1;
+      if (queue.size() > 0) start();
+    });
+  };
+
+  const settle = (): void => {
+    undecided -= 1;
+    if (undecided > 0) return;
+    for (const resolve of onIdle) resolve();
+    onIdle = [];
+  };
+
+  return {
+    accept(delivery, deadline) {
+      if (queue.isFullFor(delivery.locationId)) return Promise.reject(new Unavailable('the queue is full'));
+      undecided += 1;
+      const decided = new Promise<Accepted>((resolve, reject) => {
+        const waiting: Waiting = { delivery, resolve, reject };
+        const timer = setTimeout(
+          () => {
+            // Its body is no longer counted once the sender has its answer, so it must not stay.
+            queue.remove(waiting);
+            reject(new Unavailable('was not committed in time'));
+          },
+          Math.max(0, deadline - Date.now()),
+        );
+        waiting.resolve = (accepted) => {
+          clearTimeout(timer);
+          resolve(accepted);
+        };
+        waiting.reject = (error) => {
+          clearTimeout(timer);
+          reject(error);
+        };
+        queue.add(waiting);
+        start();
+      });
+      return decided.finally(settle);
+    },
+    drain() {
+      if (undecided === 0) return Promise.resolve();
+      return new Promise((resolve) => {
+        onIdle.push(resolve);
+      });
+    },
+  };
+}
+
+function distinct(ids: readonly (string | undefined)[]): readonly string[] {
+  const known = ids.filter((id) => id !== undefined);
+  return known.length > 1 ? [...new Set(known)] : known;
+}
+
+/** No partition for the day, or two batches in each other's way: once more is enough. */
+async function isMended(error: unknown, pool: Pool): Promise<boolean> {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  if (error.code === '40P01' || error.code === '40001') return true;
+  if (error.code !== '23514') return false;
+  try {
+    await ensureDeliveryPartitions(pool);
+    return true;
+  } catch {
+    return false;
+  }
+}

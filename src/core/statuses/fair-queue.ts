@@ -1,0 +1,63 @@
+import type { Delivery } from '../domain/webhook.ts';
+
+const MAX_QUEUED = 4096;
+/** One location's flood leaves the queue to the others. */
+const MAX_QUEUED_PER_LOCATION = MAX_QUEUED / 4;
+const MAX_BATCH = 256;
+const MAX_BATCH_EVENTS = 1024;
+
+export type FairQueue<Waiting> = {
+  size(): number;
+  isFullFor(locationId: string): boolean;
+  add(waiting: Waiting): void;
+  /** Nothing happens when it has been taken already. */
+  remove(waiting: Waiting): void;
+  /** As many as go into one statement. */
+  take(): Waiting[];
+};
+
+/**
+ * Deliveries that wait, in one line per location. The lines are served in turn, one delivery at a time: whoever sends
+ * little never stands behind what somebody else sends.
+ */
+export function fairQueue<Waiting extends { delivery: Delivery }>(): FairQueue<Waiting> {
+  const lines = new Map<string, Waiting[]>();
+  let size = 0;
+  return {
+    size: () => size,
+    isFullFor: (locationId) => size >= MAX_QUEUED || (lines.get(locationId)?.length ?? 0) >= MAX_QUEUED_PER_LOCATION,
+    add(waiting) {
+      const { locationId } = waiting.delivery;
+      const line = lines.get(locationId);
+      if (line === undefined) lines.set(locationId, [waiting]);
+      else line.push(waiting);
+      size += 1;
+    },
+    remove(waiting) {
+      const { locationId } = waiting.delivery;
+      const line = lines.get(locationId) ?? [];
+      const place = line.indexOf(waiting);
+      if (place < 0) return;
+      line.splice(place, 1);
+      size -= 1;
+      if (line.length === 0) lines.delete(locationId);
+    },
+    take() {
+      const taken: Waiting[] = [];
+      let events = 0;
+      for (const [locationId, line] of lines) {
+        const [next] = line;
+        if (next === undefined) throw new Error('an empty line was kept');
+        events += next.delivery.events.length;
+        if (taken.length === MAX_BATCH || (taken.length > 0 && events > MAX_BATCH_EVENTS)) break;
+        taken.push(next);
+        line.shift();
+        size -= 1;
+        // At the end of the Map, where this very loop meets it again.
+        lines.delete(locationId);
+        if (line.length > 0) lines.set(locationId, line);
+      }
+      return taken;
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import cookie from '@fastify/cookie';
+import type { FastifyInstance } from 'fastify';
+import { answerErrors } from '../operator/answer-errors.ts';
+import { speakJson, type OperatorDeps } from '../operator/mount-routes.ts';
+import { operatorToken, unauthorized } from '../operator/check-token.ts';
+import { BUILT, pageFiles } from './page-files.ts';
+import { isSameOrigin } from './same-origin.ts';
+import { secureHeaders } from './secure-headers.ts';
+import { SESSION_COOKIE, session } from './session-routes.ts';
+import { sessionTokens } from './session-tokens.ts';
+
+/**
+ * The operators' door for people: the console's page, for anybody; a session for the operator's token; and the API again,
+ * under `/api`, for who has one. Neither door takes what opens the other.
+ *
+ * @param mountApi of `operatorApi`
+ */
+export async function operatorConsole(
+  scope: FastifyInstance,
+  deps: OperatorDeps,
+  mountApi: (scope: FastifyInstance) => void,
+): Promise<void> {
+  const publicOrigin = URL.parse(deps.translating.publicUrl)?.origin;
+  const { isOurs } = operatorToken(deps.token);
+  const tokens = sessionTokens(deps.token, deps.now);
+  scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
+  answerErrors(scope);
+  scope.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'there is no such thing here' }));
+  await scope.register(cookie);
+  await scope.register((page) => pageFiles(page, BUILT));
+
+  await scope.register(async (own) => {
+    own.addHook('onRequest', async (request) => {
+      if (isSameOrigin(request, publicOrigin)) return;
+      throw own.httpErrors.forbidden(
+        "not from the console's own page: people open that by https, a program calls the operator API with its token as Bearer",
+      );
+    });
+
+    await own.register(async (entry) => {
+      speakJson(entry);
+      session(entry, { isOurs, tokens, publicOrigin });
+    });
+    await own.register(
+      async (api) => {
+        api.addHook('onRequest', async (request, reply) => {
+          const until = await tokens.read(request.cookies[SESSION_COOKIE]);
+          if (until === undefined) return unauthorized(reply, 'Cookie');
+          // An event stream would tell on beyond it.
+          const ending = setTimeout(() => reply.raw.destroy(), until.getTime() - deps.now().getTime()).unref();
+          reply.raw.once('close', () => clearTimeout(ending));
+          return undefined;
+        });
+        mountApi(api);
+        // Or it would be answered with the page.
+        api.get('/*', async () => {
+          throw api.httpErrors.notFound('there is no such thing here');
+        });
+      },
+      { prefix: '/api' },
+    );
+  });
+}

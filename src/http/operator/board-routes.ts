@@ -1,0 +1,59 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { failures } from './answers.ts';
+import { Attention, BoardComplete, BoardOrders, BoardReset, LiveQuery } from './board-shapes.ts';
+import { openStream } from './open-stream.ts';
+import type { OperatorDeps, Shared } from './mount-routes.ts';
+import { tellBoard } from './write-board-events.ts';
+
+/** `GET /live` the board as server-sent events: all orders of now and of the last day, whichever process moves them. */
+export function board(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
+  scope.withTypeProvider<ZodTypeProvider>().get(
+    '/live',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        operationId: 'followBoard',
+        tags: ['Orders'],
+        summary: 'The board: all orders and what needs attention, as they change',
+        description:
+          'Server-sent events without ids: whoever comes back gets the whole board anew. `reset`: forget what you have; ' +
+          '`orders`, some at a time: each replaces what you have of its `serviceOrderId`; `complete`, once: you have the ' +
+          'whole board; `attention`: what a person should look at, whole, whenever it changed. On the board are orders ' +
+          'that have not ended (at most 20,000) and those that ended within 24 hours (the newest 2,000, but for those ' +
+          'whose member was erased). Nothing about members. An order that leaves what you filter by is told once more.',
+        querystring: LiveQuery,
+        response: {
+          200: {
+            description: 'The stream.',
+            content: {
+              'text/event-stream': {
+                schema: z.union([
+                  asEvent('reset', BoardReset),
+                  asEvent('orders', BoardOrders),
+                  asEvent('complete', BoardComplete),
+                  asEvent('attention', Attention),
+                ]),
+              },
+            },
+          },
+          ...failures(),
+        },
+      },
+    },
+    async ({ query: { location, integration } }, reply) => {
+      const stream = openStream(scope, shared);
+      stream.onClose(deps.watch({ locationId: location, integration }, tellBoard(stream)));
+      return reply
+        .type('text/event-stream')
+        .header('x-accel-buffering', 'no')
+        .send(stream.body as never);
+    },
+  );
+}
+
+/** One event of the stream: its name, and the shape of its data. */
+function asEvent<Name extends string, Data extends z.ZodType>(event: Name, data: Data) {
+  return z.object({ event: z.literal(event), data });
+}

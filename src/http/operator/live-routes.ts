@@ -1,0 +1,83 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { LiveMessage } from '../../core/domain/live-message.ts';
+import { readLive } from '../../core/live/read-live.ts';
+import { failures } from './answers.ts';
+import { openStream } from './open-stream.ts';
+import type { OperatorDeps, Shared } from './mount-routes.ts';
+import { OrderParams } from './shapes.ts';
+
+const Resume = z.looseObject({
+  'last-event-id': z
+    .string()
+    .regex(/^\d{1,9}$/, { error: 'is not the `id` of an event' })
+    .transform(Number)
+    .optional()
+    .meta({ description: 'The last event that you have: the stream goes on behind it.', examples: ['3'] }),
+});
+
+/**
+ * `GET /orders/:serviceOrderId/live` an order's live messages as server-sent events, whichever process moves it.
+ */
+export function live(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
+  scope.withTypeProvider<ZodTypeProvider>().get(
+    '/orders/:serviceOrderId/live',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        operationId: 'followOrder',
+        tags: ['Orders'],
+        summary: "An order's live messages, as they happen",
+        description:
+          'Server-sent events: each `orderStatusChanged` has the sequence as its `id` and a LiveMessage as its `data`, ' +
+          'exactly as the status topic has it. Begins with the first, or behind `Last-Event-ID`. After the last comes ' +
+          '`end`, and the stream is closed.',
+        params: OrderParams,
+        headers: Resume,
+        response: {
+          200: {
+            description: 'The stream.',
+            content: {
+              'text/event-stream': {
+                schema: z.string().meta({
+                  examples: ['id: 1\nevent: orderStatusChanged\ndata: {"serviceOrderId":"order-4711",…}\n\n'],
+                }),
+              },
+            },
+          },
+          204: z
+            .undefined()
+            .describe('The order has ended, and you have all of it: this tells an EventSource not to come back.'),
+          ...failures(404),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { serviceOrderId } = request.params;
+      const last = request.headers['last-event-id'];
+      const read = (await readLive(deps.pool, new Map([[serviceOrderId, last ?? 0]]))).get(serviceOrderId);
+      if (read === undefined) throw scope.httpErrors.notFound('no signal ever named this order');
+      if (last !== undefined && read.ended && read.messages.length === 0) return reply.code(204).send(undefined);
+
+      const stream = openStream(scope, shared);
+      let sent = last ?? 0;
+      const tell = ({ messages, ended }: { messages: LiveMessage[]; ended: boolean }): void => {
+        for (const message of messages) {
+          sent = message.sequence;
+          stream.send({ id: sent, event: 'orderStatusChanged', data: message });
+        }
+        if (!ended) return;
+        stream.send({ event: 'end', data: { sequence: sent } });
+        stream.end();
+      };
+      tell(read);
+      const unfollow = read.ended ? () => {} : deps.follow(serviceOrderId, sent, tell);
+      stream.onClose(unfollow);
+      return reply
+        .type('text/event-stream')
+        .header('x-accel-buffering', 'no')
+        .send(stream.body as never);
+    },
+  );
+}

@@ -1,0 +1,164 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { checkLocation } from '../../core/locations/check-location.ts';
+import { listHeardLocations } from '../../core/locations/list-locations.ts';
+import { WrongLocation, pauseLocation, resumeLocation } from '../../core/locations/locations.ts';
+import { listTokens, revokeToken, stateOfToken, webhookPath } from '../../core/locations/webhook-tokens.ts';
+import { failures, json } from './answers.ts';
+import { audit } from './audit.ts';
+import type { OperatorDeps } from './mount-routes.ts';
+import {
+  CheckedLocation,
+  ListedLocations,
+  LocationParams,
+  PausedLocation,
+  RevokedToken,
+  ShownLocation,
+  TokenParams,
+} from './shapes.ts';
+
+const tags = ['Locations'];
+/** For all calls to its POS together: somebody sits there and waits. */
+const CHECK_MS = 8_000;
+
+/**
+ * - `GET /locations` all of them, and what was heard of each in the last hour
+ * - `GET /locations/:locationId` one with its tokens
+ * - `POST /locations/:locationId/check` asks its POS whether its settings are right
+ * - `POST /locations/:locationId/pause`, `/resume` lets its orders wait, and go on
+ * - `POST /locations/:locationId/tokens/:tokenId/revoke` shuts a token out
+ *
+ * @param closing ends a check that is under way: a drain has no time for a POS
+ */
+export function locations(scope: FastifyInstance, deps: OperatorDeps, closing: AbortSignal): void {
+  const { pool, registry, now } = deps;
+  const { open, publicUrl } = deps.translating;
+  const api = scope.withTypeProvider<ZodTypeProvider>();
+  const noSuchLocation = (): Error => scope.httpErrors.notFound('no location has this id');
+
+  api.get(
+    '/locations',
+    {
+      schema: {
+        operationId: 'listLocations',
+        tags,
+        summary: 'All locations',
+        description: 'Nothing of their settings.',
+        response: { 200: json('All locations.', ListedLocations), ...failures() },
+      },
+    },
+    async () => ({ locations: await listHeardLocations(pool) }),
+  );
+
+  api.get(
+    '/locations/:locationId',
+    {
+      schema: {
+        operationId: 'showLocation',
+        tags,
+        summary: 'One location with its tokens',
+        description: 'Nothing of its settings, and of a token no more than its id.',
+        params: LocationParams,
+        response: { 200: json('The location.', ShownLocation), ...failures(404) },
+      },
+    },
+    async ({ params: { locationId } }) => {
+      const [found, tokens] = await Promise.all([listHeardLocations(pool, locationId), listTokens(pool, locationId)]);
+      const [location] = found;
+      if (location === undefined) throw noSuchLocation();
+      const { integration } = location;
+      const provider = registry.get(integration);
+      return {
+        ...location,
+        webhookUrl: publicUrl === '' ? null : `${publicUrl}${webhookPath(location)}`,
+        knows: { check: provider?.check !== undefined, connect: provider?.connect !== undefined },
+        tokens: tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) })),
+      };
+    },
+  );
+
+  api.post(
+    '/locations/:locationId/check',
+    {
+      schema: {
+        operationId: 'checkLocation',
+        tags,
+        summary: "Ask a location's POS whether its settings are right",
+        description: 'Changes nothing at the POS, and takes up to 8 s. Also of a paused location.',
+        params: LocationParams,
+        response: { 200: json('What the POS says.', CheckedLocation), ...failures(404, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { locationId } = request.params;
+      const stopped = Promise.withResolvers<never>();
+      const stop = (): void => stopped.reject(scope.httpErrors.serviceUnavailable('stops; ask again'));
+      closing.addEventListener('abort', stop);
+      if (closing.aborted) stop();
+      try {
+        const checking = checkLocation({ ...deps, open }, locationId, CHECK_MS);
+        const checked = await Promise.race([checking, stopped.promise]);
+        audit(request, 'check', { locationId, state: checked.state });
+        return { locationId, ...checked };
+      } catch (error) {
+        throw error instanceof WrongLocation ? noSuchLocation() : error;
+      } finally {
+        closing.removeEventListener('abort', stop);
+      }
+    },
+  );
+
+  api.post(
+    '/locations/:locationId/tokens/:tokenId/revoke',
+    {
+      schema: {
+        operationId: 'revokeToken',
+        tags,
+        summary: 'Shut a token out, within five seconds',
+        description: 'For good; also where it was already.',
+        params: TokenParams,
+        response: { 200: json('It opens nothing any more.', RevokedToken), ...failures(404, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { locationId, tokenId } = request.params;
+      if (!(await revokeToken(pool, tokenId, locationId))) {
+        throw scope.httpErrors.notFound('the location has no such token');
+      }
+      audit(request, 'revoke', { locationId, tokenId });
+      return { tokenId, revoked: true as const };
+    },
+  );
+
+  for (const [verb, paused, change, summary, description] of [
+    [
+      'pause',
+      true,
+      pauseLocation,
+      "Let a location's orders wait",
+      'Nothing is lost, and the time does not count towards their deadline. Webhooks are taken as ever.',
+    ],
+    ['resume', false, resumeLocation, "Let a paused location's orders go on", 'They are tried at once.'],
+  ] as const) {
+    api.post(
+      `/locations/:locationId/${verb}`,
+      {
+        schema: {
+          operationId: `${verb}Location`,
+          tags,
+          summary,
+          description,
+          params: LocationParams,
+          response: { 200: json('It is so; also where it was already.', PausedLocation), ...failures(404, 413, 415) },
+        },
+      },
+      async (request) => {
+        const { locationId } = request.params;
+        if (!(await change(pool, locationId))) throw noSuchLocation();
+        deps.wake();
+        audit(request, verb, { locationId });
+        return { locationId, paused };
+      },
+    );
+  }
+}

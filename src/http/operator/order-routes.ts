@@ -1,0 +1,138 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { CanonicalOrder } from '../../core/domain/order.ts';
+import { listOrders } from '../../core/orders/list-orders.ts';
+import { orderTimeline } from '../../core/orders/order-timeline.ts';
+import { readContents } from '../../core/orders/read-contents.ts';
+import { resolveNotThere, resolveThere } from '../../core/placements/resolve-doubt.ts';
+import { retryPlacement } from '../../core/placements/retry-placement.ts';
+import { showOrder } from '../../core/orders/show-order.ts';
+import { traceId } from '../../core/domain/trace-id.ts';
+import { failures, json } from './answers.ts';
+import { audit } from './audit.ts';
+import type { OperatorDeps } from './mount-routes.ts';
+import {
+  ListedOrders,
+  OrderParams,
+  OrderQuery,
+  OrdersQuery,
+  Resolve,
+  Resolved,
+  Retried,
+  ShownOrder,
+} from './shapes.ts';
+
+const tags = ['Orders'];
+
+/**
+ * - `GET /orders` some of them, newest first
+ * - `GET /orders/:serviceOrderId` one's whole story
+ * - `POST /orders/:serviceOrderId/retry`, `/resolve` what a person may say about its placement
+ */
+export function orders(scope: FastifyInstance, deps: OperatorDeps): void {
+  const { pool } = deps;
+  const api = scope.withTypeProvider<ZodTypeProvider>();
+  const noSuchOrder = (): Error => scope.httpErrors.notFound('no signal ever named this order');
+
+  api.get(
+    '/orders',
+    {
+      schema: {
+        operationId: 'listOrders',
+        tags,
+        summary: 'Orders by their first signal, newest first',
+        description: 'Nothing about their members. Whatever is asked for, a page costs a bounded number of reads.',
+        querystring: OrdersQuery,
+        response: { 200: json('A page of orders.', ListedOrders), ...failures() },
+      },
+    },
+    async ({ query: { location, needs, limit, cursor, ...filter } }) => {
+      const found = await listOrders(
+        pool,
+        { ...filter, locationId: location, needsOperator: needs === 'operator' || undefined },
+        { after: cursor, limit },
+      );
+      if (found === undefined) throw scope.httpErrors.badRequest('cursor: is not the `next` of a page');
+      return found;
+    },
+  );
+
+  api.get(
+    '/orders/:serviceOrderId',
+    {
+      schema: {
+        operationId: 'showOrder',
+        tags,
+        summary: "One order's whole story",
+        description: 'Placement, attempts, POS ids, history, webhooks, live messages; and all of it as one timeline.',
+        params: OrderParams,
+        querystring: OrderQuery,
+        response: { 200: json('The order.', ShownOrder), ...failures(404) },
+      },
+    },
+    async (request) => {
+      const { serviceOrderId } = request.params;
+      const shown = await showOrder(pool, serviceOrderId);
+      if (shown === undefined) throw noSuchOrder();
+      const story = { ...shown, traceId: traceId(serviceOrderId), timeline: orderTimeline(shown) };
+      if (request.query.contents !== true) return story;
+      audit(request, 'read contents', { serviceOrderId });
+      return { ...story, contents: asJson(await readContents(pool, serviceOrderId)) };
+    },
+  );
+
+  api.post(
+    '/orders/:serviceOrderId/retry',
+    {
+      schema: {
+        operationId: 'retryOrder',
+        tags,
+        summary: 'Try a waiting or held placement now',
+        description: 'One that failed is final: the platform places a new order.',
+        params: OrderParams,
+        response: { 200: json('It is tried now.', Retried), ...failures(404, 409, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { serviceOrderId } = request.params;
+      const retry = await retryPlacement(pool, serviceOrderId);
+      if (retry === undefined) throw noSuchOrder();
+      if (typeof retry === 'object') throw scope.httpErrors.conflict(retry.refused);
+      deps.wake();
+      audit(request, 'retry', { serviceOrderId, outcome: retry });
+      return { serviceOrderId, retry };
+    },
+  );
+
+  api.post(
+    '/orders/:serviceOrderId/resolve',
+    {
+      schema: {
+        operationId: 'resolveOrder',
+        tags,
+        summary: 'Say what you saw at the POS about an order in doubt',
+        description: 'The ticket is there, and the order goes on; or it is not, and it is sent again.',
+        params: OrderParams,
+        body: Resolve,
+        response: { 200: json('It goes on.', Resolved), ...failures(404, 409, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { serviceOrderId } = request.params;
+      const { body } = request;
+      const resolved = body.there
+        ? await resolveThere(pool, serviceOrderId, body, deps.parkTtlS)
+        : await resolveNotThere(pool, serviceOrderId);
+      if (resolved === undefined) throw noSuchOrder();
+      if ('refused' in resolved) throw scope.httpErrors.conflict(resolved.refused);
+      deps.wake();
+      audit(request, 'resolve', { serviceOrderId, there: body.there });
+      return { serviceOrderId, state: body.there ? ('sent' as const) : ('waiting' as const), ...resolved };
+    },
+  );
+}
+
+/** Its shape is the canonical order's own. */
+function asJson(contents: CanonicalOrder | null): Record<string, unknown> | null {
+  return contents;
+}

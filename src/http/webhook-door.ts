@@ -1,0 +1,217 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Delivery, DeliveryOutcome } from '../core/domain/webhook.ts';
+import type { Now } from '../core/postgres/database-clock.ts';
+import type { Accepted } from '../core/statuses/batch-webhooks.ts';
+import type { Observe, WebhookRefused } from '../core/domain/observed.ts';
+import { seal, type SettingsKeys } from '../core/locations/settings-key.ts';
+import { translateDelivery } from '../core/statuses/verify-and-translate.ts';
+import type { JudgeToken, TokenScope } from '../core/locations/webhook-tokens.ts';
+import { bodyBudget } from './body-budget.ts';
+import { BeyondShare, fairShare } from './fair-share.ts';
+import { takeRawBodies } from './raw-bodies.ts';
+import { readBody } from './read-body.ts';
+import { refuse } from './refuse.ts';
+import { traceOf } from './request-ids.ts';
+
+export type WebhookDeps = {
+  judgeToken: JudgeToken;
+  now: Now;
+  /** Resolves once the delivery is committed; `deadline` is in milliseconds since the epoch. */
+  accept: (delivery: Delivery, deadline: number) => Promise<Accepted>;
+  observe: Observe;
+  keys: SettingsKeys;
+  /** The outside base URL, without a slash at its end: some vendors sign the URL they call. */
+  publicUrl: string;
+  bodyLimit: number;
+  bodyBudget: number;
+  /** What one location may send however busy the others are. */
+  perSecond: number;
+};
+
+/** What is left unread of a refused request up to this size is not worth a new connection. */
+const SMALL_BODY = 64 * 1024;
+/** A sender hears from us within 1.5 s, whatever Postgres does. */
+const ANSWER_MS = 1_400;
+
+/**
+ * The return door. First the token, then the bytes, then the provider verifies and translates, then one commit.
+ *
+ * - `200` what it changed is durable: `{"outcome", "deliveryId"}`, with outcome applied, parked, duplicate, stale,
+ *   unmatched, ignored or dropped
+ * - `401` the token opens nothing here; the same answer for every reason, before the body is read
+ * - `500` not committed, or the token could not be judged: the same request may succeed later (`Retry-After`)
+ *
+ * Nothing else, ever: vendors read other answers in their own ways.
+ */
+export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
+  const budget = bodyBudget(deps.bodyBudget);
+  const share = fairShare(deps.perSecond, (locationId) =>
+    app.log.warn({ locationId }, 'location floods: held back for the others'),
+  );
+  app.addHook('onClose', async () => share.stop());
+  const authenticated = new WeakMap<FastifyRequest, { scope: TokenScope; spentMs: number }>();
+  const turnAway = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    deps.observe(refusedBy(request, reply, 'unauthorized'));
+    return refuse(request, reply, deps.bodyLimit);
+  };
+
+  const authenticate = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { integration, locationId } = request.params as { integration: string; locationId: string };
+    const { token } = request.query as { token?: unknown };
+    const began = performance.now();
+    // Given twice it is an array, and opens nothing.
+    const judged = typeof token === 'string' && token !== '' ? deps.judgeToken(token) : undefined;
+    const scope = judged instanceof Promise ? await within(ANSWER_MS, judged) : judged;
+    if (scope?.integration !== integration || scope.locationId !== locationId) {
+      return turnAway(request, reply);
+    }
+    authenticated.set(request, { scope, spentMs: performance.now() - began });
+    return undefined;
+  };
+
+  const receive = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<{ outcome: DeliveryOutcome; deliveryId: string }> => {
+    const { scope, spentMs } = authenticated.get(request) ?? {};
+    if (scope === undefined || spentMs === undefined) throw new Error('a webhook came past its token');
+    share.enter(scope.locationId);
+    const room = budget.open(scope.locationId);
+    const onBytes = (bytes: number): void => {
+      room.take(bytes);
+      share.spend(scope.locationId, bytes);
+    };
+    try {
+      const { body, truncated } = await readBody(request.raw, deps.bodyLimit, { onBytes });
+      const deadline = Date.now() + ANSWER_MS - spentMs;
+      const delivery = await toDelivery(request, scope, body, truncated, deps);
+      const { outcome, serviceOrderIds } = await deps.accept(delivery, deadline);
+      deps.observe({
+        what: 'webhook',
+        outcome,
+        requestId: request.id,
+        trace: traceOf(request.headers),
+        milliseconds: reply.elapsedTime,
+        integration: scope.integration,
+        locationId: scope.locationId,
+        tokenId: scope.tokenId,
+        deliveryId: delivery.id,
+        serviceOrderIds,
+        why: delivery.dropped,
+      });
+      return { outcome, deliveryId: delivery.id };
+    } finally {
+      room.release();
+    }
+  };
+
+  void app.register(async (scope) => {
+    takeRawBodies(scope);
+    scope.setErrorHandler(async (error, request, reply) => {
+      reply.code(500).header('retry-after', '1');
+      const { locationId } = authenticated.get(request)?.scope ?? {};
+      const floods = error instanceof BeyondShare;
+      deps.observe({
+        ...refusedBy(request, reply, 'not_committed'),
+        locationId,
+        error: floods ? undefined : error,
+      });
+      // In a flood, every new connection would cost more than what it brings.
+      const isSmall = Number(request.headers['content-length'] ?? Infinity) <= SMALL_BODY;
+      if (!(floods && isSmall)) reply.header('connection', 'close');
+      return reply.send({ error: 'send it again later' });
+    });
+    scope.post('/webhook/:integration/:locationId', { onRequest: authenticate }, async (request, reply) => {
+      const answer = await receive(request, reply);
+      if (!request.raw.complete) reply.header('connection', 'close');
+      return answer;
+    });
+    // Whatever else is called below is called wrongly, and says no more than a wrong token does.
+    for (const path of ['/webhook', '/webhook/*']) {
+      scope.post(path, { onRequest: turnAway }, () => undefined);
+    }
+  });
+}
+
+function refusedBy(request: FastifyRequest, reply: FastifyReply, outcome: WebhookRefused['outcome']): WebhookRefused {
+  const { integration, locationId } = request.params as { integration?: string; locationId?: string };
+  const asked = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
+  return { what: 'webhook refused', outcome, ...asked, integration, claimedLocationId: locationId };
+}
+
+async function toDelivery(
+  request: FastifyRequest,
+  scope: TokenScope,
+  body: Buffer,
+  truncated: boolean,
+  deps: WebhookDeps,
+): Promise<Delivery> {
+  const receivedAt = deps.now();
+  const all = flatten(request.raw.rawHeaders);
+  const target = request.raw.url ?? '';
+  const { events, dropped } = truncated
+    ? { events: [], dropped: `over ${deps.bodyLimit} bytes; the beginning is kept` }
+    : translateDelivery(scope.provider, scope.settings, {
+        headers: all,
+        body,
+        url: deps.publicUrl + target,
+        receivedAt,
+        verified: false,
+      });
+  return {
+    id: randomUUIDv7(),
+    locationId: scope.locationId,
+    integration: scope.integration,
+    receivedAt,
+    headers: withoutSecrets(all, request),
+    // A dropped one is verified again when it is replayed, and needs what the others need not keep.
+    sealed:
+      dropped === undefined
+        ? undefined
+        : await seal(deps.keys, { authorization: all['authorization'], cookie: all['cookie'], target }),
+    body,
+    truncated,
+    events,
+    dropped,
+  };
+}
+
+/** Every header as it came, in lower case; one sent twice is joined as RFC 9110 section 5.3 says. */
+function flatten(rawHeaders: readonly string[]): Record<string, string> {
+  const headers = withoutPrototype();
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]?.toLowerCase() ?? '';
+    const value = rawHeaders[i + 1] ?? '';
+    const before = headers[name];
+    headers[name] = before === undefined ? value : `${before}, ${value}`;
+  }
+  return headers;
+}
+
+/** What may be kept. Some proxies repeat the URL, and so the token, in a header. */
+function withoutSecrets(headers: Record<string, string>, request: FastifyRequest): Record<string, string> {
+  const { token } = request.query as { token: string };
+  const kept = withoutPrototype();
+  for (const name in headers) {
+    if (name !== 'authorization' && name !== 'cookie') kept[name] = headers[name]?.replaceAll(token, '[token]') ?? '';
+  }
+  return kept;
+}
+
+/** A header may be called `__proto__`. */
+function withoutPrototype(): Record<string, string> {
+  return Object.create(null) as Record<string, string>;
+}
+
+async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${milliseconds} ms`)), milliseconds);
+  });
+  try {
+    return await Promise.race([work, expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,18 @@
+/**
+ * `expediter/provider`: what the provider of a POS is made of, for those that live in a package of their own and are
+ * loaded with `PROVIDER_MODULES`. docs/writing-a-provider.md shows the way.
+ */
+export * from './core/domain/errors.ts';
+export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';
+export { CanonicalOrder, describeIssues, Id, OrderRef, StatusEvent } from './core/domain/order.ts';
+export type { Connection, Credentials, Grant, PosContext, Provider, Webhook } from './core/domain/provider.ts';
+export * from './providers/absentable.ts';
+export * from './providers/call-pos.ts';
+export * from './providers/call-with-token.ts';
+export * from './providers/limit-rate.ts';
+export * from './providers/money.ts';
+export * from './providers/order-texts.ts';
+export * from './providers/parse-json.ts';
+export * from './providers/quote-refusal.ts';
+export * from './providers/shared-settings.ts';
+export * from './providers/verify-hmac.ts';

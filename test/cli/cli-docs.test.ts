@@ -1,0 +1,175 @@
+/** docs/cli.md, held to the commands there are; and all of its commands run, as they stand there. */
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildProgram } from '../../src/cli/program.ts';
+import { migrate } from '../../src/migrate.ts';
+import { CLI, runProgram } from '../support/run-cli.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import { startPostgres, type Postgres } from '../support/start-postgres.ts';
+import { startSystem, statusWebhook, type System } from '../support/start-system.ts';
+
+const DOCS = new URL('../../docs/', import.meta.url);
+const text = await readFile(new URL('cli.md', DOCS), 'utf8');
+
+type Section = { title: string; text: string; blocks: string[] };
+const sections: Section[] = text.split(/^(?=##+ )/m).map((part) => ({
+  title: part.split('\n', 1)[0] ?? '',
+  text: part,
+  blocks: [...part.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => match[1] ?? ''),
+}));
+
+type Known = { path: string; command: Command };
+function all(command: Command, path: string): Known[] {
+  return [{ path, command }, ...command.commands.flatMap((each) => all(each, `${path} ${each.name()}`))];
+}
+const known = all(buildProgram(), 'expediter');
+const helpOf = (command: Command): string => {
+  let out = '';
+  command.configureOutput({ writeOut: (words) => (out += words) }).outputHelp();
+  return out;
+};
+
+/** Every use of `expediter` in a shell's text: what follows up to a pipe, a redirection, a comment, an end. */
+function uses(shell: string): string[][] {
+  return [
+    ...shell.matchAll(/(?:^|[|&(]|\$ |-- |\w=\S+ )\s*expediter((?: +(?:"[^"\n]*"|'[^'\n]*'|[^\s|&;<>)#"']+))*)/gm),
+  ].map(([, words = '']) => [...words.matchAll(/"[^"\n]*"|'[^'\n]*'|\S+/g)].map(([word]) => word));
+}
+
+/** @returns what is no command, or no option of it */
+function unknownIn(words: readonly string[]): string | undefined {
+  let found = known[0]?.command;
+  const rest = [...words];
+  if (rest[0] === 'help') return undefined;
+  while (rest[0] !== undefined && !rest[0].startsWith('-') && found !== undefined && found.commands.length > 0) {
+    found = found.commands.find((each) => each.name() === rest[0]);
+    rest.shift();
+  }
+  if (found === undefined) return `no command: ${words.join(' ')}`;
+  const options = [...found.options, ...(known[0]?.command.options ?? [])].map((option) => option.long);
+  const wrong = rest.find((word) => /^--\w/.test(word) && word !== '--help' && !options.includes(word));
+  return wrong && `no option ${wrong}: ${words.join(' ')}`;
+}
+
+describe('every command', () => {
+  it.each(known)('$path explains itself: what it is, with examples that exist', ({ command }) => {
+    expect(command.description()).not.toBe('');
+    const help = helpOf(command);
+    expect(help).toMatch(/\nExamples:\n {2}\$ /);
+    expect(help).toContain('--json');
+    const examples = uses(help.slice(help.indexOf('\nExamples:')));
+    expect(examples.length).toBeGreaterThan(0);
+    for (const example of examples) expect(unknownIn(example)).toBeUndefined();
+    for (const option of command.options) expect(option.description, option.flags).not.toBe('');
+  });
+
+  it.each(known)('$path is in docs/cli.md, with every option and an example', ({ path, command }) => {
+    const section = sections.find(({ title }) => title.includes(`\`${path}\``));
+    if (command.parent !== null) expect(section, path).toBeDefined();
+    const own = section?.text ?? text;
+    for (const option of command.options) expect(own).toContain(option.long);
+    const example = sections.flatMap((each) => each.blocks).some((block) => block.includes(path));
+    expect(example, path).toBe(true);
+  });
+
+  it('says in its root help what exit codes mean', () => {
+    expect(helpOf(buildProgram())).toMatch(/Exit codes: 0 .* 1 .* 2 .* 3 /);
+  });
+});
+
+it('every command that any page names is there, with its options', async () => {
+  const pages = (await readdir(DOCS, { recursive: true })).filter((name) => name.endsWith('.md'));
+  const texts = await Promise.all(pages.map((name) => readFile(new URL(name, DOCS), 'utf8')));
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+  const found = [readme, ...texts].flatMap((page) =>
+    [...page.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].flatMap((match) => uses((match[1] ?? '').replaceAll('\\\n', ' '))),
+  );
+  expect(found.length).toBeGreaterThan(60);
+  expect(found.map(unknownIn).filter((each) => each !== undefined)).toEqual([]);
+});
+
+describe('as docs/cli.md has it', () => {
+  let postgres: Postgres;
+  let system: System;
+  let folder: string;
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    postgres = await startPostgres({ settings: { fsync: 'on' } });
+    await migrate(postgres.url);
+    system = await startSystem({ databaseUrl: postgres.url });
+    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/' });
+    await system.webhookUrl('club-1');
+    await seed();
+    folder = await mkdtemp(join(tmpdir(), 'expediter-docs-'));
+    const command = join(folder, 'expediter');
+    await writeFile(command, `#!/bin/sh\nexec "${process.execPath}" "${CLI}" "$@"\n`);
+    await chmod(command, 0o755);
+    await writeFile(join(folder, 'club-1.json'), '{"ordersUrl": "http://127.0.0.1:9/"}');
+    await writeFile(join(folder, 'member-id.txt'), 'member-42\n');
+    env = {
+      ...system.env,
+      PUBLIC_URL: system.urls[0] ?? '',
+      METADATA_SERVER_DETECTION: 'none',
+      PATH: `${folder}:${process.env['PATH'] ?? ''}`,
+    };
+  });
+  afterAll(async () => {
+    await system?.stop();
+    await postgres?.stop();
+    if (folder !== undefined) await rm(folder, { recursive: true });
+  });
+
+  /** What the page's ids name. */
+  async function seed(): Promise<void> {
+    await system.query(
+      `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id)
+       VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11', '\\x00', 'standard', 'club-1')`,
+    );
+    for (const id of ['order-4711', 'order-4712', 'order-4713', 'order-4714']) {
+      await system.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
+    }
+    await system.query(
+      `UPDATE placements SET finished_at = NULL, deadline_at = now() + interval '1 hour', next_attempt_at = 'infinity',
+              state = CASE service_order_id WHEN 'order-4711' THEN 'waiting' ELSE 'in_doubt' END`,
+    );
+    await system.query(
+      `UPDATE placements SET next_attempt_at = now() + interval '1 hour' WHERE service_order_id = 'order-4711'`,
+    );
+    await system.query(
+      `INSERT INTO order_contents (service_order_id, contents)
+       VALUES ('order-4711', $1), ('order-4713', '{"member": {"id": "member-42"}}')`,
+      [JSON.stringify(sampleOrder({ serviceOrderId: 'order-4711', member: { id: 'another', name: 'Ada' } }))],
+    );
+    await system.query(
+      `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
+       VALUES ((now() AT TIME ZONE 'UTC')::date, 'club-1', '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33', 'standard', now(), '{}',
+               $1, 0, 'dropped', 'the signature is wrong')`,
+      [Buffer.from(JSON.stringify(statusWebhook({ serviceOrderId: 'order-4711', status: 'RECEIVED' })))],
+    );
+  }
+
+  it('names commands in every section', () => {
+    expect(sections.flatMap((section) => section.blocks).length).toBeGreaterThan(18);
+  });
+
+  it.each(sections.filter((section) => section.blocks.length > 0))('$title works', async ({ blocks }) => {
+    for (const block of blocks) {
+      const ended = await runProgram('/bin/sh', ['-e', '-c', block], env, { cwd: folder });
+      expect({ block, ...ended, out: '' }).toEqual({ block, code: 0, out: '', error: '' });
+      expect(ended.out + ended.error).not.toMatch(/undefined|\[object/);
+    }
+  });
+});
+
+it('a reader that has stopped gets no stack', async () => {
+  const { error } = await runProgram(
+    '/bin/sh',
+    ['-c', `"${process.execPath}" "${CLI}" provider schema square | :`],
+    {},
+  );
+  expect(error).toBe('');
+});

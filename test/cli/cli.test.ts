@@ -1,0 +1,602 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { GiveUp, TryAgain } from '../../src/core/domain/errors.ts';
+import type { OrderRef } from '../../src/core/domain/order.ts';
+import type { Provider } from '../../src/core/domain/provider.ts';
+import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
+import { runCli as cli, runToEnd, type Ended } from '../support/run-cli.ts';
+import { runJson as json } from '../support/run-json.ts';
+import { MAIN } from '../support/run-main.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
+const KEY_BASE64 = Buffer.alloc(32, 7).toString('base64');
+const SETTINGS_KEY = `test:${KEY_BASE64}`;
+/** Where nobody listens. */
+const SETTINGS = { ordersUrl: 'http://127.0.0.1:9/orders' };
+
+type Environment = Record<string, string>;
+
+function put(env: Environment, locationId: string, settings: unknown): Promise<Ended> {
+  const args = ['location', 'put', '--location', locationId, '--integration', 'standard', '--settings', '-'];
+  return cli(env, args, JSON.stringify(settings));
+}
+
+describe('expediter migrate', () => {
+  let url: string;
+  let pool: pg.Pool;
+
+  beforeAll(async () => {
+    url = await createEmptyDatabase();
+    pool = new pg.Pool({ connectionString: url, max: 1 });
+  });
+  afterAll(() => pool?.end());
+
+  it('is asked for by every other command while the schema is not there', async () => {
+    expect(await cli({ DATABASE_URL: url }, ['location', 'list'])).toEqual({
+      code: 1,
+      out: '',
+      error: expect.stringMatching(/^error: The schema lacks .*Run: expediter migrate\n$/),
+    });
+  });
+
+  it('makes the schema and the partitions of the days around now, and once more changes nothing', async () => {
+    const { migrated } = await json<{ migrated: string[] }>({ DATABASE_URL: url }, ['migrate']);
+    expect(migrated.length).toBeGreaterThan(0);
+    const partitions = `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+                        WHERE i.inhparent = 'deliveries'::regclass ORDER BY 1`;
+    const { rows } = await pool.query<{ relname: string }>(partitions);
+    const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
+    expect(rows.map((row) => row.relname)).toContain(`deliveries_${today}`);
+    expect(rows.length).toBeGreaterThanOrEqual(8);
+
+    expect(await json({ DATABASE_URL: url }, ['migrate'])).toEqual({ migrated: [] });
+    expect((await pool.query(partitions)).rows).toEqual(rows);
+    expect(await json({ DATABASE_URL: url }, ['location', 'list'])).toEqual([]);
+  });
+
+  it('refuses a schema from which a newer version took something away', async () => {
+    await pool.query(`INSERT INTO schema_migrations (name, run_on) VALUES ('9999-from-tomorrow.breaking', now())`);
+    const { code, error } = await cli({ DATABASE_URL: url }, ['migrate']);
+    expect(code).toBe(1);
+    expect(error).toMatch(/^error: The schema is too new .*9999-from-tomorrow\.breaking.*\n$/);
+  });
+});
+
+describe('the service', () => {
+  const boot = async (change: string): Promise<Ended> => {
+    const DATABASE_URL = await createDatabase();
+    const client = new pg.Client(DATABASE_URL);
+    await client.connect();
+    await client.query(change);
+    await client.end();
+    return runToEnd(
+      MAIN,
+      {
+        DATABASE_URL,
+        SETTINGS_KEY,
+        HOST: '127.0.0.1',
+        PORT: '0',
+        LOG_LEVEL: 'silent',
+        PUSH_AUTH: 'off',
+        ORDER_API_URL: 'http://127.0.0.1:9/graphql',
+        GOOGLE_CLOUD_PROJECT: 'test-project',
+        PUBSUB_EMULATOR_HOST: '127.0.0.1:9',
+        METADATA_SERVER_DETECTION: 'none',
+      },
+      [],
+    );
+  };
+
+  it('does not boot on an older schema, and names the command that mends it', async () => {
+    expect(await boot(`UPDATE schema_migrations SET name = '0000-before' WHERE id = 1`)).toEqual({
+      code: 1,
+      out: '',
+      error: expect.stringMatching(/^The schema lacks \S+\. Run: expediter migrate\n$/),
+    });
+  });
+
+  it('says all that is wrong with its environment at once, each with an example', async () => {
+    const { code, error } = await runToEnd(MAIN, { PORT: 'eighty', SETTINGS_KEY: 'id:c2hvcnQ=' }, []);
+    expect(code).toBe(1);
+    for (const name of ['DATABASE_URL', 'PORT', 'ORDER_API_URL', 'GOOGLE_CLOUD_PROJECT', 'SETTINGS_KEY']) {
+      expect(error).toMatch(new RegExp(`^ {2}${name}: .+\\. Example: .+$`, 'm'));
+    }
+    expect(error).not.toContain('c2hvcnQ=');
+    expect(error).not.toContain('eighty');
+  });
+});
+
+describe('the command line', () => {
+  let env: Environment;
+
+  beforeAll(async () => {
+    env = { DATABASE_URL: await createDatabase(), SETTINGS_KEY };
+  });
+
+  it('seals settings, and never prints them', async () => {
+    const secrets = { ...SETTINGS, secret: SECRET };
+    const said = [
+      await put(env, 'sealed', secrets),
+      await cli(env, ['location', 'show', 'sealed']),
+      await cli(env, ['location', 'show', 'sealed', '--json']),
+      await cli(env, ['location', 'list', '--json']),
+      await cli({ ...env, SETTINGS_KEY: `other:${KEY_BASE64}` }, ['location', 'show', 'sealed']),
+    ];
+    for (const { code, out, error } of said) {
+      expect({ code, error }).toEqual({ code: 0, error: '' });
+      expect(out).not.toMatch(/whsec|127\.0\.0\.1|orders"|eyJ/);
+    }
+    expect(JSON.parse(said[2]?.out ?? '')).toMatchObject({
+      locationId: 'sealed',
+      integration: 'standard',
+      paused: false,
+      validTokens: 0,
+      settings: { fields: ['ordersUrl', 'secret'] },
+    });
+    expect(said[4]?.out).toContain('SETTINGS_KEY has no key with id "test"');
+
+    const client = new pg.Client(env['DATABASE_URL']);
+    await client.connect();
+    const { rows } = await client.query<{ settings: string }>('SELECT settings FROM locations');
+    await client.end();
+    // A compact JWE: five parts, the second empty as the key is direct.
+    expect(rows[0]?.settings).toMatch(/^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/);
+  });
+
+  it('takes settings from a file as well', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'expediter-'));
+    try {
+      const file = join(folder, 'club.json');
+      await writeFile(file, JSON.stringify(SETTINGS));
+      const args = ['location', 'put', '--location', 'filed', '--integration', 'standard', '--settings', file];
+      expect(await json(env, args)).toEqual({ locationId: 'filed', integration: 'standard' });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it.concurrent.each([
+    [
+      'a field that is wrong',
+      { ...SETTINGS, secret: 'hunter2-hunter2' },
+      /settings: secret: is not a Standard Webhooks/,
+    ],
+    ['a field that is missing', {}, /settings: ordersUrl: /],
+    ['a field that nobody knows', { ...SETTINGS, colour: 'hunter2' }, /settings: .*"colour"/],
+    ['no object at all', 'hunter2', /settings: value: /],
+  ])('names %s in settings, without its value', async (_, settings, problem) => {
+    const { code, out, error } = await put(env, 'bad', settings);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(error).toMatch(problem);
+    expect(error).toMatch(/^error: [^\n]+\n$/);
+    expect(error).not.toContain('hunter2');
+  });
+
+  it.concurrent.each([
+    [
+      'settings on the command line',
+      ['location', 'put', '--location', 'x', '--integration', 'standard', '--settings', '{"secret":"hunter2"}'],
+      /--settings takes a file/,
+    ],
+    [
+      'settings cut up by the shell',
+      ['location', 'put', '--location', 'x', '--integration', 'standard', '--settings', '-', '"hunter2"'],
+      /too many arguments/,
+    ],
+    [
+      'settings that are not JSON',
+      ['location', 'put', '--location', 'x', '--integration', 'standard', '--settings', '-'],
+      /--settings: .* not JSON/,
+    ],
+    [
+      'a file that is not there',
+      ['location', 'put', '--location', 'x', '--integration', 'standard', '--settings', '/nowhere'],
+      /--settings: .*ENOENT/,
+    ],
+    [
+      'an integration that is not there',
+      ['location', 'put', '--location', 'x', '--integration', 'abacus', '--settings', '/dev/null'],
+      /--settings/,
+    ],
+    ['an option that is missing', ['location', 'put', '--location', 'x'], /--integration/],
+    ['an option that nobody knows', ['token', 'list', '--secret=hunter2'], /unknown option '--secret'/],
+    ['a command that nobody knows', ['location', 'shwo'], /unknown command/],
+    ['no command', [], /Usage/],
+    ['half a command', ['order'], /Usage/],
+    ['an expiry that is none', ['token', 'issue', '--location', 'x', '--expires', 'soon'], /90d/],
+    ['an expiry that is past', ['token', 'issue', '--location', 'x', '--expires', '2020-01-01T00:00:00Z'], /future/],
+    ['no word on what was seen', ['order', 'resolve', 'x'], /--there .* --not-there/],
+    ['both words on what was seen', ['order', 'resolve', 'x', '--there', '--not-there'], /cannot be used with/],
+    ['a POS id of nothing', ['order', 'resolve', 'x', '--not-there', '--pos-id', '1'], /cannot be used with/],
+  ] as const)('exits 2 on %s', async (_, args, problem) => {
+    const { code, out, error } = await cli(env, args, '{"secret": hunter2}');
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(error).toMatch(problem);
+    expect(error).not.toContain('hunter2');
+  });
+
+  it('exits 2 on an integration that nobody knows, and says which there are', async () => {
+    const args = ['location', 'put', '--location', 'x', '--integration', 'abacus', '--settings', '-'];
+    const { code, error } = await cli(env, args, '{}');
+    expect({ code, error }).toEqual({ code: 2, error: expect.stringMatching(/"abacus"; there are .*standard/) });
+  });
+
+  it.concurrent.each([
+    [['location', 'show', 'nowhere']],
+    [['location', 'pause', 'nowhere']],
+    [['location', 'resume', 'nowhere']],
+    [['token', 'issue', '--location', 'nowhere']],
+    [['token', 'list', '--location', 'nowhere']],
+    [['token', 'revoke', 'nowhere']],
+    [['order', 'show', 'nowhere']],
+    [['order', 'retry', 'nowhere']],
+    [['order', 'resolve', 'nowhere', '--there']],
+    [['order', 'resolve', 'nowhere', '--not-there']],
+    [['provider', 'schema', 'nowhere']],
+  ])('exits 3 where there is nothing: %j', async (args) => {
+    expect(await cli(env, args)).toEqual({ code: 3, out: '', error: expect.stringMatching(/^error: [^\n]+\n$/) });
+  });
+
+  it('exits 1 when Postgres cannot be reached, and says where it looked', async () => {
+    const nowhere = { ...env, DATABASE_URL: 'postgres://expediter:hunter2@127.0.0.1:9/expediter' };
+    for (const args of [['location', 'list'], ['migrate']]) {
+      const { code, out, error } = await cli(nowhere, args);
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(error).toMatch(/^error: [^\n]*ECONNREFUSED 127\.0\.0\.1:9\n$/);
+      expect(error).not.toContain('hunter2');
+    }
+  });
+
+  it('says every problem of the environment that it needs, each with an example, and of no other', async () => {
+    const { code, error } = await cli({ SETTINGS_KEY: 'none', PORT: 'eighty' }, ['location', 'show', 'x']);
+    expect(code).toBe(1);
+    expect(error).toMatch(/^ {2}DATABASE_URL: is required\. Example: postgres:\/\//m);
+    expect(error).toMatch(/^ {2}SETTINGS_KEY: .+\. Example: 2026-01:/m);
+    expect(error).not.toMatch(/PORT|ORDER_API_URL/);
+  });
+
+  it('lets events that waited for a ticket go on by itself, with no service running', async () => {
+    const client = new pg.Client(env['DATABASE_URL']);
+    await client.connect();
+    await client.query(`
+      WITH p AS (
+        INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at)
+        VALUES ('alone', 'club', 'in_doubt', now(), 'infinity')
+      ), e AS (
+        INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id,
+                                   rank, native_status)
+        VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 4, 'READY')
+      )
+      INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
+      VALUES ('alone', 'club', 'standard', 'pickup', 1)`);
+    await client.end();
+    expect(await json(env, ['order', 'resolve', 'alone', '--there', '--pos-id', 'slip'])).toMatchObject({
+      redriven: 1,
+    });
+    expect(await json(env, ['order', 'show', 'alone'])).toMatchObject({
+      order: { memberState: 'ready_for_pickup', providerOrderId: 'slip' },
+      live: [
+        { memberState: 'sent', publishedAt: null },
+        { memberState: 'ready_for_pickup', publishedAt: null },
+      ],
+    });
+  });
+
+  it('knows its integrations without a database', async () => {
+    expect(await json({}, ['provider', 'list'])).toContainEqual({
+      integration: 'standard',
+      deduplicates: true,
+      canBeAsked: false,
+    });
+    expect(await json({}, ['provider', 'schema', 'standard'])).toMatchObject({
+      type: 'object',
+      required: ['ordersUrl'],
+      properties: { ordersUrl: { type: 'string' }, secret: { type: 'string' } },
+    });
+  });
+});
+
+describe('a token', () => {
+  type Issued = { token: string; url: string; tokenId: string };
+  let system: System;
+  let env: Environment;
+  const knock = async (url: string): Promise<number> =>
+    (await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' }))).status;
+
+  beforeAll(async () => {
+    system = await startSystem();
+    env = { ...system.env, PUBLIC_URL: `${system.urls[0]}/` };
+    expect(await put(env, 'club 1/Süd?', SETTINGS)).toMatchObject({ code: 0 });
+  });
+  afterAll(() => system?.stop());
+
+  const issue = (...more: string[]): Promise<Issued> =>
+    json<Issued>(env, ['token', 'issue', '--location', 'club 1/Süd?', ...more]);
+
+  it('opens the door beside an earlier one, until it is revoked', async () => {
+    const first = await issue('--label', 'till, old');
+    const second = await issue('--expires', '90d');
+    expect(first.url).toBe(`${system.urls[0]}/webhook/standard/club%201%2FS%C3%BCd%3F?token=${first.token}`);
+    expect(await Promise.all([knock(first.url), knock(second.url)])).toEqual([200, 200]);
+
+    expect(await json(env, ['token', 'revoke', first.tokenId])).toEqual({ tokenId: first.tokenId, revoked: true });
+    const revokedAt = Date.now();
+    await until(async () => (await knock(first.url)) === 401);
+    expect(Date.now() - revokedAt).toBeLessThan(5_500);
+    expect(await knock(second.url)).toBe(200);
+
+    const listed = await cli(env, ['token', 'list', '--location', 'club 1/Süd?', '--json']);
+    expect(listed.out).not.toContain(first.token);
+    expect(listed.out).not.toContain(second.token);
+    const rows = JSON.parse(listed.out) as { tokenId: string; expiresAt: string | null }[];
+    expect(rows.find((row) => row.tokenId === first.tokenId)).toMatchObject({ state: 'revoked', label: 'till, old' });
+    expect(rows.find((row) => row.tokenId === second.tokenId)).toMatchObject({ state: 'valid', label: null });
+    const days =
+      (Date.parse(rows.find((row) => row.tokenId === second.tokenId)?.expiresAt ?? '') - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(89.9);
+    expect(await json(env, ['location', 'show', 'club 1/Süd?'])).toMatchObject({ validTokens: 1 });
+  });
+
+  it('opens nothing once it has expired', async () => {
+    const { url } = await issue('--expires', '1s');
+    await sleep(1_100);
+    expect(await knock(url)).toBe(401);
+  });
+
+  it('comes with a URL of this machine while PUBLIC_URL is unset, and a word about it', async () => {
+    const { out, error } = await cli({ ...env, PUBLIC_URL: '', PORT: '8081' }, [
+      'token',
+      'issue',
+      '--location',
+      'club 1/Süd?',
+      '--json',
+    ]);
+    expect((JSON.parse(out) as Issued).url).toMatch(/^http:\/\/localhost:8081\/webhook\/standard\//);
+    expect(error).toMatch(/^note: PUBLIC_URL is unset/);
+  });
+});
+
+describe('an operator', () => {
+  /** What the next calls for an order do; without more, a ticket is made. */
+  const script = new Map<string, (() => Promise<OrderRef>)[]>();
+  const calls: string[] = [];
+  const pos = (integration: string, deduplicates: boolean): Provider => ({
+    integration,
+    settings: z.object({}),
+    deduplicates,
+    async createOrder({ serviceOrderId }) {
+      calls.push(serviceOrderId);
+      const step = script.get(serviceOrderId)?.shift();
+      return step === undefined ? { providerOrderId: `pos-${serviceOrderId}` } : step();
+    },
+    translateWebhook: ({ body }) => [{ status: 'ready', providerOrderId: body.toString(), nativeStatus: 'READY' }],
+  });
+  const noAnswer = (): Promise<OrderRef> => Promise.reject(new TryAgain('no answer', { sent: true }));
+  const callsFor = (id: string): number => calls.filter((each) => each === id).length;
+
+  let system: System;
+  let env: Environment;
+
+  beforeAll(async () => {
+    system = await startSystem({ providers: [pos('paper', false), pos('careful', true)] });
+    env = system.env;
+    await system.addLocation('paper-1', {}, 'paper');
+    await system.addLocation('careful-1', {}, 'careful');
+  });
+  afterAll(() => system?.stop());
+
+  const place = async (locationId: string, ...steps: (() => Promise<OrderRef>)[]): Promise<string> => {
+    const serviceOrderId = `order-${randomUUID()}`;
+    script.set(serviceOrderId, steps);
+    await system.placeOrder({ serviceOrderId, locationId });
+    return serviceOrderId;
+  };
+  const inState = (id: string, state: string): Promise<Record<string, unknown>> =>
+    until(async () => {
+      const placement = await system.placement(id);
+      return placement?.['state'] === state && placement['lease_until'] === null && placement;
+    });
+  const atState = (id: string, memberState: string): Promise<unknown> =>
+    until(() => system.live(id).some((message) => message.memberState === memberState));
+  const secondsBetween = (a: unknown, b: unknown): number => ((b as Date).getTime() - (a as Date).getTime()) / 1000;
+
+  it('pauses a location and resumes it: orders wait meanwhile and get the time back', async () => {
+    await system.addLocation('paper-paused', {}, 'paper');
+    expect(await json(env, ['location', 'pause', 'paper-paused'])).toEqual({
+      locationId: 'paper-paused',
+      paused: true,
+    });
+    expect(await cli(env, ['location', 'list'])).toMatchObject({ code: 0, out: expect.stringContaining('since') });
+    const id = await place('paper-paused');
+    const before = await inState(id, 'held');
+    expect(before['problem']).toBe('the location is paused');
+    await sleep(1_500);
+    expect(callsFor(id)).toBe(0);
+
+    expect(await json(env, ['location', 'resume', 'paper-paused'])).toEqual({
+      locationId: 'paper-paused',
+      paused: false,
+    });
+    const after = await inState(id, 'sent');
+    expect(secondsBetween(before['deadline_at'], after['deadline_at'])).toBeGreaterThan(1.4);
+    expect(callsFor(id)).toBe(1);
+    expect(await json(env, ['location', 'show', 'paper-paused'])).toMatchObject({ paused: false });
+  });
+
+  it('configures a location for which an order is held, and the order goes on', async () => {
+    const { serviceOrderId: id } = await system.placeOrder({ locationId: 'late-club' });
+    await inState(id, 'held');
+    expect(await put(env, 'late-club', SETTINGS)).toMatchObject({ code: 0 });
+    await until(async () => (await system.placement(id))?.['attempts'] === 1);
+  });
+
+  it('retries a waiting order without the rest of its back-off', async () => {
+    const id = await place('paper-1', () =>
+      Promise.reject(new TryAgain('busy', { sent: false, retryAfterMs: 600_000 })),
+    );
+    await inState(id, 'waiting');
+    await until(async () => (await system.placement(id))?.['attempts'] === 1);
+    expect(await json(env, ['order', 'retry', id])).toEqual({ serviceOrderId: id, retry: 'due' });
+    await inState(id, 'sent');
+    expect(await cli(env, ['order', 'retry', id])).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('at the POS already'),
+    });
+  });
+
+  it('cannot retry an order that failed: that is final', async () => {
+    const id = await place('paper-1', () => Promise.reject(new GiveUp('no such burger', { reason: 'Sold out' })));
+    await inState(id, 'failed');
+    const { code, error } = await cli(env, ['order', 'retry', id]);
+    expect({ code, error }).toEqual({ code: 1, error: expect.stringMatching(/^error: .*failed, which is final/) });
+    const resolved = await cli(env, ['order', 'resolve', id, '--there']);
+    expect(resolved).toMatchObject({ code: 1, error: expect.stringContaining('not in doubt but failed') });
+    expect(callsFor(id)).toBe(1);
+  });
+
+  it('says that a ticket in doubt is there: the member sees it, and what waited for its id goes on', async () => {
+    const webhook = await system.webhookUrl('paper-1');
+    const id = await place('paper-1', noAnswer);
+    await inState(id, 'in_doubt');
+    expect(await post(webhook, `slip-${id}`)).toMatchObject({ status: 200, body: { outcome: 'parked' } });
+    expect(await cli(env, ['order', 'retry', id])).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('resolve'),
+    });
+
+    const answer = await json(env, ['order', 'resolve', id, '--there', '--pos-id', `slip-${id}`]);
+    expect(answer).toMatchObject({ serviceOrderId: id, state: 'sent' });
+    await atState(id, 'ready_for_pickup');
+    expect(system.live(id).map((message) => message.memberState)).toEqual(['placed', 'sent', 'ready_for_pickup']);
+    expect(await system.placement(id)).toMatchObject({
+      state: 'sent',
+      provider_order_id: `slip-${id}`,
+      lease_until: null,
+    });
+    expect(callsFor(id)).toBe(1);
+
+    const again = await cli(env, ['order', 'resolve', id, '--not-there']);
+    expect(again).toMatchObject({ code: 1, error: expect.stringContaining('not in doubt but sent') });
+
+    const other = await place('paper-1', noAnswer);
+    await inState(other, 'in_doubt');
+    const taken = await cli(env, ['order', 'resolve', other, '--there', '--pos-id', `slip-${id}`]);
+    expect(taken).toMatchObject({ code: 1, error: expect.stringContaining(`is that of order "${id}"`) });
+    expect(await system.placement(other)).toMatchObject({ state: 'in_doubt', lease_until: null });
+    expect(await json(env, ['order', 'resolve', other, '--there'])).toMatchObject({ state: 'sent', redriven: 0 });
+    await atState(other, 'sent');
+  });
+
+  it('says that a ticket in doubt is not there: it is sent again', async () => {
+    const id = await place('paper-1', noAnswer);
+    const doubt = await inState(id, 'in_doubt');
+    expect(doubt['next_attempt_at']).toBe(Number.POSITIVE_INFINITY);
+    await sleep(1_500);
+    expect(callsFor(id)).toBe(1);
+
+    const answer = await json(env, ['order', 'resolve', id, '--not-there']);
+    expect(answer).toEqual({ serviceOrderId: id, state: 'waiting', late: false });
+    await inState(id, 'sent');
+    expect(callsFor(id)).toBe(2);
+  });
+
+  it('ends the doubt about a call whose process died, too', async () => {
+    const id = await place('paper-1', noAnswer);
+    await inState(id, 'in_doubt');
+    await system.query(
+      `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`,
+      [id],
+    );
+    await json(env, ['order', 'resolve', id, '--not-there']);
+    await inState(id, 'sent');
+    expect(callsFor(id)).toBe(2);
+    expect(
+      await system.query('SELECT FROM placement_attempts WHERE service_order_id = $1 AND ended_at IS NULL', [id]),
+    ).toEqual([]);
+  });
+
+  it('hears that an order past its deadline fails when its ticket is not there', async () => {
+    const id = await place('paper-1', noAnswer);
+    await inState(id, 'in_doubt');
+    await system.query('UPDATE placements SET deadline_at = now() WHERE service_order_id = $1', [id]);
+    expect(await json(env, ['order', 'resolve', id, '--not-there'])).toMatchObject({ late: true });
+    await atState(id, 'failed');
+    expect(callsFor(id)).toBe(1);
+  });
+
+  it('cannot settle a doubt while a call about it is under way', async () => {
+    const answered = Promise.withResolvers<OrderRef>();
+    const id = await place('careful-1', noAnswer, () => answered.promise);
+    await until(() => callsFor(id) === 2);
+    try {
+      for (const seen of ['--there', '--not-there']) {
+        const { code, error } = await cli(env, ['order', 'resolve', id, seen]);
+        expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('under way') });
+      }
+      expect(await json(env, ['order', 'retry', id])).toMatchObject({ retry: 'under_way' });
+      expect(await json(env, ['order', 'show', id])).toMatchObject({
+        placement: { state: 'in_doubt', underWay: true },
+      });
+    } finally {
+      answered.resolve({ providerOrderId: `pos-${id}` });
+    }
+    await inState(id, 'sent');
+  });
+
+  it('sees everything about an order but who ordered what', async () => {
+    const id = await place('paper-1', noAnswer);
+    await inState(id, 'in_doubt');
+    const words = await cli(env, ['order', 'show', id]);
+    expect(words.out).toContain(`expediter order resolve ${id} --there | --not-there`);
+    await json(env, ['order', 'resolve', id, '--there', '--pos-id', `slip-${id}`]);
+    await post(await system.webhookUrl('paper-1'), `slip-${id}`);
+    await atState(id, 'ready_for_pickup');
+
+    const shown = await until(async () => {
+      const each = await json<{ live: { publishedAt: string | null }[] }>(env, ['order', 'show', id]);
+      return each.live.length === 3 && each.live.every(({ publishedAt }) => publishedAt !== null) && each;
+    });
+    expect(shown).toMatchObject({
+      serviceOrderId: id,
+      placement: { state: 'sent', underWay: false, attempts: 1, nextAttemptAt: null, finishedAt: expect.any(String) },
+      order: {
+        locationId: 'paper-1',
+        integration: 'paper',
+        status: 'ready',
+        memberState: 'ready_for_pickup',
+        sequence: 3,
+      },
+      attempts: [{ attempt: 1, call: 'createOrder', outcome: 'TryAgain', error: 'no answer' }],
+      posIds: [{ locationId: 'paper-1', integration: 'paper', providerOrderId: `slip-${id}` }],
+      history: [{ status: 'ready', nativeStatus: 'READY', outcome: 'applied', sequence: 3 }],
+    });
+    const inWords = await cli(env, ['order', 'show', id]);
+    for (const { out } of [words, inWords, { out: JSON.stringify(shown) }]) {
+      expect(out).not.toMatch(/Lovelace|ada@|\+4930|Burger|member-42/);
+    }
+    expect(inWords.out).toMatch(/^Attempts\nattempt {2}call/m);
+    expect(inWords.out).toMatch(/^History\nrecorded/m);
+  });
+
+  it('sees live messages that the topic does not have yet', async () => {
+    await system.seedOrder({ serviceOrderId: 'unheard', locationId: 'paper-1' });
+    await system.query(
+      `INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, lease_until)
+       VALUES ('unheard', 2, 'paper-1', 'pickup', 1, now() + interval '1 hour')`,
+    );
+    expect(await json(env, ['order', 'show', 'unheard'])).toMatchObject({
+      live: [{ sequence: 2, memberState: 'sent', publishedAt: null, attempts: 0 }],
+    });
+    expect(await cli(env, ['order', 'show', 'unheard'])).toMatchObject({
+      out: expect.stringContaining('not yet, after 0 attempts'),
+    });
+  });
+});

@@ -1,0 +1,471 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { MIGRATIONS, migrationsIn } from '../../src/check-schema.ts';
+import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
+import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
+import { examine } from '../../src/doctor/examine.ts';
+import { TABLES } from '../../src/doctor/examine-database.ts';
+import type { Finding, Part } from '../../src/doctor/finding.ts';
+import { migrate } from '../../src/migrate.ts';
+import { startHubrise } from '../simulators/start-hubrise.ts';
+import type { Simulator } from '../simulators/simulator.ts';
+import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
+import { freePort } from '../support/free-port.ts';
+import { runCli } from '../support/run-cli.ts';
+import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
+import { startPooler } from '../support/start-pooler.ts';
+import { startPostgres, type Postgres } from '../support/start-postgres.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+
+const SHIFT_CLOCK = fileURLToPath(new URL('../support/shift-clock.ts', import.meta.url));
+const SECRETS = /platform-token|hunter2|whsec_|\?token=|eyJ/;
+
+let postgres: Postgres;
+let system: System;
+let pos: Simulator;
+/** Where nobody listens; some ports fetch does not even try. */
+let nobody: string;
+/** A deployment with nothing wrong. */
+let env: Record<string, string>;
+const servers: HttpServer[] = [];
+
+beforeAll(async () => {
+  // All tests' Postgres goes without fsync, which the doctor finds.
+  postgres = await startPostgres({ settings: { fsync: 'on' } });
+  await migrate(postgres.url);
+  system = await startSystem({ databaseUrl: postgres.url });
+  pos = await startHubrise();
+  nobody = `http://127.0.0.1:${await freePort()}`;
+  await system.addLocation('club-1', pos.settings, 'hubrise');
+  await issueToken(system.pool, { locationId: 'club-1' });
+  env = { ...system.env, PUBLIC_URL: `${system.urls[0]}/`, METADATA_SERVER_DETECTION: 'none' };
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const server of servers.splice(0)) await server.stop();
+});
+afterAll(async () => {
+  await pos?.stop();
+  await system?.stop();
+  await postgres?.stop();
+});
+
+type Handler = Parameters<typeof serveHttp>[0];
+async function serve(handle: Handler): Promise<string> {
+  const server = await serveHttp(handle);
+  servers.push(server);
+  return server.url;
+}
+
+/** What one part says of the deployment with these variables changed, but for what is fine. */
+async function wrong(part: Part, change: Record<string, string> = {}): Promise<Omit<Finding, 'part'>[]> {
+  const findings = await examine({ ...env, ...change }, [part]);
+  expect(findings.length).toBeGreaterThan(0);
+  expect(JSON.stringify(findings)).not.toMatch(SECRETS);
+  for (const { state, toDo } of findings) if (state === 'failed' || state === 'warning') expect(toDo).toBeTruthy();
+  return findings.filter((finding) => finding.state !== 'ok').map(({ part: _part, ...rest }) => rest);
+}
+
+const failed = (check: string, found: RegExp, toDo = /./): object => ({
+  check,
+  state: 'failed',
+  found: expect.stringMatching(found),
+  toDo: expect.stringMatching(toDo),
+});
+const warning = (check: string, found: RegExp, toDo = /./): object => ({
+  ...failed(check, found, toDo),
+  state: 'warning',
+});
+
+async function onAdmin(sql: string): Promise<void> {
+  const client = new pg.Client(postgres.url);
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+describe('expediter doctor', () => {
+  it('finds nothing wrong where nothing is, in words and in JSON, and exits 0', async () => {
+    const { code, out, error } = await runCli(env, ['doctor']);
+    expect({ code, error, out }).toEqual({ code: 0, error: '', out: expect.stringMatching(/\n\n\d+ ok\n$/) });
+    expect(out).toMatch(/^ok +database +connection +Postgres 18/m);
+    expect(out).toMatch(/^ok .* club-1 +reaches its POS$/m);
+    expect(out).not.toMatch(SECRETS);
+
+    const json = await runCli(env, ['doctor', '--json']);
+    const said = JSON.parse(json.out) as { ok: boolean; findings: Finding[] };
+    expect(said.ok).toBe(true);
+    expect(new Set(said.findings.map((each) => each.state))).toEqual(new Set(['ok']));
+    expect(pos.requests).toBe(0);
+  });
+
+  it('exits 1 where something failed, names every variable that is wrong and no value of one', async () => {
+    const broken = { ...env, SETTINGS_KEY: 'id:hunter2', POOL_SIZE: 'hunter2', ORDER_API_URL: '' };
+    const { code, out, error } = await runCli(broken, ['doctor', '--json']);
+    expect({ code, error }).toEqual({ code: 1, error: '' });
+    expect(out).not.toMatch(SECRETS);
+    const { ok, findings } = JSON.parse(out) as { ok: boolean; findings: Finding[] };
+    expect(ok).toBe(false);
+    expect(findings.filter((each) => each.state === 'failed').map((each) => each.check)).toEqual(
+      expect.arrayContaining(['SETTINGS_KEY', 'POOL_SIZE', 'ORDER_API_URL']),
+    );
+    // What needs none of them is looked at all the same.
+    expect(findings).toContainEqual(expect.objectContaining({ part: 'topic', state: 'ok' }));
+    expect(findings).toContainEqual(expect.objectContaining({ part: 'platform', state: 'skipped' }));
+  });
+
+  it('looks at parts alone, and knows no others', async () => {
+    const { code, out } = await runCli(env, ['doctor', '--only', 'topic,push', '--json']);
+    const { findings } = JSON.parse(out) as { findings: Finding[] };
+    expect({ code, parts: findings.map((each) => each.part) }).toEqual({ code: 0, parts: ['topic', 'push'] });
+    expect(await runCli(env, ['doctor', '--only', 'weather'])).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('Right would be some of environment, database'),
+    });
+    expect(await wrong('platform', { ORDER_API_URL: 'nonsense' })).toEqual([
+      failed('ORDER_API_URL', /is not an http or https URL/, /orders\.example\.com/),
+    ]);
+  });
+
+  it('lets a warning pass', async () => {
+    const { code, out } = await runCli({ ...env, PUBLIC_URL: '' }, ['doctor', '--only', 'public-url']);
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('1 warning') });
+  });
+});
+
+describe('of the environment', () => {
+  it('it reads the query and loads the providers that it names', async () => {
+    expect(await wrong('environment', { ORDER_QUERY_FILE: '/nowhere', PROVIDER_MODULES: 'no-such-provider' })).toEqual([
+      failed('ORDER_QUERY_FILE', /\/nowhere/),
+      failed('PROVIDER_MODULES', /no-such-provider cannot be loaded/),
+    ]);
+    expect(await wrong('platform', { ORDER_QUERY_FILE: '/nowhere' })).toEqual([
+      failed('ORDER_QUERY_FILE', /holds no GraphQL document/),
+    ]);
+  });
+});
+
+describe('of the database', () => {
+  it('one that cannot be reached fails, and what is in it is not looked at', async () => {
+    const nowhere = 'postgres://expediter:hunter2@127.0.0.1:9/expediter';
+    const findings = await examine({ ...env, DATABASE_URL: nowhere }, ['database', 'clock', 'keys', 'locations']);
+    expect(findings.map(({ part, state }) => [part, state])).toEqual([
+      ['database', 'failed'],
+      ['clock', 'skipped'],
+      ['keys', 'skipped'],
+      ['locations', 'skipped'],
+    ]);
+    expect(findings[0]).toMatchObject({ check: 'connection', found: expect.stringContaining('ECONNREFUSED') });
+    expect(JSON.stringify(findings)).not.toMatch(SECRETS);
+  });
+
+  it.each([[{ refuseOptions: true }], [{ refuseOptions: false }]])('a pooler is no Postgres: %j', async (about) => {
+    const pooler = await startPooler(postgres.url, about);
+    try {
+      expect(await wrong('database', { DATABASE_URL: pooler.through(postgres.url) })).toEqual([
+        failed('connection', /a connection pooler stands between/, /name Postgres itself/),
+      ]);
+    } finally {
+      await pooler.stop();
+    }
+  });
+
+  it('one without our schema is migrated', async () => {
+    await onAdmin('CREATE DATABASE empty');
+    const empty = postgres.url.replace(/\/postgres(\?|$)/, '/empty$1');
+    expect(await wrong('database', { DATABASE_URL: empty })).toEqual([
+      failed('schema', /^The schema lacks 0001/, /expediter migrate/),
+    ]);
+  });
+
+  it('one without fsync keeps no promise', async () => {
+    expect(await wrong('database', { DATABASE_URL: await createDatabase() })).toEqual([failed('writing', /fsync/)]);
+  });
+
+  it('one in which not everything can be written is told', async () => {
+    // As somebody may have migrated it who did not know yet; today that is refused.
+    const latin = await createEmptyDatabase('LATIN1');
+    const [first = ''] = await migrationsIn(MIGRATIONS);
+    const client = new pg.Client(latin);
+    await client.connect();
+    await client.query(await readFile(join(MIGRATIONS, `${first}.sql`), 'utf8'));
+    await client.query('CREATE TABLE schema_migrations (id serial PRIMARY KEY, name text, run_on timestamp)');
+    await client.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [first]);
+    await client.end();
+    await migrate(latin);
+    expect(await wrong('database', { DATABASE_URL: latin })).toEqual([
+      failed('encoding', /^LATIN1: /, /UTF8/),
+      failed('writing', /fsync/),
+    ]);
+  });
+
+  it('a role that may only read is not enough, and one with few connections is short of them', async () => {
+    await onAdmin(`CREATE ROLE reader LOGIN CONNECTION LIMIT 8; GRANT USAGE ON SCHEMA public TO reader;
+                   GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
+                   ALTER ROLE reader SET default_transaction_read_only = on`);
+    const url = new URL(postgres.url);
+    url.username = 'reader';
+    expect(await wrong('database', { DATABASE_URL: url.href })).toEqual([
+      failed('writing', /can only be read/, /primary/),
+      warning('connections', /of 8 in use/, /rollout/),
+      failed('privileges', /lacks INSERT on credentials, .* and more/, /role that migrates/),
+    ]);
+  });
+
+  it('days without a table, days that should be gone and members that should be erased are told', async () => {
+    await system.query(
+      `INSERT INTO orders (service_order_id, location_id, fulfillment, ended_at)
+       VALUES ('long-ago', 'club-1', 'pickup', now() - interval '40 days')`,
+    );
+    await system.query(
+      `CREATE TABLE deliveries_20200101 PARTITION OF deliveries FOR VALUES FROM ('2020-01-01') TO ('2020-01-02')`,
+    );
+    expect(await wrong('database')).toEqual([
+      warning('webhook retention', /^days whose webhooks are older than 14 days: 1$/, /dropping of partitions/),
+      warning('member retention', /^orders that should have been erased: 1$/, /erasing of member data/),
+    ]);
+    await system.query(`DROP TABLE deliveries_20200101; DELETE FROM orders WHERE service_order_id = 'long-ago'`);
+
+    const days = await system.query(
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'deliveries'::regclass ORDER BY 1`,
+    );
+    for (const { name } of days.slice(2)) await system.query(`DROP TABLE ${String(name)}`);
+    expect(await wrong('database')).toEqual([warning('partitions', /today and 0 days ahead/, /migrate/)]);
+    await system.query(`DROP TABLE ${String(days[1]?.['name'])}`);
+    expect(await wrong('database')).toEqual([failed('partitions', /not today/)]);
+    await migrate(postgres.url);
+    expect(await wrong('database')).toEqual([]);
+  });
+
+  it('every table of ours is among those that the role needs', async () => {
+    const tables = await system.query(
+      `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+         AND NOT relispartition AND relname <> 'schema_migrations' ORDER BY 1`,
+    );
+    expect(tables.map((row) => row['relname'])).toEqual([...TABLES]);
+  });
+});
+
+describe('of the clocks', () => {
+  it('this one being off is told', async () => {
+    const off = { ...env, NODE_OPTIONS: `--import ${SHIFT_CLOCK}`, CLOCK_OFF_MS: '-5000' };
+    const { code, out } = await runCli(off, ['doctor', '--only', 'clock']);
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^warning .* this machine +[45]\.\d s behind /m),
+    });
+  });
+
+  it("the platform's being off is told", async () => {
+    const url = await serve((_request, response) => {
+      response.setHeader('date', new Date(Date.now() + 60_000).toUTCString());
+      sendJson(response, 200, { data: { order: null } });
+    });
+    expect(await wrong('clock', { ORDER_API_URL: url })).toEqual([
+      warning('ordering platform', /^(59|60)\.\d s ahead of Postgres/, /NTP/),
+    ]);
+  });
+});
+
+describe('of the keys', () => {
+  it('one that is still in use, one that is not, and one that is missing are told apart', async () => {
+    const key = (id: string): string => `${id}:${Buffer.alloc(32, id).toString('base64')}`;
+    const { SETTINGS_KEY = '' } = env;
+    expect(await wrong('keys', { SETTINGS_KEY: `${key('new')},${SETTINGS_KEY},${key('idle')}` })).toEqual([
+      warning('SETTINGS_KEY', /^texts under the older key "test": 1$/, /expediter rekey/),
+      warning('SETTINGS_KEY', /^nothing is under the older key "idle"/, /take it out/),
+    ]);
+    expect(await wrong('keys', { SETTINGS_KEY: key('new') })).toEqual([
+      failed('SETTINGS_KEY', /^texts under "test", which is not there: 1$/, /add the key/),
+    ]);
+    await system.query(
+      `INSERT INTO credentials (seed_sha256, integration, "grant") VALUES ('\\x01', 'pos', $1), ('\\x02', 'pos', 'no JWE')`,
+      [await seal(parseSettingsKeys(SETTINGS_KEY), {})],
+    );
+    expect(await wrong('keys')).toEqual([failed('SETTINGS_KEY', /^texts under "", which is not there: 1$/)]);
+    await system.query('DELETE FROM credentials');
+  });
+});
+
+describe('of the ordering platform', () => {
+  const answering = (handle: Handler): Promise<object[]> =>
+    serve(handle).then((url) => wrong('platform', { ORDER_API_URL: `${url}/graphql?key=hunter2` }));
+
+  it.each<[string, Handler, object]>([
+    [
+      'a redirect',
+      (_, response) => void response.writeHead(301, { location: 'http://127.0.0.1:9/?token=hunter2' }).end(),
+      failed('query', /redirects \(301\)/, /ORDER_API_URL/),
+    ],
+    [
+      'a page',
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hunter2</h1>'),
+      failed('query', /answers 200 with text\/html, not GraphQL/, /GraphQL endpoint/),
+    ],
+    ['other JSON', (_, response) => sendJson(response, 200, [1]), failed('query', /200 with other JSON/)],
+    ['an error of its own', (_, response) => sendJson(response, 503, {}), failed('query', /answers 503/)],
+    [
+      'FORBIDDEN',
+      (_, response) =>
+        sendJson(response, 200, { data: { order: null }, errors: [{ extensions: { code: 'FORBIDDEN' } }] }),
+      failed('query', /refuses us/, /ORDER_API_TOKEN/),
+    ],
+    [
+      'an id that is none',
+      (_, response) => sendJson(response, 200, { errors: [{ extensions: { code: 'BAD_USER_INPUT' } }] }),
+      warning('query', /made-up order id invalid/),
+    ],
+    [
+      'no field of that name',
+      (_, response) => sendJson(response, 200, { data: { purchase: null } }),
+      failed('query', /no field "order"/, /ORDER_QUERY_FILE/),
+    ],
+    [
+      'an order for whatever id',
+      (_, response) => sendJson(response, 200, { data: { order: { member: { name: 'hunter2' } } } }),
+      warning('query', /has an order for a made-up id/),
+    ],
+  ])('%s is told', async (_, handle, finding) => {
+    expect(await answering(handle)).toEqual([finding]);
+  });
+
+  it('NOT_FOUND is as good as null', async () => {
+    const errors = [{ path: ['order'], extensions: { code: 'NOT_FOUND' } }];
+    expect(await answering((_, response) => sendJson(response, 200, { data: { order: null }, errors }))).toEqual([]);
+  });
+
+  it('a token that it refuses is told, and a query that does not fit its schema in its own words', async () => {
+    expect(await wrong('platform', { ORDER_API_TOKEN: 'hunter2' })).toEqual([failed('query', /refuses us \(401\)/)]);
+    const queryFile = fileURLToPath(new URL('../support/wrong-query.graphql', import.meta.url));
+    expect(await wrong('platform', { ORDER_QUERY_FILE: queryFile })).toEqual([
+      failed('query', /refuses the query: Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
+    ]);
+  });
+
+  it('nobody there, and nobody who answers in time, are told', async () => {
+    expect(await wrong('platform', { ORDER_API_URL: nobody })).toEqual([failed('query', /nobody listens there/)]);
+    expect(await answering(() => {})).toEqual([failed('query', /no answer in 5 s/)]);
+  });
+});
+
+describe('of the topic', () => {
+  it('one that is not there is made', async () => {
+    expect(await wrong('topic', { STATUS_TOPIC: 'elsewhere' })).toEqual([
+      failed('STATUS_TOPIC', /there is no "elsewhere"/, /gcloud pubsub topics create elsewhere/),
+    ]);
+  });
+
+  it('one that we may not publish to fails, and nothing is ever published', async () => {
+    const before = system.pubsub.published('order-status').length;
+    system.pubsub.faults.permissions = [];
+    expect(await wrong('topic')).toEqual([failed('STATUS_TOPIC', /may not publish/, /roles\/pubsub\.publisher/)]);
+    system.pubsub.faults.permissions = ['pubsub.topics.publish'];
+    expect(await wrong('topic')).toEqual([]);
+    delete system.pubsub.faults.permissions;
+    expect(system.pubsub.published('order-status')).toHaveLength(before);
+  });
+
+  it('nobody there is told, and so is who Google does not know', async () => {
+    const run = async (change: Record<string, string>): Promise<string> => {
+      const { code, out, error } = await runCli({ ...env, ...change }, ['doctor', '--only', 'topic']);
+      expect(code).toBe(1);
+      expect(error).not.toMatch(/^ +at /m);
+      return out;
+    };
+    expect(await run({ PUBSUB_EMULATOR_HOST: '127.0.0.1:9' })).toMatch(/cannot be reached/);
+    expect(await run({ PUBSUB_EMULATOR_HOST: '', GOOGLE_APPLICATION_CREDENTIALS: '/nowhere' })).toMatch(
+      /Google does not know who we are/,
+    );
+  });
+});
+
+describe('of pushes', () => {
+  it.each<[string, Handler, RegExp]>([
+    ['no key set', (_, response) => sendJson(response, 200, {}), /200 with other JSON, not a key set/],
+    ['an error', (_, response) => sendJson(response, 404, { keys: [] }), /404 with other JSON/],
+    [
+      'no key for RS256',
+      (_, response) => sendJson(response, 200, { keys: [{ kty: 'EC' }, { kty: 'RSA', use: 'enc' }] }),
+      /keys for RS256: none of 2$/,
+    ],
+  ])('%s is told', async (_, handle, found) => {
+    expect(await wrong('push', { PUSH_JWKS_URL: await serve(handle) })).toEqual([failed('PUSH_JWKS_URL', found)]);
+  });
+
+  it('nobody there is told, and that anybody can push', async () => {
+    expect(await wrong('push', { PUSH_JWKS_URL: nobody })).toEqual([failed('PUSH_JWKS_URL', /nobody listens there/)]);
+    expect(await wrong('push', { PUSH_AUTH: 'off' })).toEqual([warning('PUSH_JWKS_URL', /PUSH_AUTH is "off"/)]);
+  });
+});
+
+describe('of PUBLIC_URL', () => {
+  it('somebody else there, nobody there, and a service that starts are told apart', async () => {
+    const page = await serve(
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('hello'),
+    );
+    expect(await wrong('public-url', { PUBLIC_URL: page })).toEqual([failed('readyz', /text\/html: that is not this/)]);
+    expect(await wrong('public-url', { PUBLIC_URL: nobody })).toEqual([failed('readyz', /nobody listens/)]);
+    const starting = await serve((_, response) => sendJson(response, 503, { ready: false, database: 'down' }));
+    expect(await wrong('public-url', { PUBLIC_URL: starting })).toEqual([warning('readyz', /starting or stopping/)]);
+  });
+
+  it('no TLS is told', async () => {
+    expect(await wrong('public-url', { PUBLIC_URL: 'http://expediter.invalid' })).toEqual([
+      warning('PUBLIC_URL', /not https/),
+      failed('readyz', /cannot be resolved/),
+    ]);
+  });
+});
+
+describe('of the locations', () => {
+  it('one that its POS refuses, one without a token, one whose last token expires soon are told', async () => {
+    await system.addLocation('club-2', { ...pos.settings, accessToken: 'hunter2' }, 'hubrise');
+    await system.addLocation('club-3', { ordersUrl: 'http://127.0.0.1:9/' });
+    await issueToken(system.pool, { locationId: 'club-3', expiresAt: new Date(Date.now() + 3 * 86_400_000) });
+    expect(await wrong('locations')).toEqual([
+      failed('club-2', /HubRise refuses accessToken/, /location put/),
+      failed('club-2', /has no valid token/, /expediter token issue --location club-2/),
+      warning('club-3', /last token expires on \d{4}-\d\d-\d\d/, /token issue/),
+    ]);
+    await issueToken(system.pool, { locationId: 'club-3', expiresAt: new Date(Date.now() + 90 * 86_400_000) });
+    await issueToken(system.pool, { locationId: 'club-2' });
+    await system.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-2'`);
+    expect(await wrong('locations')).toEqual([warning('club-2', /is paused: HubRise refuses/)]);
+    await system.query(`DELETE FROM locations WHERE location_id <> 'club-1'`);
+  });
+
+  it('one whose settings no key opens is told', async () => {
+    const other = `other:${Buffer.alloc(32, 9).toString('base64')}`;
+    expect(await wrong('locations', { SETTINGS_KEY: other })).toEqual([
+      failed('club-1', /SETTINGS_KEY has no key with id "test"/, /SETTINGS_KEY/),
+    ]);
+  });
+
+  it('none at all is told', async () => {
+    const DATABASE_URL = await createDatabase();
+    expect(await wrong('locations', { DATABASE_URL })).toEqual([warning('any', /there are none/, /location put/)]);
+  });
+
+  it('those that hang are given up, and when time is up the rest is left out and said to be', async () => {
+    const url = await serve(() => {});
+    for (let n = 0; n < 9; n++) {
+      await system.addLocation(`hangs-${n}`, { ...pos.settings, baseUrl: url }, 'hubrise');
+      await issueToken(system.pool, { locationId: `hangs-${n}` });
+    }
+    const now = performance.now.bind(performance);
+    const began = now();
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + (now() - began > 2_000 ? 25_000 : 0));
+    const findings = await wrong('locations');
+    expect(findings).toContainEqual(failed('hangs-0', /no answer in 5000 ms/));
+    expect(findings.filter((each) => each.state === 'skipped').length).toBeGreaterThanOrEqual(1);
+    expect(findings).toContainEqual({
+      check: 'hangs-8',
+      state: 'skipped',
+      found: expect.stringMatching(/--only locations/),
+    });
+    await system.query(`DELETE FROM locations WHERE location_id <> 'club-1'`);
+  });
+});

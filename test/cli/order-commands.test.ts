@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCli, type Ended } from '../support/run-cli.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+type Listed = { serviceOrderId: string; placement: string; memberState: string };
+
+let system: System;
+
+beforeAll(async () => {
+  system = await startSystem();
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  for (let i = 1; i <= 4; i++) {
+    await system.seedOrder({ serviceOrderId: `order-${i}`, locationId: i === 4 ? 'club-2' : 'club-1' });
+    await system.query(
+      `UPDATE placements SET signalled_at = now() - make_interval(hours => $2) WHERE service_order_id = $1`,
+      [`order-${i}`, 5 - i],
+    );
+  }
+  await system.query(
+    `UPDATE placements SET state = 'in_doubt', finished_at = NULL, next_attempt_at = 'infinity',
+            problem = 'the POS may have it' WHERE service_order_id = 'order-2'`,
+  );
+  await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-1'`);
+});
+afterAll(() => system?.stop());
+
+const cli = (...args: string[]): Promise<Ended> => runCli(system.env, args);
+
+async function listed(...filters: string[]): Promise<string[]> {
+  const { code, out, error } = await cli('order', 'list', ...filters, '--json');
+  expect({ code, error }).toEqual({ code: 0, error: '' });
+  return (JSON.parse(out) as Listed[]).map((row) => row.serviceOrderId);
+}
+
+describe('expediter order list', () => {
+  it.each<[string[], string[]]>([
+    [[], ['order-4', 'order-3', 'order-2', 'order-1']],
+    [
+      ['--location', 'club-1'],
+      ['order-3', 'order-2', 'order-1'],
+    ],
+    [['--needs-operator'], ['order-2']],
+    [['--state', 'in_doubt'], ['order-2']],
+    [
+      ['--open', '--location', 'club-1'],
+      ['order-3', 'order-2'],
+    ],
+    [
+      ['--member-state', 'sent', '--limit', '2'],
+      ['order-4', 'order-3'],
+    ],
+    [
+      ['--limit', '2', '--after', 'order-3'],
+      ['order-2', 'order-1'],
+    ],
+    [
+      ['--since', '150m'],
+      ['order-4', 'order-3'],
+    ],
+    [
+      ['--until', '150m'],
+      ['order-2', 'order-1'],
+    ],
+    [['--status', 'ready'], []],
+    [['--integration', 'standard', '--location', 'club-2'], ['order-4']],
+  ])('%j', async (filters, expected) => {
+    expect(await listed(...filters)).toEqual(expected);
+  });
+
+  it('shows a table, what waits for a person, and how to go on', async () => {
+    const { out } = await cli('order', 'list', '--limit', '3');
+    expect(out).toMatch(/^order {4,}signalled .*location .*placement/);
+    expect(out).toMatch(/^order-2 .*in doubt: needs you.*the POS may have it$/m);
+    expect(out).toMatch(/\nthere may be more: --after order-2\n$/);
+    expect((await cli('order', 'list', '--status', 'failed')).out).toBe('no orders match\n');
+  });
+
+  it.each<[string[], number, string]>([
+    [['--state', 'lost'], 2, 'Allowed choices are waiting, held'],
+    [['--limit', '0'], 2, 'a number from 1 to 1000'],
+    [['--since', 'tomorrow'], 2, 'a while ago'],
+    [['--after', 'nobody'], 3, 'no signal ever named the order "nobody"'],
+  ])('refuses %j', async (filters, code, message) => {
+    expect(await cli('order', 'list', ...filters)).toEqual({ code, out: '', error: expect.stringContaining(message) });
+  });
+});
+
+describe('expediter order show', () => {
+  it('has the webhooks and the live messages, with when the topic had them', async () => {
+    const answer = await post(
+      await system.webhookUrl('club-1'),
+      statusWebhook({ serviceOrderId: 'order-3', status: 'READY' }),
+    );
+    await until(async () => (await system.query('SELECT FROM live_messages')).length > 0);
+    const { out } = await cli('order', 'show', 'order-3');
+    expect(out).toMatch(new RegExp(`^Webhooks\\ndelivery.*\\n${String(answer.body['deliveryId'])} .*applied`, 'm'));
+    expect(out).toMatch(/^Live messages\nsequence {2}member sees.*\n3 +ready_for_pickup +\d{4}-.*Z +\d{4}-.*Z$/m);
+  });
+});

@@ -1,0 +1,87 @@
+/** `expediter provider check`, as an operator runs it. */
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { putLocation } from '../../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
+import { registry } from '../../src/providers/index.ts';
+import { startDeliverect } from '../simulators/start-deliverect.ts';
+import { startHubrise } from '../simulators/start-hubrise.ts';
+import type { Simulator, StartSimulator } from '../simulators/simulator.ts';
+import { createDatabase } from '../support/create-database.ts';
+import { runCli, type Ended } from '../support/run-cli.ts';
+
+const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
+const keys = parseSettingsKeys(SETTINGS_KEY);
+const started: Simulator[] = [];
+let env: { DATABASE_URL: string; SETTINGS_KEY: string };
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  env = { DATABASE_URL: await createDatabase(), SETTINGS_KEY };
+  pool = new pg.Pool({ connectionString: env.DATABASE_URL, max: 1 });
+});
+afterEach(async () => {
+  for (const pos of started.splice(0)) await pos.stop();
+});
+afterAll(() => pool?.end());
+
+async function start(startPos: StartSimulator): Promise<Simulator> {
+  const pos = await startPos();
+  started.push(pos);
+  return pos;
+}
+
+async function put(locationId: string, integration: string, settings: object): Promise<void> {
+  await putLocation(pool, { registry, keys, publicUrl: undefined }, { locationId, integration, settings });
+}
+
+function check(locationId: string, ...words: string[]): Promise<Ended> {
+  return runCli(env, ['provider', 'check', locationId, ...words]);
+}
+
+it('says that settings reach their POS, where nothing comes of it', async () => {
+  const pos = await start(startHubrise);
+  await put('fine', 'hubrise', pos.settings);
+  expect(await check('fine')).toEqual({ code: 0, out: 'the settings of fine reach its POS\n', error: '' });
+  expect(JSON.parse((await check('fine', '--json')).out)).toEqual({ locationId: 'fine', state: 'ok' });
+  expect(pos.requests).toBe(0);
+  expect(pos.refusals).toEqual([]);
+});
+
+it('exits 1 with what is wrong and what to do, and shows no secret', async () => {
+  const pos = await start(startHubrise);
+  await put('wrong', 'hubrise', { ...pos.settings, accessToken: 'another-token' });
+  const ended = await check('wrong');
+  expect(ended).toMatchObject({ code: 1, error: '' });
+  expect(ended.out).toMatch(/^location {2}wrong\nproblem {3}HubRise refuses accessToken \(401\)/);
+  expect(ended.out).toContain('expediter location put --location wrong');
+  expect(ended.out).not.toContain('another-token');
+
+  const json = await check('wrong', '--json');
+  expect(json.code).toBe(1);
+  expect(JSON.parse(json.out)).toMatchObject({ locationId: 'wrong', state: 'failed' });
+});
+
+it('asks a POS whose token is kept all the same, and knows when it is down', async () => {
+  const pos = await start(startDeliverect);
+  await put('down', 'deliverect', pos.settings);
+  expect(await check('down')).toMatchObject({ code: 0 });
+  await pool.query(`UPDATE credentials SET granted_at = now() - interval '2 minutes'`);
+  await pos.stop();
+  const ended = await check('down');
+  expect(ended.code).toBe(1);
+  expect(ended.out).toMatch(/problem {3}the POS could not be reached: POST http:\/\/127.0.0.1:\d+\/oauth\/token/);
+});
+
+it('is honest where it cannot ask', async () => {
+  await put('plain', 'standard', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  expect(await check('plain')).toMatchObject({ code: 0, out: expect.stringContaining('were not checked') as string });
+});
+
+it('exits 3 for a location that is not there', async () => {
+  expect(await check('nowhere')).toEqual({
+    code: 3,
+    out: '',
+    error: 'error: no location is called "nowhere"; see: expediter location list\n',
+  });
+});

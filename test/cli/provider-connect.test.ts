@@ -1,0 +1,115 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { startHubrise } from '../simulators/start-hubrise.ts';
+import { startSquare } from '../simulators/start-square.ts';
+import type { Simulator } from '../simulators/simulator.ts';
+import { balanceLoad } from '../support/balance-load.ts';
+import { runCli, type Ended } from '../support/run-cli.ts';
+import type { HttpServer } from '../support/serve-http.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+let balancer: HttpServer;
+let system: System;
+let instances: string[] = [];
+const started: Simulator[] = [];
+
+beforeAll(async () => {
+  balancer = await balanceLoad(() => instances);
+  system = await startSystem({ env: { PUBLIC_URL: balancer.url, LOG_LEVEL: 'warn' } });
+  instances = system.urls;
+  await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);
+});
+afterEach(async () => {
+  for (const pos of started.splice(0)) await pos.stop();
+});
+afterAll(async () => {
+  await system?.stop();
+  await balancer?.stop();
+});
+
+function connect(locationId: string, env: Record<string, string> = {}): Promise<Ended> {
+  return runCli({ ...system.env, ...env }, ['provider', 'connect', locationId, '--json']);
+}
+
+type Shown = { locationId: string; tokenId: string; done: string[]; todo: string[] };
+const shown = ({ out }: Ended): Shown => JSON.parse(out) as Shown;
+const tokensOf = (locationId: string): Promise<Record<string, unknown>[]> =>
+  system.query('SELECT token_id, label, revoked_at FROM webhook_tokens WHERE location_id = $1', [locationId]);
+
+it('registers the webhook where the POS can be told, and never shows its token', async () => {
+  const pos = await startHubrise();
+  started.push(pos);
+  await system.addLocation('hub', pos.settings, 'hubrise');
+  const ended = await connect('hub');
+  expect(ended).toMatchObject({ code: 0, error: '' });
+  expect(shown(ended)).toMatchObject({ locationId: 'hub', todo: [] });
+  expect(await tokensOf('hub')).toEqual([
+    { token_id: shown(ended).tokenId, label: 'provider connect', revoked_at: null },
+  ]);
+
+  const url = (pos as Simulator & { callback: { url: string } }).callback.url;
+  const token = new URL(url).searchParams.get('token') ?? expect.unreachable('no token');
+  expect(ended.out).not.toContain(token);
+  const order = await system.placeOrder({ locationId: 'hub' });
+  const ticket = await until(() => pos.tickets[0]);
+  expect(await pos.report(url, ticket, 'accepted')).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+  await until(() => system.live(order.serviceOrderId).some((message) => message.memberState === 'confirmed'));
+});
+
+it('keeps what the POS gives in return: webhooks that were dropped before it verify from then on', async () => {
+  const pos = await startSquare();
+  started.push(pos);
+  const { signatureKey: _none, notificationUrl: _neither, ...settings } = pos.settings;
+  await system.addLocation('square', settings, 'square');
+  const early = await system.webhookUrl('square');
+  await system.placeOrder({ locationId: 'square' });
+  const ticket = await until(() => pos.tickets[0]);
+  expect((await pos.report(early, ticket, 'PROPOSED')).body).toMatchObject({ outcome: 'dropped' });
+
+  const ended = await connect('square');
+  expect(ended).toMatchObject({ code: 0, error: '' });
+  const [subscription] = (pos as Simulator & { subscriptions: readonly { notification_url: string }[] }).subscriptions;
+  const url = subscription?.notification_url ?? expect.unreachable('not subscribed');
+  // Another process may know the old settings for as long as it keeps the token's judgement.
+  const report = () => pos.report(url, ticket, 'RESERVED');
+  await until(async () => ((await report()).body as { outcome?: string }).outcome !== 'dropped');
+  expect(await report()).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+});
+
+it('says what to do by hand where the POS cannot be told', async () => {
+  await system.addLocation('plain', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  const { todo } = shown(await connect('plain'));
+  expect(todo).toEqual([
+    expect.stringMatching(new RegExp(`${balancer.url}/webhook/standard/plain\\?token=[\\w-]{43}$`)),
+  ]);
+});
+
+it('leaves no token that opens something when the POS refuses', async () => {
+  const pos = await startHubrise();
+  started.push(pos);
+  await system.addLocation('refused', { ...pos.settings, accessToken: 'another-token' }, 'hubrise');
+  const ended = await connect('refused');
+  expect(ended).toMatchObject({ code: 1, out: '' });
+  expect(ended.error).toMatch(/the POS answered 401/);
+  expect(ended.error).not.toContain('another-token');
+  expect(await tokensOf('refused')).toEqual([expect.objectContaining({ revoked_at: expect.any(Date) as Date })]);
+});
+
+it.each([
+  ['no such location', 'nowhere', {}, 3, 'no location is called "nowhere"'],
+  ['no PUBLIC_URL', 'plain', { PUBLIC_URL: '' }, 2, 'PUBLIC_URL is unset'],
+])('refuses %s, and says so', async (_name, locationId, env, code, words) => {
+  const ended = await connect(locationId, env);
+  expect(ended).toMatchObject({ code, out: '' });
+  expect(ended.error).toContain(words);
+});
+
+it('settings of a POS that signs the URL are refused while PUBLIC_URL is unset', async () => {
+  const pos = await startSquare();
+  started.push(pos);
+  const { notificationUrl: _none, ...settings } = pos.settings;
+  const args = ['location', 'put', '--location', 'unsigned', '--integration', 'square', '--settings', '-'];
+  const ended = await runCli({ ...system.env, PUBLIC_URL: '' }, args, JSON.stringify(settings));
+  expect(ended).toMatchObject({ code: 2, error: expect.stringContaining('PUBLIC_URL is unset') as string });
+  expect(await runCli(system.env, args, JSON.stringify(settings))).toMatchObject({ code: 0 });
+});

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
+import { rekey } from '../../src/core/locations/rekey.ts';
+import { runCli } from '../support/run-cli.ts';
+import { runMain } from '../support/run-main.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { runJson } from '../support/run-json.ts';
+
+const OLD = `old:${Buffer.alloc(32, 1).toString('base64')}`;
+const NEW = `new:${Buffer.alloc(32, 2).toString('base64')}`;
+const BOTH = `${NEW},${OLD}`;
+/** What was sealed before the new key came: two locations, a grant, a dropped webhook. */
+const COUNTS = { settings: 2, grants: 1, webhooks: 1 };
+
+let system: System;
+let env: Record<string, string>;
+let dropped: string;
+
+const counted = (name: 'rewritten' | 'current' | 'unreadable'): object =>
+  Object.fromEntries(
+    Object.entries(COUNTS).map(([place, count]) => [place, { rewritten: 0, current: 0, unreadable: 0, [name]: count }]),
+  );
+const sealedTexts = (): Promise<Record<string, unknown>[]> =>
+  system.query(
+    `SELECT settings AS text FROM locations UNION ALL SELECT "grant" FROM credentials
+     UNION ALL SELECT sealed FROM deliveries WHERE sealed IS NOT NULL ORDER BY 1`,
+  );
+/** The row that the statement is about to write has changed under it, as when another process commits first. */
+function overtakenAt(locationId: string, theirs: string): System['pool'] {
+  const real = system.pool.query.bind(system.pool);
+  let raced = false;
+  return Object.assign(Object.create(system.pool) as System['pool'], {
+    query: async (text: string, values: unknown[]) => {
+      if (!raced && text.startsWith('UPDATE locations') && String(values[0]) === locationId) {
+        raced = true;
+        await real('UPDATE locations SET settings = $1 WHERE location_id = $2', [theirs, locationId]);
+      }
+      return real(text, values);
+    },
+  });
+}
+
+beforeAll(async () => {
+  system = await startSystem({ env: { SETTINGS_KEY: OLD, DELIVERY_RETENTION_DAYS: '14' } });
+  env = { ...system.env, SETTINGS_KEY: BOTH };
+  const secret = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders', secret });
+  await system.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await system.query(
+    `INSERT INTO credentials (seed_sha256, integration, "grant", granted_at) VALUES ($1, 'pos', $2, now())`,
+    [Buffer.from('seed'), await seal(parseSettingsKeys(OLD), { accessToken: 'a', refreshToken: 'r' })],
+  );
+  const answer = await post(await system.webhookUrl('club-1'), statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
+  expect(answer.body).toMatchObject({ outcome: 'dropped' });
+  dropped = String(answer.body['deliveryId']);
+});
+afterAll(() => system?.stop());
+
+describe('expediter rekey', () => {
+  it('counts and changes nothing in a dry run', async () => {
+    const before = await sealedTexts();
+    expect(await runJson(env, ['rekey', '--dry-run'])).toEqual({
+      dryRun: true,
+      ...counted('rewritten'),
+      missingKeys: [],
+    });
+    expect(await sealedTexts()).toEqual(before);
+  });
+
+  it('names the key that is missing, leaves what it cannot open, and exits 1', async () => {
+    const before = await sealedTexts();
+    const { code, out, error } = await runCli({ ...env, SETTINGS_KEY: NEW }, ['rekey', '--json']);
+    expect({ code, error }).toEqual({
+      code: 1,
+      error: expect.stringMatching(/^error: 4 cannot be decrypted: SETTINGS_KEY lacks key "old", [^\n]+\n$/),
+    });
+    expect(JSON.parse(out)).toEqual({ dryRun: false, ...counted('unreadable'), missingKeys: ['old'] });
+    expect(await sealedTexts()).toEqual(before);
+  });
+
+  it('says so where a key of the same id has other bytes', async () => {
+    const other = `old:${Buffer.alloc(32, 9).toString('base64')}`;
+    const { code, error } = await runCli({ ...env, SETTINGS_KEY: other }, ['rekey']);
+    expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('has other bytes under that id') });
+  });
+
+  it('loses to whoever writes the same text meanwhile', async () => {
+    const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' });
+    const done = await rekey(overtakenAt('club-2', theirs), parseSettingsKeys(BOTH), false);
+    expect(done.settings).toEqual({ rewritten: 1, current: 1, unreadable: 0 });
+    const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'club-2'`);
+    expect(row).toEqual({ settings: theirs });
+  });
+
+  it('names the key of what somebody wrote meanwhile, where that is the one that it lacks', async () => {
+    const next = parseSettingsKeys(`next:${Buffer.alloc(32, 3).toString('base64')}`);
+    const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'club-1'`);
+    const put = (settings: unknown): Promise<unknown> =>
+      system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-1'`, [settings]);
+    await put(await seal(parseSettingsKeys(OLD), {}));
+    const done = await rekey(overtakenAt('club-1', await seal(next, {})), parseSettingsKeys(BOTH), false);
+    expect(done).toMatchObject({ settings: { unreadable: 1 }, missingKeys: ['next'] });
+    await put(row?.['settings']);
+  });
+
+  it('finds everything done the second time, while the service of the old key goes on to be there', async () => {
+    expect(await runJson(env, ['rekey'])).toEqual({ dryRun: false, ...counted('current'), missingKeys: [] });
+    const inWords = await runCli(env, ['rekey']);
+    expect(inWords.out).toMatch(/^settings of locations +0 +2 +0$/m);
+  });
+
+  it('lets the old key be dropped: the service takes webhooks, and one dropped before can be replayed', async () => {
+    const alone = { ...env, SETTINGS_KEY: NEW };
+    expect(await runJson(alone, ['location', 'show', 'club-1'])).toMatchObject({
+      settings: { fields: ['ordersUrl', 'secret'] },
+    });
+    const service = await runMain(alone);
+    try {
+      const url = (await system.webhookUrl('club-2')).replace(system.urls[0] ?? '', service.url);
+      const answer = await post(url, statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
+      expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
+    } finally {
+      service.child.kill();
+      await service.exited;
+    }
+    await runCli(
+      alone,
+      ['location', 'put', '--location', 'club-1', '--integration', 'standard', '--settings', '-'],
+      '{"ordersUrl":"http://127.0.0.1:9/orders"}',
+    );
+    expect(await runJson(alone, ['delivery', 'replay', dropped])).toMatchObject({ outcome: 'unmatched' });
+  });
+});

@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { errorShare, findLocations, integrationsOf } from '../../console/locations/find-locations.ts';
+import { errorTone, inOrder, lostWith, silence, stepShares, trend } from '../../console/locations/assess-location.ts';
+import type { ListedLocation, ShownLocation } from '../../console/wire.ts';
+
+const NOW = Date.parse('2027-01-31T18:00:00Z');
+const MINUTE_MS = 60_000;
+const ago = (minutes: number): string => new Date(NOW - minutes * MINUTE_MS).toISOString();
+
+const location = (locationId: string, about: Partial<ListedLocation> = {}): ListedLocation => ({
+  locationId,
+  integration: 'standard',
+  pausedAt: null,
+  updatedAt: ago(1_000),
+  heardAt: ago(1),
+  webhooks: Array.from({ length: 12 }, () => 10),
+  errors: Array.from({ length: 12 }, () => 0),
+  ...about,
+});
+
+type Token = ShownLocation['tokens'][number];
+const token = (tokenId: string, about: Partial<Token> = {}): Token => ({
+  tokenId,
+  label: null,
+  integration: 'standard',
+  state: 'valid',
+  createdAt: ago(1_000),
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: ago(1),
+  ...about,
+});
+
+describe('the list of locations', () => {
+  const all = [
+    location('club-10', { heardAt: null, integration: 'square' }),
+    location('Club-9', { pausedAt: ago(5), heardAt: ago(90) }),
+    location('bar', { errors: [1, ...Array.from({ length: 11 }, () => 0)] }),
+    location('quiet', { webhooks: Array.from({ length: 12 }, () => 0), heardAt: ago(3_000) }),
+  ];
+  const found = (filters: Partial<Parameters<typeof findLocations>[1]>): string[] =>
+    findLocations(all, { text: '', integration: '', paused: '', by: '', ...filters }).map((each) => each.locationId);
+
+  it('is by name, with club-9 before club-10', () => {
+    expect(found({})).toEqual(['bar', 'Club-9', 'club-10', 'quiet']);
+  });
+
+  it.each([
+    [{ text: ' CLUB ' }, ['Club-9', 'club-10']],
+    [{ integration: 'square' }, ['club-10']],
+    [{ paused: 'true' }, ['Club-9']],
+    [{ paused: 'false', text: 'club' }, ['club-10']],
+    [{ by: 'heard' }, ['club-10', 'quiet', 'Club-9', 'bar']],
+    [{ by: 'errors' }, ['bar', 'Club-9', 'club-10', 'quiet']],
+    [{ by: 'webhooks' }, ['bar', 'Club-9', 'club-10', 'quiet']],
+    [{ by: 'whatever an old link says' }, ['bar', 'Club-9', 'club-10', 'quiet']],
+  ])('with %j is %j', (filters, expected) => {
+    expect(found(filters)).toEqual(expected);
+  });
+
+  it('leaves what was loaded in its order', () => {
+    const before = all.map((each) => each.locationId);
+    found({ by: 'heard' });
+    expect(all.map((each) => each.locationId)).toEqual(before);
+  });
+
+  it('offers each integration once', () => {
+    expect(integrationsOf(all)).toEqual(['square', 'standard']);
+  });
+});
+
+describe('what to look at', () => {
+  it.each([
+    ['heard just now', ago(0), 'plain'],
+    ['heard within the hour', ago(60), 'plain'],
+    ['heard today', ago(61), 'warn'],
+    ['not heard for a day', ago(24 * 60 + 1), 'bad'],
+    ['never heard', null, 'warn'],
+  ] as const)('a location %s', (_, heardAt, tone) => {
+    expect(silence(heardAt, NOW)).toBe(tone);
+  });
+
+  it.each([
+    [0, 0, undefined, 'plain'],
+    [100, 0, 0, 'plain'],
+    [100, 1, 0.01, 'warn'],
+    [100, 5, 0.05, 'bad'],
+  ] as const)('of %i webhooks %i came to nothing', (webhooks, errors, share, tone) => {
+    const counted = { webhooks: [0, webhooks], errors: [0, errors] };
+    expect(errorShare(counted)).toBe(share);
+    expect(errorTone(counted)).toBe(tone);
+  });
+
+  it('a share of no webhooks is no bar', () => {
+    expect(stepShares({ webhooks: [0, 4, 2], errors: [0, 1, 2] })).toEqual([0, 0.25, 1]);
+  });
+
+  it.each([
+    [[], 'none'],
+    [[0, 0], 'none'],
+    [[3, 7, 2], 'at most 7, 2 so far in the last'],
+  ])('%j is "%s" to who cannot see it', (counts, said) => {
+    expect(trend(counts)).toBe(said);
+  });
+});
+
+describe('revoking a token', () => {
+  it('says that it is the only one', () => {
+    const tokens = [token('a'), token('b', { state: 'expired' }), token('c', { state: 'of another integration' })];
+    expect(lostWith('a', tokens, NOW)).toMatch(/only valid token:/);
+  });
+
+  it('says that it is the only one that was used lately', () => {
+    const tokens = [token('a'), token('b', { lastUsedAt: null }), token('c', { lastUsedAt: ago(8 * 24 * 60) })];
+    expect(lostWith('a', tokens, NOW)).toMatch(/used in the last seven days/);
+  });
+
+  it.each([
+    ['another one was used as well', 'a', [token('a'), token('b')]],
+    [
+      'it was used long ago itself',
+      'a',
+      [token('a', { lastUsedAt: ago(8 * 24 * 60) }), token('b', { lastUsedAt: null })],
+    ],
+    ['it opens nothing anyway', 'a', [token('a', { state: 'of another integration' }), token('b')]],
+  ])('needs no warning where %s', (_, tokenId, tokens) => {
+    expect(lostWith(tokenId, tokens, NOW)).toBeUndefined();
+  });
+
+  it('is offered for what opens something first, the newest first', () => {
+    const tokens = [
+      token('old', { state: 'revoked', createdAt: ago(1) }),
+      token('first', { createdAt: ago(50) }),
+      token('second', { createdAt: ago(5) }),
+    ];
+    expect(inOrder(tokens).map(({ tokenId }) => tokenId)).toEqual(['second', 'first', 'old']);
+  });
+});

@@ -1,0 +1,333 @@
+import { describe, expect, it } from 'vitest';
+import { columnOf } from '../../console/board/column-of.ts';
+import { age, due, ended } from '../../console/board/due.ts';
+import { keepBoard, type Board, type ListName } from '../../console/board/create-board.ts';
+import { ticketOf } from '../../console/board/ticket-of.ts';
+import type { BoardOrder } from '../../console/wire.ts';
+
+const NOW = new Date(2027, 0, 31, 18, 0).getTime();
+const MINUTE_MS = 60_000;
+
+describe('the columns', () => {
+  it.each<[string, Partial<BoardOrder>, string]>([
+    ['an order that was not fetched yet', { memberState: null, placement: 'waiting' }, 'placed'],
+    ['one that is held', { memberState: 'placed', placement: 'held' }, 'placed'],
+    ['one in doubt', { memberState: 'placed', placement: 'in_doubt' }, 'placed'],
+    ['a ticket at the POS', { memberState: 'sent' }, 'sent'],
+    ['a confirmed one', { memberState: 'confirmed' }, 'confirmed'],
+    ['one that is prepared', { memberState: 'preparing' }, 'preparing'],
+    ['one to be picked up', { memberState: 'ready_for_pickup' }, 'ready'],
+    ['one to be delivered', { memberState: 'ready_for_delivery' }, 'ready'],
+    ['one on its way', { memberState: 'out_for_delivery' }, 'out'],
+    ['a delivered one', { memberState: 'delivered' }, 'done'],
+    ['a cancelled one', { memberState: 'cancelled' }, 'done'],
+    ['one that failed before it was fetched', { memberState: null, placement: 'failed' }, 'done'],
+    ['one that ended without a word of the POS', { memberState: 'sent', endedAt: at(-5) }, 'done'],
+  ])('%s stands where it belongs', (_, some, column) => {
+    expect(columnOf(order('order-1', some))).toBe(column);
+  });
+});
+
+describe('the time the member was promised', () => {
+  it.each<[string, Partial<BoardOrder>, { words: string; tone: string } | undefined]>([
+    ['is not there for as soon as possible', { requestedAt: null }, undefined],
+    ['is far', { requestedAt: at(75) }, { words: 'due in 75 min', tone: 'plain' }],
+    ['is very far', { requestedAt: at(200) }, { words: 'due in 3 h', tone: 'plain' }],
+    ['is near', { requestedAt: at(8.5) }, { words: 'due in 8 min', tone: 'warn' }],
+    ['is now', { requestedAt: at(-0.5) }, { words: 'due now', tone: 'warn' }],
+    ['is past', { requestedAt: at(-1) }, { words: 'late by 1 min', tone: 'bad' }],
+    [
+      'was kept by a pickup that waits, however long it waits',
+      { requestedAt: at(-30), memberState: 'ready_for_pickup', updatedAt: at(-34) },
+      { words: '4 min early', tone: 'good' },
+    ],
+    [
+      'is not kept by a delivery that is only ready',
+      { requestedAt: at(-3), memberState: 'ready_for_delivery', updatedAt: at(-9) },
+      { words: 'late by 3 min', tone: 'bad' },
+    ],
+    [
+      'was missed for good',
+      { requestedAt: at(-30), memberState: 'delivered', endedAt: at(-18) },
+      { words: '12 min late', tone: 'warn' },
+    ],
+    [
+      'was kept to the minute',
+      { requestedAt: at(-30), memberState: 'picked_up', endedAt: at(-30.5) },
+      { words: 'on time', tone: 'good' },
+    ],
+    ['is none for a failed one', { requestedAt: at(-30), memberState: 'failed', endedAt: at(-18) }, undefined],
+  ])('%s', (_, some, said) => {
+    expect(due(ticketOf(order('order-1', some), NOW, 0), NOW)).toEqual(said);
+  });
+
+  it.each<[Partial<BoardOrder>, string]>([
+    [{ signalledAt: at(-0.5) }, '30 s'],
+    [{ signalledAt: at(-12.9) }, '12 min'],
+    [{ signalledAt: at(1) }, '0 s'],
+    [{ signalledAt: at(-90), memberState: 'delivered', endedAt: at(-55) }, '35 min'],
+  ])('the age of %j is %s', (some, said) => {
+    expect(age(ticketOf(order('order-1', some), NOW, 0), NOW)).toBe(said);
+  });
+});
+
+it('how long ago an order ended', () => {
+  const refused = order('order-1', { signalledAt: at(-20), placement: 'failed', endedAt: at(-20) });
+  expect(ended(ticketOf(refused, NOW, 0), NOW)).toBe('20 min ago');
+});
+
+describe('the order within a column', () => {
+  it('what needs a person stands first, then what is late or does not get on, then the oldest', () => {
+    const board = boardOf([
+      order('young', { signalledAt: at(-1) }),
+      order('old', { signalledAt: at(-50) }),
+      order('late', { signalledAt: at(-10), requestedAt: at(-5) }),
+      order('later', { signalledAt: at(-10), requestedAt: at(-25) }),
+      order('tried again', { signalledAt: at(-8), placement: 'waiting', problem: 'the POS is down' }),
+      order('in doubt', { signalledAt: at(-2), placement: 'in_doubt', needsOperator: true }),
+      order('held', { signalledAt: at(-3), placement: 'held', problem: 'paused' }),
+      order('not due yet', { signalledAt: at(-60), requestedAt: at(30) }),
+    ]);
+    expect(ids(board, 'sent')).toEqual([
+      'held',
+      'in doubt',
+      'later',
+      'tried again',
+      'late',
+      'not due yet',
+      'old',
+      'young',
+    ]);
+    expect(board.late.sent).toBe(2);
+  });
+
+  it('of what is done what failed stands first, then the last one', () => {
+    const board = boardOf([
+      order('first', { memberState: 'picked_up', endedAt: at(-50) }),
+      order('last', { memberState: 'cancelled', endedAt: at(-5) }),
+      order('failed', { memberState: 'failed', placement: 'failed', endedAt: at(-100) }),
+    ]);
+    expect(ids(board, 'done')).toEqual(['failed', 'last', 'first']);
+    expect(ids(board, 'failed')).toEqual(['failed']);
+  });
+
+  it('an order becomes late by the clock alone, after a minute of grace', () => {
+    const board = boardOf([order('older', { signalledAt: at(-20) }), order('promised', { requestedAt: at(1) })]);
+    board.pass(NOW + 2 * MINUTE_MS - 1);
+    expect(ids(board, 'sent')).toEqual(['older', 'promised']);
+    board.changes();
+    board.pass(NOW + 2 * MINUTE_MS);
+    expect(ids(board, 'sent')).toEqual(['promised', 'older']);
+    expect(board.late.sent).toBe(1);
+    expect(board.changes()).toContain('sent');
+    board.pass(NOW + 3 * MINUTE_MS);
+    expect(board.changes()).toEqual(new Set());
+  });
+
+  it('a pickup that was ready in time is not late, however long it waits', () => {
+    const board = boardOf([
+      order('waits', {
+        memberState: 'ready_for_pickup',
+        requestedAt: at(-20),
+        updatedAt: at(-25),
+        signalledAt: at(-40),
+      }),
+      order('to be driven', { memberState: 'ready_for_delivery', requestedAt: at(-20), signalledAt: at(-30) }),
+    ]);
+    expect(ids(board, 'ready')).toEqual(['to be driven', 'waits']);
+    expect(board.late.ready).toBe(1);
+  });
+
+  it('what was done yesterday is gone at midnight, and does not come back', () => {
+    const done = order('done', { memberState: 'picked_up', endedAt: at(-5) });
+    const board = boardOf([done]);
+    board.pass(NOW + 5 * 60 * MINUTE_MS);
+    expect(ids(board, 'done')).toEqual(['done']);
+    const tomorrow = NOW + 7 * 60 * MINUTE_MS;
+    board.pass(tomorrow);
+    expect(ids(board, 'done')).toEqual([]);
+    board.take([done], tomorrow);
+    expect(ids(board, 'done')).toEqual([]);
+    expect(board.counts).toEqual({ open: 0, done: 0, troubled: 0 });
+  });
+});
+
+describe('what comes live', () => {
+  it('moves one ticket from its column to the next, and only those are drawn again', () => {
+    const board = boardOf([order('order-1'), order('order-2')]);
+    board.changes();
+    board.take([order('order-1', { memberState: 'confirmed' })], NOW + 5);
+    expect(ids(board, 'sent')).toEqual(['order-2']);
+    expect(ids(board, 'confirmed')).toEqual(['order-1']);
+    expect(board.lists.confirmed[0]).toMatchObject({ movedAt: NOW + 5 });
+    expect([...board.changes()].filter((part) => part in board.lists)).toEqual(['sent', 'confirmed']);
+  });
+
+  it('a ticket that stays in its column has not moved', () => {
+    const board = boardOf([order('order-1')]);
+    board.take([order('order-1', { providerOrderId: '8F2K' })], NOW + 5);
+    expect(board.lists.sent).toMatchObject([{ movedAt: 0, order: { providerOrderId: '8F2K' } }]);
+  });
+
+  it('a trouble that is over is no trouble any more', () => {
+    const board = boardOf([order('order-1', { memberState: 'placed', placement: 'held', problem: 'paused' })]);
+    expect(board.counts.troubled).toBe(1);
+    board.take([order('order-1')], NOW);
+    expect(ids(board, 'held')).toEqual([]);
+    expect(board.counts.troubled).toBe(0);
+  });
+
+  it('a new board takes the place of the old one only when it is whole', () => {
+    const board = boardOf([order('gone'), order('still there')]);
+    board.begin();
+    board.take([order('still there', { memberState: 'ready_for_pickup' })], NOW);
+    board.take([order('new')], NOW);
+    expect(ids(board, 'sent')).toEqual(['gone', 'still there']);
+    board.complete(NOW);
+    expect(ids(board, 'sent')).toEqual(['new']);
+    expect(ids(board, 'ready')).toEqual(['still there']);
+    expect(board.lists.sent).toMatchObject([{ movedAt: 0 }]);
+  });
+
+  it('a board that broke off half way is forgotten when the next one begins', () => {
+    const board = keepBoard();
+    board.begin();
+    board.take([order('of the first')], NOW);
+    board.begin();
+    board.take([order('of the second')], NOW);
+    board.complete(NOW);
+    expect(ids(board, 'sent')).toEqual(['of the second']);
+  });
+
+  it('after thousands of changes every column is as if it had been sorted anew', () => {
+    const random = numbers(7);
+    const some = (id: number): BoardOrder =>
+      order(`order-${id}`, {
+        signalledAt: at(-Math.floor(random() * 90)),
+        requestedAt: random() < 0.5 ? null : at(Math.floor(random() * 60) - 30),
+        placement: random() < 0.05 ? 'held' : 'sent',
+        needsOperator: random() < 0.02,
+        locationId: `club-${id % 40}`,
+        ...STATES[Math.floor(random() * STATES.length)],
+      });
+    const board = boardOf(Array.from({ length: 5_000 }, (_, id) => some(id)));
+    board.narrow({ location: '', integration: '', text: 'CLUB-1' });
+    const latest = new Map<string, BoardOrder>();
+    for (let turn = 0; turn < 200; turn++) {
+      const orders = Array.from({ length: 20 }, () => some(Math.floor(random() * 5_500)));
+      board.take(orders, NOW + turn * 1_000);
+      board.pass(NOW + turn * 1_000);
+      for (const each of orders) latest.set(each.serviceOrderId, each);
+    }
+    const now = NOW + 199_000;
+    const all = Object.values(board.lists).flat();
+    const anew = boardOf(
+      [...new Map(all.map(({ id, order }) => [id, order])).values()].concat([...latest.values()]),
+      now,
+    );
+    anew.narrow({ location: '', integration: '', text: 'club-1' });
+    for (const name of Object.keys(board.lists) as ListName[]) expect(ids(board, name)).toEqual(ids(anew, name));
+    expect(board.late).toEqual(anew.late);
+    expect(all.length).toBeGreaterThan(1_000);
+    for (const { id } of board.lists.preparing) {
+      expect(board.lists.preparing[board.indexOf('preparing', id)]?.id).toBe(id);
+    }
+  });
+});
+
+describe('the filter', () => {
+  const all = [
+    order('order-1', { locationId: 'club-1', integration: 'standard', providerOrderId: '8F2K' }),
+    order('order-2', { locationId: 'club-2', integration: 'square' }),
+    order('order-3', { locationId: null, integration: null, memberState: null, placement: 'waiting' }),
+  ];
+  it.each([
+    ['a location', { location: 'club-2' }, ['order-2']],
+    ['an integration', { integration: 'standard' }, ['order-1']],
+    ['part of an id', { text: ' ORDER-1' }, ['order-1']],
+    ['part of a POS id', { text: '8f2' }, ['order-1']],
+    ['part of a location', { text: 'club' }, ['order-1', 'order-2']],
+    ['both', { location: 'club-2', text: '8f2' }, []],
+  ])('by %s', (_, filter, found) => {
+    const board = boardOf(all);
+    board.narrow({ location: '', integration: '', text: '', ...filter });
+    expect([...ids(board, 'placed'), ...ids(board, 'sent')]).toEqual(found);
+    expect(board.counts.open).toBe(3);
+  });
+
+  it('holds for what comes later, and is taken off again', () => {
+    const board = boardOf(all);
+    board.narrow({ location: 'club-1', integration: '', text: '' });
+    board.take([order('order-4', { locationId: 'club-1' }), order('order-5', { locationId: 'club-2' })], NOW);
+    expect(ids(board, 'sent')).toEqual(['order-1', 'order-4']);
+    board.narrow({ location: '', integration: '', text: '' });
+    expect(ids(board, 'sent')).toEqual(['order-1', 'order-2', 'order-4', 'order-5']);
+  });
+
+  it('offers what is on the board, and says when that has changed', () => {
+    const board = boardOf(all);
+    expect(board.places()).toEqual({ locations: ['club-1', 'club-2'], integrations: ['square', 'standard'] });
+    board.changes();
+    board.take([order('order-4', { locationId: 'club-1', integration: 'standard' })], NOW);
+    expect(board.changes()).not.toContain('places');
+    board.take([order('order-5', { locationId: 'club-9', integration: 'standard' })], NOW);
+    expect(board.changes()).toContain('places');
+    expect(board.places().locations).toEqual(['club-1', 'club-2', 'club-9']);
+  });
+});
+
+const STATES: Partial<BoardOrder>[] = [
+  { memberState: 'placed' },
+  { memberState: 'sent' },
+  { memberState: 'preparing' },
+  { memberState: 'preparing', fulfillment: 'delivery' },
+  { memberState: 'ready_for_pickup', updatedAt: at(-2) },
+  { memberState: 'picked_up', endedAt: at(-2) },
+  { memberState: 'failed', placement: 'failed', endedAt: at(-3) },
+];
+
+function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrder {
+  return {
+    serviceOrderId,
+    locationId: 'club-1',
+    integration: 'standard',
+    fulfillment: 'pickup',
+    placement: 'sent',
+    needsOperator: false,
+    problem: null,
+    status: null,
+    memberState: 'sent',
+    providerOrderId: null,
+    signalledAt: at(-10),
+    requestedAt: null,
+    nextAttemptAt: null,
+    updatedAt: null,
+    endedAt: null,
+    ...some,
+  };
+}
+
+function boardOf(orders: BoardOrder[], now = NOW): Board {
+  const board = keepBoard();
+  board.begin();
+  board.take(orders, now);
+  board.complete(now);
+  return board;
+}
+
+function ids(board: Board, list: ListName): string[] {
+  return board.lists[list].map(({ id }) => id);
+}
+
+function at(minutes: number): string {
+  return new Date(NOW + minutes * MINUTE_MS).toISOString();
+}
+
+/** The same every time. */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296;
+    return state / 4_294_967_296;
+  };
+}

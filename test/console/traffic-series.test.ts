@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import { durationTicks, timeTicks } from '../../console/parts/chart-ticks.ts';
+import { percent } from '../../console/parts/percent.ts';
+import { showValue, tableRows } from '../../console/parts/series.ts';
+import { tellPlacements, tellQuantiles, tellWebhooks } from '../../console/traffic/describe-traffic.ts';
+import {
+  placementSeries,
+  quantileSeries,
+  webhookSeries,
+  type IntegrationTraffic,
+} from '../../console/traffic/traffic-series.ts';
+
+const AT = ['2027-01-31T18:00:00Z', '2027-01-31T18:05:00Z', '2027-01-31T18:10:00Z'];
+const time = (instant: string): string => instant.slice(11, 16);
+
+const traffic = (about: Partial<IntegrationTraffic> = {}): IntegrationTraffic => ({
+  integration: 'standard',
+  webhooks: {},
+  placements: { sent: [0, 0, 0], failed: [0, 0, 0], held: [0, 0, 0], in_doubt: [0, 0, 0] },
+  placementSeconds: { p50: [null, null, null], p95: [null, null, null] },
+  liveLagSeconds: { p50: [null, null, null], p95: [null, null, null] },
+  ...about,
+});
+
+const steps = (from: string, stepSeconds: number, count: number): string[] =>
+  Array.from({ length: count }, (_, nth) => new Date(Date.parse(from) + nth * stepSeconds * 1_000).toISOString());
+
+describe('the axis of time', () => {
+  const named = (at: string[], offset = 0): string[] => timeTicks(at, () => offset).map((nth) => time(at[nth] ?? ''));
+
+  it.each([
+    ['an hour', steps('2027-01-31T17:21:00Z', 60, 60), ['17:30', '17:45', '18:00', '18:15']],
+    ['six hours', steps('2027-01-31T12:35:00Z', 300, 72), ['13:00', '14:00', '15:00', '16:00', '17:00', '18:00']],
+    ['a day', steps('2027-01-30T18:45:00Z', 900, 96), ['20:00', '00:00', '04:00', '08:00', '12:00', '16:00']],
+  ])('names few enough steps of %s for a phone', (_, at, expected) => {
+    expect(named(at)).toEqual(expected);
+  });
+
+  it("goes by the reader's clock", () => {
+    const at = steps('2027-01-31T12:35:00Z', 300, 72);
+    expect(named(at, -330)).toEqual(['13:30', '14:30', '15:30', '16:30', '17:30', '18:30']);
+  });
+
+  it('names the first step that begins late', () => {
+    expect(named(steps('2027-01-31T17:21:30Z', 60, 60))).toEqual(['17:30', '17:45', '18:00', '18:15']);
+  });
+
+  it('names nothing where there is nothing', () => {
+    expect(named([])).toEqual([]);
+  });
+});
+
+describe('the axis of durations', () => {
+  it.each([
+    [
+      [null, null],
+      [0.01, 0.1, 1, 10],
+    ],
+    [
+      [0.3, null, 1.2],
+      [0.2, 0.5, 1, 2],
+    ],
+    [
+      [0.004, 40],
+      [0.001, 0.01, 0.1, 1, 10, 60],
+    ],
+    [[1], [0.5, 1, 2]],
+    [[0.0001], [0.001, 0.002]],
+    [[9_000], [3_600, 7_200]],
+  ])('of %j is %j', (values, ticks) => {
+    expect(durationTicks(values)).toEqual(ticks);
+  });
+
+  it('holds whatever it is of, in few enough lines', () => {
+    for (const least of [0.001, 0.0137, 0.5, 3, 59, 700]) {
+      for (const times of [1, 1.5, 4, 60, 1_000]) {
+        const most = Math.min(least * times, 7_200);
+        const ticks = durationTicks([least, most]);
+        expect(ticks[0]).toBeLessThanOrEqual(least);
+        expect(ticks.at(-1)).toBeGreaterThanOrEqual(most);
+        expect(ticks.length).toBeGreaterThanOrEqual(2);
+        expect(ticks.length).toBeLessThanOrEqual(9);
+      }
+    }
+  });
+});
+
+describe('what is drawn', () => {
+  it('is the outcomes that there were, what to look at on top', () => {
+    const webhooks = { dropped: [0, 1, 0], applied: [1, 2, 3], not_committed: [0, 0, 1] };
+    expect(webhookSeries(traffic({ webhooks })).map(({ name }) => name)).toEqual([
+      'applied',
+      'dropped',
+      'not committed',
+    ]);
+  });
+
+  it('is tickets, and what else became of orders where it did', () => {
+    const placements = { sent: [0, 0, 0], failed: [0, 0, 0], held: [0, 0, 0], in_doubt: [0, 2, 0] };
+    expect(placementSeries(traffic({ placements })).map(({ name }) => name)).toEqual(['sent', 'in doubt']);
+    expect(placementSeries(traffic()).map(({ name }) => name)).toEqual(['sent']);
+  });
+
+  it('has p50 and p95 apart by more than a colour, with gaps where nothing was', () => {
+    const series = quantileSeries({ p50: [1, null, 2], p95: [3, null, 4] });
+    expect(series.map(({ name, values, isDashed = false }) => ({ name, values, isDashed }))).toEqual([
+      { name: 'p50', values: [1, null, 2], isDashed: false },
+      { name: 'p95', values: [3, null, 4], isDashed: true },
+    ]);
+  });
+
+  it('is a table as well, of what there was, newest first', () => {
+    const series = [
+      { name: 'a', colour: '--good', values: [0, 1, 0] },
+      { name: 'b', colour: '--bad', values: [2, 0, null] },
+    ];
+    expect(tableRows(AT, series)).toEqual([
+      { at: AT[1], values: [1, 0] },
+      { at: AT[0], values: [0, 2] },
+    ]);
+  });
+});
+
+describe('what is said of it', () => {
+  it.each([
+    [{}, 'None.'],
+    [{ applied: [900, 99, 0] }, '999, none dropped or refused.'],
+    [
+      { applied: [90, 0, 0], dropped: [0, 0, 8], unauthorized: [1, 0, 0], not_committed: [0, 1, 0] },
+      '100, 10 % dropped or refused.',
+    ],
+    // What is no order of ours is no error.
+    [{ unmatched: [5, 0, 0], ignored: [5, 0, 0] }, '10, none dropped or refused.'],
+  ])('webhooks %j: %s', (webhooks, said) => {
+    expect(tellWebhooks(traffic({ webhooks }))).toBe(said);
+  });
+
+  it('counts what came of orders', () => {
+    const placements = { sent: [3, 4, 0], failed: [0, 1, 0], held: [0, 0, 0], in_doubt: [0, 0, 0] };
+    expect(tellPlacements(placementSeries(traffic({ placements })))).toBe('7 sent, 1 failed.');
+    expect(tellPlacements(placementSeries(traffic()))).toBe('None.');
+  });
+
+  it.each([
+    [[null, null, null], [null, null, null], 'None.'],
+    [[0.3, 0.2, null], [2, 0.5, null], 'Last: half within 200 ms, 95 % within 500 ms; slowest 2.0 s at 18:00.'],
+    [[0.3, 0.2, 1], [2, 0.5, 70], 'Last: half within 1.0 s, 95 % within 1 min.'],
+    [[null, 0.2, null], [null, 0.5, null], 'Last: half within 200 ms, 95 % within 500 ms.'],
+  ])('p50 %j, p95 %j: %s', (p50, p95, said) => {
+    expect(tellQuantiles({ p50, p95 }, AT, time)).toBe(said);
+  });
+
+  it.each([
+    [undefined, '–'],
+    [0, '0 %'],
+    [0.0004, '< 0.1 %'],
+    [0.004, '0.4 %'],
+    [0.05, '5 %'],
+    [0.126, '13 %'],
+    [1, '100 %'],
+  ])('a share of %d is %s', (share, said) => {
+    expect(percent(share)).toBe(said);
+  });
+
+  it('a value that is not there is not 0', () => {
+    expect(showValue(null, 'seconds')).toBe('–');
+    expect(showValue(0, 'counts')).toBe('0');
+    expect(showValue(0.012, 'seconds')).toBe('12 ms');
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { bytesInWords } from '../../console/webhooks/bytes-in-words.ts';
+import { replayOf } from '../../console/webhooks/webhook-filter.ts';
+import { prettyJson } from '../../console/webhooks/pretty-json.ts';
+import { replayInBatches, type ReplayRun } from '../../console/webhooks/replay-in-batches.ts';
+import type { ReplayMany, ReplayedMany } from '../../console/wire.ts';
+
+describe('pretty JSON', () => {
+  it('has a line for each value, and every value as it came', () => {
+    const text = String.raw`{"id":45454565682155678901,"id":1.0,"n":{"a":[],"b":{}, "c":[1, "x,{\"y\\"]},"e":1E2}`;
+    expect(prettyJson(text)).toBe(
+      String.raw`{
+  "id": 45454565682155678901,
+  "id": 1.0,
+  "n": {
+    "a": [],
+    "b": {},
+    "c": [
+      1,
+      "x,{\"y\\"
+    ]
+  },
+  "e": 1E2
+}`,
+    );
+  });
+
+  it.each(['""', '7', '[]', '{}', ' [ ] ', 'null', '"a b"'])('of %s is itself', (text) => {
+    expect(prettyJson(text)).toBe(text.replaceAll(/\s+(?=[[\]]|$)|^\s+/g, ''));
+  });
+
+  it.each(['', 'status=READY', '{"a":}', '{', "{'a': 1}"])('there is none of %s', (text) => {
+    expect(prettyJson(text)).toBeUndefined();
+  });
+
+  it('of brackets alone is no larger than a page can hold', () => {
+    const deep = 20_000;
+    expect(prettyJson('['.repeat(deep) + ']'.repeat(deep))?.length).toBeLessThan(2 * deep * 50);
+  });
+
+  it('of a large body is there at once', () => {
+    const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ id: i, name: 'Burger, "well done"' })));
+    const began = performance.now();
+    expect(JSON.parse(prettyJson(text) ?? '')).toEqual(JSON.parse(text));
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
+});
+
+describe('the filter', () => {
+  const none = { location: '', integration: '', outcome: '', order: '', since: '', until: '' };
+
+  it('is replayed as a whole only where the API would take it', () => {
+    expect(replayOf(none)).toMatchObject({ why: expect.stringContaining('outcome') });
+    expect(replayOf({ ...none, location: 'club-1' })).toHaveProperty('why');
+    expect(replayOf({ ...none, outcome: 'dropped', order: 'order-1' })).toHaveProperty('why');
+    expect(replayOf({ ...none, outcome: 'dropped', location: 'club-1' })).toEqual({
+      outcome: 'dropped',
+      location: 'club-1',
+    });
+    expect(replayOf({ ...none, since: '2026-01-31T18:00:00Z' })).toEqual({ since: '2026-01-31T18:00:00Z' });
+  });
+});
+
+describe('a replay of many', () => {
+  const replayed = (deliveryId: string): ReplayedMany['replayed'][number] => ({
+    deliveryId: null,
+    replayOf: deliveryId,
+    locationId: 'club-1',
+    integration: 'standard',
+    outcome: 'applied',
+    reason: null,
+    events: [],
+    redriven: 0,
+  });
+  const answer = (about: Partial<ReplayedMany>): ReplayedMany => ({
+    dryRun: true,
+    until: '2026-01-31T18:00:00.000Z',
+    outcomes: {},
+    replayed: [],
+    refused: [],
+    left: 0,
+    next: null,
+    ...about,
+  });
+  const answers = [
+    answer({ outcomes: { applied: 2 }, replayed: [replayed('a'), replayed('b')], left: 3, next: 'b' }),
+    answer({ outcomes: { applied: 1, dropped: 1 }, replayed: [replayed('c'), replayed('d')], left: 1, next: 'd' }),
+    answer({ refused: [{ deliveryId: 'e', locationId: 'club-1', integration: 'standard', refused: 'gone' }] }),
+  ];
+
+  async function run(
+    from?: ReplayRun,
+    give: (nth: number) => ReplayedMany | undefined = (nth) => answers[nth],
+  ): Promise<{ asked: ReplayMany[]; runs: ReplayRun[] }> {
+    const asked: ReplayMany[] = [];
+    const runs: ReplayRun[] = [];
+    const send = async (body: ReplayMany): Promise<ReplayedMany> => {
+      asked.push(body);
+      return give(asked.length - 1) ?? expect.unreachable('asked again after the end');
+    };
+    for await (const each of replayInBatches(send, { outcome: 'dropped', dryRun: true }, from)) runs.push(each);
+    return { asked, runs };
+  }
+
+  it('goes on where the batch before ended, with all that came before the first, and sums up', async () => {
+    const { asked, runs } = await run();
+    expect(asked).toEqual([
+      { outcome: 'dropped', dryRun: true, limit: 100 },
+      { outcome: 'dropped', dryRun: true, limit: 100, until: '2026-01-31T18:00:00.000Z', cursor: 'b' },
+      { outcome: 'dropped', dryRun: true, limit: 100, until: '2026-01-31T18:00:00.000Z', cursor: 'd' },
+    ]);
+    expect(runs.map(({ outcomes, left }) => ({ outcomes, left }))).toEqual([
+      { outcomes: { applied: 2 }, left: 3 },
+      { outcomes: { applied: 3, dropped: 1 }, left: 1 },
+      { outcomes: { applied: 3, dropped: 1 }, left: 0 },
+    ]);
+    expect(runs.at(-1)).toMatchObject({
+      replayed: [{ replayOf: 'a' }, { replayOf: 'b' }, { replayOf: 'c' }, { replayOf: 'd' }],
+      refused: [{ deliveryId: 'e' }],
+      next: null,
+    });
+  });
+
+  it('that was cut short goes on', async () => {
+    const { runs } = await run();
+    const { asked } = await run(runs[1], () => answers[2]);
+    expect(asked).toEqual([
+      { outcome: 'dropped', dryRun: true, limit: 100, until: '2026-01-31T18:00:00.000Z', cursor: 'd' },
+    ]);
+  });
+});
+
+it.each([
+  [0, '0 B'],
+  [999, '999 B'],
+  [1_000, '1.0 kB'],
+  [999_949, '999.9 kB'],
+  [999_999, '1.0 MB'],
+  [1_048_576, '1.0 MB'],
+])('%i bytes are %s', (bytes, words) => {
+  expect(bytesInWords(bytes)).toBe(words);
+});

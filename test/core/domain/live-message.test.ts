@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { LiveMessage } from '../../../src/core/domain/live-message.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+let system: System;
+
+beforeAll(async () => {
+  system = await startSystem();
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+});
+afterAll(() => system?.stop());
+
+const committed = async (): Promise<object> =>
+  JSON.parse(await readFile(new URL('../../../docs/live-message.schema.json', import.meta.url), 'utf8')) as object;
+
+it('the committed JSON Schema is what the message is', async () => {
+  // Where it is not:
+  // node --input-type=module -e "import { z } from 'zod'; import { LiveMessage } from '../src/core/domain/live-message.ts';
+  //   console.log(JSON.stringify(z.toJSONSchema(LiveMessage, { io: 'input' })))" > docs/live-message.schema.json
+  expect(await committed()).toEqual(z.toJSONSchema(LiveMessage, { io: 'input' }));
+});
+
+it('what the topic carries is what the schema says, with all its fields and with none', async () => {
+  const url = await system.webhookUrl('club-1');
+  await system.placeOrder({ serviceOrderId: 'schema-1', locationId: 'club-1' });
+  await system.seedOrder({ serviceOrderId: 'schema-2', locationId: 'club-1', fulfillment: 'delivery' });
+  const { order, ...about } = statusWebhook({
+    serviceOrderId: 'schema-2',
+    providerOrderId: 'pos-2',
+    status: 'CANCELLED',
+    reason: 'the oven is cold',
+  }) as { order: object };
+  await post(url, { ...about, order: { ...order, occurredAt: '2026-11-21T18:30:00+01:00' } });
+  await until(() => system.live('schema-1').length > 0 && system.live('schema-2').length > 0);
+
+  const validate = new Ajv2020({ validateFormats: false }).compile(await committed());
+  const messages = [...system.live('schema-1'), ...system.live('schema-2')];
+  for (const message of messages) expect([validate(message), validate.errors]).toEqual([true, null]);
+  expect(messages.at(-1)).toMatchObject({ reason: 'the oven is cold', occurredAt: expect.any(String) });
+  expect(validate({ ...messages.at(-1), sequence: 0 })).toBe(false);
+  expect(validate({ ...messages.at(-1), memberState: 'lost' })).toBe(false);
+});

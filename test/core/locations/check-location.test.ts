@@ -1,0 +1,119 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { checkLocation, type Checked } from '../../../src/core/locations/check-location.ts';
+import { GiveUp, OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
+import { keepCredentials } from '../../../src/core/locations/credential-store.ts';
+import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/locations/locations.ts';
+import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
+const NOW = new Date('2026-01-31T18:30:00Z');
+
+const plain: Provider = {
+  integration: 'plain',
+  settings: z.strictObject({ site: z.string() }),
+  deduplicates: true,
+  createOrder: async () => ({}),
+  translateWebhook: () => [],
+};
+const check = vi.fn<(context: PosContext<unknown>) => Promise<void>>();
+const rules = {
+  registry: new Map<string, Provider>([
+    ['plain', plain],
+    ['asked', { ...plain, integration: 'asked', check }],
+  ]),
+  keys,
+  publicUrl: undefined,
+};
+
+let pool: pg.Pool;
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
+  for (const integration of rules.registry.keys()) {
+    await putLocation(pool, rules, { locationId: integration, integration, settings: { site: 'one' } });
+  }
+});
+afterAll(() => pool.end());
+
+function ask(locationId = 'asked', { open = settingsOpener(rules), withinMs = 5_000 } = {}): Promise<Checked> {
+  const deps = { pool, open, credentialsFor: keepCredentials(pool, keys), now: () => NOW };
+  return checkLocation(deps, locationId, withinMs);
+}
+
+it('is fine when the POS answers, asked with what an order would be sent with', async () => {
+  check.mockResolvedValueOnce();
+  expect(await ask()).toEqual({ state: 'ok' });
+  expect(check).toHaveBeenLastCalledWith({
+    settings: { site: 'one' },
+    now: NOW,
+    signal: expect.any(AbortSignal) as AbortSignal,
+    credentials: { accessToken: expect.any(Function) as () => unknown },
+  });
+});
+
+it('goes for a paused location as well: it is checked before it is resumed', async () => {
+  await putLocation(pool, rules, { locationId: 'paused', integration: 'asked', settings: { site: 'one' } });
+  await pauseLocation(pool, 'paused');
+  check.mockResolvedValueOnce();
+  expect(await ask('paused')).toEqual({ state: 'ok' });
+});
+
+it('says that nothing was checked where the POS cannot be asked', async () => {
+  expect(await ask('plain')).toEqual({
+    state: 'unchecked',
+    why: expect.stringMatching(/^plain knows no call/) as string,
+  });
+});
+
+it.each([
+  [
+    'no connection',
+    new TryAgain('GET https://pos: no connection', { sent: false }),
+    /could not be reached.*GET/,
+    /in a minute/,
+  ],
+  ['a limit', new TryAgain('429', { sent: false, retryAfterMs: 30_500 }), /could not be reached/, /again in 31 s/],
+  [
+    'a wrong setting',
+    new OursToFix('site is another one'),
+    /^site is another one$/,
+    /expediter location put --location asked/,
+  ],
+  ['a refusal', new GiveUp('never', { reason: 'no' }), /^never$/, /expediter location put/],
+  ['a fault of the provider, unquoted', new TypeError('secret-1'), /^unexpected TypeError$/, /fault in the provider/],
+])('tells %s, and what to do', async (_name, error, problem, toDo) => {
+  check.mockRejectedValueOnce(error);
+  expect(await ask()).toEqual({
+    state: 'failed',
+    problem: expect.stringMatching(problem) as string,
+    toDo: expect.stringMatching(toDo) as string,
+  });
+});
+
+it('tells settings that cannot be opened from ones that are wrong', async () => {
+  const otherKeys = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
+  const open = settingsOpener({ ...rules, keys: otherKeys });
+  expect(await ask('asked', { open })).toEqual({
+    state: 'failed',
+    problem: expect.stringMatching(/^settings cannot be decrypted/) as string,
+    toDo: expect.stringContaining('SETTINGS_KEY') as string,
+  });
+});
+
+it('waits so long for a provider that forgets its signal, and no longer', async () => {
+  check.mockReturnValueOnce(new Promise(() => {}));
+  expect(await ask('asked', { withinMs: 50 })).toMatchObject({
+    state: 'failed',
+    problem: expect.stringContaining('no answer in 50 ms') as string,
+  });
+});
+
+it('knows no other locations', async () => {
+  await expect(ask('nowhere')).rejects.toMatchObject({
+    name: 'WrongLocation',
+    message: 'no location is called "nowhere"',
+  });
+});

@@ -1,0 +1,71 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { z } from 'zod';
+import { connectLocation } from '../../../src/core/locations/connect-location.ts';
+import { GiveUp, OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
+import { findLocation, putLocation } from '../../../src/core/locations/locations.ts';
+import type { Connection, Provider } from '../../../src/core/domain/provider.ts';
+import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
+let pool: pg.Pool;
+let answer: () => Promise<Connection>;
+
+const acme: Provider = {
+  integration: 'acme',
+  settings: z.strictObject({ site: z.string(), key: z.string().optional(), mode: z.string().default('live') }),
+  deduplicates: true,
+  createOrder: async () => ({}),
+  translateWebhook: () => [],
+  connect: () => answer(),
+};
+const rules = { registry: new Map([['acme', acme]]), keys, publicUrl: 'https://expediter.example.com' };
+
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
+});
+beforeEach(async () => {
+  await pool.query('DELETE FROM webhook_tokens');
+  await put({ site: 'one' });
+});
+afterAll(() => pool.end());
+
+function put(settings: object): Promise<void> {
+  return putLocation(pool, rules, { locationId: 'club-1', integration: 'acme', settings });
+}
+const connect = () => connectLocation({ pool, rules, now: () => new Date() }, 'club-1');
+async function validTokens(): Promise<number> {
+  return (await pool.query('SELECT FROM webhook_tokens WHERE revoked_at IS NULL')).rows.length;
+}
+async function settings(): Promise<unknown> {
+  return unseal(keys, (await findLocation(pool, 'club-1'))?.sealedSettings ?? '');
+}
+
+it('adds what the POS gave to what was put, without writing defaults down', async () => {
+  answer = async () => ({ done: ['Done.'], todo: [], settings: { key: 'from the POS' } });
+  expect(await connect()).toMatchObject({ done: ['Done.'], todo: [] });
+  expect(await settings()).toEqual({ site: 'one', key: 'from the POS' });
+});
+
+it('does not undo what somebody put meanwhile, and says so; the token stays, as the POS has it', async () => {
+  answer = async () => {
+    await put({ site: 'two' });
+    return { done: [], todo: [], settings: { key: 'from the POS' } };
+  };
+  await expect(connect()).rejects.toThrow('the settings of "club-1" were changed meanwhile');
+  expect(await settings()).toEqual({ site: 'two' });
+  expect(await validTokens()).toBe(1);
+});
+
+it.each([
+  ['refuses', new OursToFix('401'), 0],
+  ['will never take it', new GiveUp('no', { reason: 'no' }), 0],
+  ['was not reached', new TryAgain('no connection', { sent: false }), 0],
+  ['may have taken it, its answer being lost', new TryAgain('no answer', { sent: true }), 1],
+  ['had a provider with a fault', new TypeError('oops'), 1],
+])('where the POS %s, its new token opens as much as it should', async (_name, error, tokens) => {
+  answer = () => Promise.reject(error);
+  await expect(connect()).rejects.toBe(error);
+  expect(await validTokens()).toBe(tokens);
+});

@@ -1,0 +1,254 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
+import { forgetOldGrants, keepCredentials } from '../../../src/core/locations/credential-store.ts';
+import type { Credentials, Grant } from '../../../src/core/domain/provider.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
+let pool: pg.Pool;
+let vendor: ReturnType<typeof startVendor>;
+let seed: Record<string, string>;
+
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 20 });
+});
+beforeEach(() => {
+  vendor = startVendor();
+  seed = { clientId: 'c-1', refreshToken: `seed-${Math.random()}` };
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+afterAll(() => pool.end());
+
+/** Refresh tokens can be spent once; the seed's is the first. */
+function startVendor(expiresIn = 3600) {
+  const spent: string[] = [];
+  let grants = 0;
+  return {
+    spent,
+    answer: undefined as (() => Promise<unknown>) | undefined,
+    async obtain(refreshToken: string | undefined): Promise<Grant> {
+      const token = refreshToken ?? 'the first';
+      if (spent.includes(token)) throw new OursToFix('reconnect needed: the refresh token is spent');
+      spent.push(token);
+      grants += 1;
+      const grant = { accessToken: `access-${grants}`, expiresIn, refreshToken: `refresh-${grants}` };
+      await (vendor.answer?.() ?? sleep(20));
+      return grant;
+    },
+  };
+}
+
+/** A process of its own: it shares nothing but Postgres. */
+const process = (): Credentials => keepCredentials(pool, keys)('acme');
+const tokenFrom = (credentials: Credentials, rejected?: string): Promise<string> =>
+  credentials.accessToken({ seed, obtain: vendor.obtain, ...(rejected !== undefined && { rejected }) });
+const rowOf = async (): Promise<Record<string, unknown>> =>
+  (await pool.query('SELECT * FROM credentials ORDER BY granted_at DESC NULLS LAST LIMIT 1')).rows[0] as never;
+const die = (): Promise<unknown> => pool.query(`UPDATE credentials SET renewing_until = now() - interval '1 s'`);
+
+it('is asked for once, however many processes want it at the same time', async () => {
+  const processes = [process(), process(), process()];
+  const tokens = await Promise.all(Array.from({ length: 30 }, (_, i) => tokenFrom(processes[i % 3] as Credentials)));
+  expect(new Set(tokens)).toEqual(new Set(['access-1']));
+  expect(vendor.spent).toEqual(['the first']);
+});
+
+it('is renewed with the last refresh token, each of which is spent once', async () => {
+  vendor = startVendor(0);
+  const [one, other] = [process(), process()];
+  for (const credentials of [one, other, one, other]) await tokenFrom(credentials);
+  expect(vendor.spent).toEqual(['the first', 'refresh-1', 'refresh-2', 'refresh-3']);
+});
+
+it('that the POS refused before its time is renewed once for all processes', async () => {
+  const [one, other] = [process(), process()];
+  await Promise.all([tokenFrom(one), tokenFrom(other)]);
+  await pool.query(`UPDATE credentials SET granted_at = granted_at - interval '61 s'`);
+  const tokens = await Promise.all([one, one, other, other].map((each) => tokenFrom(each, 'access-1')));
+  expect(new Set(tokens)).toEqual(new Set(['access-2']));
+  expect(vendor.spent).toEqual(['the first', 'refresh-1']);
+});
+
+it('that was granted a moment ago is given again: then it is not the token that the POS refuses', async () => {
+  const credentials = process();
+  await tokenFrom(credentials);
+  expect(await tokenFrom(credentials, 'access-1')).toBe('access-1');
+  expect(vendor.spent).toEqual(['the first']);
+});
+
+it('is renewed while a minute of its hour is left, or a tenth where it lives for less', async () => {
+  await tokenFrom(process());
+  const leave = (seconds: number): Promise<unknown> =>
+    pool.query(
+      `UPDATE credentials SET granted_at = now() + make_interval(secs => $1 - 3600),
+                expires_at = now() + make_interval(secs => $1)`,
+      [seconds],
+    );
+  await leave(70);
+  expect(await tokenFrom(process())).toBe('access-1');
+  await leave(50);
+  expect(await tokenFrom(process())).toBe('access-2');
+  await pool.query(`UPDATE credentials SET granted_at = now() - interval '70 s', expires_at = now() + interval '30 s'`);
+  expect(await tokenFrom(process())).toBe('access-2');
+});
+
+it('is waited for by an order for ten seconds, and granted all the same', async () => {
+  let answer = (): void => {};
+  vendor.answer = () =>
+    new Promise((resolve) => {
+      answer = () => resolve(undefined);
+    });
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  const credentials = process();
+  const waiting = expect(tokenFrom(credentials)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
+  while (vendor.spent.length === 0) await sleep(5);
+  vi.advanceTimersByTime(10_000);
+  await waiting;
+  vi.useRealTimers();
+  answer();
+  expect(await tokenFrom(credentials)).toBe('access-1');
+  expect(vendor.spent).toEqual(['the first']);
+});
+
+it('is asked for under a signal of its own', async () => {
+  const signals: AbortSignal[] = [];
+  await process().accessToken({
+    seed,
+    async obtain(_refreshToken, signal) {
+      signals.push(signal);
+      return { accessToken: 'a', expiresIn: 60 };
+    },
+  });
+  expect(signals.map((signal) => signal.aborted)).toEqual([false]);
+});
+
+it('that no key of ours opens any more is as good as none', async () => {
+  await tokenFrom(process());
+  const others = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
+  const asked: unknown[] = [];
+  const token = await keepCredentials(
+    pool,
+    others,
+  )('acme').accessToken({
+    seed,
+    async obtain(refreshToken) {
+      asked.push(refreshToken);
+      return { accessToken: 'anew', expiresIn: 60 };
+    },
+  });
+  expect({ token, asked }).toEqual({ token: 'anew', asked: [undefined] });
+});
+
+it('is forgotten when nobody has renewed it for a season', async () => {
+  await tokenFrom(process());
+  await pool.query(`UPDATE credentials SET granted_at = now() - interval '91 days' WHERE "grant" = $1`, [
+    (await rowOf())['grant'],
+  ]);
+  const { rows: before } = await pool.query('SELECT FROM credentials');
+  await forgetOldGrants(pool);
+  const { rows: after } = await pool.query('SELECT FROM credentials');
+  expect(before.length - after.length).toBe(1);
+});
+
+it('whose renewal died with its process is tried again, and a refresh token that was spent needs a new authorisation', async () => {
+  vendor.answer = () => new Promise(() => {});
+  void tokenFrom(process());
+  while (vendor.spent.length === 0) await sleep(5);
+  await die();
+  const next = process();
+  await expect(tokenFrom(next)).rejects.toThrow(new OursToFix('reconnect needed: the refresh token is spent'));
+
+  // The operator puts new settings.
+  seed = { ...seed, refreshToken: 'another' };
+  vendor = startVendor();
+  expect(await tokenFrom(next)).toBe('access-1');
+});
+
+it('that is refused for good is not asked for by each order that waits for it', async () => {
+  let asked = 0;
+  const obtain = async (): Promise<Grant> => {
+    asked += 1;
+    throw new OursToFix('reconnect needed');
+  };
+  const credentials = process();
+  for (let i = 0; i < 5; i += 1) await expect(credentials.accessToken({ seed, obtain })).rejects.toThrow(OursToFix);
+  expect(asked).toBe(1);
+});
+
+it('is not lost when Postgres goes away between its grant and its row', async () => {
+  vendor.answer = async () => {
+    await pool.query('ALTER TABLE credentials RENAME TO away');
+    setTimeout(() => void pool.query('ALTER TABLE away RENAME TO credentials'), 400);
+  };
+  expect(await tokenFrom(process())).toBe('access-1');
+  expect(await tokenFrom(process())).toBe('access-1');
+  expect(vendor.spent).toEqual(['the first']);
+});
+
+it('is not lost either when Postgres stays away: whoever holds it goes on with it', async () => {
+  const credentials = process();
+  let skew = 0;
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + skew);
+  vendor.answer = async () => {
+    vendor.answer = undefined;
+    setTimeout(() => (skew = 11_000), 100);
+    await pool.query('ALTER TABLE credentials RENAME TO away');
+  };
+  await expect(tokenFrom(credentials)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
+  await pool.query('ALTER TABLE away RENAME TO credentials');
+  await die();
+  expect(await tokenFrom(credentials)).toBe('access-1');
+  expect(await tokenFrom(process())).toBe('access-1');
+  expect(vendor.spent).toEqual(['the first']);
+});
+
+it('comes too late from a process that slept while another one renewed', async () => {
+  let wake = (): void => {};
+  vendor.answer = () =>
+    new Promise((resolve) => {
+      wake = () => resolve(undefined);
+    });
+  const sleeper = tokenFrom(process());
+  while (vendor.spent.length === 0) await sleep(5);
+  await die();
+  const awake = await process().accessToken({ seed, obtain: async () => ({ accessToken: 'newer', expiresIn: 3600 }) });
+  wake();
+  await sleeper;
+  expect(awake).toBe('newer');
+  expect(await tokenFrom(process())).toBe('newer');
+});
+
+it('leaves nothing readable in the database', async () => {
+  await tokenFrom(process());
+  const row = await rowOf();
+  expect(row).toMatchObject({ integration: 'acme', renewer: null, renewing_until: null });
+  expect(JSON.stringify(row)).not.toMatch(/access-1|refresh-1|seed-/);
+});
+
+it.each([
+  ['the answer is lost', new TryAgain('no answer', { sent: true, retryAfterMs: 5 }), 5],
+  ['the provider has a fault', new TypeError('secret'), undefined],
+])('fails without having sent the order where %s, and may be asked for again at once', async (_name, fault, wait) => {
+  const credentials = process();
+  const failing = credentials.accessToken({ seed, obtain: () => Promise.reject(fault) });
+  const error = await failing.catch((error: unknown) => error as TryAgain);
+  expect(error).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: wait });
+  expect((error as Error).message).not.toContain('secret');
+  expect(await tokenFrom(credentials)).toBe('access-1');
+});
+
+it('is of the settings that it stems from: others begin anew', async () => {
+  const credentials = process();
+  await tokenFrom(credentials);
+  seed = { ...seed, clientId: 'c-2' };
+  vendor = startVendor();
+  await tokenFrom(credentials);
+  expect(vendor.spent).toEqual(['the first']);
+});

@@ -1,0 +1,84 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { OursToFix } from '../../../src/core/domain/errors.ts';
+import { keepConnected } from '../../../src/core/locations/renew-connections.ts';
+import { keepCredentials } from '../../../src/core/locations/credential-store.ts';
+import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/locations/locations.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
+const Settings = z.object({ refreshToken: z.string() });
+const spent: string[] = [];
+
+const rotating: Provider<z.infer<typeof Settings>> = {
+  integration: 'rotating',
+  settings: Settings,
+  deduplicates: true,
+  createOrder: async () => ({}),
+  translateWebhook: () => [],
+  keepConnected: ({ settings, credentials }) =>
+    credentials.accessToken({
+      seed: settings,
+      async obtain(refreshToken = settings.refreshToken) {
+        if (refreshToken === 'lost') throw new OursToFix('reconnect needed');
+        spent.push(refreshToken);
+        return { accessToken: 'a', expiresIn: 0, refreshToken: `${refreshToken}+` };
+      },
+    }),
+};
+const lasting: Provider = {
+  integration: 'lasting',
+  settings: z.object({}),
+  deduplicates: true,
+  createOrder: async () => ({}),
+  translateWebhook: () => [],
+};
+
+let pool: pg.Pool;
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
+});
+afterAll(() => pool.end());
+
+it('spends every refresh token before it dies, and names the location that needs a person', async () => {
+  const rules = {
+    registry: new Map<string, Provider>([
+      ['rotating', rotating],
+      ['lasting', lasting],
+    ]),
+    keys,
+    publicUrl: undefined,
+  };
+  const locations = { broken: 'lost', fine: 'first', paused: 'other' };
+  for (const [locationId, refreshToken] of Object.entries(locations)) {
+    await putLocation(pool, rules, { locationId, integration: 'rotating', settings: { refreshToken } });
+  }
+  await putLocation(pool, rules, { locationId: 'quiet', integration: 'lasting', settings: {} });
+  await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('unreadable', 'rotating', 'x')`);
+  await pauseLocation(pool, 'paused');
+
+  const logged: Record<string, unknown>[] = [];
+  const deps = {
+    pool,
+    open: settingsOpener(rules),
+    now: () => new Date(),
+    credentialsFor: keepCredentials(pool, keys),
+    signal: new AbortController().signal,
+    log: { error: (about: object) => void logged.push(about as Record<string, unknown>) },
+  };
+  await keepConnected(deps);
+  await keepConnected(deps);
+  expect(spent).toEqual(['first', 'other', 'first+', 'other+']);
+  expect(logged.slice(0, 2)).toEqual([
+    { locationId: 'broken', integration: 'rotating', problem: 'reconnect needed' },
+    {
+      locationId: 'unreadable',
+      integration: 'rotating',
+      problem: expect.stringMatching(/^settings cannot be decrypted/) as string,
+    },
+  ]);
+  expect(logged).toHaveLength(4);
+});

@@ -1,0 +1,78 @@
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { listOrders, type OrderFilter } from '../../../src/core/orders/list-orders.ts';
+import { showOrder } from '../../../src/core/orders/show-order.ts';
+import { openDatabase } from '../../../src/database.ts';
+import { createDatabase } from '../../support/create-database.ts';
+import { readPlans } from '../../support/read-plans.ts';
+
+const ORDERS = 20_000;
+/** Rows that a page may look at, however many there are: 2,000 placements twice, and their orders. */
+const READS = 6_000;
+
+let pool: Pool;
+
+beforeAll(async () => {
+  ({ pool } = openDatabase(await createDatabase(), 5, () => {}));
+  await pool.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, finished_at)
+       SELECT 'order-' || i, CASE WHEN i % 7000 = 1 THEN 'quiet' ELSE 'club-' || i % 100 END, CASE WHEN i % 1000 = 0 THEN 'in_doubt' ELSE 'sent' END,
+              now() - make_interval(secs => i), now(), CASE WHEN i % 1000 = 0 THEN NULL ELSE now() END
+       FROM generate_series(1, $1::int) AS i
+     )
+     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, status, rank, ended_at)
+     SELECT 'order-' || i, 'club-' || i % 100, 'standard', 'pickup', 'completed', 6, now()
+     FROM generate_series(1, $1::int) AS i`,
+    [ORDERS],
+  );
+  await pool.query('ANALYZE placements, orders');
+});
+afterAll(() => pool?.end());
+
+it.each<[string, OrderFilter, string?]>([
+  ['all', {}],
+  ['all, far down', {}, 'order-15000'],
+  ["a location's", { locationId: 'club-7' }],
+  ["a quiet location's", { locationId: 'quiet' }],
+  ['in doubt', { state: 'in_doubt' }],
+  ['for an operator', { needsOperator: true }],
+  ['sent', { state: 'sent' }],
+  ["a location's in doubt", { locationId: 'club-0', state: 'in_doubt' }],
+  ['open, of which there are none', { open: true }],
+  ['by a status that none has', { status: 'cancelled' }],
+  ['by a state that none has', { memberState: 'preparing' }],
+  ['by an integration that none has', { integration: 'other' }],
+  ['of a time long ago', { until: new Date(Date.now() - 15_000_000) }],
+  ['of all time', { since: new Date(0) }],
+])('a page of orders costs the same however many there are: %s', async (_what, filter, after) => {
+  const { whole, reads } = await readPlans(pool, (asked) => listOrders(asked, filter, { after, limit: 50 }));
+  expect(whole).toEqual([]);
+  expect(reads).toBeLessThanOrEqual(READS);
+});
+
+it('whatever is filtered, going on until there is no next finds all that match, once', async () => {
+  await pool.query(
+    `UPDATE orders SET status = 'cancelled', rank = 8 WHERE service_order_id IN ('order-3', 'order-19999')`,
+  );
+  const found: string[] = [];
+  let after: string | undefined;
+  let pages = 0;
+  for (;;) {
+    const page = await listOrders(pool, { status: 'cancelled' }, { after, limit: 50 });
+    found.push(...(page?.orders ?? []).map((order) => order.serviceOrderId));
+    pages += 1;
+    if (page === undefined || page.next === null) break;
+    after = page.next;
+  }
+  expect(found).toEqual(['order-3', 'order-19999']);
+  expect(pages).toBeGreaterThan(5);
+});
+
+it('an order of which a POS said the same ten thousand times can still be read', async () => {
+  await pool.query(
+    `INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome)
+     SELECT 'order-5', gen_random_uuid(), 'completed', 'DONE', 'duplicate' FROM generate_series(1, 10000)`,
+  );
+  expect((await showOrder(pool, 'order-5'))?.history).toHaveLength(1000);
+});

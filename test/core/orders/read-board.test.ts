@@ -1,0 +1,130 @@
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readBoard, type BoardRead } from '../../../src/core/orders/read-board.ts';
+import { sampleAttention } from '../../../src/core/orders/sample-attention.ts';
+import { openDatabase } from '../../../src/database.ts';
+import { createDatabase } from '../../support/create-database.ts';
+import { readPlans } from '../../support/read-plans.ts';
+import { until } from '../../support/until.ts';
+
+/** Of them 400 are open, and 3,000 ended within a day. */
+const ORDERS = 20_000;
+
+let pool: Pool;
+
+beforeAll(async () => {
+  ({ pool } = openDatabase(await createDatabase(), 5, () => {}));
+  await pool.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, finished_at)
+       SELECT 'order-' || i, 'club-' || i % 100, 'sent', now() - make_interval(secs => i * 28), now(),
+              now() - make_interval(secs => i * 28)
+       FROM generate_series(1, $1::int) AS i
+     ), h AS (
+       INSERT INTO status_events (service_order_id, status, native_status, outcome, conflict)
+       SELECT 'order-' || i, 'cancelled', 'X', 'stale', i % 1000 = 0 FROM generate_series(1, $1::int) AS i
+     )
+     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, status, rank, ended_at)
+     SELECT 'order-' || i, 'club-' || i % 100, 'standard', 'pickup', 'completed', 6,
+            CASE WHEN i % 50 > 0 THEN now() - make_interval(secs => i * 28) END
+     FROM generate_series(1, $1::int) AS i`,
+    [ORDERS],
+  );
+  await pool.query(
+    `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
+     SELECT (now() AT TIME ZONE 'UTC')::date, 'club-' || i % 100, gen_random_uuid(), 'standard', now(), '{}', 'x', 1,
+            CASE WHEN i % 100 = 0 THEN 'dropped' ELSE 'applied' END, 'no'
+     FROM generate_series(1, $1::int) AS i`,
+    [ORDERS],
+  );
+  await pool.query('ANALYZE placements, orders, status_events, deliveries');
+});
+afterAll(() => pool?.end());
+
+const idsOf = ({ orders }: BoardRead): string[] => orders.map(({ serviceOrderId }) => serviceOrderId).toSorted();
+
+it('the whole board costs what is on it, not what there is', async () => {
+  const { whole, reads } = await readPlans(pool, (asked) => readBoard(asked));
+  expect(whole).toEqual([]);
+  expect(reads).toBeLessThan(3 * (400 + 2_001) + 100);
+});
+
+it('what changed costs a look at the open and at those that ended last; where nothing did, nothing', async () => {
+  // Other databases of the same Postgres commit too: sooner or later there is a moment in which none does.
+  let seen: BoardRead['seen'] | undefined;
+  await until(async () => {
+    ({ seen } = await readBoard(pool, seen));
+    return (await readPlans(pool, (asked) => readBoard(asked, seen))).reads === 0;
+  }, 20_000);
+  await pool.query(`UPDATE orders SET rank = 5 WHERE service_order_id = 'order-50'`);
+  const { whole, reads } = await readPlans(pool, (asked) => readBoard(asked, seen));
+  expect(whole).toEqual([]);
+  expect(reads).toBeLessThan(400 + 2_000 + 200);
+});
+
+it('what needs attention is found by indexes, however much is kept', async () => {
+  const { whole, reads } = await readPlans(pool, (asked) => sampleAttention(asked));
+  expect(whole).toEqual([]);
+  // Conflicts 20, dropped 200 three times, open 400 twice, and the leaps.
+  expect(reads).toBeLessThan(2_500);
+});
+
+it('a change is seen once it is committed, however long ago its transaction began', async () => {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await client.query(`UPDATE orders SET rank = 4, updated_at = now() WHERE service_order_id = 'order-100'`);
+  const before = await readBoard(pool);
+  await pool.query(`UPDATE orders SET rank = 4 WHERE service_order_id = 'order-150'`);
+  const between = await readBoard(pool, before.seen);
+  expect(idsOf(between)).toContain('order-150');
+  expect(idsOf(between)).not.toContain('order-100');
+  await client.query('COMMIT');
+  client.release();
+  expect(idsOf(await readBoard(pool, between.seen))).toContain('order-100');
+});
+
+it.each([
+  ['moves', `UPDATE orders SET rank = 5, status = 'en_route' WHERE service_order_id = $1`, 'order-200'],
+  ['ends', `UPDATE orders SET rank = 6, ended_at = now() WHERE service_order_id = $1`, 'order-250'],
+  ['is given up', `UPDATE orders SET ended_at = now() WHERE service_order_id = $1`, 'order-300'],
+  ['is contradicted after its end', `UPDATE orders SET rank = 8 WHERE service_order_id = $1`, 'order-3'],
+  ['is signalled', `INSERT INTO placements (service_order_id, deadline_at) VALUES ($1, now())`, 'new-1'],
+  [
+    'fails before it was fetched',
+    `INSERT INTO placements (service_order_id, state, problem, deadline_at, finished_at)
+     VALUES ($1, 'failed', 'no such order', now(), now())`,
+    'new-2',
+  ],
+  [
+    'waits for an operator',
+    `INSERT INTO placements (service_order_id, state, deadline_at, next_attempt_at)
+     VALUES ($1, 'in_doubt', now(), 'infinity')`,
+    'new-3',
+  ],
+])('an order that %s is seen', async (_what, change, id) => {
+  const { seen } = await readBoard(pool);
+  await pool.query(change, [id]);
+  // What changed before may come as well, while anybody's transaction goes on since then.
+  expect(idsOf(await readBoard(pool, seen))).toContain(id);
+});
+
+it('one that the indexes lose is asked for by its id', async () => {
+  const before = await readBoard(pool);
+  await pool.query(`UPDATE orders SET erased_at = now() WHERE service_order_id = 'order-350'`);
+  const erased = await readBoard(pool, before.seen);
+  expect(erased.hidden).toContain('order-350');
+  await pool.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-350'`);
+  expect(idsOf(await readBoard(pool, erased.seen))).not.toContain('order-350');
+  const asked = await readBoard(pool, erased.seen, ['order-350']);
+  expect(asked.orders.find(({ serviceOrderId }) => serviceOrderId === 'order-350')?.endedAt).toEqual(
+    expect.any(String),
+  );
+
+  await pool.query(
+    `WITH p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at)
+                VALUES ('old-doubt', 'club-1', 'in_doubt', now()))
+     INSERT INTO orders (service_order_id, location_id, fulfillment, ended_at)
+     VALUES ('old-doubt', 'club-1', 'pickup', now() - interval '1 h')`,
+  );
+  expect((await readBoard(pool, erased.seen)).hidden).toContain('old-doubt');
+});

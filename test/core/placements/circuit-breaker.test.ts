@@ -1,0 +1,138 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { circuitBreaker, type CircuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
+import { GiveUp, OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
+
+const SILENCE = new TryAgain('no answer', { sent: true });
+
+describe('a circuit', () => {
+  let logged: string[];
+  let breaker: CircuitBreaker;
+  const log = (level: string) => (about: object, message: string) =>
+    void logged.push(`${level} ${JSON.stringify(about)} ${message.split(':')[0]}`);
+  const state = (): string | undefined => breaker.states().get('acme');
+  const ended = (locationId: string, error?: unknown, began?: number): void => {
+    vi.advanceTimersByTime(1);
+    breaker.callEnded({ locationId, integration: 'acme' }, began ?? performance.now(), error);
+  };
+  const endedAt = (count: number, error: unknown): void => {
+    for (let nth = 1; nth <= count; nth += 1) ended(`club-${nth}`, error);
+  };
+  const start = (): void => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    logged = [];
+    breaker = circuitBreaker({ info: log('info'), warn: log('warn'), error: log('error') });
+  };
+  afterEach(() => void vi.useRealTimers());
+
+  it('opens when ten locations in a row are silent, and the first answer closes it: one line each way', () => {
+    start();
+    endedAt(9, SILENCE);
+    expect(state()).toBe('closed');
+    ended('club-10', SILENCE);
+    ended('club-11', SILENCE);
+    expect(state()).toBe('open');
+    expect(breaker.silentLocations()).toHaveLength(11);
+    ended('club-3');
+    ended('club-4');
+    expect(state()).toBe('closed');
+    expect(breaker.silentLocations()).toEqual([]);
+    expect(logged).toEqual([
+      'warn {"integration":"acme","locations":10} circuit open',
+      'info {"integration":"acme"} circuit closed',
+    ]);
+  });
+
+  it('knows which locations of an open circuit are silent, and takes no other for one', () => {
+    start();
+    const isSilent = (locationId: string, integration: string | null = 'acme'): boolean =>
+      breaker.isSilent({ locationId, integration });
+    endedAt(9, SILENCE);
+    expect(isSilent('club-1')).toBe(false);
+    ended('club-10', SILENCE);
+    expect(isSilent('club-1')).toBe(true);
+    expect(isSilent('club-11')).toBe(false);
+    expect(isSilent('club-1', 'other')).toBe(false);
+    expect(isSilent('club-1', null)).toBe(false);
+    ended('club-11');
+    expect(isSilent('club-1')).toBe(false);
+  });
+
+  it('stays closed when one location is silent a hundred times', () => {
+    start();
+    for (let nth = 0; nth < 100; nth += 1) ended('dead', SILENCE);
+    expect(state()).toBe('closed');
+  });
+
+  it('stays closed when somebody answers in between, or the silences are far apart', () => {
+    start();
+    endedAt(9, SILENCE);
+    ended('well');
+    ended('club-10', SILENCE);
+    expect(state()).toBe('closed');
+    ended('well');
+    endedAt(9, SILENCE);
+    vi.advanceTimersByTime(75_000);
+    ended('club-10', SILENCE);
+    expect(state()).toBe('closed');
+  });
+
+  it.each<[string, unknown]>([
+    ['429', new TryAgain('slow down', { sent: false, httpStatus: 429, retryAfterMs: 1_000 })],
+    ['404', new GiveUp('no such menu', { reason: 'closed', httpStatus: 404 })],
+    ['401', new OursToFix('wrong token', { httpStatus: 401 })],
+    ['our own keeping to a limit', new TryAgain('enough for now', { sent: false, retryAfterMs: 1_000 })],
+    ['settings that make no request', new OursToFix('the URL is not valid')],
+    ['an order that cannot be expressed', new GiveUp('no such item', { reason: 'not on the menu' })],
+  ])('stays closed at %s, which is no silence', (_, error) => {
+    start();
+    endedAt(50, error);
+    expect(state()).not.toBe('open');
+  });
+
+  it.each<[string, unknown]>([
+    ['500', new TryAgain('broken', { sent: true, httpStatus: 500 })],
+    ['503 with Retry-After', new TryAgain('later', { sent: false, httpStatus: 503, retryAfterMs: 1_000 })],
+    ['no connection', new TryAgain('ECONNREFUSED', { sent: false })],
+    ['what a provider did not foresee', new TypeError('fetch failed')],
+  ])('opens at %s', (_, error) => {
+    start();
+    endedAt(10, error);
+    expect(state()).toBe('open');
+  });
+
+  it('is closed by an answer that refuses, too', () => {
+    start();
+    endedAt(10, SILENCE);
+    ended('club-1', new GiveUp('no such item', { reason: 'not on the menu', httpStatus: 422 }));
+    expect(state()).toBe('closed');
+  });
+
+  it('does not open again at calls that began before the answer', () => {
+    start();
+    const began = performance.now();
+    ended('well');
+    for (let nth = 1; nth <= 20; nth += 1) ended(`club-${nth}`, SILENCE, began);
+    expect(state()).toBe('closed');
+  });
+
+  it('counts silence from when the call began: settings that were put during it have not been tried', () => {
+    start();
+    const began = performance.now();
+    vi.advanceTimersByTime(15_000);
+    for (let nth = 1; nth <= 10; nth += 1) ended(`club-${nth}`, SILENCE, began);
+    expect(breaker.silentLocations()[0]?.silentForS).toBeGreaterThan(15);
+  });
+
+  it('forgets a location that another integration serves now', () => {
+    start();
+    endedAt(10, SILENCE);
+    breaker.callEnded({ locationId: 'club-1', integration: 'other' }, performance.now(), SILENCE);
+    expect(breaker.silentLocations().map((each) => each.locationId)).not.toContain('club-1');
+    expect(breaker.states()).toEqual(
+      new Map([
+        ['acme', 'open'],
+        ['other', 'closed'],
+      ]),
+    );
+  });
+});

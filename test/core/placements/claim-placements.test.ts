@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { claimPlacements } from '../../../src/core/placements/claim-placements.ts';
+import type { SilentLocation } from '../../../src/core/placements/circuit-breaker.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+let pool: pg.Pool;
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2 });
+});
+afterAll(() => pool.end());
+beforeEach(() => pool.query('TRUNCATE placements, locations CASCADE'));
+
+/** Configured locations of one integration; settings matter here by their age alone. */
+async function configure(integration: string, ...locationIds: string[]): Promise<void> {
+  await pool.query(
+    `INSERT INTO locations (location_id, integration, settings, updated_at)
+     SELECT unnest($2::text[]), $1, '', now() - interval '1 h'`,
+    [integration, locationIds],
+  );
+}
+
+/** So many due placements of a location, or not fetched yet, due for so many seconds. */
+async function backlog(locationId: string | null, count: number, dueForS: number): Promise<void> {
+  await pool.query(
+    `INSERT INTO placements (service_order_id, location_id, deadline_at, next_attempt_at)
+     SELECT concat(coalesce($1, 'new'), '-', nth), $1, now() + interval '1 h', now() - make_interval(secs => $3 - nth / 1000.0)
+     FROM generate_series(1, $2::int) AS nth`,
+    [locationId, count, dueForS],
+  );
+}
+
+async function claim(about: Partial<Parameters<typeof claimPlacements>[1]>): Promise<string[]> {
+  const claims = await claimPlacements(pool, {
+    leaseId: randomUUID(),
+    lost: [],
+    limit: 400,
+    share: 4,
+    busy: [],
+    senders: 100,
+    sendersOfOne: 100,
+    open: [],
+    silent: [],
+    late: 0,
+    oldest: 100,
+    newest: 0,
+    ...about,
+  });
+  return claims.map((each) => each.serviceOrderId).toSorted();
+}
+
+const sendingFor = (...locationIds: string[]): { locationId: string; integration: string }[] =>
+  locationIds.map((locationId) => ({ locationId, integration: 'acme' }));
+const silent = (locationId: string, silentForS: number): SilentLocation => ({
+  locationId,
+  integration: 'acme',
+  silentForS,
+});
+const open = (probes: number): { integration: string; probes: number }[] => [{ integration: 'acme', probes }];
+
+it('takes no more of a location than its share, with those that are under way', async () => {
+  await backlog('club-1', 10, 60);
+  await backlog('club-2', 10, 60);
+  expect(await claim({ busy: sendingFor('club-1', 'club-1', 'club-1') })).toEqual([
+    'club-1-1',
+    'club-2-1',
+    'club-2-2',
+    'club-2-3',
+    'club-2-4',
+  ]);
+});
+
+it('serves the locations in turn: one that waits for the first time goes before the backlog of others', async () => {
+  await backlog('hung-1', 10, 600);
+  await backlog('hung-2', 10, 600);
+  await backlog('healthy', 1, 1);
+  expect(await claim({ senders: 1, busy: sendingFor('hung-1', 'hung-2') })).toEqual(['healthy-1']);
+});
+
+it('of those not fetched yet takes some of the newest, so that a backlog does not hold up the next order', async () => {
+  await backlog(null, 50, 60);
+  expect(await claim({ oldest: 2, newest: 1 })).toEqual(['new-1', 'new-2', 'new-50']);
+});
+
+it('takes along what a claim took whose answer was lost, and nothing of any other', async () => {
+  await backlog('club-1', 1, 60);
+  await backlog('club-2', 1, 60);
+  const [lost, held] = [randomUUID(), randomUUID()];
+  expect(await claim({ leaseId: lost, senders: 1 })).toEqual(['club-1-1']);
+  expect(await claim({ leaseId: held, senders: 1 })).toEqual(['club-2-1']);
+  expect(await claim({})).toEqual([]);
+  expect(await claim({ lost: [lost] })).toEqual(['club-1-1']);
+});
+
+it('takes no more of an integration than may be under way, and then the next one of another', async () => {
+  await configure('acme', 'acme-1', 'acme-2');
+  await configure('other', 'other-1');
+  await backlog('acme-1', 5, 600);
+  await backlog('acme-2', 5, 600);
+  await backlog('other-1', 1, 1);
+  expect(await claim({ busy: sendingFor('acme-3', 'acme-3', 'acme-3'), sendersOfOne: 5 })).toEqual([
+    'acme-1-1',
+    'acme-2-1',
+    'other-1-1',
+  ]);
+});
+
+it('of silent locations takes as many as there are probes, one of each, the one tried longest ago first', async () => {
+  await configure('acme', 'acme-1', 'acme-2', 'acme-3', 'acme-4', 'well');
+  for (const locationId of ['acme-1', 'acme-2', 'acme-3', 'acme-4']) await backlog(locationId, 3, 60);
+  await backlog('well', 2, 1);
+  const all = [silent('acme-1', 1), silent('acme-2', 30), silent('acme-3', 20), silent('acme-4', 40)];
+  expect(await claim({ open: open(0), silent: all })).toEqual(['well-1']);
+  expect(await claim({ open: open(2), silent: all, busy: sendingFor('acme-4', 'well') })).toEqual([
+    'acme-2-1',
+    'acme-3-1',
+  ]);
+});
+
+it.each([
+  ['has new settings, of which nobody knows yet that they do not work', `updated_at = now() - interval '5 s'`],
+  ['is paused, and not called at all', 'paused_at = now()'],
+])('spends no probe on a silent location that %s', async (_, changed) => {
+  await configure('acme', 'acme-1', 'acme-2');
+  await backlog('acme-1', 2, 60);
+  await backlog('acme-2', 1, 60);
+  await pool.query(`UPDATE locations SET ${changed} WHERE location_id = 'acme-1'`);
+  const about = { silent: [silent('acme-1', 10), silent('acme-2', 10)] };
+  expect(await claim({ ...about, open: open(0) })).toEqual(['acme-1-1']);
+  expect(await claim({ ...about, open: open(1) })).toEqual(['acme-1-2', 'acme-2-1']);
+});
+
+it('takes those of a location that another integration serves now, however late its last call at the silent one ended', async () => {
+  await configure('other', 'moved');
+  await backlog('moved', 1, 60);
+  expect(await claim({ open: open(0), silent: [silent('moved', 10)] })).toEqual(['moved-1']);
+});
+
+it('takes those of silent locations that are too late anyway, but none that is in doubt', async () => {
+  await configure('acme', 'acme-1');
+  await backlog('acme-1', 4, 60);
+  await pool.query(`UPDATE placements SET deadline_at = now() - interval '1 s' WHERE service_order_id <> 'acme-1-4'`);
+  await pool.query(`UPDATE placements SET state = 'in_doubt' WHERE service_order_id = 'acme-1-1'`);
+  expect(await claim({ open: open(0), silent: [silent('acme-1', 10)], late: 5 })).toEqual(['acme-1-2', 'acme-1-3']);
+});

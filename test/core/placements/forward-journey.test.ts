@@ -1,0 +1,572 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { freePort } from '../../support/free-port.ts';
+import { orderRefetcher } from '../../../src/core/placements/refetch-order.ts';
+import { blind, findable } from '../../support/pos-without-deduplication.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+import { sendJson, serveHttp } from '../../support/serve-http.ts';
+import { startPos, type Pos } from '../../support/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+let system: System;
+let pos: Pos;
+let plain: Pos;
+
+beforeAll(async () => {
+  [system, pos, plain] = await Promise.all([
+    startSystem({ providers: [blind, findable] }),
+    startPos(),
+    startPos({ deduplicates: false }),
+  ]);
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  await system.addLocation('blind', { ordersUrl: plain.ordersUrl }, 'blind');
+  await system.addLocation('findable', { ordersUrl: plain.ordersUrl }, 'findable');
+});
+afterEach(() => {
+  pos.behave = undefined;
+  plain.behave = undefined;
+  system.platform.answer = undefined;
+});
+afterAll(() => Promise.all([system?.stop(), pos?.stop(), plain?.stop()]));
+
+const tickets = (serviceOrderId: string): number =>
+  [...pos.tickets, ...plain.tickets].filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
+const attempts = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
+  system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1 ORDER BY attempt', [serviceOrderId]);
+const reaches = (serviceOrderId: string, state: string, ms?: number): Promise<Record<string, unknown>> =>
+  until(async () => {
+    const placement = await system.placement(serviceOrderId);
+    return placement?.['state'] === state && placement;
+  }, ms);
+const due = (serviceOrderId: string): Promise<unknown> =>
+  system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [serviceOrderId]);
+/** Lets time pass for one placement. */
+const age = (serviceOrderId: string, seconds: number): Promise<unknown> =>
+  system.query(
+    `UPDATE placements
+     SET signalled_at = signalled_at - make_interval(secs => $2), deadline_at = deadline_at - make_interval(secs => $2),
+         request_ended_at = request_ended_at - make_interval(secs => $2), next_attempt_at = now()
+     WHERE service_order_id = $1`,
+    [serviceOrderId, seconds],
+  );
+const memberStates = (serviceOrderId: string): string[] =>
+  system.live(serviceOrderId).map((message) => message.memberState);
+
+describe('a signal', () => {
+  it('for a known order changes nothing', async () => {
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'sent');
+    expect(await Promise.all(Array.from({ length: 5 }, () => system.signal(serviceOrderId)))).toEqual([
+      204, 204, 204, 204, 204,
+    ]);
+    await sleep(300);
+    expect(tickets(serviceOrderId)).toBe(1);
+    expect(await attempts(serviceOrderId)).toHaveLength(1);
+  });
+
+  it('is only a signal: the order is what the platform says', async () => {
+    const order = sampleOrder();
+    system.platform.orders.set(order.serviceOrderId, order);
+    const token = await system.pubsub.signPushToken({
+      aud: system.env['PUSH_AUDIENCE'],
+      email: system.env['PUSH_SERVICE_ACCOUNT'],
+      email_verified: true,
+    });
+    const data = { orderId: order.serviceOrderId, order: { ...order, locationId: 'blind' } };
+    const answer = await post(
+      `${system.urls[0]}/pubsub/push`,
+      { message: { data: Buffer.from(JSON.stringify(data)).toString('base64'), messageId: '1' }, subscription: 's' },
+      { authorization: `Bearer ${token}` },
+    );
+    expect(answer.status).toBe(204);
+    await reaches(order.serviceOrderId, 'sent');
+    expect(await system.order(order.serviceOrderId)).toMatchObject({ location_id: 'club-1' });
+  });
+
+  it('is not recorded while Postgres does not answer: 503, and Pub/Sub comes again', async () => {
+    const blocker = await system.pool.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('LOCK TABLE placements IN ACCESS EXCLUSIVE MODE');
+    const order = sampleOrder();
+    const status = await system.signal(order.serviceOrderId);
+    await blocker.query('ROLLBACK');
+    blocker.release();
+    expect(status).toBe(503);
+    expect(await system.placement(order.serviceOrderId)).toBeUndefined();
+  });
+});
+
+describe('try again', () => {
+  it.each([429, 500, 503])('the POS answers %i, then takes it: one ticket', async (status) => {
+    const behaviour = { status, headers: { 'retry-after': '1' } };
+    pos.behave = ({ attempt }) => (attempt === 1 ? behaviour : undefined);
+    const { serviceOrderId } = await system.placeOrder();
+    const first = await until(async () => (await attempts(serviceOrderId)).find((each) => each['ended_at'] !== null));
+    expect(first).toMatchObject({ outcome: 'TryAgain', http_status: status, call: 'createOrder' });
+    const placement = await system.placement(serviceOrderId);
+    expect(placement).toMatchObject({ state: 'waiting', failures: 1 });
+    // Retry-After is honoured.
+    const wait = Number(placement?.['next_attempt_at']) - Number(first['ended_at']);
+    expect(wait).toBeGreaterThanOrEqual(900);
+    await reaches(serviceOrderId, 'sent');
+    expect(tickets(serviceOrderId)).toBe(1);
+    expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'TryAgain' }, { outcome: 'placed' }]);
+  });
+
+  it('no connection to the POS: nothing was sent, so it is not in doubt', async () => {
+    await system.addLocation('closed', { ordersUrl: `http://127.0.0.1:${await freePort()}/orders` });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'closed' });
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    expect(await system.placement(serviceOrderId)).toMatchObject({
+      state: 'waiting',
+      problem: expect.stringContaining('ECONNREFUSED'),
+    });
+    await system.addLocation('closed', { ordersUrl: pos.ordersUrl });
+    await reaches(serviceOrderId, 'sent');
+  });
+
+  it.each([
+    ['down', 'down' as const],
+    ['without the order yet', 'null' as const],
+    ['NOT_FOUND yet', { errors: [{ message: 'none', extensions: { code: 'NOT_FOUND' } }] }],
+    ['out of order', { errors: [{ message: 'ada@example.com broke it', extensions: { code: 'INTERNAL' } }] }],
+  ])('the platform is %s, then answers', async (_what, fault) => {
+    let calls = 0;
+    system.platform.answer = () => (calls++ === 0 ? fault : undefined);
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'sent');
+    expect(calls).toBeGreaterThan(1);
+    expect(system.logged.join('')).not.toContain('ada@example.com');
+  });
+});
+
+describe('ours to fix', () => {
+  it('a location that is not configured holds its orders, and putting it sends them', async () => {
+    const locationId = `new-${randomUUID()}`;
+    const { serviceOrderId } = await system.placeOrder({ locationId });
+    expect(await reaches(serviceOrderId, 'held')).toMatchObject({ problem: 'the location is not configured' });
+    expect(system.logged.some((line) => line.includes('order held') && line.includes(serviceOrderId))).toBe(true);
+    await system.addLocation(locationId, { ordersUrl: pos.ordersUrl });
+    await reaches(serviceOrderId, 'sent');
+  });
+
+  it.each([401, 403])('the POS says %i: held, and tried again once the location is put anew', async (status) => {
+    pos.behave = () => ({ status });
+    const { serviceOrderId } = await system.placeOrder();
+    expect(await reaches(serviceOrderId, 'held')).toMatchObject({ failures: 0 });
+    pos.behave = undefined;
+    await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+    await reaches(serviceOrderId, 'sent');
+  });
+
+  it('settings that no longer fit hold the orders, even past the deadline while the location is paused', async () => {
+    await system.addLocation('odd', { ordersUrl: pos.ordersUrl });
+    const { rows } = await system.pool.query<{ settings: string }>(
+      `SELECT settings FROM locations WHERE location_id = 'odd'`,
+    );
+    await system.query(`UPDATE locations SET settings = 'no JWE at all', paused_at = now() WHERE location_id = 'odd'`);
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'odd' });
+    await reaches(serviceOrderId, 'held');
+    await age(serviceOrderId, 1_801);
+    await sleep(1_200);
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'held', problem: 'the location is paused' });
+    await system.query(`UPDATE locations SET paused_at = now() - interval '1 h' WHERE location_id = 'odd'`);
+    await resumeLocation(system.pool, 'odd');
+    await until(async () =>
+      String((await system.placement(serviceOrderId))?.['problem']).includes('cannot be decrypted'),
+    );
+    await system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'odd'`, [rows[0]?.settings]);
+    await due(serviceOrderId);
+    await reaches(serviceOrderId, 'sent');
+  });
+
+  it('a query that yields no order at all is ours to fix, not the end of every order', async () => {
+    const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { bestellung: {} } }));
+    const refetch = orderRefetcher({ url: server.url, token: undefined, query: '{ bestellung { id } }' });
+    await expect(refetch('x')).rejects.toMatchObject({
+      name: 'OursToFix',
+      message: expect.stringContaining('ORDER_QUERY_FILE'),
+    });
+    await server.stop();
+  });
+
+  it.each(['FORBIDDEN', 'UNAUTHENTICATED'])('the platform says %s: held', async (code) => {
+    system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code } }] });
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'held');
+    system.platform.answer = undefined;
+    await due(serviceOrderId);
+    await reaches(serviceOrderId, 'sent');
+  });
+
+  it('a paused location holds, the paused time does not count, and resuming sends', async () => {
+    await system.addLocation('paused', { ordersUrl: pos.ordersUrl });
+    await pauseLocation(system.pool, 'paused');
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'paused' });
+    await reaches(serviceOrderId, 'held');
+    await age(serviceOrderId, 3_000);
+    await system.query(`UPDATE locations SET paused_at = now() - interval '3000 s' WHERE location_id = 'paused'`);
+    await sleep(1_500);
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'held' });
+    await resumeLocation(system.pool, 'paused');
+    await reaches(serviceOrderId, 'sent');
+    expect(memberStates(serviceOrderId)).not.toContain('failed');
+  });
+
+  it('what was mended while the POS still answered counts at once, not after 30 s', async () => {
+    let calls = 0;
+    const server = await serveHttp(async (request, response) => {
+      await request.toArray();
+      calls += 1;
+      if (calls === 1) await system.addLocation('mended', { ordersUrl: `${server.url}/orders` });
+      sendJson(response, calls === 1 ? 401 : 200, { providerOrderId: 'p' });
+    });
+    await system.addLocation('mended', { ordersUrl: `${server.url}/orders` });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'mended' });
+    await reaches(serviceOrderId, 'sent', 5_000);
+    expect(calls).toBe(2);
+    await server.stop();
+  });
+});
+
+describe('final', () => {
+  it('the POS rejects it: failed at once, with the reason for the member', async () => {
+    pos.behave = () => ({ status: 422, body: { reason: 'out of buns' } });
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'failed');
+    expect(await system.order(serviceOrderId)).toMatchObject({
+      status: 'failed',
+      reason: 'out of buns',
+      failed_by_us: true,
+    });
+    const live = await until(() => system.live(serviceOrderId).length === 2 && system.live(serviceOrderId));
+    expect(live).toMatchObject([
+      { memberState: 'placed', sequence: 1 },
+      { memberState: 'failed', sequence: 2, reason: 'out of buns', status: 'failed' },
+    ]);
+    expect(await attempts(serviceOrderId)).toHaveLength(1);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['a million burgers', { items: [{ ...sampleOrder().items[0], quantity: 1_000_000 }] }],
+    ['no items', { items: [] }],
+    ['a delivery without a destination', { fulfillment: { type: 'delivery' } }],
+    ['a member whose phone is no E.164', { member: { id: 'm', name: 'Ada', phone: '030 123' } }],
+    ['another order than the one asked for', { serviceOrderId: 'another' }],
+  ])('%s: the order is invalid, and only the placement says so, without its values', async (_what, wrong) => {
+    const order = sampleOrder();
+    system.platform.orders.set(order.serviceOrderId, { ...order, ...wrong });
+    await system.signal(order.serviceOrderId);
+    const placement = await reaches(order.serviceOrderId, 'failed');
+    expect(placement['problem']).toMatch(/^the order is not canonical: /);
+    expect(placement['problem']).not.toMatch(/030|Ada/);
+    expect(await system.order(order.serviceOrderId)).toBeUndefined();
+  });
+
+  it('an order that has ended is never attempted again', async () => {
+    pos.behave = () => ({ status: 503 });
+    const { serviceOrderId } = await system.placeOrder();
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [serviceOrderId]);
+    const before = (await attempts(serviceOrderId)).length;
+    pos.behave = undefined;
+    await due(serviceOrderId);
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ problem: 'the order has ended' });
+    expect(await attempts(serviceOrderId)).toHaveLength(before);
+    expect(tickets(serviceOrderId)).toBe(0);
+  });
+
+  it('BAD_USER_INPUT', async () => {
+    system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'failed');
+  });
+
+  it('no such order after 120 s', async () => {
+    const serviceOrderId = `ghost-${randomUUID()}`;
+    await system.signal(serviceOrderId);
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'waiting' });
+    await age(serviceOrderId, 121);
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ problem: 'the platform has no such order' });
+  });
+
+  it('progress reported for an order that we failed is a conflict', async () => {
+    pos.behave = () => ({ status: 422 });
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'failed');
+    const url = await system.webhookUrl('club-1');
+    expect((await post(url, statusWebhook({ serviceOrderId, status: 'IN_PROGRESS' }))).body['outcome']).toBe('stale');
+    expect(
+      await system.query('SELECT conflict FROM status_events WHERE service_order_id = $1 ORDER BY event_id', [
+        serviceOrderId,
+      ]),
+    ).toEqual([{ conflict: false }, { conflict: true }]);
+  });
+});
+
+describe('the deadline', () => {
+  it('a POS that cannot be reached until then: failed, and the member is told', async () => {
+    pos.behave = () => ({ status: 503 });
+    const { serviceOrderId } = await system.placeOrder();
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    await age(serviceOrderId, 1_801);
+    await reaches(serviceOrderId, 'failed');
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'failed', reason: 'could not reach the POS' });
+    await until(() => memberStates(serviceOrderId).includes('failed'));
+  });
+
+  it('a platform that cannot be reached until then: the placement says so', async () => {
+    system.platform.answer = () => 'down';
+    const { serviceOrderId } = await system.placeOrder();
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    await age(serviceOrderId, 1_801);
+    await reaches(serviceOrderId, 'failed');
+    expect(await system.order(serviceOrderId)).toBeUndefined();
+  });
+
+  it('counts from requestedAt where that is later', async () => {
+    pos.behave = () => ({ status: 503 });
+    const requestedAt = new Date(Date.now() + 7_200_000).toISOString();
+    const { serviceOrderId } = await system.placeOrder({ fulfillment: { type: 'pickup', requestedAt } });
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    await age(serviceOrderId, 1_801);
+    pos.behave = undefined;
+    await reaches(serviceOrderId, 'sent');
+  });
+});
+
+describe('in doubt', () => {
+  it('a POS that deduplicates is sent the order again: one ticket, same id', async () => {
+    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : undefined);
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'sent');
+    expect(tickets(serviceOrderId)).toBe(1);
+    expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'TryAgain' }, { outcome: 'placed' }]);
+  });
+
+  it('is not failed by the deadline, nor repeated after it: an operator says what is at the POS', async () => {
+    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503 });
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'in_doubt');
+    await age(serviceOrderId, 1_801);
+    const flagged = await until(async () => {
+      const placement = await system.placement(serviceOrderId);
+      return placement?.['next_attempt_at'] === Infinity && placement;
+    });
+    expect(flagged).toMatchObject({ state: 'in_doubt', problem: expect.stringContaining('deadline has passed') });
+    pos.behave = undefined;
+    const before = (await attempts(serviceOrderId)).length;
+    await sleep(300);
+    expect(await attempts(serviceOrderId)).toHaveLength(before);
+    expect(memberStates(serviceOrderId)).not.toContain('failed');
+  });
+
+  it('a repeat that is refused does not fail the order: the first request may have made a ticket', async () => {
+    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 422, body: { reason: 'closed now' } });
+    const { serviceOrderId } = await system.placeOrder();
+    expect(
+      await until(async () => {
+        const placement = await system.placement(serviceOrderId);
+        return placement?.['next_attempt_at'] === Infinity && placement;
+      }),
+    ).toMatchObject({ state: 'in_doubt', problem: expect.stringContaining('refuses the repeat') });
+    expect(memberStates(serviceOrderId)).not.toContain('failed');
+    expect(tickets(serviceOrderId)).toBe(1);
+  });
+
+  it.each([
+    ['another POS', 'findable'],
+    ['another till of the same vendor', 'standard'],
+  ])('stays where it is when its location moves to %s: nobody there could tell', async (_where, integration) => {
+    await system.addLocation('moving', { ordersUrl: pos.ordersUrl });
+    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'moving' });
+    await until(async () => (await attempts(serviceOrderId)).length === 2);
+    await system.addLocation('moving', { ordersUrl: plain.ordersUrl }, integration);
+    await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
+    expect(tickets(serviceOrderId)).toBe(1);
+    expect(plain.tickets.some((ticket) => ticket.serviceOrderId === serviceOrderId)).toBe(false);
+  });
+
+  it('does not come of a database that fails just when the answer is stored', async () => {
+    const server = await serveHttp(async (request, response) => {
+      await request.toArray();
+      const blocker = await system.pool.connect();
+      await blocker.query('ALTER TABLE provider_orders RENAME TO provider_orders_away');
+      blocker.release();
+      sendJson(response, 200, { providerOrderId: 'known-all-along' });
+      await sleep(700);
+      await system.query('ALTER TABLE provider_orders_away RENAME TO provider_orders');
+    });
+    await system.addLocation('blip', { ordersUrl: `${server.url}/orders` }, 'blind');
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'blip' });
+    expect(await reaches(serviceOrderId, 'sent', 8_000)).toMatchObject({ provider_order_id: 'known-all-along' });
+    expect(await attempts(serviceOrderId)).toMatchObject([
+      { outcome: 'placed', http_status: null, milliseconds: expect.any(Number) },
+    ]);
+    await server.stop();
+  });
+
+  it('a POS that can be asked is asked first: the ticket is found, no second one made', async () => {
+    plain.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : undefined);
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'findable' });
+    await reaches(serviceOrderId, 'sent');
+    expect(tickets(serviceOrderId)).toBe(1);
+    expect(await attempts(serviceOrderId)).toMatchObject([
+      { call: 'createOrder', outcome: 'TryAgain' },
+      { call: 'findOrder', outcome: 'placed' },
+    ]);
+  });
+
+  it('"not there" proves nothing in the first 60 s; afterwards the order is sent again', async () => {
+    plain.behave = ({ attempt }) => (attempt === 1 ? { status: 504 } : undefined);
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'findable' });
+    await until(async () => (await attempts(serviceOrderId)).some((each) => each['outcome'] === 'absent'));
+    await sleep(200);
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
+    expect(tickets(serviceOrderId)).toBe(0);
+    await age(serviceOrderId, 61);
+    await reaches(serviceOrderId, 'sent');
+    expect(tickets(serviceOrderId)).toBe(1);
+    expect((await attempts(serviceOrderId)).map((each) => each['outcome'])).toEqual([
+      'TryAgain',
+      'absent',
+      'absent',
+      'placed',
+    ]);
+  });
+
+  it('"not there" for sure, after the deadline: failed, not sent', async () => {
+    plain.behave = () => ({ status: 504 });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'findable' });
+    await reaches(serviceOrderId, 'in_doubt');
+    await age(serviceOrderId, 1_801);
+    await reaches(serviceOrderId, 'failed');
+    expect((await attempts(serviceOrderId)).filter((each) => each['call'] === 'createOrder')).toHaveLength(1);
+  });
+
+  it('a POS that can neither deduplicate nor be asked: waits for an operator and is not sent again', async () => {
+    plain.behave = () => 'drop-answer';
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'blind' });
+    expect(await reaches(serviceOrderId, 'in_doubt')).toMatchObject({ next_attempt_at: Infinity });
+    await age(serviceOrderId, 1_801);
+    await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
+    expect(tickets(serviceOrderId)).toBe(1);
+    expect(await attempts(serviceOrderId)).toHaveLength(1);
+    expect(system.logged.some((line) => line.includes('an operator must say') && line.includes(serviceOrderId))).toBe(
+      true,
+    );
+  });
+
+  it('a webhook that names our order at its location settles it', async () => {
+    plain.behave = () => 'drop-answer';
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'blind' });
+    await reaches(serviceOrderId, 'in_doubt');
+    const elsewhere = await system.webhookUrl('club-1');
+    await post(elsewhere, statusWebhook({ serviceOrderId, status: 'RECEIVED' }));
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
+    const url = await system.webhookUrl('blind');
+    expect((await post(url, statusWebhook({ serviceOrderId, status: 'RECEIVED' }))).body['outcome']).toBe('applied');
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent', lease_id: null });
+    await post(url, statusWebhook({ serviceOrderId, providerOrderId: 'p-1', status: 'RECEIVED' }));
+    expect(await system.placement(serviceOrderId)).toMatchObject({ provider_order_id: 'p-1' });
+    await due(serviceOrderId);
+    await sleep(1_500);
+    expect(tickets(serviceOrderId)).toBe(1);
+  });
+});
+
+describe('when the POS reports before it answers', () => {
+  /** A POS whose webhook arrives while our createOrder still waits for its answer. */
+  async function hastyPos(
+    integration: string,
+    report: (serviceOrderId: string) => object,
+  ): Promise<{ outcomes: unknown[]; stop(): Promise<void> }> {
+    const outcomes: unknown[] = [];
+    let url = '';
+    const server = await serveHttp(async (request, response) => {
+      const order = JSON.parse(Buffer.concat(await request.toArray()).toString()) as { serviceOrderId: string };
+      outcomes.push((await post(url, report(order.serviceOrderId))).body['outcome']);
+      sendJson(response, 200, { providerOrderId: `pos-${order.serviceOrderId}` });
+    });
+    await system.addLocation(`hasty-${integration}`, { ordersUrl: `${server.url}/orders` }, integration);
+    url = await system.webhookUrl(`hasty-${integration}`);
+    return { outcomes, stop: () => server.stop() };
+  }
+
+  it('by our id: the event moves the order, the OrderRef is stored, and no `sent` is published after it', async () => {
+    const hasty = await hastyPos('standard', (serviceOrderId) => statusWebhook({ serviceOrderId, status: 'RECEIVED' }));
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'hasty-standard' });
+    await until(async () => (await system.order(serviceOrderId))?.['provider_order_id'] === `pos-${serviceOrderId}`);
+    expect(hasty.outcomes).toEqual(['applied']);
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'received', sequence: 2 });
+    await until(() => system.live(serviceOrderId).length === 2);
+    expect(memberStates(serviceOrderId)).toEqual(['placed', 'confirmed']);
+    expect((await attempts(serviceOrderId))[0]).toMatchObject({ outcome: 'placed' });
+    await hasty.stop();
+  });
+
+  it('by its own id alone: the event waits for the answer, and then moves the order', async () => {
+    const hasty = await hastyPos('findable', (serviceOrderId) =>
+      statusWebhook({ providerOrderId: `pos-${serviceOrderId}`, status: 'IN_PROGRESS' }),
+    );
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'hasty-findable' });
+    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'in_progress');
+    expect(hasty.outcomes).toEqual(['parked']);
+    await until(() => system.live(serviceOrderId).length === 3);
+    expect(memberStates(serviceOrderId)).toEqual(['placed', 'sent', 'preparing']);
+    await hasty.stop();
+  });
+});
+
+describe('fair shares', () => {
+  it('a POS that hangs keeps only its own orders waiting', async () => {
+    const hanging = await startPos();
+    hanging.behave = () => 'hang';
+    await system.addLocation('hanging', { ordersUrl: `${hanging.url}/orders` });
+    await Promise.all(Array.from({ length: 80 }, () => system.placeOrder({ locationId: 'hanging' })));
+    await until(() => hanging.requests >= 4);
+    const began = performance.now();
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'sent', 5_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(hanging.requests).toBe(4);
+    await hanging.stop();
+    await system.query(`UPDATE placements SET finished_at = now(), state = 'failed' WHERE location_id = 'hanging'`);
+  });
+
+  it('a vendor that hangs at a hundred locations keeps only their own orders waiting', async () => {
+    const hanging = await startPos();
+    hanging.behave = () => 'hang';
+    const locationIds = Array.from({ length: 100 }, (_, nth) => `vendor-${nth}`);
+    for (const locationId of locationIds) await system.addLocation(locationId, { ordersUrl: `${hanging.url}/orders` });
+    for (let each = 0; each < 4; each += 1) {
+      await Promise.all(locationIds.map((locationId) => system.placeOrder({ locationId })));
+    }
+    await until(() => hanging.requests >= 100);
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'sent', 5_000);
+    await hanging.stop();
+    await system.query(`UPDATE placements SET finished_at = now(), state = 'failed' WHERE location_id LIKE 'vendor-%'`);
+  });
+
+  it('a platform that hangs keeps no order waiting that was fetched before', async () => {
+    pos.behave = () => ({ status: 503 });
+    const { serviceOrderId } = await system.placeOrder();
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    system.platform.answer = () => 'hang';
+    const stuck = await Promise.all(Array.from({ length: 70 }, () => system.placeOrder()));
+    await sleep(1_200);
+    pos.behave = undefined;
+    await due(serviceOrderId);
+    await reaches(serviceOrderId, 'sent', 4_000);
+    await system.query(`DELETE FROM placements WHERE service_order_id = ANY ($1)`, [
+      stuck.map((order) => order.serviceOrderId),
+    ]);
+  });
+});

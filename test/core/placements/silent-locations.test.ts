@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { PosFault } from '../../support/start-pos.ts';
+import { until } from '../../support/until.ts';
+import { startVendors, type Vendors } from './start-vendors.ts';
+
+describe('a vendor whose POS is silent everywhere', () => {
+  let vendors: Vendors;
+
+  beforeAll(async () => {
+    vendors = await startVendors();
+  });
+  afterEach(async () => {
+    await vendors.wakeUp();
+    await until(async () => {
+      await vendors.makeDue();
+      await sleep(100);
+      return vendors.allSent();
+    }, 90_000);
+  }, 100_000);
+  afterAll(() => vendors?.stop());
+
+  /** Opens the circuit by refusals, which cost no time-out, and then lets all probes hang. */
+  const open = async (prefix: string): Promise<void> => {
+    const before = vendors.opens();
+    vendors.silent.behave = () => ({ status: 503 });
+    await vendors.openAt(prefix, 12, 2);
+    // One that has not failed yet is tried beside the probes.
+    await until(
+      async () =>
+        (await vendors.count(
+          `(SELECT DISTINCT location_id FROM placements JOIN placement_attempts USING (service_order_id)
+            WHERE outcome = 'TryAgain' AND location_id LIKE '${prefix}-%') AS l`,
+        )) === 12,
+      30_000,
+    );
+    await until(async () => vendors.opens() > before && (await vendors.underWay()) === 0);
+    vendors.silent.behave = () => 'hang';
+    await vendors.makeDue();
+    await until(async () => (await vendors.underWay()) === 4);
+  };
+
+  it('does not hold back a location that has not failed, whose answer shows that the vendor is there', async () => {
+    const before = vendors.lines('circuit closed');
+    await open('quiet');
+    expect(await vendors.timeToSend('neighbour')).toBeLessThan(2_000);
+    expect(vendors.lines('circuit closed')).toBe(before + 1);
+  }, 60_000);
+
+  it('lets no order wait that needs no probe: one whose deadline passes, one of a location with new settings', async () => {
+    await open('late');
+    await vendors.system.query(
+      `UPDATE placements SET deadline_at = now() - interval '1 s', next_attempt_at = now()
+       WHERE location_id LIKE 'late-%' AND state = 'waiting' AND lease_id IS NULL`,
+    );
+    const late = (state: string): Promise<number> =>
+      vendors.count(`placements WHERE deadline_at < now() AND state = '${state}'`);
+    expect(await late('waiting')).toBeGreaterThan(4);
+    await until(async () => (await late('waiting')) === 0, 8_000);
+    expect(await late('failed')).toBeGreaterThan(4);
+    expect(await vendors.underWay()).toBeLessThanOrEqual(4);
+
+    // An order that hangs would be in doubt at the POS before, and wait for an operator.
+    const [idle] = await vendors.system.query(
+      `SELECT location_id FROM placements WHERE location_id LIKE 'late-%'
+       GROUP BY location_id HAVING bool_and(finished_at IS NOT NULL) LIMIT 1`,
+    );
+    const locationId = String(idle?.['location_id']);
+    await vendors.system.addLocation(locationId, { ordersUrl: vendors.pos.ordersUrl });
+    const { serviceOrderId } = await vendors.system.placeOrder({ locationId });
+    await until(() => vendors.pos.tickets.some((ticket) => ticket.serviceOrderId === serviceOrderId), 12_000);
+  }, 60_000);
+
+  it.each<[string, PosFault]>([
+    ['429', { status: 429, headers: { 'retry-after': '1' } }],
+    ['422', { status: 422 }],
+  ])('is not silent where it answers %s', async (_, fault) => {
+    const before = vendors.opens();
+    vendors.silent.behave = () => fault;
+    const requests = vendors.silent.requests;
+    await vendors.openAt(`answers-${JSON.stringify(fault).length}`, 12, 1);
+    await until(() => vendors.silent.requests >= requests + 12);
+    expect(vendors.opens()).toBe(before);
+  });
+
+  it('is not silent where one till of many is dead', async () => {
+    const before = vendors.opens();
+    vendors.silent.behave = () => ({ status: 503 });
+    const requests = vendors.silent.requests;
+    await vendors.openAt('dead', 1, 20);
+    await until(() => vendors.silent.requests >= requests + 20);
+    expect(vendors.opens()).toBe(before);
+  });
+});

@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { until } from '../../support/until.ts';
+import { startVendors, type Vendors } from './start-vendors.ts';
+
+/** Between two looks at what takes seconds. */
+const PAUSE_MS = 200;
+
+let vendors: Vendors;
+
+beforeAll(async () => {
+  vendors = await startVendors();
+});
+afterAll(() => vendors?.stop());
+
+it('a vendor whose POS is silent everywhere keeps no other vendor waiting from the first moment on, is tried by a few calls at a time, and recovers by itself', async () => {
+  const { system, silent, openAt, count, opens, underWay, allSent, lines, timeToSend } = vendors;
+  silent.behave = () => 'hang';
+  // More than there are workers, and no more at first: the vendor is known to hang once a call has timed out.
+  await openAt('hung', 240, 1);
+  await until(async () => {
+    await sleep(PAUSE_MS);
+    return silent.requests >= 168 && (await count('placements WHERE location_id IS NULL')) === 0;
+  });
+  expect(await timeToSend('other')).toBeLessThan(2_000);
+  expect(opens()).toBe(0);
+  await Promise.all(Array.from({ length: 240 }, (_, nth) => system.placeOrder({ locationId: `hung-${nth}` })));
+
+  await until(async () => {
+    await sleep(PAUSE_MS);
+    return opens() === 1 && (await underWay()) <= 4;
+  }, 40_000);
+  const requests = silent.requests;
+  for (let each = 0; each < 20; each += 1) {
+    await system.placeOrder({ locationId: `hung-${each}` });
+    expect(await timeToSend('other')).toBeLessThan(2_000);
+    expect(await underWay()).toBeLessThanOrEqual(4);
+  }
+  expect(silent.requests - requests).toBeLessThanOrEqual(8);
+
+  silent.behave = undefined;
+  await until(async () => {
+    await sleep(PAUSE_MS);
+    return allSent();
+  }, 90_000);
+  expect(lines('circuit closed')).toBe(1);
+  expect(opens()).toBe(1);
+  expect(silent.tickets).toHaveLength(500);
+}, 120_000);

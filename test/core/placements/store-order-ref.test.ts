@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endOrders } from '../../../src/core/retention/end-orders.ts';
+import { TryAgain } from '../../../src/core/domain/errors.ts';
+import { pauseLocation } from '../../../src/core/locations/locations.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const ORDER_END_S = 86_400;
+
+/** A POS that loses its answers, and cannot be asked. */
+const forgetful: Provider = {
+  integration: 'forgetful',
+  settings: z.object({}),
+  deduplicates: false,
+  createOrder: () => Promise.reject(new TryAgain('no answer', { sent: true })),
+  translateWebhook: () => [],
+};
+
+let system: System;
+
+beforeAll(async () => {
+  system = await startSystem({ providers: [forgetful] });
+  for (const locationId of ['club-1', 'paused', 'wrong']) await system.addLocation(locationId, {}, 'forgetful');
+  await pauseLocation(system.pool, 'paused');
+  await system.query(`UPDATE locations SET settings = 'unreadable' WHERE location_id = 'wrong'`);
+});
+afterAll(() => system.stop());
+
+/** An order that nobody has heard of for two days. */
+async function forgotten(locationId: string, state: string): Promise<string> {
+  const { serviceOrderId } = await system.placeOrder({ locationId });
+  await until(async () => (await system.placement(serviceOrderId))?.['state'] === state);
+  await until(() => system.live(serviceOrderId).length === 1);
+  await system.query(
+    `WITH p AS (
+       UPDATE placements SET deadline_at = now() + interval '1 day', next_attempt_at = greatest(next_attempt_at, now())
+       WHERE service_order_id = $1
+     )
+     UPDATE orders SET updated_at = now() - interval '2 days', requested_at = NULL WHERE service_order_id = $1`,
+    [serviceOrderId],
+  );
+  return serviceOrderId;
+}
+
+const ended = async (id: string): Promise<boolean> => (await system.order(id))?.['ended_at'] instanceof Date;
+
+describe('an order that nobody has heard of for long', () => {
+  it('ends, and stays as it was for its member when the POS turns out to have it, whose id is known from then on', async () => {
+    const id = await forgotten('club-1', 'in_doubt');
+    await endOrders(system.pool, ORDER_END_S);
+    expect(await system.order(id)).toMatchObject({ ended_at: expect.any(Date), rank: 0, sequence: 1 });
+    expect(await resolveThere(system.pool, id, { providerOrderId: 'pos-9' }, 3600)).toEqual({ redriven: 0 });
+    expect(await system.order(id)).toMatchObject({ rank: 0, sequence: 1, status: null, provider_order_id: 'pos-9' });
+    expect(await system.placement(id)).toMatchObject({ state: 'sent', provider_order_id: 'pos-9' });
+    expect(
+      await system.query(`SELECT service_order_id FROM provider_orders WHERE provider_order_id = 'pos-9'`),
+    ).toEqual([{ service_order_id: id }]);
+    await sleep(1_500);
+    expect(system.live(id).map((message) => message.sequence)).toEqual([1]);
+  });
+
+  it.each([
+    ['is paused', 'paused'],
+    ['has never been configured', 'nowhere'],
+    ['is misconfigured', 'wrong'],
+  ])(
+    'ends, though it is held since its location %s: its placement fails with it, and the member is told nothing',
+    async (_what, at) => {
+      const id = await forgotten(at, 'held');
+      await endOrders(system.pool, ORDER_END_S);
+      expect(await ended(id)).toBe(true);
+      // Instead of waiting for half a minute.
+      await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
+      await until(async () => (await system.placement(id))?.['state'] === 'failed');
+      expect(await system.placement(id)).toMatchObject({
+        problem: 'the order has ended',
+        finished_at: expect.any(Date),
+      });
+      expect(await system.order(id)).toMatchObject({ rank: 0, sequence: 1, status: null, failed_by_us: false });
+      await sleep(1_500);
+      expect(system.live(id).map((message) => message.sequence)).toEqual([1]);
+    },
+  );
+
+  it.each([
+    ['still waits', `state = 'waiting'`],
+    ['is held, and tried this moment', `lease_until = now() + interval '30 s'`],
+  ])('goes on where its placement %s', async (_what, placement) => {
+    const id = await forgotten('paused', 'held');
+    await system.query(
+      `UPDATE placements SET ${placement}, next_attempt_at = now() + interval '1 hour' WHERE service_order_id = $1`,
+      [id],
+    );
+    await endOrders(system.pool, ORDER_END_S);
+    expect(await ended(id)).toBe(false);
+  });
+});

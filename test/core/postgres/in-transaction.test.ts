@@ -1,0 +1,57 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inTransaction } from '../../../src/core/postgres/in-transaction.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  // One connection: what is wrong with it meets the next one who asks.
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 1, query_timeout: 500 });
+  pool.on('error', () => {});
+  await pool.query('CREATE TABLE notes (note text PRIMARY KEY)');
+});
+afterAll(() => pool?.end());
+
+const write = (client: pg.ClientBase, note: string): Promise<unknown> =>
+  client.query('INSERT INTO notes VALUES ($1)', [note]);
+const notes = async (): Promise<string[]> =>
+  (await pool.query<{ note: string }>('SELECT note FROM notes ORDER BY 1')).rows.map((row) => row.note);
+const inATransaction = async (): Promise<boolean> => {
+  const { rows } = await pool.query<{ fresh: boolean }>('SELECT now() = statement_timestamp() AS fresh');
+  return rows[0]?.fresh === false;
+};
+
+describe('a transaction', () => {
+  it('keeps what was done, or nothing of it', async () => {
+    await inTransaction(pool, (client) => write(client, 'kept'));
+    const failed = inTransaction(pool, async (client) => {
+      await write(client, 'lost');
+      throw new Error('on second thought');
+    });
+    await expect(failed).rejects.toThrow('on second thought');
+    await expect(inTransaction(pool, (client) => write(client, 'kept'))).rejects.toMatchObject({ code: '23505' });
+    expect(await notes()).toEqual(['kept']);
+    expect(await inATransaction()).toBe(false);
+  });
+
+  it('whose connection dies harms nobody after it', async () => {
+    const died = inTransaction(pool, (client) => client.query('SELECT pg_terminate_backend(pg_backend_pid())'));
+    await expect(died).rejects.toThrow();
+    await inTransaction(pool, (client) => write(client, 'next'));
+    expect(await notes()).toEqual(['kept', 'next']);
+  });
+
+  it('that cannot be rolled back in time does not lend its connection on', async () => {
+    const stuck = inTransaction(pool, async (client) => {
+      await write(client, 'never');
+      // Still busy when the rollback is asked for, which then runs out of time.
+      client.query('SELECT pg_sleep(2)').catch(() => {});
+      await client.query('SELECT 1 / 0').catch(() => {});
+      throw new pg.DatabaseError('as Postgres would say', 0, 'error');
+    });
+    await expect(stuck).rejects.toThrow('could not be rolled back');
+    expect(await inATransaction()).toBe(false);
+    expect(await notes()).not.toContain('never');
+  });
+});

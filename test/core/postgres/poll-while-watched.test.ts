@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { keepLooking } from '../../../src/core/postgres/poll-while-watched.ts';
+import { until } from '../../support/until.ts';
+
+it('rests behind a slow look, also one that failed, and not once more before the next', async () => {
+  const began: number[] = [];
+  const loop = keepLooking({
+    pollMs: 60_000,
+    isWatched: () => true,
+    async look() {
+      began.push(performance.now());
+      await sleep(200);
+      if (began.length === 1) throw new Error('no database');
+    },
+    log: { warn: () => {} },
+    failing: '',
+  });
+  await until(() => began.length === 1);
+  loop.wake();
+  await until(() => began.length === 2);
+  const [first = 0, second = 0] = began;
+  expect(second - first).toBeGreaterThan(200 + 350);
+
+  await sleep(200 + 420);
+  const woken = performance.now();
+  loop.wake();
+  await until(() => began.length === 3);
+  expect((began[2] ?? 0) - woken, 'it has rested').toBeLessThan(350);
+  await loop.stop();
+});

@@ -1,0 +1,160 @@
+import pg from 'pg';
+import { z } from 'zod';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureDeliveryPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
+import { eraseMembers } from '../../../src/core/retention/erase-members.ts';
+import { NotAuthentic } from '../../../src/core/domain/errors.ts';
+import { settingsOpener } from '../../../src/core/locations/locations.ts';
+import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { replayDelivery, type Replayed } from '../../../src/core/replay/replay-webhook.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { showDelivery } from '../../../src/core/replay/show-webhook.ts';
+import { openDatabase } from '../../../src/database.ts';
+import { post, startSystem, type System } from '../../support/start-system.ts';
+
+const words = 'Ada waits outside';
+let secretIsRight = false;
+
+const picky: Provider = {
+  integration: 'picky',
+  settings: z.object({}),
+  deduplicates: true,
+  createOrder: () => Promise.resolve({}),
+  translateWebhook({ body, verified }) {
+    if (!secretIsRight && !verified) throw new NotAuthentic('a wrong secret');
+    return (JSON.parse(body.toString()) as { events: StatusEvent[] }).events;
+  },
+};
+
+let system: System;
+let pool: pg.Pool;
+let flushPool: pg.Pool;
+let url: string;
+let deps: Parameters<typeof replayDelivery>[0];
+
+beforeAll(async () => {
+  system = await startSystem({ providers: [picky] });
+  await system.addLocation('club-1', {}, 'picky');
+  url = await system.webhookUrl('club-1');
+  ({ pool, flushPool } = openDatabase(system.databaseUrl, 5, () => {}));
+  const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
+  const open = settingsOpener({ registry: new Map([['picky', picky]]), keys, publicUrl: undefined });
+  deps = { pool, open, keys, publicUrl: '', parkTtlS: 3600, dryRun: false };
+  await ensureDeliveryPartitions(pool);
+});
+afterAll(async () => {
+  await Promise.all([pool.end(), flushPool.end()]);
+  await system.stop();
+});
+
+async function replay(id: string | null, dryRun = false): Promise<Replayed> {
+  const replayed = await replayDelivery({ ...deps, dryRun }, id ?? '');
+  if (replayed === undefined || 'refused' in replayed) throw new Error(replayed?.refused ?? 'there is none');
+  return replayed;
+}
+
+/** A webhook about an order, which was dropped: its secret was wrong. */
+async function drop(serviceOrderId: string): Promise<string> {
+  await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+  secretIsRight = false;
+  const events = [{ serviceOrderId, status: 'cancelled', nativeStatus: 'x', reason: words }];
+  const { body } = await post(url, { events }, { 'x-table': words });
+  expect(body['outcome']).toBe('dropped');
+  return String(body['deliveryId']);
+}
+
+const kept = async (id: string | null): Promise<Record<string, unknown> | undefined> =>
+  (await system.query('SELECT * FROM deliveries WHERE id = $1', [id]))[0];
+
+const BLANK = { headers: {}, body: Buffer.alloc(0), sealed: null };
+
+describe('a dropped webhook that is replayed in vain', () => {
+  it('is kept once: its replay has no body, no headers and no seal, and can be shown and replayed all the same', async () => {
+    const webhook = await drop('vain');
+    const first = await replay(webhook);
+    expect(first).toMatchObject({ outcome: 'dropped', replayOf: webhook });
+    const second = await replay(first.deliveryId);
+    expect(second).toMatchObject({ outcome: 'dropped', replayOf: webhook });
+    for (const { deliveryId } of [first, second]) {
+      expect(await kept(deliveryId)).toMatchObject({ ...BLANK, reason: expect.stringContaining('not authentic') });
+    }
+    expect(await showDelivery(deps, second.deliveryId ?? '')).toMatchObject({
+      outcome: 'dropped',
+      replayOf: webhook,
+      erased: false,
+      headers: { 'x-table': words },
+      today: { dropped: expect.stringContaining('not authentic') },
+    });
+    secretIsRight = true;
+    const third = await replay(second.deliveryId);
+    expect(third).toMatchObject({ outcome: 'applied', replayOf: webhook });
+    expect(await kept(third.deliveryId)).toMatchObject({ body: (await kept(webhook))?.['body'], sealed: null });
+  });
+
+  it('keeps nothing of what Postgres refuses either', async () => {
+    const webhook = await drop('refused');
+    secretIsRight = true;
+    await system.query(`ALTER TABLE status_events ADD CONSTRAINT strict CHECK (service_order_id <> 'refused')`);
+    const replayed = await replay(webhook);
+    await system.query('ALTER TABLE status_events DROP CONSTRAINT strict');
+    expect(replayed).toMatchObject({ outcome: 'dropped', reason: 'Postgres refused what it says (23514)' });
+    expect(await kept(replayed.deliveryId)).toMatchObject(BLANK);
+    expect(await replay(replayed.deliveryId)).toMatchObject({ outcome: 'applied' });
+  });
+
+  it('is gone with its day, and its replay says so', async () => {
+    const webhook = await drop('gone');
+    const { deliveryId } = await replay(webhook);
+    await system.query('DELETE FROM deliveries WHERE id = $1', [webhook]);
+    const refused = 'the webhook that it replays, with its body, is not kept any more';
+    expect(await replayDelivery(deps, deliveryId ?? '')).toEqual({ refused });
+    expect(await showDelivery(deps, deliveryId ?? '')).toMatchObject({ today: { refused }, erased: false });
+  });
+});
+
+describe('a dropped webhook that turns out to be about an erased order', () => {
+  it('is blanked with its replays by the replay that shows it, and by no dry run', async () => {
+    const webhook = await drop('erased');
+    // A replay from before, of a time when the order was another's: it has contents of its own.
+    const [other] = await system.query(
+      `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome,
+                               replay_of, first_received_at)
+       SELECT day, location_id, gen_random_uuid(), integration, received_at, headers, body, 1, 'unmatched', id, received_at
+       FROM deliveries WHERE id = $1 RETURNING id`,
+      [webhook],
+    );
+    await system.query(`UPDATE orders SET ended_at = now() - interval '40 days' WHERE service_order_id = 'erased'`);
+    expect(await eraseMembers(pool, 30)).toBe(1);
+    const before = await kept(webhook);
+    expect(before).toMatchObject({ headers: { 'x-table': words } });
+
+    secretIsRight = true;
+    expect(await replay(webhook, true)).toMatchObject({ outcome: 'applied' });
+    expect(await kept(webhook)).toEqual(before);
+    const { deliveryId } = await replay(webhook);
+    for (const id of [webhook, String(other?.['id']), deliveryId]) {
+      expect(await kept(id)).toMatchObject({ ...BLANK, reason: null });
+    }
+    expect(await replayDelivery(deps, webhook)).toEqual({ refused: expect.stringContaining('erased') });
+  });
+
+  it('is blanked as well where its replay waited for a POS id before it went on', async () => {
+    await system.seedOrder({ serviceOrderId: 'slow', locationId: 'club-1' });
+    secretIsRight = false;
+    const events = [{ providerOrderId: 'slow-1', status: 'cancelled', nativeStatus: 'x', reason: words }];
+    const { body } = await post(url, { events }, { 'x-table': words });
+    secretIsRight = true;
+    await system.query(
+      `UPDATE orders SET ended_at = now() - interval '40 days', erased_at = now() WHERE service_order_id = 'slow'`,
+    );
+    const { outcome, deliveryId } = await replay(String(body['deliveryId']));
+    expect(outcome).toBe('unmatched');
+    const told = await post(url, {
+      events: [{ serviceOrderId: 'slow', providerOrderId: 'slow-1', status: 'ready', nativeStatus: 'x' }],
+    });
+    expect(told.status).toBe(200);
+    await expect.poll(async () => (await kept(deliveryId))?.['body'], { timeout: 5_000 }).toEqual(Buffer.alloc(0));
+    expect(await kept(String(body['deliveryId']))).toMatchObject(BLANK);
+  });
+});

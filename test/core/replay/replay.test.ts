@@ -1,0 +1,847 @@
+import { spawn } from 'node:child_process';
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { seal } from '../../../src/core/locations/settings-key.ts';
+import { createDatabase } from '../../support/create-database.ts';
+import { keepCli, type KeptCli } from '../../support/cli-process.ts';
+import { CLI, runCli, type Ended } from '../../support/run-cli.ts';
+import { signWebhook } from '../../support/sign-webhook.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
+const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
+const ORDERS_URL = 'http://127.0.0.1:9/orders';
+const PUBLIC_URL = 'https://expediter.test';
+
+/** A POS that signs with all that a replay has to bring back: URL, `Authorization`, cookie. */
+const WITNESS = `
+  const seen = ({ url, headers }) => [url.split('token=')[0], headers.authorization, headers.cookie].join(' ');
+  export default {
+    integration: 'witness',
+    settings: { safeParse: (data) => ({ success: true, data }) },
+    deduplicates: true,
+    createOrder: async () => ({}),
+    translateWebhook(webhook, settings) {
+      if (!webhook.verified && (seen(webhook) !== settings.sees || !/token=[\\w-]{43}$/.test(webhook.url))) {
+        throw new Error('not what was agreed');
+      }
+      if (settings.reads === 'badly') throw new Error('a bug');
+      return settings.reads === 'nothing' ? [] : [].concat(JSON.parse(webhook.body));
+    },
+  };`;
+
+type Replayed = {
+  deliveryId: string | null;
+  replayOf: string;
+  outcome: string;
+  reason: string | null;
+  events: unknown[];
+};
+type Many = {
+  outcomes: Record<string, number>;
+  replayed: Replayed[];
+  refused: { deliveryId: string; refused: string }[];
+};
+type Listed = { deliveryId: string; outcome: string; replayOf: string | null };
+
+let folder: string;
+let system: System;
+let env: Record<string, string>;
+let commands: KeptCli;
+/** All that any command said. */
+const said: string[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'expediter-'));
+  const witness = join(folder, 'witness.mjs');
+  await writeFile(witness, WITNESS);
+  const module = (await import(/* @vite-ignore */ witness)) as { default: Provider };
+  system = await startSystem({ providers: [module.default], env: { PUBLIC_URL, WEBHOOK_BODY_LIMIT: '100000' } });
+  env = { ...system.env, PROVIDER_MODULES: witness };
+  commands = keepCli();
+});
+afterAll(async () => {
+  await commands?.stop();
+  await system?.stop();
+  await rm(folder, { recursive: true });
+});
+
+async function cli(args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Ended> {
+  const ended = await commands.run({ ...env, ...more }, args, input);
+  said.push(ended.out, ended.error);
+  return ended;
+}
+
+/** In a process of its own, as an operator runs it; that takes as long as ten commands. */
+async function cliAlone(args: readonly string[]): Promise<Ended> {
+  const ended = await runCli(env, args);
+  said.push(ended.out, ended.error);
+  return ended;
+}
+
+async function json<Value>(...args: string[]): Promise<Value> {
+  const { code, out, error } = await cli([...args, '--json']);
+  expect({ code, error }).toEqual({ code: 0, error: '' });
+  return JSON.parse(out) as Value;
+}
+
+const replay = (id: unknown, ...more: string[]): Promise<Replayed> =>
+  json<Replayed>('delivery', 'replay', String(id), ...more);
+const replayAll = (...filters: string[]): Promise<Many> => json<Many>('delivery', 'replay', ...filters);
+
+async function put(locationId: string, settings: object, integration = 'standard'): Promise<void> {
+  const args = ['location', 'put', '--location', locationId, '--integration', integration, '--settings', '-'];
+  expect(await cli(args, JSON.stringify(settings))).toMatchObject({ code: 0 });
+}
+
+/** A location whose POS signs with RIGHT, configured with another secret. */
+async function misconfigured(): Promise<{ locationId: string; url: string }> {
+  const locationId = `club-${randomUUID()}`;
+  await system.addLocation(locationId, { ordersUrl: ORDERS_URL, secret: WRONG });
+  return { locationId, url: await system.webhookUrl(locationId) };
+}
+
+const mend = (locationId: string): Promise<void> =>
+  system.addLocation(locationId, { ordersUrl: ORDERS_URL, secret: RIGHT });
+
+async function open(): Promise<{ locationId: string; url: string }> {
+  const locationId = `open-${randomUUID()}`;
+  await system.addLocation(locationId, { ordersUrl: ORDERS_URL });
+  return { locationId, url: await system.webhookUrl(locationId) };
+}
+
+async function order(locationId: string): Promise<string> {
+  const serviceOrderId = `order-${randomUUID()}`;
+  await system.seedOrder({ serviceOrderId, locationId });
+  return serviceOrderId;
+}
+
+/** Posts a signed status, as the POS of a `standard` location does. @returns the delivery's id */
+async function send(
+  url: string,
+  about: Parameters<typeof statusWebhook>[0],
+  expected: string,
+  { at = new Date(), ...headers }: { at?: Date } & Record<string, unknown> = {},
+): Promise<string> {
+  const body = JSON.stringify(statusWebhook(about));
+  const answer = await post(url, body, {
+    ...signWebhook(RIGHT, body, { at }),
+    ...(headers as Record<string, string>),
+  });
+  expect(answer).toMatchObject({ status: 200, body: { outcome: expected } });
+  return String(answer.body['deliveryId']);
+}
+
+const kept = async (id: unknown): Promise<Record<string, unknown>> =>
+  (await system.query('SELECT * FROM deliveries WHERE id = $1', [id]))[0] ?? {};
+
+const told = (serviceOrderId: string): string[] => system.live(serviceOrderId).map((message) => message.memberState);
+
+/** Every row of every table and all that is in it, but for when somebody was heard last, which is written now and then. */
+async function everything(): Promise<string> {
+  const tables = await system.query(`SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
+                                     AND relname <> 'location_heard'
+                                     AND relnamespace = 'public'::regnamespace ORDER BY 1`);
+  const rows = await Promise.all(
+    tables.map(({ relname }) => system.query(`SELECT t.*, '${String(relname)}' AS "table" FROM ${String(relname)} t`)),
+  );
+  return JSON.stringify(
+    rows.map((each) => each.map((row) => JSON.stringify({ ...row, last_used_at: null })).toSorted()),
+  );
+}
+
+/** Does something while nobody else can move an order. */
+async function whileLocked<Result>(serviceOrderId: string, work: () => Promise<Result>): Promise<Result> {
+  const blocker = await system.pool.connect();
+  try {
+    await blocker.query('BEGIN');
+    await blocker.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
+    return await work();
+  } finally {
+    await blocker.query('ROLLBACK');
+    blocker.release();
+  }
+}
+
+const waitingForLock = (): Promise<Record<string, unknown>[]> =>
+  system.query(
+    `SELECT pid FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%WITH event AS%'`,
+  );
+
+const MISSING = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
+
+describe('a webhook that was dropped for a wrong secret', () => {
+  it('moves its order once the secret is mended and it is replayed, and the member is told', async () => {
+    const { locationId, url } = await misconfigured();
+    const serviceOrderId = await order(locationId);
+    const dropped = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
+    const before = await kept(dropped);
+
+    await put(locationId, { ordersUrl: ORDERS_URL, secret: RIGHT });
+    const replayed = await replay(dropped);
+    expect(replayed).toMatchObject({
+      replayOf: dropped,
+      locationId,
+      outcome: 'applied',
+      reason: null,
+      dryRun: false,
+      events: [{ status: 'ready', serviceOrderId, providerOrderId: null, outcome: 'applied', conflict: false }],
+    });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
+    await until(() => told(serviceOrderId).includes('ready_for_pickup'), 3_000);
+    expect(told(serviceOrderId)).toEqual(['ready_for_pickup']);
+
+    expect(await kept(dropped)).toEqual(before);
+    expect(await kept(replayed.deliveryId)).toMatchObject({
+      replay_of: dropped,
+      first_received_at: before['received_at'],
+      headers: before['headers'],
+      body: before['body'],
+      sealed: null,
+      outcome: 'applied',
+      events: 1,
+    });
+    expect(((await kept(replayed.deliveryId))['received_at'] as Date).getTime()).toBeGreaterThan(
+      (before['received_at'] as Date).getTime(),
+    );
+    expect(
+      await system.query('SELECT outcome, sequence FROM status_events WHERE delivery_id = $1', [replayed.deliveryId]),
+    ).toEqual([{ outcome: 'applied', sequence: 3 }]);
+  });
+
+  it('is dropped again while the secret is not mended, and its replay can be replayed later', async () => {
+    const { locationId, url } = await misconfigured();
+    const serviceOrderId = await order(locationId);
+    const dropped = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
+    const again = await replay(dropped);
+    expect(again).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('not authentic'), events: [] });
+    expect(await kept(again.deliveryId)).toMatchObject({ outcome: 'dropped', sealed: null });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: null });
+
+    await mend(locationId);
+    const third = await replay(again.deliveryId);
+    expect(third).toMatchObject({ outcome: 'applied', replayOf: dropped });
+    expect(await replay(third.deliveryId)).toMatchObject({ outcome: 'duplicate', replayOf: dropped });
+  });
+
+  it('is judged by the time at which it came, not by that of the replay, nor by that of a replay between', async () => {
+    const { locationId, url } = await misconfigured();
+    const [serviceOrderId, other] = [await order(locationId), await order(locationId)];
+    const at = new Date(Date.now() - 3_600_000);
+    const dropped = await send(url, { serviceOrderId, status: 'READY' }, 'dropped', { at });
+    // The same, an hour too old when it came.
+    const late = await send(url, { serviceOrderId: other, status: 'READY' }, 'dropped', { at });
+    await system.query('UPDATE deliveries SET received_at = $2 WHERE id = $1', [dropped, at]);
+
+    const between = await replay(dropped);
+    expect(between).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('no signature') });
+    await mend(locationId);
+    expect(await replay(between.deliveryId)).toMatchObject({ outcome: 'applied' });
+    expect(await replay(late)).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('300 s old') });
+  });
+
+  it('is verified again: nobody gets in by being replayed', async () => {
+    const { locationId, url } = await misconfigured();
+    await mend(locationId);
+    const serviceOrderId = await order(locationId);
+    const forged = await send(url, { serviceOrderId, status: 'CANCELLED' }, 'dropped', {
+      'webhook-signature': 'v1,Zm9yZ2Vk',
+    });
+    expect(await replay(forged)).toMatchObject({ outcome: 'dropped' });
+    expect((await replayAll('--outcome', 'dropped', '--location', locationId)).outcomes).toEqual({ dropped: 1 });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: null });
+  });
+
+  it('brings back what it is verified with: URL, Authorization, cookie; and says none of it to anybody', async () => {
+    const locationId = 'witness 1/é';
+    await system.addLocation(locationId, { sees: 'nothing' }, 'witness');
+    const { token } = await json<{ token: string }>('token', 'issue', '--location', locationId);
+    said.length = 0;
+    const query = `a=%20b&token=${token}`;
+    const path = '/webhook/witness/witness%201%2F%C3%A9';
+    const serviceOrderId = await order(locationId);
+    const answer = await post(
+      `${system.urls[0]}${path}?${query}`,
+      [{ status: 'ready', nativeStatus: 'R', serviceOrderId }],
+      { authorization: 'Basic aHVudGVyMg==', cookie: 'session=hunter3', 'x-original-url': `${path}?token=${token}` },
+    );
+    expect(answer.body['outcome']).toBe('dropped');
+    const id = String(answer.body['deliveryId']);
+
+    const again = await replay(id);
+    expect(again).toMatchObject({ outcome: 'dropped' });
+    const sees = `${PUBLIC_URL}${path}?a=%20b& Basic aHVudGVyMg== session=hunter3`;
+    await system.addLocation(locationId, { sees }, 'witness');
+    for (const args of [
+      ['show', id],
+      ['show', id, '--json'],
+      ['list', '--location', locationId],
+      ['list', '--json'],
+      ['replay', id, '--dry-run'],
+      ['replay', '--outcome', 'dropped', '--location', locationId, '--dry-run'],
+    ]) {
+      expect(await cliAlone(['delivery', ...args])).toMatchObject({ code: 0 });
+    }
+    expect(await replay(again.deliveryId)).toMatchObject({ outcome: 'applied' });
+    for (const words of [said.join(''), system.logged.join(''), await everything()]) {
+      for (const secret of [token, 'aHVudGVyMg', 'hunter3', 'a=%20b']) expect(words).not.toContain(secret);
+    }
+  });
+
+  it('is verified by the URL as its sender wrote it, however that is encoded', async () => {
+    await system.addLocation('club-1', { sees: 'nothing' }, 'witness');
+    const path = '/webhook/witness/club%2D1';
+    const url = (await system.webhookUrl('club-1')).replace('/webhook/witness/club-1', path);
+    const serviceOrderId = await order('club-1');
+    const answer = await post(url, { status: 'ready', nativeStatus: 'R', serviceOrderId });
+    expect(answer.body['outcome']).toBe('dropped');
+    await system.addLocation('club-1', { sees: `${PUBLIC_URL}${path}?  ` }, 'witness');
+    expect(await replay(answer.body['deliveryId'])).toMatchObject({ outcome: 'applied' });
+  });
+
+  it('is dropped again where Postgres refuses what it says, and can be replayed when it no longer does', async () => {
+    const locationId = 'unstorable';
+    await system.addLocation(locationId, { sees: 'nothing' }, 'witness');
+    const serviceOrderId = await order(locationId);
+    const event = { status: 'ready', nativeStatus: 'unstorable', serviceOrderId };
+    const answer = await post(await system.webhookUrl(locationId), event);
+    expect(answer.body['outcome']).toBe('dropped');
+    const sees = `${PUBLIC_URL}/webhook/witness/${locationId}?  `;
+    await system.addLocation(locationId, { sees }, 'witness');
+    await system.query(`ALTER TABLE status_events ADD CONSTRAINT picky CHECK (native_status <> 'unstorable')`);
+    const reason = 'Postgres refused what it says (23514)';
+    expect(await replay(answer.body['deliveryId'], '--dry-run')).toMatchObject({ outcome: 'dropped', reason });
+    const again = await replay(answer.body['deliveryId']);
+    expect(again).toMatchObject({ outcome: 'dropped', reason, events: [] });
+    await system.query('ALTER TABLE status_events DROP CONSTRAINT picky');
+    expect(await replay(again.deliveryId)).toMatchObject({ outcome: 'applied' });
+  });
+
+  it('cannot be replayed with a SETTINGS_KEY that does not open it, and says which key is missing', async () => {
+    const { locationId, url } = await misconfigured();
+    const dropped = await send(url, { serviceOrderId: 'any', status: 'READY' }, 'dropped');
+    await mend(locationId);
+    const sealed = await seal(new Map([['lost', Buffer.alloc(32, 8)]]), { target: '' });
+    await system.query('UPDATE deliveries SET sealed = $2 WHERE id = $1', [dropped, sealed]);
+    expect(await cliAlone(['delivery', 'replay', dropped])).toEqual({
+      code: 1,
+      out: '',
+      error: expect.stringMatching(/^error: .* cannot be replayed: .*SETTINGS_KEY has no key with id "lost"\n$/),
+    });
+  });
+});
+
+describe('a webhook that verified when it came', () => {
+  it('replays as a duplicate, and nothing is published', async () => {
+    const { locationId, url } = await misconfigured();
+    await mend(locationId);
+    const serviceOrderId = await order(locationId);
+    const applied = await send(url, { serviceOrderId, status: 'READY' }, 'applied');
+    await until(() => told(serviceOrderId).length === 1);
+    // What it was verified with may have changed since.
+    await system.addLocation(locationId, { ordersUrl: ORDERS_URL, secret: WRONG });
+    expect(await replay(applied)).toMatchObject({ outcome: 'duplicate', events: [{ outcome: 'duplicate' }] });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
+    expect(await system.query('SELECT FROM outbox WHERE service_order_id = $1', [serviceOrderId])).toEqual([]);
+    expect(told(serviceOrderId)).toEqual(['ready_for_pickup']);
+  });
+
+  it('is read by the translator of today: what it ignored then moves the order now', async () => {
+    const locationId = 'reads';
+    const sees = `${PUBLIC_URL}/webhook/witness/reads?  `;
+    const reads = (what: string): Promise<void> => system.addLocation(locationId, { sees, reads: what }, 'witness');
+    await reads('nothing');
+    const serviceOrderId = await order(locationId);
+    const event = { status: 'ready', nativeStatus: 'R', serviceOrderId };
+    const answer = await post(await system.webhookUrl(locationId), event);
+    expect(answer.body['outcome']).toBe('ignored');
+    const filters = ['--outcome', 'ignored', '--location', locationId];
+    expect((await replayAll(...filters)).outcomes).toEqual({ ignored: 1 });
+    await reads('badly');
+    expect((await replayAll(...filters)).outcomes).toEqual({ dropped: 1 });
+    await reads('well');
+    expect((await replayAll(...filters)).outcomes).toEqual({ applied: 1 });
+    expect((await replayAll(...filters)).outcomes).toEqual({});
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+  });
+
+  it('replays as one that did, also where Postgres refused it or a replay could not read it', async () => {
+    const locationId = 'had-verified';
+    const sees = `${PUBLIC_URL}/webhook/witness/${locationId}? Basic aHVudGVyMg== session=hunter3`;
+    const reads = (what: string): Promise<void> => system.addLocation(locationId, { sees, reads: what }, 'witness');
+    await reads('well');
+    const serviceOrderId = await order(locationId);
+    const event = { status: 'ready', nativeStatus: 'refused', serviceOrderId };
+    const headers = { authorization: 'Basic aHVudGVyMg==', cookie: 'session=hunter3' };
+    await system.query(`ALTER TABLE status_events ADD CONSTRAINT picky CHECK (native_status <> 'refused')`);
+    const answer = await post(await system.webhookUrl(locationId), event, headers);
+    await system.query('ALTER TABLE status_events DROP CONSTRAINT picky');
+    expect(answer.body['outcome']).toBe('dropped');
+    const reason = 'Postgres refused what it says (23514)';
+    expect(await kept(answer.body['deliveryId'])).toMatchObject({ reason, sealed: null });
+
+    await reads('badly');
+    const unread = await replay(answer.body['deliveryId']);
+    expect(unread).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('translator failed') });
+    await reads('well');
+    expect(await replay(unread.deliveryId)).toMatchObject({ outcome: 'applied' });
+    expect(await replay(answer.body['deliveryId'])).toMatchObject({ outcome: 'duplicate' });
+  });
+
+  it('that tells a POS id lets events that waited for it go on, with no service running', async () => {
+    const alone = { DATABASE_URL: await createDatabase() };
+    const settings = JSON.stringify({ ordersUrl: ORDERS_URL, secret: RIGHT });
+    const location = ['location', 'put', '--location', 'club', '--integration', 'standard', '--settings', '-'];
+    expect(await cli(location, settings, alone)).toMatchObject({ code: 0 });
+    const client = new pg.Client(alone.DATABASE_URL);
+    await client.connect();
+    try {
+      const id = randomUUIDv7();
+      const body = statusWebhook({ serviceOrderId: 'alone', providerOrderId: 'slip', status: 'RECEIVED' });
+      await client.query(
+        `WITH d AS (
+           INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+           VALUES ((now() AT TIME ZONE 'UTC')::date, 'club', $1, 'standard', now(), '{"host": "x"}', $2, 0, 'ignored')
+         ), e AS (
+           INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id,
+                                      rank, native_status)
+           VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 4, 'READY')
+         )
+         INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
+         VALUES ('alone', 'club', 'standard', 'pickup', 1)`,
+        [id, Buffer.from(JSON.stringify(body))],
+      );
+      const { out } = await cli(['delivery', 'replay', id, '--json'], '', alone);
+      expect(JSON.parse(out)).toMatchObject({ outcome: 'applied', redriven: 1 });
+      const { rows } = await client.query('SELECT status, provider_order_id FROM orders');
+      expect(rows).toEqual([{ status: 'ready', provider_order_id: 'slip' }]);
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+describe('what cannot be replayed', () => {
+  const refused = async (id: string, why: RegExp): Promise<void> => {
+    for (const more of [[], ['--dry-run']]) {
+      const { code, out, error } = await cli(['delivery', 'replay', id, ...more]);
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(error).toMatch(why);
+      expect(error).toMatch(/^error: [^\n]+\n$/);
+    }
+    expect(await system.query('SELECT FROM deliveries WHERE replay_of = $1', [id])).toEqual([]);
+    expect(await cli(['delivery', 'show', id])).toMatchObject({ code: 0, out: expect.stringContaining('cannot be: ') });
+  };
+
+  it('one that was cut off', async () => {
+    const { locationId, url } = await open();
+    const answer = await post(url, 'x'.repeat(100_001));
+    expect(answer.body['outcome']).toBe('dropped');
+    await refused(String(answer.body['deliveryId']), /only its beginning is kept/);
+    expect(await replayAll('--outcome', 'dropped', '--location', locationId)).toMatchObject({
+      replayed: [],
+      refused: [],
+    });
+  });
+
+  it('one of a location that is gone, or is served by another integration, or whose settings are no good', async () => {
+    const { locationId, url } = await open();
+    const id = await send(url, { serviceOrderId: await order(locationId), status: 'READY' }, 'applied');
+    await system.query(`UPDATE locations SET settings = 'no JWE' WHERE location_id = $1`, [locationId]);
+    await refused(id, /settings cannot be decrypted/);
+    await system.addLocation(locationId, { sees: '' }, 'witness');
+    await refused(id, /came through "standard", and .* is served by "witness" now/);
+    await system.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
+    await refused(id, /there is no location .* any more/);
+  });
+
+  it('one whose body was erased', async () => {
+    const { locationId, url } = await open();
+    const id = await send(url, { serviceOrderId: await order(locationId), status: 'READY' }, 'applied');
+    await system.query(`UPDATE deliveries SET body = '', headers = '{}', reason = NULL WHERE id = $1`, [id]);
+    await refused(id, /erased/);
+    expect(await replayAll('--outcome', 'applied', '--location', locationId)).toMatchObject({
+      replayed: [],
+      refused: [],
+    });
+  });
+
+  it.each([MISSING, MISSING.replace('019c', 'ffff'), '9b2d7f0e-0000-4000-8000-000000000000', 'nonsense'])(
+    'one that is not there (%s): exit 3',
+    async (id) => {
+      for (const args of [
+        ['replay', id],
+        ['replay', id, '--dry-run'],
+        ['show', id],
+        ['list', '--after', id],
+      ]) {
+        expect(await cli(['delivery', ...args])).toEqual({
+          code: 3,
+          out: '',
+          error: expect.stringMatching(/^error: no delivery [^\n]+\n$/),
+        });
+      }
+    },
+  );
+
+  it.each([
+    ['nothing named', ['replay'], /say which/],
+    ['no more than a place', ['replay', '--location', 'club-1'], /say which/],
+    ['an id and a filter', ['replay', MISSING, '--outcome', 'dropped'], /either/],
+    ['an id and --again', ['replay', MISSING, '--again'], /either/],
+    ['an outcome that is none', ['list', '--outcome', 'lost'], /Allowed choices/],
+    ['a time that is none', ['list', '--since', 'yesterday'], /3d/],
+    ['a limit that is none', ['list', '--limit', '0'], /1 to 1000/],
+  ])('%s: exit 2', async (_what, args, problem) => {
+    expect(await cliAlone(['delivery', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(problem) });
+  });
+
+  it.each([[[]], [['list']], [['show']], [['replay']]])('help with examples: delivery %j', async (args) => {
+    const { code, out } = await cli(['delivery', ...args, '--help']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/Examples:\n {2}\$ /);
+    expect(out).toContain('--json');
+  });
+});
+
+it('a replay moves no order of another location', async () => {
+  const { locationId, url } = await misconfigured();
+  const foreign = await order((await open()).locationId);
+  const dropped = await send(url, { serviceOrderId: foreign, status: 'CANCELLED' }, 'dropped');
+  await mend(locationId);
+  expect(await replay(dropped)).toMatchObject({ outcome: 'unmatched', events: [{ outcome: 'unmatched' }] });
+  expect(await system.order(foreign)).toMatchObject({ status: null, sequence: 2 });
+});
+
+describe('a dry run', () => {
+  it('says what would become of a delivery, and of all that match, and changes nothing in any table', async () => {
+    const { locationId, url } = await misconfigured();
+    const [a, b] = [await order(locationId), await order(locationId)];
+    const first = await send(url, { serviceOrderId: a, status: 'READY' }, 'dropped');
+    const second = await send(url, { serviceOrderId: b, providerOrderId: 'pos-b', status: 'FAILED' }, 'dropped');
+    const filters = ['--outcome', 'dropped', '--location', locationId];
+    const wrong = await replay(first, '--dry-run');
+    expect(wrong).toMatchObject({ outcome: 'dropped', deliveryId: null, dryRun: true });
+    await mend(locationId);
+
+    const before = await everything();
+    expect(await replay(first, '--dry-run')).toMatchObject({
+      deliveryId: null,
+      replayOf: first,
+      outcome: 'applied',
+      events: [{ status: 'ready', serviceOrderId: a, outcome: 'applied' }],
+    });
+    expect(await replayAll(...filters, '--dry-run')).toMatchObject({
+      dryRun: true,
+      outcomes: { applied: 2 },
+      replayed: [
+        { replayOf: first, deliveryId: null },
+        { replayOf: second, deliveryId: null },
+      ],
+    });
+    expect(await cli(['delivery', 'replay', second, '--dry-run'])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^would be +applied\n/),
+    });
+    expect(await everything()).toBe(before);
+
+    expect((await replayAll(...filters)).outcomes).toEqual({ applied: 2 });
+  });
+});
+
+describe('all that match', () => {
+  it('are replayed oldest first; once more, what has been mended is left alone, unless --again', async () => {
+    const { locationId, url } = await misconfigured();
+    const elsewhere = await misconfigured();
+    const serviceOrderId = await order(locationId);
+    const statuses = ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'];
+    const dropped: string[] = [];
+    for (const status of statuses) dropped.push(await send(url, { serviceOrderId, status }, 'dropped'));
+    await send(elsewhere.url, { serviceOrderId: 'nobody', status: 'READY' }, 'dropped');
+    const filters = ['--outcome', 'dropped', '--since', '1h', '--location', locationId, '--integration', 'standard'];
+    expect((await replayAll(...filters)).outcomes).toEqual({ dropped: 4 });
+
+    await mend(locationId);
+    const { replayed, outcomes } = await replayAll(...filters);
+    expect(outcomes).toEqual({ applied: 4 });
+    expect(replayed.map((each) => each.replayOf)).toEqual(dropped);
+    await until(() => told(serviceOrderId).length === 4);
+    expect(told(serviceOrderId)).toEqual(['confirmed', 'preparing', 'ready_for_pickup', 'picked_up']);
+    expect(await kept(replayed[0]?.deliveryId)).toMatchObject({ replay_of: dropped[0], outcome: 'applied' });
+
+    expect(await cli(['delivery', 'replay', ...filters])).toMatchObject({ code: 0, out: 'nothing to replay\n' });
+    expect((await replayAll(...filters, '--again')).outcomes).toEqual({ duplicate: 1, stale: 3 });
+    expect(await replayAll('--since', '2020-01-01', '--until', '1h', '--location', locationId)).toMatchObject({
+      replayed: [],
+    });
+    expect(await replayAll('--since', '1h', '--location', locationId, '--integration', 'witness')).toMatchObject({
+      replayed: [],
+    });
+    expect(told(serviceOrderId)).toHaveLength(4);
+    expect(
+      await system.query('SELECT FROM deliveries WHERE replay_of IS NOT NULL AND location_id = $1', [
+        elsewhere.locationId,
+      ]),
+    ).toEqual([]);
+  });
+
+  it('go on behind one that cannot be replayed, and the exit code says so', async () => {
+    const { locationId, url } = await misconfigured();
+    const serviceOrderId = await order(locationId);
+    const bad = await send(url, { serviceOrderId, status: 'RECEIVED' }, 'dropped');
+    await system.query(`UPDATE deliveries SET sealed = 'spoilt' WHERE id = $1`, [bad]);
+    await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
+    await mend(locationId);
+    const { code, out } = await cliAlone([
+      'delivery',
+      'replay',
+      '--outcome',
+      'dropped',
+      '--location',
+      locationId,
+      '--json',
+    ]);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({
+      outcomes: { applied: 1 },
+      refused: [{ deliveryId: bad, refused: expect.stringContaining('cannot be decrypted') }],
+    });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+    const words = await cli(['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--again']);
+    expect(words).toMatchObject({ code: 1, out: expect.stringMatching(/\n1 duplicate, 1 not replayable\n$/) });
+  });
+
+  it('go on behind one whose order is locked for long', async () => {
+    const { locationId, url } = await misconfigured();
+    const [locked, free] = [await order(locationId), await order(locationId)];
+    await send(url, { serviceOrderId: locked, status: 'READY' }, 'dropped');
+    await send(url, { serviceOrderId: free, status: 'READY' }, 'dropped');
+    await mend(locationId);
+    const ended = await whileLocked(locked, () =>
+      cli(['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']),
+    );
+    expect(ended.code).toBe(1);
+    expect(JSON.parse(ended.out)).toMatchObject({
+      outcomes: { applied: 1 },
+      refused: [{ refused: 'Postgres gave up on it (55P03); try it again' }],
+    });
+  });
+
+  it('are those that had come when the command began, however many they are', async () => {
+    const { locationId, url } = await misconfigured();
+    const serviceOrderId = await order(locationId);
+    const first = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
+    await system.query(
+      `INSERT INTO deliveries
+       SELECT d.day, d.location_id, more.id, d.integration, d.received_at, d.headers, d.sealed, d.body, d.truncated,
+              d.events, d.outcome, d.reason
+       FROM deliveries d, unnest($2::uuid[]) AS more(id) WHERE d.id = $1`,
+      [first, Array.from({ length: 200 }, () => randomUUIDv7())],
+    );
+    await mend(locationId);
+    const ended = await whileLocked(serviceOrderId, async () => {
+      const run = cli(['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
+      await until(async () => (await waitingForLock()).length === 1);
+      const forged = { 'webhook-signature': 'v1,Zm9yZ2Vk' };
+      await send(url, { serviceOrderId, status: 'READY' }, 'dropped', forged);
+      return { run };
+    });
+    const { code, out } = await ended.run;
+    expect(code).toBe(0);
+    expect((JSON.parse(out) as Many).outcomes).toEqual({ applied: 1, duplicate: 200 });
+  });
+
+  it('stop when Postgres cannot be used, and what was done is said', async () => {
+    const { locationId, url } = await misconfigured();
+    const [first, second] = [await order(locationId), await order(locationId)];
+    for (const serviceOrderId of [first, second]) await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
+    await mend(locationId);
+    const { code, out, error } = await whileLocked(second, async () => {
+      const ended = cli(['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
+      const [waiting] = await until(async () => {
+        const all = await waitingForLock();
+        return all.length === 1 && all;
+      });
+      await system.query('SELECT pg_terminate_backend($1)', [waiting?.['pid']]);
+      return ended;
+    });
+    expect({ code, error }).toEqual({ code: 1, error: expect.stringMatching(/^error: stopped half-way, repeat it/) });
+    expect(JSON.parse(out)).toMatchObject({ outcomes: { applied: 1 }, refused: [], stopped: expect.any(String) });
+  });
+
+  it('half of them, when the command is killed; repeated, it does the others and no harm', async () => {
+    const { locationId, url } = await misconfigured();
+    const orders: string[] = [];
+    for (let i = 0; i < 6; i++) {
+      const serviceOrderId = await order(locationId);
+      orders.push(serviceOrderId);
+      await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
+    }
+    await mend(locationId);
+    const filters = ['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--json'];
+    const replays = async (): Promise<number> =>
+      (await system.query('SELECT FROM deliveries WHERE location_id = $1 AND replay_of IS NOT NULL', [locationId]))
+        .length;
+
+    await whileLocked(orders[3] ?? '', async () => {
+      const child = spawn(process.execPath, [CLI, ...filters], {
+        env: { PATH: process.env['PATH'], ...env },
+        stdio: 'ignore',
+      });
+      const gone = once(child, 'close');
+      await until(async () => (await replays()) === 3);
+      child.kill('SIGKILL');
+      await gone;
+    });
+
+    const { code, out } = await cli(filters);
+    expect(code).toBe(0);
+    const { replayed } = JSON.parse(out) as Many;
+    // What Postgres was doing for the one that died it may have finished before, or after.
+    expect(replayed.length).toBeGreaterThanOrEqual(2);
+    expect(replayed.length).toBeLessThanOrEqual(3);
+    await until(() => orders.every((id) => told(id).length > 0));
+    for (const id of orders) {
+      expect(await system.order(id)).toMatchObject({ status: 'ready', sequence: 3 });
+      expect(told(id)).toEqual(['ready_for_pickup']);
+    }
+  });
+});
+
+describe('delivery list', () => {
+  it('pages through what matches, newest first, with nothing of its contents', async () => {
+    const { locationId, url } = await open();
+    const serviceOrderId = await order(locationId);
+    const ids: string[] = [];
+    for (const reason of ['late', 'Ada Lovelace', 'x', 'y', 'z']) {
+      const answer = await post(url, statusWebhook({ serviceOrderId, status: 'READY', reason }));
+      ids.push(String(answer.body['deliveryId']));
+    }
+    const list = (...args: string[]): Promise<Listed[]> => json<Listed[]>('delivery', 'list', ...args);
+    const first = await list('--location', locationId, '--limit', '2');
+    expect(first.map((row) => row.deliveryId)).toEqual([ids[4], ids[3]]);
+    const rest = await list('--location', locationId, '--after', String(ids[3]));
+    expect(rest.map((row) => row.deliveryId)).toEqual([ids[2], ids[1], ids[0]]);
+    expect(await list('--order', serviceOrderId)).toHaveLength(5);
+    expect(await list('--order', serviceOrderId, '--outcome', 'applied')).toMatchObject([{ deliveryId: ids[0] }]);
+    expect(await list('--location', locationId, '--outcome', 'dropped')).toEqual([]);
+    expect(await list('--location', locationId, '--until', '1h')).toEqual([]);
+    expect((await list('--since', '1h', '--limit', '1000')).map((row) => row.deliveryId)).toEqual(
+      expect.arrayContaining(ids),
+    );
+    expect(Object.keys(first[0] ?? {}).toSorted()).toEqual(
+      [
+        'bytes',
+        'deliveryId',
+        'events',
+        'integration',
+        'locationId',
+        'outcome',
+        'reason',
+        'receivedAt',
+        'replayOf',
+        'truncated',
+      ].toSorted(),
+    );
+    const words = await cli(['delivery', 'list', '--location', locationId, '--limit', '2']);
+    expect(words.out).toMatch(new RegExp(`^delivery +received .*\n\nthere may be more: --after ${ids[3]}\n$`, 's'));
+    expect(words.out).not.toContain('Lovelace');
+    expect(await cliAlone(['delivery', 'list', '--order', 'nowhere'])).toMatchObject({ code: 3 });
+  });
+
+  it('goes from day to day, and finds a delivery of a machine whose clock is off', async () => {
+    const { locationId, url } = await open();
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      ids.push(String((await post(url, { eventType: 'ping' })).body['deliveryId']));
+    }
+    // Yesterday's, by its day and its time; the id still says today. And one from a week ahead.
+    await system.query(
+      `UPDATE deliveries SET day = day - 1, received_at = received_at - interval '1 day' WHERE id = $1`,
+      [ids[2]],
+    );
+    await system.query(
+      `UPDATE deliveries SET day = day + 6, received_at = received_at + interval '6 days' WHERE id = $1`,
+      [ids[0]],
+    );
+    const list = (...args: string[]): Promise<Listed[]> =>
+      json<Listed[]>('delivery', 'list', '--location', locationId, ...args);
+    expect((await list()).map((row) => row.deliveryId)).toEqual(ids);
+    expect((await list('--after', String(ids[0]))).map((row) => row.deliveryId)).toEqual(ids.slice(1));
+    expect((await list('--since', '1h')).map((row) => row.deliveryId)).toEqual(ids.slice(0, 2));
+    for (const id of ids) expect(await replay(id)).toMatchObject({ outcome: 'ignored', replayOf: id });
+  });
+});
+
+describe('delivery show', () => {
+  it('shows all of a delivery but what is sealed, and what would become of it today', async () => {
+    const { locationId, url } = await misconfigured();
+    const serviceOrderId = await order(locationId);
+    const id = await send(url, { serviceOrderId, status: 'READY', reason: 'Ada is late' }, 'dropped', {
+      'x-vendor': 'v\x9b2J1',
+    });
+    const dropped = await replay(id);
+    await mend(locationId);
+    const applied = await replay(id);
+    const shown = await json<Record<string, unknown>>('delivery', 'show', id);
+    expect(shown).toMatchObject({
+      deliveryId: id,
+      locationId,
+      integration: 'standard',
+      outcome: 'dropped',
+      reason: expect.stringContaining('no signature'),
+      truncated: false,
+      replayOf: null,
+      headers: { 'content-type': 'application/json' },
+      body: { text: JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY', reason: 'Ada is late' })) },
+      today: { events: [{ status: 'ready', serviceOrderId, reason: 'Ada is late' }] },
+      replays: [
+        { deliveryId: dropped.deliveryId, outcome: 'dropped' },
+        { deliveryId: applied.deliveryId, outcome: 'applied' },
+      ],
+    });
+    expect(shown).not.toHaveProperty('sealed');
+    expect(await json('delivery', 'show', String(applied.deliveryId))).toMatchObject({
+      replayOf: id,
+      firstReceivedAt: shown['receivedAt'],
+      replays: [{ deliveryId: dropped.deliveryId }],
+    });
+    const raw = await cli(['delivery', 'show', id, '--json']);
+    expect(raw.out).not.toMatch(/[^\P{Cc}\n]/u);
+    expect(JSON.parse(raw.out)).toMatchObject({ headers: { 'x-vendor': 'v\x9b2J1' } });
+    const { out } = await cli(['delivery', 'show', id]);
+    expect(out).toMatch(/^why +not authentic/m);
+    expect(out).toMatch(/^a replay today +would read 1 events$/m);
+    expect(out).toMatch(/^Headers\n/m);
+    expect(out).toMatch(/^Body, \d+ bytes\n\{/m);
+    expect(out).not.toMatch(/[^\P{Cc}\n]/u);
+  });
+
+  it.each([
+    ['a body that is not UTF-8', Buffer.from([0x7b, 0xff, 0xfe])],
+    ['a body that would steer the terminal', Buffer.from('{"a": "\x1b[2J"}')],
+    ['a body with a C1 control', Buffer.from('{"a": "\u009b2J"}')],
+  ])('shows %s in base64', async (_what, body) => {
+    const { url } = await open();
+    const id = String((await post(url, body)).body['deliveryId']);
+    expect(await json('delivery', 'show', id)).toMatchObject({ body: { base64: body.toString('base64') } });
+    const { out } = await cli(['delivery', 'show', id]);
+    expect(out).toContain(body.toString('base64'));
+    expect(out).not.toMatch(/[^\P{Cc}\n]/u);
+  });
+
+  it('a bare carriage return hides nothing', async () => {
+    const { url } = await open();
+    const id = String((await post(url, '{"a":\r\n\t1,\r"b":2}')).body['deliveryId']);
+    const { out } = await cli(['delivery', 'show', id]);
+    expect(out).toContain('{"a":\n\t1, "b":2}');
+  });
+});

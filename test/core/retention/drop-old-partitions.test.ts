@@ -1,0 +1,34 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { dropOldPartitions } from '../../../src/core/retention/drop-old-partitions.ts';
+import { migrate } from '../../../src/migrate.ts';
+import { openDatabase } from '../../../src/database.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+let pool: pg.Pool;
+let flushPool: pg.Pool;
+
+beforeAll(async () => {
+  const databaseUrl = await createDatabase();
+  await migrate(databaseUrl);
+  ({ pool, flushPool } = openDatabase(databaseUrl, 5, () => {}));
+  for (const [day, after] of [
+    ['20200101', '20200102'],
+    ['20200102', '20200103'],
+    ['20200103', '20200104'],
+  ]) {
+    await pool.query(
+      `CREATE TABLE deliveries_${day} PARTITION OF deliveries FOR VALUES FROM ('${day}') TO ('${after}')`,
+    );
+  }
+});
+afterAll(() => Promise.all([pool.end(), flushPool.end()]));
+
+it('a day whose table cannot go keeps no later day, says why, and goes once it can', async () => {
+  await pool.query('CREATE VIEW audit AS SELECT id FROM deliveries_20200101');
+  await expect(dropOldPartitions(pool, 14)).rejects.toMatchObject({ code: '2BP01' });
+  const { rows } = await pool.query(`SELECT relname FROM pg_class WHERE relname ~ '^deliveries_2020\\d+$'`);
+  expect(rows).toEqual([{ relname: 'deliveries_20200101' }]);
+  await pool.query('DROP VIEW audit');
+  expect(await dropOldPartitions(pool, 14)).toEqual(['deliveries_20200101']);
+});

@@ -1,0 +1,605 @@
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { z } from 'zod';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { applyDeliveries } from '../../../src/core/statuses/apply-webhooks.ts';
+import type { Delivery } from '../../../src/core/domain/webhook.ts';
+import { ensureDeliveryPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
+import { dropOldPartitions } from '../../../src/core/retention/drop-old-partitions.ts';
+import { endOrders } from '../../../src/core/retention/end-orders.ts';
+import { eraseMembers, eraseOrders } from '../../../src/core/retention/erase-members.ts';
+import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
+import { forgetUnmatched } from '../../../src/core/retention/delete-unmatched.ts';
+import { LOCK_DROP_PARTITIONS, LOCK_ERASE_MEMBERS, LOCK_FORGET_UNMATCHED } from '../../../src/core/postgres/locks.ts';
+import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
+import { openDatabase } from '../../../src/database.ts';
+import { moveClock, prepareClock } from '../../support/move-clock.ts';
+import { placesOf } from '../../support/places-of.ts';
+import { runMain } from '../../support/run-main.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+import { post, startSystem, type Answer, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const DAY_S = 86_400;
+const DELIVERY_DAYS = 14;
+const PII_DAYS = 30;
+const UNMATCHED_S = 2 * DAY_S;
+/** So often a process asks Postgres for the time. */
+const TOLD_MS = 2_000;
+
+/** A POS that says more than it should, of an order that it refuses and of one that it may have. */
+const gossip: Provider = {
+  integration: 'gossip',
+  settings: z.object({}),
+  deduplicates: false,
+  createOrder(order) {
+    const words = `${order.member.name} again`;
+    if (order.notes === 'refuse') throw new GiveUp(words, { reason: words });
+    if (order.notes === 'lose') throw new TryAgain(words, { sent: true });
+    return Promise.resolve({ providerOrderId: `pos-${order.serviceOrderId}` });
+  },
+  translateWebhook: ({ body }) => JSON.parse(body.toString()) as StatusEvent[],
+};
+
+type TestSystem = System & {
+  /** A pool as each of two processes has one. */
+  pools: [pg.Pool, pg.Pool];
+  /** Webhook URLs of `club-1`, one for each process. */
+  webhooks: [string, string];
+  /** Moves the clock ahead and waits until both processes go by it. */
+  passDays(days: number): Promise<void>;
+};
+
+async function startTestSystem(): Promise<TestSystem> {
+  const system = await startSystem({
+    processes: 2,
+    providers: [gossip],
+    prepare: prepareClock,
+    // Push tokens are signed today.
+    env: { PUSH_AUTH: 'off' },
+  });
+  await system.addLocation('club-1', {}, 'gossip');
+  const open = (): pg.Pool => openDatabase(system.databaseUrl, 5, () => {}).pool;
+  const pools: [pg.Pool, pg.Pool] = [open(), open()];
+  const url = await system.webhookUrl('club-1');
+  const webhooks: [string, string] = [url, url.replace(system.urls[0] ?? '', system.urls[1] ?? '')];
+  return {
+    ...system,
+    pools,
+    webhooks,
+    async passDays(days) {
+      await moveClock(system.databaseUrl, { days });
+      // As every hour.
+      await ensureDeliveryPartitions(pools[0]);
+      const goesByIt = async (webhook: string): Promise<boolean> => {
+        const { body } = await post(webhook, []);
+        const [row] = await system.query(
+          `SELECT received_at > now() - interval '1 minute' AS today FROM deliveries WHERE id = $1`,
+          [body['deliveryId']],
+        );
+        return row?.['today'] === true;
+      };
+      // Once is enough unless Postgres was slow to answer.
+      await until(async () => {
+        vi.advanceTimersByTime(TOLD_MS);
+        return until(async () => (await Promise.all(webhooks.map(goesByIt))).every(Boolean), TOLD_MS).catch(
+          () => false,
+        );
+      });
+    },
+    async stop() {
+      await Promise.all(pools.map((pool) => pool.end()));
+      await system.stop();
+    },
+  };
+}
+
+let system: TestSystem;
+let fresh: TestSystem[];
+
+beforeAll(async () => {
+  // What processes do every so often they do when the clock moves, which need not be waited for.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  // One after the other: each takes its Pub/Sub from the environment of this process.
+  fresh = [await startTestSystem(), await startTestSystem(), await startTestSystem()];
+  // What the processes do by themselves soon after their start is behind them; the next time is in an hour.
+  await sleep(6_000);
+});
+afterAll(async () => {
+  await Promise.all(fresh.map((each) => each.stop()));
+  vi.useRealTimers();
+});
+
+/** Each part has a database of its own, whose time passes on its own. */
+function useFreshSystem(): void {
+  const [next] = fresh.splice(0, 1);
+  if (next === undefined) throw new Error('one system is started for each part');
+  system = next;
+}
+
+async function seedOrder(): Promise<string> {
+  const serviceOrderId = `order-${randomUUID()}`;
+  await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+  return serviceOrderId;
+}
+
+const send = (event: Partial<StatusEvent>, headers?: Record<string, string>): Promise<Answer> =>
+  post(system.webhooks[0], [{ nativeStatus: 'x', ...event }], headers);
+
+const delivery = async ({ body }: Answer): Promise<Record<string, unknown> | undefined> =>
+  (await system.query('SELECT * FROM deliveries WHERE id = $1', [body['deliveryId']]))[0];
+
+/** Every day's table, attached or not, by its day; and how it stands with its parent. */
+async function dayTables(): Promise<Record<string, string>> {
+  const rows = await system.query(
+    `SELECT right(c.relname, 8) AS day,
+            CASE WHEN i.inhdetachpending THEN 'pending' WHEN i.inhrelid IS NOT NULL THEN 'attached' ELSE 'detached' END AS state
+     FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+     WHERE c.relkind = 'r' AND c.relname ~ '^deliveries_' AND c.relnamespace = 'public'::regnamespace`,
+  );
+  return Object.fromEntries(rows.map((row) => [String(row['day']), String(row['state'])]));
+}
+
+/** A day relative to today, as tables are named. */
+async function dayAt(days: number): Promise<string> {
+  const [row] = await system.query(`SELECT to_char((now() AT TIME ZONE 'UTC')::date + $1::int, 'YYYYMMDD') AS day`, [
+    days,
+  ]);
+  return String(row?.['day']);
+}
+
+const sum = (counts: number[]): number => counts.reduce((total, count) => total + count, 0);
+
+/** What a job does while another process is at it. */
+async function whileLockedOut<Result>(lock: number, work: () => Promise<Result>): Promise<Result> {
+  const other = await system.pool.connect();
+  await other.query('SELECT pg_advisory_lock($1)', [lock]);
+  try {
+    return await work();
+  } finally {
+    await other.query('SELECT pg_advisory_unlock($1)', [lock]);
+    other.release();
+  }
+}
+
+/** Posts webhooks through both processes until `work` is done. @returns their HTTP statuses, and what became of it */
+async function whilePosting<Result>(work: Promise<Result>): Promise<{ statuses: number[]; result: Result }> {
+  const serviceOrderId = await seedOrder();
+  const done = new AbortController();
+  const finished = work.finally(() => done.abort());
+  const statuses: number[] = [];
+  const posting = system.webhooks.map(async (url) => {
+    do {
+      statuses.push((await post(url, [{ serviceOrderId, status: 'ready', nativeStatus: 'x' }])).status);
+    } while (!done.signal.aborted);
+  });
+  const [result] = await Promise.all([finished, ...posting]);
+  return { statuses, result };
+}
+
+describe('webhooks older than DELIVERY_RETENTION_DAYS', () => {
+  beforeAll(useFreshSystem);
+  afterAll(() => system.stop());
+
+  it('go with their day, while two processes clean up and webhooks go on', async () => {
+    const serviceOrderId = await seedOrder();
+    const first = await send({ serviceOrderId, status: 'received' });
+    const firstDay = await dayAt(0);
+    await system.passDays(7);
+    const second = await send({ serviceOrderId, status: 'ready' });
+    const secondDay = await dayAt(0);
+    await system.passDays(7);
+    expect(await dropOldPartitions(system.pools[0], DELIVERY_DAYS)).toEqual([`deliveries_${await dayAt(-15)}`]);
+    expect(await delivery(first)).toBeDefined();
+
+    await system.passDays(4);
+    expect(await whileLockedOut(LOCK_DROP_PARTITIONS, () => dropOldPartitions(system.pools[0], DELIVERY_DAYS))).toEqual(
+      [],
+    );
+    const { statuses, result } = await whilePosting(
+      Promise.all(system.pools.map((pool) => dropOldPartitions(pool, DELIVERY_DAYS))),
+    );
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    const expected = [-18, -17, -16, -15].map(async (days) => `deliveries_${await dayAt(days)}`);
+    expect(result.flat().sort()).toEqual(await Promise.all(expected));
+    const tables = await dayTables();
+    expect(tables[firstDay]).toBeUndefined();
+    expect(tables[secondDay]).toBe('attached');
+    expect(await delivery(first)).toBeUndefined();
+    expect(await delivery(second)).toBeDefined();
+    // What they did to the order stays.
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+  });
+
+  it('go in a later round when a neighbour sits in a transaction: none waits for it but the clean-up', async () => {
+    await system.passDays(4);
+    const oldest = await dayAt(-18);
+    const neighbour = await system.pool.connect();
+    await neighbour.query('BEGIN');
+    await neighbour.query('SELECT FROM deliveries LIMIT 1');
+    const { statuses, result } = await whilePosting(
+      dropOldPartitions(system.pools[0], DELIVERY_DAYS).catch((error: unknown) => (error as pg.DatabaseError).code),
+    );
+    expect(result).toBe('55P03');
+    expect(statuses.length).toBeGreaterThan(10);
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    expect(Object.entries(await dayTables()).find(([, state]) => state === 'pending')?.[0]).toBe(oldest);
+    // The day's partition is made all the same.
+    await system.passDays(1);
+    expect((await dayTables())[await dayAt(7)]).toBe('attached');
+    await neighbour.query('ROLLBACK');
+
+    // The end of a detach waits for old snapshots, too.
+    await neighbour.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await neighbour.query('SELECT FROM orders LIMIT 1');
+    await expect(dropOldPartitions(system.pools[0], DELIVERY_DAYS)).rejects.toThrow('lock timeout');
+    await neighbour.query('ROLLBACK');
+    neighbour.release();
+
+    // The other process goes on where this one had to stop.
+    const dropped = await dropOldPartitions(system.pools[1], DELIVERY_DAYS);
+    expect(dropped).toHaveLength(5);
+    const tables = await dayTables();
+    expect(Object.keys(tables).filter((day) => day <= oldest)).toEqual([]);
+    expect(new Set(Object.values(tables))).toEqual(new Set(['attached']));
+  });
+
+  it('go in a later round when the process dies on the way, detached or not yet', async () => {
+    await system.passDays(3);
+    const [first, second] = [await dayAt(-17), await dayAt(-16)];
+    await system.query(`ALTER TABLE deliveries DETACH PARTITION deliveries_${second} CONCURRENTLY`);
+    const neighbour = await system.pool.connect();
+    await neighbour.query('BEGIN');
+    await neighbour.query('SELECT FROM deliveries LIMIT 1');
+    const dying = new pg.Client(system.databaseUrl);
+    dying.on('error', () => {});
+    await dying.connect();
+    const detach = dying.query(`ALTER TABLE deliveries DETACH PARTITION deliveries_${first} CONCURRENTLY`);
+    const died = expect(detach).rejects.toThrow();
+    await until(async () => (await dayTables())[first] === 'pending');
+    await system.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'ALTER TABLE%CONCURRENTLY' AND datname = current_database() AND pid <> pg_backend_pid()`,
+    );
+    await died;
+    await neighbour.query('ROLLBACK');
+    neighbour.release();
+    expect(await dayTables()).toMatchObject({ [first]: 'pending', [second]: 'detached' });
+
+    await dropOldPartitions(system.pools[0], DELIVERY_DAYS);
+    const tables = await dayTables();
+    expect([tables[first], tables[second]]).toEqual([undefined, undefined]);
+    expect(new Set(Object.values(tables))).toEqual(new Set(['attached']));
+  });
+
+  it('a day that was detached is taken back where it is needed: the maker of partitions does not stumble over it', async () => {
+    const serviceOrderId = await seedOrder();
+    const kept = await send({ serviceOrderId, status: 'ready' });
+    const today = await dayAt(0);
+    await system.query(`ALTER TABLE deliveries DETACH PARTITION deliveries_${today} CONCURRENTLY`);
+    expect(await delivery(kept)).toBeUndefined();
+    await ensureDeliveryPartitions(system.pools[0]);
+    expect((await dayTables())[today]).toBe('attached');
+    expect(await delivery(kept)).toMatchObject({ outcome: 'applied' });
+    expect((await send({ serviceOrderId, status: 'ready' })).body['outcome']).toBe('duplicate');
+  });
+
+  it('the connection that cleaned up is lent on as it was', async () => {
+    const [pool] = system.pools;
+    const settings = async (): Promise<unknown[]> => {
+      const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+      const shown = await Promise.all(
+        clients.map(
+          async (client) =>
+            (
+              await client.query(
+                `SELECT current_setting('lock_timeout') AS wait,
+                        (SELECT count(*)::int FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()) AS locks`,
+              )
+            ).rows[0] as unknown,
+        ),
+      );
+      for (const client of clients) client.release();
+      return shown;
+    };
+    await dropOldPartitions(pool, DELIVERY_DAYS);
+    expect(await settings()).toEqual(Array.from({ length: 3 }, () => ({ wait: '4s', locks: 0 })));
+  });
+});
+
+describe('webhooks about no order of ours', () => {
+  beforeAll(useFreshSystem);
+  afterAll(() => system.stop());
+
+  it('go after two days, once, while those of our orders stay; one that waited says that it did', async () => {
+    const serviceOrderId = await seedOrder();
+    const applied = await send({ serviceOrderId, status: 'ready' });
+    const duplicate = await send({ serviceOrderId, status: 'ready' });
+    const dropped = await post(system.webhooks[0], 'no JSON');
+    const ignored = await post(system.webhooks[0], []);
+    const unmatched = await send({ providerOrderId: 'nobody-1', status: 'ready' });
+    await system.query(
+      `INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
+       VALUES ('open', 'club-1', now() + interval '1 year', now(), 'infinity')`,
+    );
+    const parked = await send({ providerOrderId: 'nobody-2', status: 'ready' });
+    const outcomes = [applied, duplicate, dropped, ignored, unmatched, parked].map(({ body }) => body['outcome']);
+    expect(outcomes).toEqual(['applied', 'duplicate', 'dropped', 'ignored', 'unmatched', 'parked']);
+
+    await system.passDays(1.9);
+    expect(await forgetUnmatched(system.pools[0], UNMATCHED_S)).toEqual({ events: 0, deliveries: 0 });
+    await system.passDays(0.2);
+    expect(await whileLockedOut(LOCK_FORGET_UNMATCHED, () => forgetUnmatched(system.pools[0], UNMATCHED_S))).toEqual({
+      events: 0,
+      deliveries: 0,
+    });
+    await Promise.all(system.pools.map((pool) => forgetUnmatched(pool, UNMATCHED_S)));
+
+    const kept = await Promise.all([applied, duplicate, dropped, ignored, unmatched, parked].map(delivery));
+    expect(kept.map((row) => row?.['outcome'])).toEqual([
+      'applied',
+      'duplicate',
+      'dropped',
+      undefined,
+      undefined,
+      'unmatched',
+    ]);
+    expect(kept.at(-1)).toMatchObject({ reason: 'its POS id never became ours', events: 1 });
+    expect(await system.query('SELECT * FROM parked_events')).toEqual([]);
+    // A later round leaves it to its partition.
+    await forgetUnmatched(system.pools[0], UNMATCHED_S);
+    expect(await delivery(parked)).toBeDefined();
+  });
+
+  it('go however many they are, but for one that somebody has at that moment', async () => {
+    await system.query(
+      `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+       SELECT (now() AT TIME ZONE 'UTC')::date, 'club-1', gen_random_uuid(), 'gossip', now(), '{}', '', 1,
+              CASE WHEN i % 10 = 0 THEN 'applied' ELSE 'unmatched' END
+       FROM generate_series(1, 3000) AS i`,
+    );
+    await system.query(
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank, native_status)
+       SELECT location_id, integration, id::text, outcome, day, id, 4, 'x' FROM deliveries WHERE body = '' AND outcome = 'unmatched'`,
+    );
+    const [pool] = system.pools;
+    await system.passDays(3);
+    // What somebody is at is left to the next round.
+    const holder = await system.pool.connect();
+    await holder.query('BEGIN');
+    await holder.query(`SELECT FROM deliveries WHERE body = '' AND outcome = 'unmatched' LIMIT 1 FOR UPDATE`);
+    await holder.query('SELECT FROM parked_events LIMIT 1 FOR UPDATE');
+    const most = await forgetUnmatched(pool, UNMATCHED_S);
+    expect(most.events).toBe(2699);
+    expect(most.deliveries).toBeGreaterThanOrEqual(2699);
+    await holder.query('ROLLBACK');
+    holder.release();
+    expect(await forgetUnmatched(pool, UNMATCHED_S)).toEqual({ events: 1, deliveries: 1 });
+    const [left] = await system.query(`SELECT count(*)::int FROM deliveries WHERE body = '' AND outcome = 'applied'`);
+    expect(left).toEqual({ count: 300 });
+  });
+});
+
+describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
+  const mark = `Zuleika-${randomUUID()}`;
+  const openMark = `Quentin-${randomUUID()}`;
+  const member = { id: 'member-1', name: mark };
+  const words = `for ${mark}`;
+  const ids = { sent: '', refused: '', lost: '', open: '', unfetched: '' };
+  let original: Answer;
+
+  const state = async (id: string): Promise<unknown> => (await system.placement(id))?.['state'];
+  const whenIn = (id: string, wanted: string): Promise<unknown> => until(async () => (await state(id)) === wanted);
+
+  beforeAll(async () => {
+    useFreshSystem();
+    // Live messages that could not be published are member data, too.
+    system.pubsub.faults.publishError = () => 14;
+    const place = async (notes: string): Promise<string> => (await system.placeOrder({ member, notes })).serviceOrderId;
+    ids.sent = await place('take');
+    ids.refused = await place('refuse');
+    ids.lost = await place('lose');
+    const later = new Date(Date.now() + 90 * DAY_S * 1000).toISOString();
+    ids.open = (
+      await system.placeOrder({
+        member: { id: 'member-2', name: openMark },
+        fulfillment: { type: 'pickup', requestedAt: later },
+      })
+    ).serviceOrderId;
+    system.platform.orders.set('not-canonical', sampleOrder({ serviceOrderId: 'not-canonical', items: [] }));
+    ids.unfetched = 'not-canonical';
+    await system.signal('not-canonical');
+    await Promise.all([
+      whenIn(ids.sent, 'sent'),
+      whenIn(ids.refused, 'failed'),
+      whenIn(ids.lost, 'in_doubt'),
+      whenIn(ids.open, 'sent'),
+      whenIn(ids.unfetched, 'failed'),
+    ]);
+    await send({ serviceOrderId: ids.sent, status: 'received', reason: words });
+    await send({ serviceOrderId: ids.sent, status: 'cancelled', reason: words });
+    await system.passDays(2);
+    expect(await endOrders(system.pools[0], DAY_S)).toBe(1);
+
+    await system.passDays(PII_DAYS - 6);
+    // Webhooks that are still there when the time comes, one of them about another order, too.
+    await send({ serviceOrderId: ids.sent, status: 'cancelled', reason: words }, { 'x-table': words });
+    await send({ serviceOrderId: ids.open, status: 'received', reason: openMark }, { 'x-table': openMark });
+    original = await post(system.webhooks[0], `{"unreadable": "${mark}`);
+    const receivedAt = (await delivery(original))?.['received_at'] as Date;
+    const replay = (about: Partial<Delivery>): Delivery => ({
+      id: randomUUIDv7(),
+      locationId: 'club-1',
+      integration: 'gossip',
+      receivedAt,
+      headers: {},
+      body: Buffer.from(`{"unreadable": "${mark}`),
+      truncated: false,
+      events: [],
+      replayOf: { deliveryId: String(original.body['deliveryId']), receivedAt },
+      ...about,
+    });
+    const replays = [
+      replay({ dropped: 'unreadable again' }),
+      replay({ events: [{ serviceOrderId: ids.sent, status: 'ready', nativeStatus: 'x' }] }),
+    ];
+    const client = await system.pools[0].connect();
+    await applyDeliveries(client, replays, [], 3600);
+    client.release();
+  });
+  afterAll(() => system.stop());
+
+  it('is where it is expected, and stays until then', async () => {
+    const [row] = await system.query('SELECT day, id FROM deliveries WHERE outcome = $1 LIMIT 1', ['duplicate']);
+    await system.query(
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank, native_status, reason)
+       VALUES ('club-1', 'gossip', $1, 'unmatched', $2, $3, 4, 'x', $4)`,
+      [`pos-${ids.sent}`, row?.['day'], row?.['id'], words],
+    );
+    const before = await placesOf(system, mark);
+    expect(before).toEqual([
+      'deliveries.body',
+      'deliveries.headers',
+      'order_contents.contents',
+      'orders.reason',
+      'outbox.reason',
+      'parked_events.reason',
+      'placement_attempts.error',
+      'placements.problem',
+      'status_events.reason',
+    ]);
+    expect(await eraseMembers(system.pools[0], PII_DAYS)).toBe(0);
+    expect(await placesOf(system, mark)).toEqual(
+      expect.arrayContaining(before.filter((place) => place !== 'parked_events.reason')),
+    );
+  });
+
+  it('is gone everywhere, and nothing of an open order is', async () => {
+    const open = await placesOf(system, openMark);
+    expect(open).toEqual(
+      expect.arrayContaining(['deliveries.body', 'deliveries.headers', 'order_contents.contents', 'orders.reason']),
+    );
+    expect((await system.placement(ids.unfetched))?.['problem']).toContain('not canonical');
+    await system.passDays(8);
+    await endOrders(system.pools[0], DAY_S);
+    expect(await whileLockedOut(LOCK_ERASE_MEMBERS, () => eraseMembers(system.pools[0], PII_DAYS))).toBe(0);
+    const erased = await Promise.all(system.pools.map((pool) => eraseMembers(pool, PII_DAYS)));
+    expect(sum(erased)).toBe(3);
+    expect(await placesOf(system, mark)).toEqual([]);
+    expect(await placesOf(system, openMark)).toEqual(open);
+    expect(await delivery(original)).toMatchObject({ outcome: 'dropped', sealed: null, reason: null });
+    expect((await system.placement(ids.unfetched))?.['problem']).toBeNull();
+    // What is no member's stays.
+    expect(await system.order(ids.sent)).toMatchObject({ status: 'cancelled', erased_at: expect.any(Date) });
+    expect(await system.order(ids.open)).toMatchObject({ erased_at: null, ended_at: null });
+    expect(await eraseMembers(system.pools[0], PII_DAYS)).toBe(0);
+  });
+
+  it('does not come back with a signal, nor where the placement is still in doubt', async () => {
+    const asked = system.platform.requests.length;
+    for (const id of [ids.sent, ids.refused, ids.lost]) expect(await system.signal(id)).toBe(204);
+    expect(await state(ids.lost)).toBe('in_doubt');
+    expect(await resolveNotThere(system.pools[0], ids.lost)).toEqual({ late: true });
+    await whenIn(ids.lost, 'failed');
+    expect(await system.placement(ids.lost)).toMatchObject({ problem: 'the order has ended' });
+    // Nor where the contents alone are gone.
+    await system.query(
+      `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at)
+                  VALUES ('hollow', 'club-1', now() + interval '1 hour'))
+       INSERT INTO orders (service_order_id, location_id, fulfillment) VALUES ('hollow', 'club-1', 'pickup')`,
+    );
+    await whenIn('hollow', 'failed');
+    expect(system.platform.requests).toHaveLength(asked);
+    expect(await placesOf(system, mark)).toEqual([]);
+  });
+
+  it.each([
+    ['moves it', 'cancelled', 'applied', () => ids.lost],
+    ['says nothing new', 'cancelled', 'duplicate', () => ids.sent],
+    ['is late', 'ready', 'stale', () => ids.sent],
+  ] as const)(
+    'does not come back with a webhook that %s: it is judged, answered 200 and not kept',
+    async (_what, status, outcome, id) => {
+      const answer = await send({ serviceOrderId: id(), status, reason: words }, { 'x-table': words });
+      expect(answer).toMatchObject({ status: 200, body: { outcome } });
+      expect(await placesOf(system, mark)).toEqual([]);
+      expect(await delivery(answer)).toMatchObject({ outcome, events: 1, body: Buffer.alloc(0), headers: {} });
+      const [last] = await system.query(
+        'SELECT * FROM status_events WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT 1',
+        [id()],
+      );
+      expect(last).toMatchObject({ outcome, status, reason: null });
+    },
+  );
+
+  it('does not come back with a webhook that is about an open order as well, which it moves', async () => {
+    const answer = await post(system.webhooks[0], [
+      { serviceOrderId: ids.sent, status: 'ready', nativeStatus: 'x', reason: words },
+      { serviceOrderId: ids.open, status: 'ready', nativeStatus: 'x', reason: 'soon' },
+    ]);
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    expect(await system.order(ids.open)).toMatchObject({ status: 'ready', reason: 'soon' });
+    expect(await placesOf(system, mark)).toEqual([]);
+  });
+
+  it('does not come back with a webhook that waited for its POS id', async () => {
+    const providerOrderId = `late-${randomUUID()}`;
+    const waiting = await send({ providerOrderId, status: 'ready', reason: words }, { 'x-table': words });
+    expect(waiting.body['outcome']).toBe('unmatched');
+    expect(await placesOf(system, mark)).not.toEqual([]);
+    await send({ serviceOrderId: ids.sent, providerOrderId, status: 'ready' });
+    await until(async () => (await delivery(waiting))?.['outcome'] === 'stale');
+    expect(await placesOf(system, mark)).toEqual([]);
+  });
+
+  it('stays where an order that has not ended is named', async () => {
+    const open = await placesOf(system, openMark);
+    const client = await system.pools[0].connect();
+    expect(await eraseOrders(client, [ids.open])).toBe(0);
+    client.release();
+    expect(await placesOf(system, openMark)).toEqual(open);
+  });
+
+  it('goes in batches, and waits for nobody: what somebody has at that moment goes in the next round', async () => {
+    const stuck = Array.from({ length: 250 }, (_, i) => `ended-${String(i).padStart(3, '0')}`);
+    await system.query(
+      `INSERT INTO orders (service_order_id, location_id, fulfillment, reason, ended_at)
+       SELECT id, 'club-1', 'pickup', $2, now() - interval '40 days' + make_interval(secs => n)
+       FROM unnest($1::text[]) WITH ORDINALITY AS t(id, n)`,
+      [stuck, words],
+    );
+    const holder = await system.pool.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [stuck[150]]);
+    expect(await eraseMembers(system.pools[0], PII_DAYS)).toBe(249);
+    await holder.query('ROLLBACK');
+    holder.release();
+    const left = `SELECT count(*)::int AS left FROM orders WHERE reason = $1`;
+    expect(await system.query(left, [words])).toEqual([{ left: 1 }]);
+    const erased = await Promise.all(system.pools.map((pool) => eraseMembers(pool, PII_DAYS)));
+    expect(sum(erased)).toBe(1);
+    expect(await system.query(left, [words])).toEqual([{ left: 0 }]);
+  });
+
+  it('and what else is overdue goes soon after a process starts', async () => {
+    const late = await seedOrder();
+    await system.query(`INSERT INTO order_contents (service_order_id, contents) VALUES ($1, $2)`, [late, { member }]);
+    const kept = await send({ serviceOrderId: late, status: 'completed' });
+    const unmatched = await send({ providerOrderId: 'nobody', status: 'ready' });
+    await moveClock(system.databaseUrl, { days: PII_DAYS + 1 });
+    const main = await runMain({ ...system.env, PROVIDER_MODULES: '' });
+    try {
+      await until(async () => (await system.order(late))?.['erased_at'] instanceof Date);
+      const oldest = await dayAt(-DELIVERY_DAYS);
+      await until(async () => Object.keys(await dayTables()).every((day) => day >= oldest));
+      expect([await delivery(kept), await delivery(unmatched)]).toEqual([undefined, undefined]);
+      await until(async () => (await system.query('SELECT FROM parked_events')).length === 0);
+      expect(await placesOf(system, mark)).toEqual([]);
+    } finally {
+      main.child.kill('SIGTERM');
+      expect(await main.exited).toBe(0);
+    }
+  });
+});

@@ -1,0 +1,107 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { applyDeliveries, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
+import type { Delivery } from '../../../src/core/domain/webhook.ts';
+import { ensureDeliveryPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
+import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 3, options: '-c deadlock_timeout=50ms' });
+  await ensureDeliveryPartitions(pool);
+});
+
+afterAll(() => pool.end());
+
+async function layOrders(ids: readonly string[]): Promise<void> {
+  await pool.query(
+    `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
+     SELECT id, 'club-1', 'standard', 'pickup', 1, 2 FROM unnest($1::text[]) AS id`,
+    [ids],
+  );
+}
+
+function delivery(...events: readonly Pick<StatusEvent, 'serviceOrderId' | 'status' | 'reason'>[]): Delivery {
+  return {
+    id: randomUUIDv7(),
+    locationId: 'club-1',
+    integration: 'standard',
+    receivedAt: new Date(),
+    headers: {},
+    body: Buffer.from('{}'),
+    truncated: false,
+    events: events.map((event) => ({ nativeStatus: event.status, ...event })),
+  };
+}
+
+async function apply(deliveries: readonly Delivery[]): Promise<Applied> {
+  const client = await pool.connect();
+  try {
+    return await applyDeliveries(client, deliveries, [], 3_600);
+  } finally {
+    client.release();
+  }
+}
+
+it('two batches about the same orders, one the other way round, do not wait for each other in a circle', async () => {
+  const ids = Array.from({ length: 100 }, (_, nth) => `circle-${String(nth).padStart(2, '0')}`);
+  await layOrders(ids);
+  const there = ids.map((serviceOrderId) => delivery({ serviceOrderId, status: 'ready' }));
+  const back = ids.toReversed().map((serviceOrderId) => delivery({ serviceOrderId, status: 'ready' }));
+  // Held in the middle until both have locked what comes before it.
+  const holder = await pool.connect();
+  await holder.query('BEGIN');
+  await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [ids[50]]);
+  const applied = Promise.all([apply(there), apply(back)]);
+  await sleep(200);
+  await holder.query('ROLLBACK');
+  holder.release();
+  const outcomes = (await applied).map(({ events }) => [...new Set(events)].join());
+  // Whichever came first moved them all.
+  expect(outcomes.toSorted()).toEqual(['applied', 'duplicate']);
+});
+
+it('many events of one order in one batch move it as they would one by one', async () => {
+  await layOrders(['many']);
+  const said = ['ready', 'received', 'ready', 'en_route', 'in_progress', 'completed', 'completed'] as const;
+  const { events } = await apply(said.map((status) => delivery({ serviceOrderId: 'many', status })));
+  expect(events).toEqual(['applied', 'stale', 'duplicate', 'applied', 'stale', 'applied', 'duplicate']);
+  const { rows } = await pool.query(
+    `SELECT status, outcome, sequence FROM status_events WHERE service_order_id = 'many' ORDER BY event_id`,
+  );
+  expect(rows).toEqual([
+    { status: 'ready', outcome: 'applied', sequence: 3 },
+    { status: 'received', outcome: 'stale', sequence: null },
+    { status: 'ready', outcome: 'duplicate', sequence: null },
+    { status: 'en_route', outcome: 'applied', sequence: 4 },
+    { status: 'in_progress', outcome: 'stale', sequence: null },
+    { status: 'completed', outcome: 'applied', sequence: 5 },
+    { status: 'completed', outcome: 'duplicate', sequence: null },
+  ]);
+});
+
+it('the last reason that moved an order is its reason, and a later duplicate fills in one that is missing', async () => {
+  await layOrders(['reasons', 'late']);
+  await apply([
+    delivery({ serviceOrderId: 'reasons', status: 'received', reason: 'first' }),
+    delivery({ serviceOrderId: 'reasons', status: 'ready', reason: 'second' }),
+    delivery({ serviceOrderId: 'reasons', status: 'ready', reason: 'of a duplicate' }),
+    delivery({ serviceOrderId: 'reasons', status: 'received', reason: 'of a stale one' }),
+    delivery({ serviceOrderId: 'late', status: 'ready' }),
+  ]);
+  await apply([
+    delivery({ serviceOrderId: 'late', status: 'ready', reason: 'told late' }),
+    delivery({ serviceOrderId: 'late', status: 'ready', reason: 'told later' }),
+  ]);
+  const { rows } = await pool.query(
+    `SELECT service_order_id AS id, reason FROM orders WHERE service_order_id IN ('reasons', 'late') ORDER BY 1`,
+  );
+  expect(rows).toEqual([
+    { id: 'late', reason: 'told late' },
+    { id: 'reasons', reason: 'second' },
+  ]);
+});

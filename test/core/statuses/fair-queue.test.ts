@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest';
+import type { Delivery } from '../../../src/core/domain/webhook.ts';
+import { fairQueue } from '../../../src/core/statuses/fair-queue.ts';
+
+const waiting = (locationId: string, id: string, events = 1) => ({
+  delivery: { id, locationId, events: Array.from({ length: events }) } as unknown as Delivery,
+});
+const ids = (taken: { delivery: Delivery }[]): string[] => taken.map(({ delivery }) => delivery.id);
+
+it('takes from each location in turn: one that floods keeps nobody waiting', () => {
+  const queue = fairQueue();
+  for (let nth = 0; nth < 1_000; nth += 1) queue.add(waiting('flood', `flood ${nth}`));
+  queue.add(waiting('quiet', 'quiet 1'));
+  queue.add(waiting('quiet', 'quiet 2'));
+  const taken = ids(queue.take());
+  expect(taken.slice(0, 5)).toEqual(['flood 0', 'quiet 1', 'flood 1', 'quiet 2', 'flood 2']);
+  expect(taken).toHaveLength(256);
+  expect(queue.size()).toBe(1_002 - 256);
+});
+
+it('begins where the last batch ended', () => {
+  const queue = fairQueue();
+  for (let nth = 0; nth < 300; nth += 1) queue.add(waiting(`club-${nth}`, `first of ${nth}`));
+  queue.add(waiting('club-0', 'second of 0'));
+  expect(ids(queue.take()).at(-1)).toBe('first of 255');
+  const second = ids(queue.take());
+  expect(second[0]).toBe('first of 256');
+  expect(second).toContain('second of 0');
+  expect(queue.take()).toEqual([]);
+});
+
+it('takes no more events than fit into one statement, but always one delivery', () => {
+  const queue = fairQueue();
+  for (let nth = 0; nth < 30; nth += 1) queue.add(waiting('club-1', `${nth}`, 50));
+  expect(queue.take()).toHaveLength(20);
+  expect(queue.take()).toHaveLength(10);
+  queue.add(waiting('club-1', 'huge', 5_000));
+  expect(queue.take()).toHaveLength(1);
+});
+
+it('is full for one location at a quarter, and for all at 4,096', () => {
+  const queue = fairQueue();
+  for (let nth = 0; nth < 1_024; nth += 1) queue.add(waiting('flood', `${nth}`));
+  expect(queue.isFullFor('flood')).toBe(true);
+  expect(queue.isFullFor('quiet')).toBe(false);
+  for (let nth = 0; nth < 3_072; nth += 1) queue.add(waiting(`club-${nth % 4}`, `${nth}`));
+  expect(queue.isFullFor('quiet')).toBe(true);
+});
+
+it('forgets one that waited too long', () => {
+  const queue = fairQueue();
+  const late = waiting('club-1', 'late');
+  queue.add(late);
+  queue.remove(late);
+  queue.remove(late);
+  expect(queue.size()).toBe(0);
+  expect(queue.take()).toEqual([]);
+});

@@ -1,0 +1,681 @@
+import { randomUUID } from 'node:crypto';
+import { request as httpRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Poison } from '../../../src/core/domain/errors.ts';
+import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { signWebhook } from '../../support/sign-webhook.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+/** A POS whose webhooks are our own events, as they are; and whose translator can be told to fail. */
+const verbatim: Provider = {
+  integration: 'verbatim',
+  settings: z.object({}),
+  deduplicates: true,
+  createOrder: async () => ({}),
+  translateWebhook({ body }) {
+    const said = JSON.parse(body.toString()) as StatusEvent[] | { fail: string };
+    if (Array.isArray(said)) return said;
+    if (said.fail === 'async') return Promise.reject(new Error('later')) as unknown as StatusEvent[];
+    if (said.fail === 'poison') throw new Poison('what it quotes holds a \0');
+    throw new TypeError(said.fail);
+  },
+};
+
+const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+
+let system: System;
+let url: string;
+
+beforeAll(async () => {
+  system = await startSystem({
+    processes: 2,
+    providers: [verbatim],
+    env: { WEBHOOK_BODY_LIMIT: '100000', PUBLIC_URL: 'https://expediter.test' },
+  });
+  for (const locationId of ['club-1', 'club-2']) {
+    await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  }
+  await system.addLocation('signed', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
+  await system.addLocation('verbatim', {}, 'verbatim');
+  url = await system.webhookUrl('club-1');
+});
+afterAll(() => system?.stop());
+
+async function order(locationId = 'club-1', providerOrderId?: string, fulfillment = 'pickup'): Promise<string> {
+  const serviceOrderId = `order-${randomUUID()}`;
+  await system.seedOrder({ serviceOrderId, locationId, fulfillment, ...(providerOrderId && { providerOrderId }) });
+  return serviceOrderId;
+}
+
+const delivery = async (answer: { body: Record<string, unknown> }): Promise<Record<string, unknown> | undefined> =>
+  (await system.query('SELECT * FROM deliveries WHERE id = $1', [answer.body['deliveryId']]))[0];
+
+const history = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
+  system.query('SELECT * FROM status_events WHERE service_order_id = $1 ORDER BY event_id', [serviceOrderId]);
+
+/** A placement whose POS id nobody knows yet. */
+async function startPlacement(locationId: string): Promise<string> {
+  const serviceOrderId = `order-${randomUUID()}`;
+  await system.query(
+    `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
+                VALUES ($1, $2, now() + interval '1 hour', now(), 'infinity'))
+     INSERT INTO orders (service_order_id, location_id, fulfillment, sequence) VALUES ($1, $2, 'pickup', 1)`,
+    [serviceOrderId, locationId],
+  );
+  return serviceOrderId;
+}
+
+describe('what a webhook is answered, and what is kept of it', () => {
+  it('an event moves its order: applied', async () => {
+    const serviceOrderId = await order();
+    const answer = await post(url, statusWebhook({ serviceOrderId, status: 'ready' }));
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    expect(Object.keys(answer.body).sort()).toEqual(['deliveryId', 'outcome']);
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', rank: 4, sequence: 3 });
+    expect(await delivery(answer)).toMatchObject({
+      outcome: 'applied',
+      integration: 'standard',
+      location_id: 'club-1',
+      events: 1,
+    });
+    expect(await history(serviceOrderId)).toMatchObject([{ outcome: 'applied', sequence: 3, native_status: 'ready' }]);
+  });
+
+  it('the same status again: duplicate', async () => {
+    const serviceOrderId = await order();
+    await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
+    const again = await post(url, statusWebhook({ serviceOrderId, status: 'Ready' }));
+    expect(again).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+    expect(await system.order(serviceOrderId)).toMatchObject({ sequence: 3 });
+    expect(await history(serviceOrderId)).toMatchObject([
+      { outcome: 'applied' },
+      { outcome: 'duplicate', sequence: null },
+    ]);
+  });
+
+  it('a late event moves nothing: stale', async () => {
+    const serviceOrderId = await order();
+    await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
+    const late = await post(url, statusWebhook({ serviceOrderId, status: 'RECEIVED' }));
+    expect(late).toMatchObject({ status: 200, body: { outcome: 'stale' } });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
+  });
+
+  it.each([
+    ['another event type', { eventType: 'menu.changed', order: { id: 'x', status: 'READY' } }],
+    ['a status nobody knows', statusWebhook({ serviceOrderId: 'x', status: 'FLAMBEED' })],
+  ])('%s: ignored', async (_what, body) => {
+    const answer = await post(url, body);
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+    expect(await delivery(answer)).toMatchObject({ outcome: 'ignored', events: 0, sealed: null });
+  });
+
+  it.each([
+    ['no JSON', '{"eventType":'],
+    ['an empty body', ''],
+    ['a NUL in an id', statusWebhook({ serviceOrderId: 'a\0b', status: 'READY' })],
+    ['a lone surrogate in an id', '{"eventType":"order.status","order":{"id":"\\ud800","status":"READY"}}'],
+    ['an id of 10 kB', statusWebhook({ serviceOrderId: 'x'.repeat(10_000), status: 'READY' })],
+    ['no id at all', { eventType: 'order.status', order: { status: 'READY' } }],
+  ])('%s: dropped, kept whole with the reason and what a replay needs', async (_what, body) => {
+    const answer = await post(url, body, {
+      authorization: 'Basic c2VjcmV0',
+      cookie: 'session=secret',
+      'x-vendor': 'v1',
+    });
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
+    const kept = await delivery(answer);
+    expect(kept).toMatchObject({ outcome: 'dropped', reason: expect.stringMatching(/./), truncated: false });
+    expect(String(kept?.['body'])).toBe(typeof body === 'string' ? body : JSON.stringify(body));
+    expect(kept?.['headers']).toMatchObject({ 'x-vendor': 'v1' });
+    expect(kept?.['headers']).not.toHaveProperty('authorization');
+    expect(kept?.['headers']).not.toHaveProperty('cookie');
+    expect(kept?.['sealed']).toMatch(/^eyJ[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/);
+    expect(JSON.stringify(kept)).not.toContain(new URL(url).searchParams.get('token'));
+  });
+
+  it('a wrong or missing signature: dropped, and a right one is applied', async () => {
+    const signedUrl = await system.webhookUrl('signed');
+    const serviceOrderId = await order('signed');
+    const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));
+    expect((await post(signedUrl, body)).body['outcome']).toBe('dropped');
+    const headers = signWebhook(SECRET, body);
+    const forged = await post(signedUrl, body.replace('READY', 'FAILED'), headers);
+    expect(forged.body['outcome']).toBe('dropped');
+    expect(await delivery(forged)).toMatchObject({ reason: expect.stringContaining('not authentic') });
+    expect((await post(signedUrl, body, headers)).body['outcome']).toBe('applied');
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+  });
+
+  it('a body over the limit: dropped, its beginning kept and marked', async () => {
+    const answer = await post(url, 'x'.repeat(100_001));
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
+    const kept = await delivery(answer);
+    expect(kept).toMatchObject({ truncated: true, reason: expect.stringContaining('over 100000 bytes') });
+    expect(kept?.['body']).toHaveLength(65_536);
+    expect((await post(url, 'x'.repeat(100_000))).body['outcome']).toBe('dropped');
+    expect(
+      (
+        await post(
+          url,
+          `${JSON.stringify(statusWebhook({ serviceOrderId: await order(), status: 'READY' }))}${' '.repeat(90_000)}`,
+        )
+      ).body['outcome'],
+    ).toBe('applied');
+  });
+
+  it('about no order of ours: unmatched', async () => {
+    const answer = await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' }));
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
+    expect(await delivery(answer)).toMatchObject({ outcome: 'unmatched' });
+  });
+
+  it.each([
+    'application/json',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'nonsense',
+    'a/b;;;=',
+    ';',
+    'application/json; charset=utf-99',
+  ])('Content-Type %s decides nothing', async (type) => {
+    const serviceOrderId = await order();
+    const answer = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }), { 'content-type': type });
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    expect((await delivery(answer))?.['headers']).toMatchObject({ 'content-type': type });
+  });
+});
+
+describe('several events in one webhook', () => {
+  const event = (serviceOrderId: string, status: string, more: object = {}): object => ({
+    serviceOrderId,
+    status,
+    nativeStatus: status,
+    ...more,
+  });
+
+  it('are all applied, in their order, and the answer is the first that is present of applied, parked, duplicate, …', async () => {
+    const many = await system.webhookUrl('verbatim');
+    const [a, b] = [await order('verbatim'), await order('verbatim')];
+    expect(
+      (await post(many, [event('nobody', 'ready'), event(a, 'received'), event(a, 'ready')])).body['outcome'],
+    ).toBe('applied');
+    expect(await system.order(a)).toMatchObject({ status: 'ready', sequence: 4 });
+    expect(
+      (await post(many, [event('nobody', 'ready'), event(a, 'received'), event(a, 'ready')])).body['outcome'],
+    ).toBe('duplicate');
+    expect((await post(many, [event('nobody', 'ready'), event(a, 'received')])).body['outcome']).toBe('stale');
+    expect((await post(many, [event('nobody', 'ready')])).body['outcome']).toBe('unmatched');
+    expect((await post(many, [])).body['outcome']).toBe('ignored');
+    const all = ['received', 'in_progress', 'ready', 'en_route', 'completed'];
+    const fifty = Array.from({ length: 50 }, (_, i) => event(b, all[i % 5] ?? ''));
+    const answer = await post(many, fifty);
+    expect(answer.body['outcome']).toBe('applied');
+    expect((await history(b)).map((row) => row['sequence']).filter(Boolean)).toEqual([3, 4, 5, 6, 7]);
+    expect(await history(b)).toHaveLength(50);
+    expect(await delivery(answer)).toMatchObject({ events: 50, outcome: 'applied' });
+  });
+
+  it('over 50: dropped, none of them applied', async () => {
+    const a = await order('verbatim');
+    const answer = await post(
+      await system.webhookUrl('verbatim'),
+      Array.from({ length: 51 }, () => event(a, 'ready')),
+    );
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
+    expect(await delivery(answer)).toMatchObject({ reason: expect.stringContaining('51 events, at most 50') });
+    expect(await system.order(a)).toMatchObject({ status: null });
+  });
+
+  it.each(['poison', 'async', 'a bug'])(
+    'a translator that fails (%s): dropped, and the process lives on',
+    async (fail) => {
+      const answer = await post(await system.webhookUrl('verbatim'), { fail });
+      expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
+      expect((await delivery(answer))?.['reason']).not.toContain(fail === 'a bug' ? 'a bug' : '\0');
+    },
+  );
+
+  it.each([
+    '2026-11-21T18:30:00+16:00',
+    '0000-01-01T00:00:00Z',
+    '9999-12-31T23:59:59-10:00',
+    `2026-11-21T18:30:00.${'1'.repeat(200)}Z`,
+  ])(
+    'a time that Postgres could not hold or give back (%s): dropped before it meets its neighbours',
+    async (occurredAt) => {
+      const answer = await post(await system.webhookUrl('verbatim'), [event('x', 'ready', { occurredAt })]);
+      expect(answer.body['outcome']).toBe('dropped');
+      expect(await delivery(answer)).toMatchObject({ sealed: expect.stringMatching(/^eyJ/) });
+    },
+  );
+
+  it('that waited together are recorded with the best of what became of them, and their conflict is told', async () => {
+    const many = await system.webhookUrl('verbatim');
+    const serviceOrderId = await startPlacement('verbatim');
+    const providerOrderId = `pos-${randomUUID()}`;
+    const waiting = (status: string): object => ({ providerOrderId, status, nativeStatus: status });
+    const parked = await post(many, [waiting('received'), waiting('cancelled')]);
+    expect(parked.body['outcome']).toBe('parked');
+    await post(many, [event(serviceOrderId, 'completed')]);
+    const told = system.logged.filter((line) => line.includes('conflict')).length;
+    await post(many, [event(serviceOrderId, 'received', { providerOrderId })]);
+    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'cancelled');
+    expect(await delivery(parked)).toMatchObject({ outcome: 'applied' });
+    await until(() => system.logged.filter((line) => line.includes('conflict')).length > told);
+  });
+});
+
+describe('an id that only the POS knows', () => {
+  it('is unmatched where no placement could still learn it', async () => {
+    const answer = await post(
+      await system.webhookUrl('club-2'),
+      statusWebhook({ providerOrderId: 'till-sale', status: 'READY' }),
+    );
+    expect(answer.body['outcome']).toBe('unmatched');
+  });
+
+  it('is parked while a placement has been started, and applied once another event names both ids', async () => {
+    const serviceOrderId = await startPlacement('club-1');
+    const providerOrderId = `pos-${randomUUID()}`;
+    const parked = await post(url, statusWebhook({ providerOrderId, status: 'READY' }));
+    expect(parked).toMatchObject({ status: 200, body: { outcome: 'parked' } });
+    expect(await delivery(parked)).toMatchObject({ outcome: 'parked' });
+    expect(
+      (await post(url, statusWebhook({ serviceOrderId, providerOrderId, status: 'RECEIVED' }))).body['outcome'],
+    ).toBe('applied');
+    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'ready');
+    expect(await delivery(parked)).toMatchObject({ outcome: 'applied' });
+    expect(await system.query('SELECT FROM parked_events WHERE provider_order_id = $1', [providerOrderId])).toEqual([]);
+  });
+
+  it('is not parked for a placement that was started longer ago than PARK_TTL_S', async () => {
+    await system.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    const serviceOrderId = await startPlacement('quiet');
+    await system.query(`UPDATE placements SET requested_at = now() - interval '3601 s' WHERE service_order_id = $1`, [
+      serviceOrderId,
+    ]);
+    const quiet = await system.webhookUrl('quiet');
+    expect((await post(quiet, statusWebhook({ providerOrderId: 'p', status: 'READY' }))).body['outcome']).toBe(
+      'unmatched',
+    );
+    await system.query('UPDATE placements SET requested_at = now() WHERE service_order_id = $1', [serviceOrderId]);
+    expect((await post(quiet, statusWebhook({ providerOrderId: 'p', status: 'READY' }))).body['outcome']).toBe(
+      'parked',
+    );
+  });
+
+  it('an unmatched event is applied too, when its id becomes ours after all', async () => {
+    const location = `late-${randomUUID()}`;
+    await system.addLocation(location, { ordersUrl: 'http://127.0.0.1:9/orders' });
+    const locationUrl = await system.webhookUrl(location);
+    const unmatched = await post(locationUrl, statusWebhook({ providerOrderId: 'pos-9', status: 'READY' }));
+    expect(unmatched.body['outcome']).toBe('unmatched');
+    const serviceOrderId = await order(location);
+    await post(locationUrl, statusWebhook({ serviceOrderId, providerOrderId: 'pos-9', status: 'RECEIVED' }));
+    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'ready');
+  });
+
+  it('the sweep finds an event that was parked while its id was being learnt', async () => {
+    const serviceOrderId = await startPlacement('club-1');
+    const providerOrderId = `pos-${randomUUID()}`;
+    await post(url, statusWebhook({ providerOrderId, status: 'READY' }));
+    // As a process leaves it that dies between the commit of the id and the re-drive.
+    await system.query(
+      `INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id) VALUES ('club-1', 'standard', $1, $2)`,
+      [providerOrderId, serviceOrderId],
+    );
+    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'ready');
+  });
+
+  it('a POS id that comes with a duplicate or a stale event still counts from then on', async () => {
+    const serviceOrderId = await order();
+    const providerOrderId = `pos-${randomUUID()}`;
+    await post(url, statusWebhook({ serviceOrderId, status: 'IN_PROGRESS' }));
+    expect(
+      (await post(url, statusWebhook({ serviceOrderId, providerOrderId, status: 'RECEIVED', reason: 'late' }))).body[
+        'outcome'
+      ],
+    ).toBe('stale');
+    expect((await post(url, statusWebhook({ providerOrderId, status: 'READY' }))).body['outcome']).toBe('applied');
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', provider_order_id: providerOrderId });
+  });
+
+  it('where the two ids disagree ours wins, and a person is called', async () => {
+    const [mine, other] = [await order('club-1'), await order('club-1', 'pos-other')];
+    const told = system.logged.filter((line) => line.includes('conflict')).length;
+    await post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: 'pos-other', status: 'READY' }));
+    expect(await system.order(mine)).toMatchObject({ status: 'ready', provider_order_id: null });
+    expect(await system.order(other)).toMatchObject({ status: null });
+    expect(await history(mine)).toMatchObject([{ conflict: true }]);
+    expect(system.logged.filter((line) => line.includes('conflict')).length).toBe(told + 1);
+    const [message] = await until(() => system.live(mine).length === 1 && system.live(mine));
+    expect(message).not.toHaveProperty('providerOrderId');
+    await post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: 'pos-mine', status: 'COMPLETED' }));
+    expect(await system.order(mine)).toMatchObject({ provider_order_id: 'pos-mine' });
+  });
+
+  it('an event that names an order by an id that is not ours moves none, not later either, whoever has its POS id', async () => {
+    const other = await order('club-1', `known-${randomUUID()}`);
+    const providerOrderId = String((await system.order(other))?.['provider_order_id']);
+    const answer = await post(url, statusWebhook({ serviceOrderId: 'somebody', providerOrderId, status: 'CANCELLED' }));
+    expect(answer.body['outcome']).toBe('unmatched');
+    await sleep(2_500);
+    expect(await system.order(other)).toMatchObject({ status: null });
+  });
+});
+
+describe('the life of an order', () => {
+  it.each([
+    ['pickup', ['confirmed', 'preparing', 'ready_for_pickup', 'ready_for_pickup', 'picked_up', 'failed', 'cancelled']],
+    [
+      'delivery',
+      ['confirmed', 'preparing', 'ready_for_delivery', 'out_for_delivery', 'delivered', 'failed', 'cancelled'],
+    ],
+  ])('a %s order shows the member every row of the table', async (fulfillment, states) => {
+    const serviceOrderId = await order('club-1', undefined, fulfillment);
+    for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED', 'FAILED', 'CANCELLED']) {
+      expect((await post(url, statusWebhook({ serviceOrderId, status }))).body['outcome']).toBe('applied');
+    }
+    const live = await until(() => system.live(serviceOrderId).length === 7 && system.live(serviceOrderId));
+    expect(live.map((message) => message.memberState)).toEqual(states);
+    expect(live.map((message) => message.sequence)).toEqual([3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  it('steps may be skipped, and what is cancelled is not completed by a till that closes the check', async () => {
+    const serviceOrderId = await order();
+    await post(url, statusWebhook({ serviceOrderId, status: 'CANCELLED', reason: 'kitchen closed' }));
+    expect((await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }))).body['outcome']).toBe('stale');
+    const now = await system.order(serviceOrderId);
+    expect(now).toMatchObject({ status: 'cancelled', reason: 'kitchen closed' });
+    expect(now?.['ended_at']).toBeInstanceOf(Date);
+  });
+
+  it('a reopened check stays in the history and moves the member nowhere', async () => {
+    const serviceOrderId = await order();
+    await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }));
+    expect((await post(url, statusWebhook({ serviceOrderId, status: 'IN_PROGRESS' }))).body['outcome']).toBe('stale');
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'completed', sequence: 3 });
+    expect(await history(serviceOrderId)).toMatchObject([
+      { outcome: 'applied' },
+      { outcome: 'stale', conflict: false },
+    ]);
+  });
+
+  it('a reason that comes with a duplicate fills the empty field', async () => {
+    const serviceOrderId = await order();
+    await post(url, statusWebhook({ serviceOrderId, status: 'FAILED' }));
+    await post(url, statusWebhook({ serviceOrderId, status: 'FAILED', reason: 'no more buns' }));
+    expect(await system.order(serviceOrderId)).toMatchObject({ reason: 'no more buns', sequence: 3 });
+  });
+
+  it.each(['FAILED', 'CANCELLED'])('completed, then %s, is a conflict', async (status) => {
+    const serviceOrderId = await order();
+    await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }));
+    await post(url, statusWebhook({ serviceOrderId, status }));
+    expect(await history(serviceOrderId)).toMatchObject([{ conflict: false }, { conflict: true, outcome: 'applied' }]);
+  });
+
+  it('an open order ends after ORDER_END_S without a word to the member', async () => {
+    const { endOrders } = await import('../../../src/core/retention/end-orders.ts');
+    const [silent, wanted, heard, waiting] = [
+      await order(),
+      await order(),
+      await order(),
+      await startPlacement('club-1'),
+    ];
+    await system.query(`UPDATE orders SET updated_at = now() - interval '2 d' WHERE service_order_id = ANY ($1)`, [
+      [silent, wanted, heard, waiting],
+    ]);
+    await system.query(`UPDATE orders SET requested_at = now() WHERE service_order_id = $1`, [wanted]);
+    await system.query(
+      `INSERT INTO status_events (service_order_id, status, native_status, outcome) VALUES ($1, 'received', 'x', 'stale')`,
+      [heard],
+    );
+    await endOrders(system.pool, 86_400);
+    const ended = async (id: string): Promise<boolean> => (await system.order(id))?.['ended_at'] !== null;
+    expect(await Promise.all([silent, wanted, heard, waiting].map(ended))).toEqual([true, false, false, false]);
+    expect(system.live(silent)).toEqual([]);
+  });
+});
+
+describe('many at once', () => {
+  it('20 concurrent copies of one webhook, over two processes, move the order once', async () => {
+    const serviceOrderId = await order();
+    const body = statusWebhook({ serviceOrderId, status: 'READY' });
+    const second = url.replace(system.urls[0] ?? '', system.urls[1] ?? '');
+    // Held until all of them are under way, so that every process has looked before any has written.
+    const holder = await system.pool.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
+    system.logged.length = 0;
+    const sent = Promise.all(Array.from({ length: 20 }, (_, i) => post(i % 2 ? url : second, body)));
+    await sleep(300);
+    await holder.query('ROLLBACK');
+    holder.release();
+    const answers = await sent;
+    const outcomes = answers.map((answer) => answer.body['outcome']);
+    expect(outcomes.filter((outcome) => outcome === 'applied')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'duplicate')).toHaveLength(19);
+    // They wait for each other at the order's row; otherwise the outbox would refuse all but the first.
+    expect(system.logged.filter((line) => line.includes('refuses a batch'))).toEqual([]);
+    await until(() => system.live(serviceOrderId).length > 0);
+    await sleep(200);
+    expect(system.live(serviceOrderId).map((message) => message.sequence)).toEqual([3]);
+  });
+
+  it('updates of orders stay on their page (HOT): no index holds what an event changes', async () => {
+    // Spread over pages, as a day's open orders are among all others.
+    const ids = Array.from({ length: 600 }, (_, i) => `hot-${String(i).padStart(4, '0')}`);
+    await system.query(
+      `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
+       SELECT id, 'club-1', 'standard', 'pickup', 1, 2 FROM unnest($1::text[]) AS id`,
+      [ids],
+    );
+    const orders = ids.filter((_, i) => i % 24 === 0);
+    const counted = async (): Promise<{ all: number; hot: number }> => {
+      const [row] = await system.query(
+        `SELECT n_tup_upd::int AS all, n_tup_hot_upd::int AS hot FROM pg_stat_user_tables WHERE relname = 'orders'`,
+      );
+      return row as { all: number; hot: number };
+    };
+    const before = await counted();
+    for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE']) {
+      await Promise.all(orders.map((serviceOrderId) => post(url, statusWebhook({ serviceOrderId, status }))));
+    }
+    // Statistics reach the view with a delay.
+    const after = await until(async () => {
+      const now = await counted();
+      return now.all - before.all >= 100 && now;
+    }, 20_000);
+    expect((after.hot - before.hot) / (after.all - before.all)).toBeGreaterThan(0.8);
+  });
+
+  it('a payload that Postgres refuses costs its neighbours in the batch nothing', async () => {
+    const orders = await Promise.all(Array.from({ length: 20 }, () => order()));
+    const answers = await Promise.all([
+      ...orders.map((serviceOrderId) => post(url, statusWebhook({ serviceOrderId, status: 'READY' }))),
+      post(url, statusWebhook({ serviceOrderId: 'x\0', status: 'READY' })),
+      post(url, '\0\ufffd'),
+    ]);
+    expect(answers.map((answer) => answer.body['outcome'])).toEqual([
+      ...orders.map(() => 'applied'),
+      'dropped',
+      'dropped',
+    ]);
+  });
+
+  it('a missing partition is made, and the webhook is answered as if it had been there', async () => {
+    await system.query(`DO $$ DECLARE p text; BEGIN
+      FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'deliveries'::regclass
+      LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$`);
+    const answer = await post(url, statusWebhook({ serviceOrderId: await order(), status: 'READY' }));
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+  });
+});
+
+describe('who may come in', () => {
+  const refused = async (target: string): Promise<void> => {
+    const kept = (await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n'];
+    const answer = await post(target, statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
+    expect(answer).toMatchObject({ status: 401, body: { error: 'unauthorized' } });
+    expect(answer.headers.get('connection')).toBe('close');
+    expect((await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n']).toBe(kept);
+  };
+  const path = (integration: string, location: string, query: string): string =>
+    `${system.urls[0]}/webhook/${integration}/${location}${query}`;
+  const token = (): string => new URL(url).searchParams.get('token') ?? '';
+
+  it.each<[string, () => string]>([
+    ['no token', () => path('standard', 'club-1', '')],
+    ['no location', () => `${system.urls[0]}/webhook/standard?token=${token()}`],
+    ['no integration', () => `${system.urls[0]}/webhook?token=${token()}`],
+    ['a segment too many', () => path('standard', 'club-1/orders', `?token=${token()}`)],
+    ['a slash at the end', () => path('standard', 'club-1/', `?token=${token()}`)],
+    ['an empty token', () => path('standard', 'club-1', '?token=')],
+    ['a made-up token', () => path('standard', 'club-1', '?token=abc')],
+    ['a token with a NUL', () => path('standard', 'club-1', '?token=%00')],
+    ['a long token', () => path('standard', 'club-1', `?token=${'x'.repeat(12_000)}`)],
+    ['a token given twice', () => path('standard', 'club-1', `?token=${token()}&token=${token()}`)],
+    ['another location', () => path('standard', 'club-2', `?token=${token()}`)],
+    ['no such location', () => path('standard', 'nowhere', `?token=${token()}`)],
+    ['another integration', () => path('square', 'club-1', `?token=${token()}`)],
+    ['a name of the language', () => path('constructor', 'club-1', `?token=${token()}`)],
+    ['__proto__', () => path('__proto__', 'club-1', `?token=${token()}`)],
+    ['a path that climbs', () => path('..%2f..', 'club-1', `?token=${token()}`)],
+    ['a path that cannot be decoded', () => path('%zz', 'club-1', `?token=${token()}`)],
+    ['a long location', () => path('standard', 'x'.repeat(9_000), `?token=${token()}`)],
+  ])('%s: 401, the same answer for all', async (_what, target) => refused(target()));
+
+  it('revoked, expired, and of a location that has moved to another integration: 401', async () => {
+    await system.addLocation('moved', { ordersUrl: 'http://127.0.0.1:9/' });
+    const movedUrl = await system.webhookUrl('moved');
+    await system.query(`UPDATE locations SET integration = 'square' WHERE location_id = 'moved'`);
+    await refused(movedUrl);
+    await refused(await system.webhookUrl('club-1', { expiresAt: new Date(Date.now() - 1000) }));
+  });
+
+  it('two tokens of a location are valid at once', async () => {
+    const second = await system.webhookUrl('club-1');
+    const answers = await Promise.all([url, second].map((each) => post(each, { eventType: 'ping' })));
+    expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
+  });
+
+  it('a revoked token opens nothing after five seconds at the most', async () => {
+    const mine = await system.webhookUrl('club-1');
+    expect((await post(mine, { eventType: 'ping' })).status).toBe(200);
+    await system.query(
+      `UPDATE webhook_tokens SET revoked_at = now() WHERE created_at = (SELECT max(created_at) FROM webhook_tokens)`,
+    );
+    await sleep(5_050);
+    await refused(mine);
+  });
+
+  it('a token of one location moves and reads no order of another, even when both ids are known', async () => {
+    const foreign = await order('club-2', 'pos-of-club-2');
+    const own = await order('club-1');
+    for (const ids of [
+      { serviceOrderId: foreign },
+      { serviceOrderId: foreign, providerOrderId: 'pos-of-club-2' },
+      { providerOrderId: 'pos-of-club-2' },
+    ]) {
+      const answer = await post(url, statusWebhook({ ...ids, status: 'CANCELLED' }));
+      expect(['unmatched', 'parked']).toContain(answer.body['outcome']);
+      expect(JSON.stringify(answer.body)).not.toContain(foreign);
+    }
+    expect(await system.order(foreign)).toMatchObject({ status: null, sequence: 2 });
+    // In one batch with an event of the right location, too.
+    const foreignUrl = await system.webhookUrl('club-2');
+    const mixed = await Promise.all([
+      post(url, statusWebhook({ serviceOrderId: foreign, status: 'FAILED' })),
+      post(foreignUrl, statusWebhook({ serviceOrderId: foreign, status: 'RECEIVED' })),
+      post(url, statusWebhook({ serviceOrderId: own, status: 'RECEIVED' })),
+    ]);
+    expect(mixed.map((answer) => answer.body['outcome'])).toEqual(['unmatched', 'applied', 'applied']);
+    expect(await system.order(foreign)).toMatchObject({ status: 'received' });
+    expect(await history(foreign)).toHaveLength(1);
+  });
+
+  it('is decided before the body is read', async () => {
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const request = httpRequest(
+        path('standard', 'club-1', '?token=no'),
+        { method: 'POST', headers: { 'content-length': '1000000' } },
+        (response) => {
+          response.resume();
+          resolve(response.statusCode);
+          request.destroy();
+        },
+      );
+      request.on('error', reject);
+      request.flushHeaders();
+    });
+    expect(status).toBe(401);
+  });
+
+  it('no token, query or secret is in the log', () => {
+    const log = system.logged.join('');
+    expect(log).not.toMatch(/token=/);
+    expect(log).not.toContain(token());
+    expect(log).toContain('webhook');
+  });
+});
+
+describe('when it cannot be made durable', () => {
+  it('500 with Retry-After for a location that floods while the process falls behind; the others go on', async () => {
+    await system.addLocation('flood', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    await system.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    const [flood, quiet] = [await system.webhookUrl('flood'), await system.webhookUrl('quiet')];
+    const ignored = { eventType: 'menu.changed' };
+    await Promise.all(Array.from({ length: 300 }, () => post(flood, ignored)));
+    await post(quiet, ignored);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+    await sleep(30);
+    const [flooded, others] = await Promise.all([
+      Promise.all(Array.from({ length: 300 }, () => post(flood, ignored))),
+      Promise.all(Array.from({ length: 20 }, () => post(quiet, ignored))),
+    ]);
+    const refused = flooded.filter(({ status }) => status === 500);
+    expect(refused.length).toBeGreaterThan(100);
+    expect(refused.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
+    // A flood that had to connect anew each time would cost more than one that is let in.
+    expect(refused.every(({ headers }) => headers.get('connection') !== 'close')).toBe(true);
+    expect(others.map(({ status }) => status)).toEqual(others.map(() => 200));
+    expect(system.logged.filter((line) => line.includes('location floods'))).toHaveLength(1);
+  });
+
+  it('500 with Retry-After within 1.5 s while Postgres does not answer, then everything goes on', async () => {
+    const serviceOrderId = await order();
+    const blocker = await system.pool.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
+    const began = performance.now();
+    const answer = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
+    const took = performance.now() - began;
+    await blocker.query('ROLLBACK');
+    blocker.release();
+    expect(answer.status).toBe(500);
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(took).toBeLessThan(1_700);
+    const again = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
+    expect(again.status).toBe(200);
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+  });
+
+  it('500 while a token cannot be judged', async () => {
+    const fresh = await system.webhookUrl('club-1');
+    const blocker = await system.pool.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('LOCK TABLE webhook_tokens IN ACCESS EXCLUSIVE MODE');
+    const answer = await post(fresh, { eventType: 'ping' });
+    await blocker.query('ROLLBACK');
+    blocker.release();
+    expect(answer.status).toBe(500);
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect((await post(fresh, { eventType: 'ping' })).status).toBe(200);
+  });
+});

@@ -1,0 +1,241 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { randomUUID } from 'node:crypto';
+import { PubSub } from '@google-cloud/pubsub';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createDatabase } from '../support/create-database.ts';
+import { sendAsIs } from '../support/ask-operator.ts';
+import { logIn } from '../support/log-in.ts';
+import { startPubsub } from '../support/start-pubsub.ts';
+import { until } from '../support/until.ts';
+import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
+
+const DEMO = fileURLToPath(new URL('../../demo/demo.ts', import.meta.url));
+const WHOLE_RUN_MS = 60_000;
+
+const COMPLETE = {
+  ok: true,
+  orders: [
+    {
+      serviceOrderId: expect.any(String),
+      fulfillment: 'pickup',
+      memberStates: ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_pickup', 'picked_up'],
+      sequences: [1, 2, 3, 4, 5, 6],
+      ticketsAtPos: 1,
+    },
+    {
+      serviceOrderId: expect.any(String),
+      fulfillment: 'delivery',
+      memberStates: ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_delivery', 'out_for_delivery', 'delivered'],
+      sequences: [1, 2, 3, 4, 5, 6, 7],
+      ticketsAtPos: 1,
+    },
+  ],
+};
+
+let dir: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'expediter-demo-'));
+  chmodSync(dir, 0o755);
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+const started: Run[] = [];
+// A test that fails half-way must not leave its demo to the next one.
+afterEach(async () => {
+  for (const { child, code } of started.splice(0)) {
+    child.kill('SIGTERM');
+    await code;
+  }
+});
+
+type Run = {
+  child: ChildProcess;
+  stdout: () => string;
+  stderr: () => string;
+  code: Promise<number | null>;
+  /** Whether anything it started still runs. */
+  leftBehind: () => string[];
+};
+
+function run(args: string[], env: Record<string, string> = {}): Run {
+  const mark = `DEMO_TEST=${randomUUID()}`;
+  const [name = '', value = ''] = mark.split('=');
+  const child = spawn(process.execPath, [DEMO, ...args], {
+    env: { ...process.env, DATABASE_URL: '', PUBSUB_EMULATOR_HOST: '', [name]: value, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const result: Run = {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    code: once(child, 'close').then(([code]) => code as number | null),
+    leftBehind: () => running(mark),
+  };
+  started.push(result);
+  return result;
+}
+
+/** The service carries our mark in its environment, Postgres has the directory in its command line. */
+function running(mark: string): string[] {
+  if (!existsSync('/proc/self/environ')) return [];
+  return readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      return commandLine.includes(`-D ${dir}/`) || readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark);
+    } catch {
+      return false;
+    }
+  });
+}
+
+function lastLineOf(text: string): unknown {
+  return JSON.parse(text.trimEnd().split('\n').at(-1) ?? '');
+}
+
+describe('npm run demo -- --once --json', () => {
+  it.each(['on fresh data', 'on the same data again'])(
+    'completes both orders %s',
+    { timeout: WHOLE_RUN_MS },
+    async () => {
+      const { code, stdout, stderr, leftBehind } = run(['--once', '--json', '--dir', dir]);
+      expect(await code, stderr()).toBe(0);
+      expect(lastLineOf(stdout())).toEqual(COMPLETE);
+      expect(stderr()).toMatch(/pickup +order-\w+ +POS +webhook COMPLETED +200 applied/);
+      expect(stderr()).toMatch(/delivery +order-\w+ +member +live 7 +delivered/);
+      expect(stderr()).not.toContain('\u001B[');
+      expect(leftBehind()).toEqual([]);
+      expect(existsSync(join(dir, 'postgres/postmaster.pid'))).toBe(false);
+      for (const secret of ['settings-key', 'operator-token'])
+        expect(statSync(join(dir, secret)).mode & 0o777).toBe(0o600);
+      expect(stderr()).toContain(`operator token: ${readFileSync(join(dir, 'operator-token'), 'utf8').trim()})`);
+    },
+  );
+
+  it(
+    'uses the Postgres and the emulator it is given, and leaves the emulator as it was',
+    { timeout: WHOLE_RUN_MS },
+    async () => {
+      const [databaseUrl, pubsub] = await Promise.all([createDatabase(), startPubsub()]);
+      process.env['METADATA_SERVER_DETECTION'] = 'none';
+      const client = new PubSub({ projectId: 'shared', apiEndpoint: pubsub.host, emulatorMode: true });
+      await client.createTopic('orders');
+      const { code, stdout, stderr, leftBehind } = run(['--once', '--json', '--dir', dir], {
+        DATABASE_URL: databaseUrl,
+        PUBSUB_EMULATOR_HOST: pubsub.host,
+        GOOGLE_CLOUD_PROJECT: 'shared',
+      });
+      expect(await code, stderr()).toBe(0);
+      expect(lastLineOf(stdout())).toEqual(COMPLETE);
+      for (const topic of ['orders', 'order-status']) {
+        const [subscriptions] = await client.topic(topic).getSubscriptions();
+        expect(subscriptions).toEqual([]);
+      }
+      const published = pubsub
+        .published('order-status')
+        .map((each) => `${each.orderingKey} ${each.attributes['sequence']}`);
+      expect(new Set(published).size).toBe(13);
+      expect(leftBehind()).toEqual([]);
+      await client.close();
+      await pubsub.stop();
+    },
+  );
+});
+
+describe('npm run demo', () => {
+  it('stays up, takes orders by curl, and ends with nothing left at SIGTERM', { timeout: WHOLE_RUN_MS }, async () => {
+    const { child, code, stdout, stderr, leftBehind } = run(['--dir', dir]);
+    const url = await until(() => /curl -X POST '([^']+)'/.exec(stdout())?.[1], 30_000);
+    const answer = await fetch(url, { method: 'POST' });
+    const { serviceOrderId } = (await answer.json()) as { serviceOrderId: string };
+    await until(() => new RegExp(`${serviceOrderId} +member +live 7 +delivered`).test(stdout()));
+
+    const [, page = '', token = ''] = /The console: +(\S+)\nLog in with: +(\S+)/.exec(stdout()) ?? [];
+    const { origin } = new URL(page);
+    const cookie = await logIn(origin, token);
+    const [, shown = ''] = new RegExp(`The pickup: +${page}orders/(\\S+)`).exec(stdout()) ?? [];
+    const order = await sendAsIs(origin, `/console/api/orders/${shown}`, { headers: { cookie } });
+    expect(order).toMatchObject({ status: 200, body: { order: { locationId: 'demo-club', status: 'completed' } } });
+    // Guests have come, and nobody tells of them here.
+    const placed = async (locationId: string): Promise<string[]> => {
+      const { body } = await sendAsIs(origin, `/console/api/orders?location=${locationId}`, { headers: { cookie } });
+      return (body['orders'] as { serviceOrderId: string }[]).map((order) => order.serviceOrderId);
+    };
+    const [guest = ''] = await until(async () => {
+      const orders = await placed('demo-bistro');
+      return orders.length > 0 && orders;
+    });
+    expect(stdout()).not.toContain(guest);
+    child.kill('SIGTERM');
+    expect(await code, stderr()).toBe(0);
+    expect(leftBehind()).toEqual([]);
+    await expect(fetch(url, { method: 'POST' })).rejects.toThrow();
+  });
+
+  it('takes the service and Postgres along when it is killed', { timeout: WHOLE_RUN_MS }, async () => {
+    const { child, stdout, leftBehind } = run(['--dir', dir]);
+    await until(() => stdout().includes('signals orderPlaced'), 30_000);
+    child.kill('SIGKILL');
+    await until(() => leftBehind().length === 0);
+  });
+
+  it('says so when the service dies', { timeout: WHOLE_RUN_MS }, async () => {
+    const { code, stdout, stderr, leftBehind } = run(['--once', '--json', '--dir', dir]);
+    const pid = await until(() => /\(process (\d+)/.exec(stderr())?.[1], 30_000);
+    process.kill(Number(pid), 'SIGKILL');
+    expect(await code).toBe(1);
+    expect(lastLineOf(stdout())).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('the service ended with SIGKILL'),
+    });
+    expect(leftBehind()).toEqual([]);
+  });
+
+  it('refuses to share its data with another one', { timeout: WHOLE_RUN_MS }, async () => {
+    const first = run(['--dir', dir]);
+    await until(() => first.stdout().includes('Postgres'), 30_000);
+    const second = run(['--once', '--json', '--dir', dir]);
+    expect(await second.code).toBe(1);
+    expect(lastLineOf(second.stdout())).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('another demo uses'),
+    });
+    first.child.kill('SIGINT');
+    expect(await first.code).toBe(0);
+    expect(first.leftBehind()).toEqual([]);
+  });
+
+  it.each([
+    [['--nonsense'], "Unknown option '--nonsense'"],
+    [['--json'], '--json needs --once'],
+    [['later'], "argument 'later'"],
+  ])('explains itself to %j', async (args, message) => {
+    const { code, stdout, stderr } = run(args);
+    expect(await code).toBe(2);
+    expect(stderr()).toContain(message);
+    expect(stderr()).toContain('Usage: npm run demo');
+    expect(stdout()).toBe('');
+  });
+
+  it.each([
+    [
+      { DATABASE_URL: 'postgres://x@127.0.0.1:1/x' },
+      'the database of DATABASE_URL could not be migrated: connect ECONNREFUSED',
+    ],
+    [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL: Invalid URL'],
+    [{ PUBSUB_EMULATOR_HOST: '127.0.0.1:1' }, 'Pub/Sub at 127.0.0.1:1 cannot be used'],
+  ])('says what is wrong with %j', { timeout: WHOLE_RUN_MS }, async (env, message) => {
+    const { code, stdout, leftBehind } = run(['--once', '--json', '--dir', dir], env);
+    expect(await code).toBe(1);
+    expect(lastLineOf(stdout())).toMatchObject({ ok: false, error: expect.stringContaining(message) });
+    expect(leftBehind()).toEqual([]);
+  });
+});

@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
+import { readAlertTests, readAlerts, readDashboardExpressions, type Alert } from '../support/read-monitoring.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+/** Prometheus adds them itself. */
+const ITS_OWN_LABELS = ['job', 'instance', 'alertname', 'alertstate', 'severity'];
+const ITS_OWN_SERIES = ['up', 'ALERTS'];
+
+let alerts: Alert[];
+beforeAll(async () => {
+  alerts = await readAlerts();
+});
+
+describe('an alert', () => {
+  it('says how urgent it is, what is wrong in words with its figures, and where to read on', () => {
+    expect(alerts.length).toBeGreaterThan(20);
+    for (const { alert, labels, annotations } of alerts) {
+      expect(alert).toMatch(/^Expediter[A-Z][A-Za-z]+$/);
+      expect(Object.keys(annotations), alert).toEqual(['summary', 'description', 'runbook_url']);
+      expect(['page', 'ticket'], alert).toContain(labels.severity);
+      expect(annotations.runbook_url).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+      expect(annotations.summary.length, alert).toBeLessThan(100);
+      expect(annotations.description, alert).toMatch(/\.$/);
+    }
+    expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
+  });
+
+  it('is shown to fire and to stay silent', async () => {
+    const shown = await readAlertTests();
+    expect(new Set(shown.keys())).toEqual(new Set(alerts.map(({ alert }) => alert)));
+    for (const [alert, about] of shown) expect({ alert, ...about }).toEqual({ alert, fires: true, stays: true });
+  });
+});
+
+describe('alerts and dashboard', () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({ env: { OPERATOR_TOKEN } });
+    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  });
+  afterAll(() => system?.stop());
+
+  /** What there is, by name; of each label the values that it has. */
+  let told: Map<string, Map<string, Set<string>>>;
+  beforeAll(async () => {
+    const webhook = await post(
+      await system.webhookUrl('club-1'),
+      statusWebhook({ serviceOrderId: 'x', status: 'READY' }),
+    );
+    expect(webhook.status).toBe(200);
+    // Whoever was heard is written down, and sampled after that; garbage is collected when there is some.
+    told = await until(async () => {
+      const series = readSeries((await scrape(system.urls[0] ?? '')).text);
+      const late = ['expediter_integration_silent_seconds', 'nodejs_gc_duration_seconds_sum'];
+      return late.every((name) => series.has(name)) && series;
+    }, 30_000);
+  });
+
+  it('ask for nothing that the service does not tell: names, labels and what they are compared with', async () => {
+    const asked = [
+      ...alerts.map(({ alert, expr }) => ({ from: alert, expr })),
+      ...(await readDashboardExpressions()).map(({ panel, expr }) => ({ from: panel, expr })),
+    ];
+    for (const { from, expr } of asked) {
+      const selectors = selectorsOf(expr).filter(({ name }) => !ITS_OWN_SERIES.includes(name));
+      for (const { name, matchers } of selectors) {
+        const labels = told.get(name);
+        expect(labels, `${from} asks for ${name}`).toBeDefined();
+        for (const { label, values } of matchers.filter((each) => !ITS_OWN_LABELS.includes(each.label))) {
+          expect([...(labels?.get(label) ?? [])], `${from}: ${name} by ${label}`).toEqual(
+            expect.arrayContaining(values),
+          );
+        }
+      }
+      const known = new Set(selectors.flatMap(({ name }) => [...(told.get(name)?.keys() ?? [])]));
+      for (const label of groupingOf(expr)) expect([...known, ...ITS_OWN_LABELS], `${from}: ${label}`).toContain(label);
+    }
+  });
+
+  it('leave nothing of ours unwatched', async () => {
+    const asked = [...alerts, ...(await readDashboardExpressions())]
+      .flatMap(({ expr }) => selectorsOf(expr))
+      .map(({ name }) => name.replace(/_(bucket|sum|count)$/, ''));
+    const ours = [...told.keys()]
+      .filter((name) => name.startsWith('expediter_'))
+      .map((name) => name.replace(/_(bucket|sum|count)$/, ''));
+    expect(new Set(asked.filter((name) => name.startsWith('expediter_')))).toEqual(new Set(ours));
+  });
+
+  it('have no label by which a location could be told from another', () => {
+    for (const [name, labels] of told)
+      expect(
+        [...labels.keys()].filter((label) => /location|order|member/.test(label)),
+        name,
+      ).toEqual([]);
+    expect([...told.values()].flatMap((labels) => [...labels.values()].flatMap((values) => [...values]))).not.toContain(
+      'club-1',
+    );
+  });
+});
+
+describe('what scrapes', () => {
+  const deploy = (file: string): string => readFileSync(new URL(`../../deploy/${file}`, import.meta.url), 'utf8');
+
+  it('finds the pods by their labels, at their port, with the token of their secret', () => {
+    const monitor = parse(deploy('monitoring/pod-monitor.yaml')) as {
+      spec: {
+        jobLabel: string;
+        selector: { matchLabels: Record<string, string> };
+        podMetricsEndpoints: [{ port: string; authorization: { credentials: { name: string; key: string } } }];
+      };
+    };
+    const { template } = (parse(deploy('kubernetes/deployment.yaml')) as { spec: { template: Template } }).spec;
+    const { labels } = parse(deploy('kubernetes/kustomization.yaml')) as {
+      labels: [{ pairs: Record<string, string> }];
+    };
+    const podLabels = { ...template.metadata.labels, ...labels[0].pairs };
+    const [endpoint] = monitor.spec.podMetricsEndpoints;
+    expect(podLabels).toMatchObject(monitor.spec.selector.matchLabels);
+    expect(podLabels).toHaveProperty([monitor.spec.jobLabel]);
+    const [container] = template.spec.containers;
+    expect(container.ports.map(({ name }) => name)).toContain(endpoint.port);
+    const token = container.env.find(({ name }) => name === 'OPERATOR_TOKEN')?.valueFrom.secretKeyRef;
+    expect(endpoint.authorization.credentials).toEqual(token);
+  });
+});
+
+type Template = {
+  metadata: { labels: Record<string, string> };
+  spec: {
+    containers: [
+      {
+        ports: { name: string }[];
+        env: { name: string; valueFrom: { secretKeyRef: { name: string; key: string } } }[];
+      },
+    ];
+  };
+};
+
+function readSeries(exposition: string): Map<string, Map<string, Set<string>>> {
+  const series = new Map<string, Map<string, Set<string>>>();
+  for (const line of exposition.split('\n')) {
+    const [, name, labels = ''] = /^(\w+)(?:\{(.*)\})? \S+$/.exec(line) ?? [];
+    if (name === undefined) continue;
+    const known = series.get(name) ?? new Map<string, Set<string>>();
+    series.set(name, known);
+    for (const [, label = '', value = ''] of labels.matchAll(/(\w+)="([^"]*)"/g)) {
+      known.set(label, (known.get(label) ?? new Set()).add(value));
+    }
+  }
+  return series;
+}
+
+/** Every metric that an expression names, and what its labels are compared with. */
+function selectorsOf(expr: string): { name: string; matchers: { label: string; values: string[] }[] }[] {
+  const selectors = expr.matchAll(/\b(expediter_\w+|nodejs_\w+|process_\w+|up|ALERTS)\b(?:\{([^}]*)\})?/g);
+  return [...selectors].map(([, name = '', inside = '']) => ({
+    name,
+    matchers: [...inside.matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/g)].map(([, label = '', , value = '']) => ({
+      label,
+      values: value.split('|'),
+    })),
+  }));
+}
+
+/** The labels by which an expression sums, matches and joins. */
+function groupingOf(expr: string): string[] {
+  return [...expr.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/, ?/));
+}

@@ -1,0 +1,209 @@
+/** The script for Google Cloud against a `gcloud` that remembers what it was told to make, and makes nothing. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readConfigOf } from '../../src/config.ts';
+
+const SCRIPT = fileURLToPath(new URL('../../deploy/google-cloud/set-up.sh', import.meta.url));
+
+/** Looks at what was made, or makes it; `calls` has every call with what came on standard input and in a file of flags. */
+const GCLOUD = `#!${process.execPath}
+const fs = require('node:fs');
+const words = process.argv.slice(2).filter((word) => !['--quiet', '--format=none'].includes(word));
+const state = process.env.STATE;
+const read = (name) => (fs.existsSync(state + name) ? fs.readFileSync(state + name, 'utf8') : '');
+const flag = (name) => words.find((word) => word.startsWith('--' + name + '='))?.slice(name.length + 3);
+const input = words.includes('--data-file=-') ? fs.readFileSync(0, 'utf8') : '';
+const file = flag('flags-file');
+fs.appendFileSync(state + 'calls', JSON.stringify({ words, input, flags: file ? fs.readFileSync(file, 'utf8') : '' }) + '\\n');
+const verb = words.findIndex((word) => ['create', 'describe', 'list', 'add', 'update'].includes(word));
+const [group, name] = [words.slice(0, verb).join(' '), (flag('secret') ?? words[verb + 1] ?? '').replace(/@.*/, '')];
+const made = (what) => read('made').split('\\n').includes(what);
+if (group === 'projects') console.log('123456789');
+else if (group === 'logging sinks' && words[verb] === 'describe') console.log(made('logging sinks _Default') ? 'expediter-webhooks' : '');
+else if (words[verb] === 'list') console.log(made(group + ' expediter') ? 'postgres\\nexpediter' : 'postgres');
+else if (words[verb] === 'describe') process.exit(made(group + ' ' + name) ? 0 : 1);
+else if (verb >= 0) {
+  if (made(group + ' ' + name) && words[verb] === 'create') process.exit(1);
+  fs.appendFileSync(state + 'made', group + ' ' + name + '\\n');
+}
+`;
+const OPENSSL = `#!/bin/sh
+case "$*" in *-base64*) echo ${Buffer.alloc(32, 7).toString('base64')} ;; *) echo 0123456789abcdef ;; esac
+`;
+
+type Call = { words: string[]; input: string; flags: string };
+type Ended = { code: number | null; out: string; error: string };
+
+let folder: string;
+function makeFolder(): void {
+  folder = mkdtempSync(join(tmpdir(), 'set-up-'));
+  writeFileSync(join(folder, 'gcloud'), GCLOUD, { mode: 0o755 });
+  writeFileSync(join(folder, 'openssl'), OPENSSL, { mode: 0o755 });
+}
+const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
+
+async function setUp(args: string[] = [], env: Record<string, string> = {}): Promise<Ended> {
+  const child = spawn('bash', [SCRIPT, ...args], {
+    env: {
+      PATH: `${folder}:${process.env['PATH']}`,
+      STATE: join(folder, 'state-'),
+      TMPDIR: folder,
+      PROJECT: 'my-project',
+      REGION: 'europe-west1',
+      ORDER_API_TOKEN: 'platform-token',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = once(child, 'close') as Promise<[number | null]>;
+  const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { code, out, error };
+}
+
+function calls(): Call[] {
+  const lines = readFileSync(join(folder, 'state-calls'), 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as Call);
+}
+
+/** The calls that begin with these words. */
+function called(...words: string[]): Call[] {
+  return calls().filter((call) => words.every((word, nth) => call.words[nth] === word));
+}
+
+const changes = (): Call[] => calls().filter(({ words }) => !words.some((word) => ['describe', 'list'].includes(word)));
+
+describe('deploy/google-cloud/set-up.sh', () => {
+  let ended: Ended;
+  beforeAll(async () => {
+    makeFolder();
+    ended = await setUp();
+  });
+  afterAll(removeFolder);
+
+  it('makes everything, and ends with what the next steps need', () => {
+    const { code, out, error } = ended;
+    expect({ code, error }).toEqual({ code: 0, error: '' });
+    expect(out).toContain('export PROJECT=my-project REGION=europe-west1');
+    expect(out).toContain('PUBLIC_URL=https://expediter-123456789.europe-west1.run.app');
+    const [subscription] = called('pubsub', 'subscriptions', 'create', 'expediter-orders');
+    expect(subscription?.words).toEqual(
+      expect.arrayContaining([
+        '--topic=order-placed',
+        '--push-endpoint=https://expediter-123456789.europe-west1.run.app/pubsub/push',
+        '--push-auth-token-audience=https://expediter-123456789.europe-west1.run.app/pubsub/push',
+        '--push-auth-service-account=expediter-push@my-project.iam.gserviceaccount.com',
+        '--ack-deadline=60',
+        '--dead-letter-topic=expediter-dead-letter',
+        '--expiration-period=never',
+        '--message-retention-duration=7d',
+        // What docs/runbook.md seeks in after a restore.
+        '--retain-acked-messages',
+      ]),
+    );
+  });
+
+  it('gives the service no more than it needs', () => {
+    const service = '--member=serviceAccount:expediter@my-project.iam.gserviceaccount.com';
+    const given = calls()
+      .filter(({ words }) => words.includes(service))
+      .map(({ words }) => `${words[0]} ${words.find((word) => word.startsWith('--role='))?.slice(7)}`);
+    expect(given.sort()).toEqual([
+      'projects roles/cloudsql.client',
+      'pubsub roles/pubsub.publisher',
+      'secrets roles/secretmanager.secretAccessor',
+      'secrets roles/secretmanager.secretAccessor',
+      'secrets roles/secretmanager.secretAccessor',
+      'secrets roles/secretmanager.secretAccessor',
+    ]);
+    const pusher = '--member=serviceAccount:expediter-push@my-project.iam.gserviceaccount.com';
+    expect(calls().filter(({ words }) => words.includes(pusher))).toEqual([]);
+  });
+
+  it('lets Pub/Sub sign pushes and move what nobody takes to the dead letter', () => {
+    const agent = '--member=serviceAccount:service-123456789@gcp-sa-pubsub.iam.gserviceaccount.com';
+    const given = calls().filter(({ words }) => words.includes(agent));
+    expect(given.map(({ words }) => words.slice(0, 4).join(' '))).toEqual([
+      'iam service-accounts add-iam-policy-binding expediter-push@my-project.iam.gserviceaccount.com',
+      'pubsub topics add-iam-policy-binding expediter-dead-letter',
+      'pubsub subscriptions add-iam-policy-binding expediter-orders',
+    ]);
+  });
+
+  it('makes secrets that the service reads, and shows none: not on a command line, not in what it prints', () => {
+    const { out } = ended;
+    const secretOf = (name: string): string => called('secrets', 'versions', 'add', name)[0]?.input ?? '';
+    const DATABASE_URL = secretOf('expediter-database-url');
+    const [user] = called('sql', 'users', 'create');
+    const password = /^--password: "(.+)"\n$/.exec(user?.flags ?? '')?.[1] ?? '';
+    expect(DATABASE_URL).toBe(
+      `postgres://expediter:${password}@localhost/expediter?host=/cloudsql/my-project:europe-west1:expediter`,
+    );
+    const environment = { DATABASE_URL, SETTINGS_KEY: secretOf('expediter-settings-key') };
+    expect(readConfigOf(environment, 'DATABASE_URL', 'SETTINGS_KEY').SETTINGS_KEY.size).toBe(1);
+    expect(secretOf('expediter-order-api-token')).toBe('platform-token');
+    expect(password).not.toBe('');
+    for (const secret of [password, Buffer.alloc(32, 7).toString('base64'), 'platform-token']) {
+      expect(out).not.toContain(secret);
+      expect(calls().filter(({ words }) => words.some((word) => word.includes(secret)))).toEqual([]);
+    }
+  });
+
+  it('run again changes no more than rights that are given already', async () => {
+    const first = changes().length;
+    const { code, error } = await setUp();
+    expect({ code, error }).toEqual({ code: 0, error: '' });
+    const again = changes().slice(first);
+    expect(again.length).toBeGreaterThan(0);
+    for (const { words } of again) {
+      expect(words.includes('add-iam-policy-binding') || words[0] === 'services', words.join(' ')).toBe(true);
+    }
+  });
+});
+
+describe('deploy/google-cloud/set-up.sh, otherwise', () => {
+  beforeEach(makeFolder);
+  afterEach(removeFolder);
+
+  it('goes on where it was cut off: a user whose password nobody knows gets another', async () => {
+    writeFileSync(join(folder, 'state-made'), 'sql users expediter\nsecrets expediter-database-url\n');
+    expect((await setUp()).code).toBe(0);
+    expect(called('sql', 'users', 'create')).toEqual([]);
+    expect(called('sql', 'users', 'set-password', 'expediter')).toHaveLength(1);
+    expect(called('secrets', 'versions', 'add', 'expediter-database-url')).toHaveLength(1);
+  });
+
+  it('with --dry-run says all that it would do, and changes nothing', async () => {
+    const { code, out, error } = await setUp(['--dry-run']);
+    expect({ code, error }).toEqual({ code: 0, error: '' });
+    expect(changes()).toEqual([]);
+    for (const words of ['sql instances create', 'subscriptions create expediter-orders', 'secrets versions add']) {
+      expect(out).toContain(words);
+    }
+  });
+
+  it("leaves another project's topic alone, and a missing token for later", async () => {
+    const env = { ORDER_TOPIC: 'projects/platform/topics/orders', ORDER_API_TOKEN: '' };
+    const { code, out } = await setUp([], env);
+    expect(code).toBe(0);
+    expect(called('pubsub', 'topics', 'create').map(({ words }) => words[3])).toEqual([
+      'order-status',
+      'expediter-dead-letter',
+    ]);
+    expect(called('pubsub', 'subscriptions', 'create', 'expediter-orders')[0]?.words).toContain(
+      '--topic=projects/platform/topics/orders',
+    );
+    expect(out).toContain('! expediter-order-api-token is missing');
+  });
+
+  it('without a project, or with an option that it does not know, does nothing', async () => {
+    expect(await setUp([], { PROJECT: '' })).toMatchObject({ code: 1, error: expect.stringContaining('my-project') });
+    expect(await setUp(['--dryrun'])).toMatchObject({ code: 2, error: expect.stringContaining('usage') });
+    expect(() => calls()).toThrow('ENOENT');
+  });
+});

@@ -1,0 +1,485 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { z } from 'zod';
+import { followBoard, type WholeBoard } from '../../../src/core/orders/board-feed.ts';
+import type { BoardOrder as Ordered } from '../../../src/core/orders/read-board.ts';
+import {
+  Attention,
+  BoardComplete,
+  BoardOrder,
+  BoardOrders,
+  BoardReset,
+} from '../../../src/http/operator/board-shapes.ts';
+import { eventStream } from '../../../src/http/operator/event-stream.ts';
+import { tellBoard } from '../../../src/http/operator/write-board-events.ts';
+import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { createDatabase } from '../../support/create-database.ts';
+import { readEvents, type ReadEvents } from '../../support/read-events.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+/** Nothing but what the API describes. */
+const SHAPES: Record<string, z.ZodType> = {
+  reset: BoardReset,
+  orders: z.object({ orders: z.array(BoardOrder.strict()) }),
+  complete: BoardComplete,
+  attention: Attention,
+};
+
+type Watched = ReadEvents & {
+  /** What a client has by now. */
+  order(serviceOrderId: string): z.infer<typeof BoardOrder> | undefined;
+  attention(): z.infer<typeof Attention> | undefined;
+};
+
+let system: System;
+let webhook: string;
+const open: Watched[] = [];
+
+beforeAll(async () => {
+  system = await startSystem({ processes: 2, env: { OPERATOR_TOKEN } });
+  for (const id of ['club-1', 'club-2']) await system.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  webhook = await system.webhookUrl('club-1');
+});
+afterEach(() => {
+  for (const each of open.splice(0)) {
+    for (const { event, data } of each.events) SHAPES[event ?? '']?.parse(data);
+    each.leave();
+  }
+});
+afterAll(() => system?.stop());
+
+/** @param process webhooks come to the first, 0 */
+async function watch(process: number, query = ''): Promise<Watched> {
+  const read = await readEvents(`${system.urls[process]}/live${query}`, headers);
+  const all = <Data>(event: string): Data[] =>
+    read.events.filter((each) => each.event === event).map(({ data }) => data as Data);
+  const watched: Watched = {
+    ...read,
+    order: (id) =>
+      all<z.infer<typeof BoardOrders>>('orders')
+        .flatMap(({ orders }) => orders)
+        .findLast(({ serviceOrderId }) => serviceOrderId === id),
+    attention: () => all<z.infer<typeof Attention>>('attention').at(-1),
+  };
+  open.push(watched);
+  if (read.status === 200) await until(() => watched.attention() !== undefined);
+  return watched;
+}
+
+const report = (serviceOrderId: string, status: string, url = webhook): Promise<{ status: number }> =>
+  post(url, statusWebhook({ serviceOrderId, providerOrderId: `pos-${serviceOrderId}`, status }));
+
+describe('the board', () => {
+  it('comes whole, in this order, and says nothing of members', async () => {
+    await system.seedOrder({ serviceOrderId: 'whole', locationId: 'club-1' });
+    await system.query(`UPDATE orders SET reason = 'Ada is allergic' WHERE service_order_id = 'whole'`);
+    const watched = await watch(0);
+    expect(watched.headers.get('content-type')).toBe('text/event-stream');
+    expect(watched.headers.get('cache-control')).toBe('no-store');
+    expect(watched.retries).toEqual([2000]);
+    expect(watched.events.map(({ event }) => event)).toEqual(['reset', 'orders', 'complete', 'attention']);
+    expect(watched.events.every(({ id }) => id === '' || id === undefined)).toBe(true);
+    expect(watched.events[2]?.data).toEqual({ open: 1, ended: 0, truncated: false });
+    expect(watched.order('whole')).toMatchObject({
+      locationId: 'club-1',
+      integration: 'standard',
+      placement: 'sent',
+      memberState: 'sent',
+      endedAt: null,
+      requestedAt: null,
+    });
+    expect(JSON.stringify(watched.events)).not.toContain('Ada');
+  });
+
+  it('shows an order from its signal to its end, whichever process moves it', async () => {
+    const [near, far] = await Promise.all([watch(0), watch(1)]);
+    await system.placeOrder({ serviceOrderId: 'moving', locationId: 'club-1' });
+    for (const board of [near, far]) {
+      await until(() => board.order('moving')?.memberState === 'placed');
+    }
+    for (const [status, memberState] of [
+      ['RECEIVED', 'confirmed'],
+      ['IN_PROGRESS', 'preparing'],
+      ['COMPLETED', 'picked_up'],
+    ] as const) {
+      await report('moving', status);
+      for (const board of [near, far]) await until(() => board.order('moving')?.memberState === memberState);
+    }
+    expect(far.order('moving')).toEqual(near.order('moving'));
+    expect(far.order('moving')).toMatchObject({
+      placement: 'sent',
+      status: 'completed',
+      providerOrderId: 'pos-moving',
+    });
+    expect(far.order('moving')?.endedAt).not.toBeNull();
+  });
+
+  it('is told at once of what its own process applies', async () => {
+    await system.seedOrder({ serviceOrderId: 'prompt', locationId: 'club-1' });
+    const watched = await watch(0);
+    const took: number[] = [];
+    for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY']) {
+      await report('prompt', status);
+      const began = performance.now();
+      await until(() => watched.order('prompt')?.status === status.toLowerCase());
+      took.push(performance.now() - began);
+    }
+    expect(Math.min(...took)).toBeLessThan(150);
+  });
+
+  it('has those that failed before they were fetched, and those that ended within a day', async () => {
+    await system.query(
+      `WITH p AS (
+         INSERT INTO placements (service_order_id, state, problem, deadline_at, finished_at)
+         VALUES ('unfetched', 'failed', 'no such order', now(), now()),
+                ('unfetched-long-ago', 'failed', 'no such order', now(), now() - interval '25 h'))
+       SELECT`,
+    );
+    for (const id of ['ended', 'ended-long-ago']) await system.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
+    await system.query(
+      `UPDATE orders SET ended_at = now() - CASE service_order_id WHEN 'ended' THEN interval '23 h' ELSE interval '25 h' END
+       WHERE service_order_id LIKE 'ended%'`,
+    );
+    const watched = await watch(1);
+    expect(watched.order('unfetched')).toMatchObject({
+      placement: 'failed',
+      problem: 'no such order',
+      locationId: null,
+      memberState: null,
+      endedAt: expect.any(String) as string,
+    });
+    expect(watched.order('ended')).toBeDefined();
+    expect(watched.order('ended-long-ago')).toBeUndefined();
+    expect(watched.order('unfetched-long-ago')).toBeUndefined();
+  });
+
+  it('shows a location alone, or an integration, and once more what leaves it', async () => {
+    for (const club of ['club-1', 'club-2']) {
+      await system.seedOrder({ serviceOrderId: `of-${club}`, locationId: club });
+    }
+    const second = await system.webhookUrl('club-2');
+    const [one, none] = await Promise.all([watch(0, '?location=club-2'), watch(0, '?integration=other')]);
+    await report('of-club-1', 'READY');
+    await report('of-club-2', 'READY', second);
+    await until(() => one.order('of-club-2')?.status === 'ready');
+    expect(one.order('of-club-1')).toBeUndefined();
+    await system.query(`UPDATE orders SET integration = 'other' WHERE service_order_id = 'of-club-1'`);
+    await until(() => none.order('of-club-1') !== undefined);
+    await system.query(`UPDATE orders SET integration = 'standard' WHERE service_order_id = 'of-club-1'`);
+    await until(() => none.order('of-club-1')?.integration === 'standard');
+    expect(none.order('of-club-2')).toBeUndefined();
+  });
+
+  it.each([['?location='], ['?club=1'], ['?integration=']])('refuses what it does not know: %s', async (query) => {
+    expect((await watch(0, query)).status).toBe(400);
+  });
+
+  it('is for operators', async () => {
+    expect((await fetch(`${system.urls[0]}/live`)).status).toBe(401);
+    expect((await fetch(`${system.urls[0]}/live?token=${OPERATOR_TOKEN}`)).status).toBe(401);
+  });
+
+  it('counts with the streams of orders', { timeout: 60_000 }, async () => {
+    await system.seedOrder({ serviceOrderId: 'crowded', locationId: 'club-1' });
+    const { port } = new URL(system.urls[1] ?? '');
+    const sockets: Socket[] = [];
+    const ask = (path: string): Promise<string> =>
+      new Promise((resolve) => {
+        const socket = connect(Number(port), '127.0.0.1');
+        sockets.push(socket);
+        socket.on('error', () => {});
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n\r\n`);
+        socket.once('data', (chunk) => resolve(chunk.toString().slice(9, 12)));
+      });
+    const orders = await Promise.all(Array.from({ length: 100 }, () => ask('/orders/crowded/live')));
+    const boards = await Promise.all(Array.from({ length: 110 }, () => ask('/live?location=none')));
+    for (const socket of sockets) socket.destroy();
+    expect(orders.filter((status) => status === '200')).toHaveLength(100);
+    expect(boards.filter((status) => status === '503').length).toBeGreaterThanOrEqual(10);
+    await until(async () => (await watch(1)).status === 200);
+  });
+
+  it('ends for every watcher with what Postgres has, however many came at once and committed late', async () => {
+    const ORDERS = 200;
+    await system.query(
+      `WITH p AS (
+         INSERT INTO placements (service_order_id, location_id, state, deadline_at, provider_order_id, finished_at)
+         SELECT 'many-' || i, 'club-2', 'sent', now(), 'pos-many-' || i, now() FROM generate_series(1, $1::int) AS i
+       )
+       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+       SELECT 'many-' || i, 'club-2', 'standard', 'pickup', 1, 2, 'pos-many-' || i FROM generate_series(1, $1::int) AS i`,
+      [ORDERS],
+    );
+    const watching = await Promise.all([watch(0), watch(1)]);
+    const url = await system.webhookUrl('club-2');
+    const late = new pg.Client(system.databaseUrl);
+    await late.connect();
+    await late.query('BEGIN');
+    await late.query(`UPDATE orders SET reason = 'begun early', rank = 5 WHERE service_order_id = 'many-1'`);
+    const doors = system.urls.map((base) => url.replace(system.urls[0] ?? '', base));
+    await Promise.all(
+      Array.from({ length: ORDERS - 1 }, async (_, i) => {
+        for (const [nth, status] of ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'].entries()) {
+          const at = doors[(i + nth) % doors.length];
+          await until(async () => (await report(`many-${i + 2}`, status, at)).status === 200);
+        }
+      }),
+    );
+    await late.query('COMMIT');
+    await late.end();
+    const rows = await system.query(
+      `SELECT service_order_id AS id, status, ended_at IS NOT NULL AS ended FROM orders WHERE service_order_id LIKE 'many-%'`,
+    );
+    for (const watched of watching) {
+      const differing = (): unknown[] =>
+        rows.filter(({ id, status, ended }) => {
+          const order = watched.order(String(id));
+          return order?.status !== status || (order?.endedAt !== null) !== ended;
+        });
+      await until(() => differing().length === 0).catch(() => expect(differing()).toEqual([]));
+      await until(() => watched.order('many-1')?.memberState === 'ready_for_pickup');
+    }
+  });
+});
+
+describe('what needs attention', () => {
+  it('has a dropped webhook, until it was replayed; a replay that is dropped as well changes nothing', async () => {
+    await system.addLocation('mended', {
+      ordersUrl: 'http://127.0.0.1:9/orders',
+      secret: `whsec_${Buffer.alloc(24, 1).toString('base64')}`,
+    });
+    await system.seedOrder({ serviceOrderId: 'unheard', locationId: 'mended' });
+    const watched = await watch(1);
+    const url = await system.webhookUrl('mended');
+    const { body } = await post(url, statusWebhook({ serviceOrderId: 'unheard', status: 'READY' }));
+    expect(body).toMatchObject({ outcome: 'dropped' });
+    const droppedThere = (): unknown => watched.attention()?.dropped.find(({ locationId }) => locationId === 'mended');
+    await until(() => droppedThere() !== undefined);
+    expect(droppedThere()).toMatchObject({
+      integration: 'standard',
+      count: 1,
+      lastReason: expect.stringMatching(/./) as string,
+    });
+
+    const replay = (): Promise<Response> =>
+      fetch(`${system.urls[0]}/deliveries/${String(body['deliveryId'])}/replay`, { method: 'POST', headers });
+    expect(await (await replay()).json()).toMatchObject({ outcome: 'dropped' });
+    const seen = watched.events.length;
+    await sleep(2_500);
+    expect(droppedThere(), JSON.stringify(watched.events.slice(seen))).toMatchObject({ count: 1 });
+
+    await system.addLocation('mended', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    expect(await (await replay()).json()).toMatchObject({ outcome: 'applied' });
+    await until(() => droppedThere() === undefined);
+    expect(watched.order('unheard')?.status).toBe('ready');
+  });
+
+  it('has what contradicts an end, once', async () => {
+    await system.seedOrder({ serviceOrderId: 'contradicted', locationId: 'club-1' });
+    const [watched, elsewhere] = await Promise.all([watch(0), watch(0, '?location=club-2')]);
+    await system.query(
+      `UPDATE orders SET status = 'failed', rank = 7, failed_by_us = true, ended_at = now()
+       WHERE service_order_id = 'contradicted'`,
+    );
+    for (let i = 0; i < 3; i++) await report('contradicted', 'READY');
+    await until(() => (watched.attention()?.conflicts.length ?? 0) > 0);
+    expect(watched.attention()?.conflicts).toMatchObject([
+      { serviceOrderId: 'contradicted', locationId: 'club-1', status: 'ready' },
+    ]);
+    expect(watched.attention()?.conflicts[0]).not.toHaveProperty('integration');
+    expect(elsewhere.attention()?.conflicts).toEqual([]);
+  });
+
+  it('has a location of which nothing was heard since its ticket was sent, until something is', async () => {
+    await system.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    for (const id of ['unreceived', 'just-sent', 'for-tomorrow']) {
+      await system.seedOrder({ serviceOrderId: id, locationId: 'quiet' });
+    }
+    const silentThere = (watched: Watched): unknown =>
+      watched.attention()?.silent.find(({ locationId }) => locationId === 'quiet');
+    const watched = await watch(0);
+    expect(silentThere(watched)).toBeUndefined();
+    await system.query(
+      `UPDATE orders SET requested_at = now() + interval '1 day' WHERE service_order_id = 'for-tomorrow'`,
+    );
+    await system.query(
+      `UPDATE placements SET finished_at = now() - interval '6 min'
+       WHERE service_order_id IN ('unreceived', 'for-tomorrow')`,
+    );
+    await until(() => silentThere(watched) !== undefined);
+    expect(silentThere(watched)).toMatchObject({ integration: 'standard', heardAt: null, sent: 1 });
+    await system.query(`INSERT INTO location_heard VALUES ('quiet', 'standard', now())`);
+    await until(() => silentThere(watched) === undefined);
+  });
+});
+
+describe('a board whose Postgres goes away', () => {
+  it('stays, says so once, and tells what was missed', { timeout: 60_000 }, async () => {
+    for (const id of ['missed-1', 'missed-2']) await system.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
+    const watched = await watch(1);
+    const before = system.logged.length;
+    const admin = new pg.Client(inject('postgresUrl'));
+    await admin.connect();
+    const database = new URL(system.databaseUrl).pathname.slice(1);
+    await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
+    await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
+    const told = (): string[] => system.logged.slice(before).filter((line) => line.includes('board cannot be read'));
+    let joined: ReadEvents | undefined;
+    try {
+      await until(() => told().length > 0, 15_000);
+      joined = await readEvents(`${system.urls[0]}/live`, headers);
+      await sleep(1_500);
+    } finally {
+      await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`);
+      await admin.end();
+    }
+    await until(async () => (await report('missed-1', 'READY')).status === 200, 20_000);
+    await until(() => watched.order('missed-1')?.status === 'ready', 20_000);
+    expect(joined.status).toBe(200);
+    await until(() => joined.events.some(({ event }) => event === 'complete'), 20_000);
+    joined.leave();
+    // The process that is watched since before, and the one that was joined meanwhile.
+    expect(told().length).toBeLessThanOrEqual(2);
+    expect(watched.events.filter(({ event }) => event === 'reset')).toHaveLength(1);
+  });
+});
+
+it('while nobody watches, nothing is asked; one copy serves all who do', async () => {
+  const pool = new pg.Pool({ connectionString: await createDatabase(), max: 3 });
+  let asked = 0;
+  const counting = new Proxy(pool, {
+    get: (target, name) => {
+      if (name !== 'query') return Reflect.get(target, name) as unknown;
+      return (query: pg.QueryConfig) => {
+        asked += 1;
+        return target.query(query);
+      };
+    },
+  });
+  const board = followBoard({ pool: counting, log: { warn: () => {} } });
+  board.wake();
+  await sleep(500);
+  expect(asked, 'nobody watches').toBe(0);
+
+  const heard: WholeBoard[] = [];
+  const watcher = { whole: (whole: WholeBoard) => void heard.push(whole), changed: () => {}, attention: () => {} };
+  const leave = Array.from({ length: 20 }, () => board.watch({}, watcher));
+  await until(() => heard.length === 20);
+  expect(asked).toBeLessThan(10);
+  for (const each of leave) each();
+  await sleep(300);
+  asked = 0;
+  await sleep(500);
+  expect(asked, 'all have left').toBe(0);
+
+  // Who comes now is not told of what was known then.
+  await pool.query(`INSERT INTO placements (service_order_id, deadline_at) VALUES ('later', now())`);
+  board.watch({}, watcher);
+  await until(() => heard.length === 21);
+  expect(heard.at(-1)?.orders.map(({ serviceOrderId }) => serviceOrderId)).toEqual(['later']);
+  await board.stop();
+  await pool.end();
+});
+
+it('one that comes just when the last has left has the whole board', async () => {
+  const pool = new pg.Pool({ connectionString: await createDatabase(), max: 3 });
+  await pool.query(`INSERT INTO placements (service_order_id, deadline_at) VALUES ('there', now())`);
+  let looks = 0;
+  let meanwhile = (): void => {};
+  const slow = new Proxy(pool, {
+    get: (target, name) => {
+      if (name !== 'query') return Reflect.get(target, name) as unknown;
+      return async (query: pg.QueryConfig) => {
+        const answer = await target.query(query);
+        if (query.name === 'read-board-changes') {
+          looks += 1;
+          meanwhile();
+        }
+        return answer;
+      };
+    },
+  });
+  const board = followBoard({ pool: slow, log: { warn: () => {} } });
+  const heard: WholeBoard[] = [];
+  const watcher = { whole: (whole: WholeBoard) => void heard.push(whole), changed: () => {}, attention: () => {} };
+  const leave = board.watch({}, watcher);
+  await until(() => looks > 0);
+  meanwhile = () => {
+    meanwhile = () => {};
+    leave();
+    board.watch({}, watcher);
+  };
+  await until(() => heard.length === 2);
+  expect(heard.map(({ orders }) => orders.length)).toEqual([1, 1]);
+  await board.stop();
+  await pool.end();
+});
+
+it('what no change tells of is read anew some time: nothing is kept of an erased member', async () => {
+  const pool = new pg.Pool({ connectionString: await createDatabase(), max: 3 });
+  await pool.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, state, problem, deadline_at, finished_at)
+       VALUES ('erased', 'club-1', 'failed', 'no peanuts for Ada', now(), now())
+     )
+     INSERT INTO orders (service_order_id, location_id, fulfillment, rank, ended_at)
+     VALUES ('erased', 'club-1', 'pickup', 7, now())`,
+  );
+  const board = followBoard({ pool, log: { warn: () => {} } }, 300);
+  const problems: unknown[] = [];
+  const tell = (orders: Ordered[]): void => void problems.push(...orders.map(({ problem }) => problem));
+  board.watch({}, { whole: ({ orders }) => tell(orders), changed: tell, attention: () => {} });
+  await until(() => problems.length === 1);
+  await pool.query(`WITH p AS (UPDATE placements SET problem = NULL) UPDATE orders SET erased_at = now()`);
+  await until(() => problems.length === 2);
+  expect(problems).toEqual(['no peanuts for Ada', null]);
+  await board.stop();
+  await pool.end();
+});
+
+describe('a reader that hangs', () => {
+  const order = (id: number, version: number): Ordered =>
+    ({ serviceOrderId: `order-${id}`, problem: `${version} ${'x'.repeat(300)}` }) as Ordered;
+
+  it('has the newest of each order kept for it, and no more', async () => {
+    const stream = eventStream();
+    const watcher = tellBoard(stream);
+    const old = Array.from({ length: 1_000 }, (_, id) => order(id, 0));
+    watcher.whole({ at: 'now', orders: old, open: 0, ended: 0, truncated: false });
+    const ROUNDS = 200;
+    for (let version = 1; version <= ROUNDS; version++) {
+      watcher.changed(Array.from({ length: 1_000 }, (_, id) => order(id, version)));
+      watcher.attention({ conflicts: [], dropped: [], silent: [{ sent: version } as never] });
+    }
+    expect(stream.isBehind()).toBe(true);
+    expect((stream.body as unknown as { writableLength: number }).writableLength).toBeLessThan(300_000);
+
+    let text = '';
+    stream.body.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    await until(() => text.includes(`"sent":${ROUNDS}}`));
+    const last = new Map<string, string>();
+    for (const [, id, version] of text.matchAll(/"serviceOrderId":"(order-\d+)","problem":"(\d+) /g)) {
+      last.set(id ?? '', version ?? '');
+    }
+    expect(new Set(last.values())).toEqual(new Set([String(ROUNDS)]));
+    expect(last.size).toBe(1_000);
+    expect(text.length).toBeLessThan(1_000_000);
+    expect(text.match(/^event: attention$/gm)?.length).toBeLessThan(5);
+    stream.cutOff();
+  });
+
+  it('is cut off when too much has happened since', async () => {
+    const stream = eventStream();
+    let isClosed = false;
+    stream.onClose(() => (isClosed = true));
+    const watcher = tellBoard(stream);
+    for (let from = 0; from < 60_000; from += 1_000) {
+      watcher.changed(Array.from({ length: 1_000 }, (_, id) => order(from + id, 1)));
+    }
+    await until(() => isClosed);
+  });
+});

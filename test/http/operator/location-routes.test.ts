@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
+import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { post, startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+type Location = Record<string, unknown> & {
+  locationId: string;
+  heardAt: string | null;
+  webhooks: number[];
+  errors: number[];
+};
+type Token = Record<string, unknown> & { tokenId: string; state: string };
+
+const SECRET = 'the-secret-of-a-till';
+const ordersUrl = 'http://127.0.0.1:9/orders';
+const check = vi.fn<(context: PosContext<unknown>) => Promise<void>>();
+
+/** A POS that can be asked whether its settings are right. */
+const asked: Provider = {
+  integration: 'asked',
+  settings: z.object({ key: z.string() }),
+  deduplicates: true,
+  createOrder: async () => ({}),
+  translateWebhook: () => [],
+  check,
+};
+const unasked: Provider = { ...asked, integration: 'unasked' };
+delete unasked.check;
+
+let system: System;
+let operator: Operator;
+
+beforeAll(async () => {
+  system = await startSystem({
+    providers: [asked, unasked],
+    env: { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.test' },
+    processes: 3,
+  });
+  operator = await askOperator(system.urls[0] ?? '');
+  await system.addLocation('club/1', { ordersUrl });
+  await system.addLocation('silent', { ordersUrl });
+  await system.addLocation('asked-1', { key: SECRET }, 'asked');
+  await system.addLocation('unasked-1', { key: SECRET }, 'unasked');
+});
+afterAll(() => system?.stop());
+
+const audited = (did: string, about: object): Promise<unknown> =>
+  until(() =>
+    system.logged.some((line) => {
+      const said = JSON.parse(line) as Record<string, unknown>;
+      return said['did'] === did && Object.entries(about).every(([name, value]) => said[name] === value);
+    }),
+  );
+const sum = (list: readonly number[]): number => list.reduce((total, count) => total + count, 0);
+const show = async (id: string): Promise<Location & { tokens: Token[] }> => {
+  const { status, body } = await operator.get(`/locations/${encodeURIComponent(id)}`);
+  expect(status).toBe(200);
+  return body as Location & { tokens: Token[] };
+};
+
+describe('a location', () => {
+  it('says what was heard of it in the last hour, whichever process heard it, and what went wrong', async () => {
+    const { integration, token } = await newToken('club/1');
+    const door = (process: number): string =>
+      `${system.urls[process]}/webhook/${integration}/${encodeURIComponent('club/1')}?token=${token}`;
+    for (const process of [1, 2, 2])
+      expect((await post(door(process), { eventType: 'menu.changed' })).status).toBe(200);
+    expect((await post(door(1), 'not json')).body).toMatchObject({ outcome: 'dropped' });
+    expect((await post(door(1).replace(token, 'wrong'), {})).status).toBe(401);
+
+    // Both write what they heard as they stop, and the third is asked.
+    await Promise.all([system.drain(1), system.drain(2)]);
+    const heard = await show('club/1');
+    expect(sum(heard.errors)).toBe(2);
+    expect([heard.webhooks.length, heard.errors.length]).toEqual([12, 12]);
+    // It may have been at the turn of five minutes.
+    expect(sum(heard.webhooks.slice(-2))).toBe(5);
+    expect(Math.abs(Date.parse(heard.heardAt ?? '') - Date.now())).toBeLessThan(20_000);
+
+    const { body } = await operator.get('/locations');
+    const locations = body['locations'] as Location[];
+    expect(locations.map(({ locationId }) => locationId)).toEqual(['asked-1', 'club/1', 'silent', 'unasked-1']);
+    const { tokens: _tokens, webhookUrl: _url, knows: _knows, ...listed } = heard;
+    expect(locations[1]).toEqual(listed);
+    expect(locations[2]).toMatchObject({ heardAt: null, webhooks: zeros(), errors: zeros(), pausedAt: null });
+  });
+
+  it('what was heard longer ago than an hour, or through another integration, is not said', async () => {
+    await system.addLocation('moved', { key: SECRET }, 'asked');
+    await system.query(`INSERT INTO location_heard VALUES ('moved', 'standard', now())`);
+    await system.query(
+      `INSERT INTO traffic SELECT 'moved', date_trunc('minute', now()) - make_interval(mins => n), 'asked', 'webhook', 'dropped', 1
+       FROM generate_series(0, 120) AS n`,
+    );
+    const { heardAt, webhooks, errors } = await show('moved');
+    expect(heardAt).toBeNull();
+    expect(webhooks.slice(0, 11)).toEqual(Array.from({ length: 11 }, () => 5));
+    expect(webhooks.at(-1)).toBeLessThanOrEqual(5);
+    expect(errors).toEqual(webhooks);
+  });
+
+  it('shows its tokens and where its POS calls, and no secret', async () => {
+    const [valid, expired] = [await newToken('club/1'), await newToken('club/1')];
+    await system.query(`UPDATE webhook_tokens SET label = 'till', expires_at = now() WHERE token_id = $1`, [
+      expired.tokenId,
+    ]);
+    await system.query(`UPDATE webhook_tokens SET integration = 'asked' WHERE token_id = $1`, [
+      (await newToken('club/1')).tokenId,
+    ]);
+    const shown = await show('club/1');
+    expect(shown).toMatchObject({
+      webhookUrl: 'https://expediter.test/webhook/standard/club%2F1',
+      knows: { check: false, connect: false },
+    });
+    const states = shown.tokens.map(({ state }) => state);
+    expect(states).toEqual(['valid', 'valid', 'expired', 'of another integration']);
+    expect(shown.tokens[1]).toEqual({
+      tokenId: valid.tokenId,
+      label: null,
+      integration: 'standard',
+      state: 'valid',
+      createdAt: expect.any(String) as string,
+      expiresAt: null,
+      revokedAt: null,
+      lastUsedAt: null,
+    });
+    expect(shown.tokens[2]).toMatchObject({ label: 'till' });
+    expect(await show('asked-1')).toMatchObject({ knows: { check: true, connect: false } });
+    const everything = JSON.stringify([shown, await show('asked-1')]);
+    for (const secret of [valid.token, expired.token, SECRET, ordersUrl]) expect(everything).not.toContain(secret);
+    expect((await operator.get('/locations/nowhere')).status).toBe(404);
+  });
+});
+
+describe('a check', () => {
+  it('asks the POS with the settings of the location, a paused one too', async () => {
+    check.mockResolvedValueOnce();
+    expect((await operator.post('/locations/asked-1/pause')).status).toBe(200);
+    const { status, body } = await operator.post('/locations/asked-1/check');
+    expect([status, body]).toEqual([200, { locationId: 'asked-1', state: 'ok' }]);
+    expect(check.mock.lastCall?.[0]).toMatchObject({ settings: { key: SECRET } });
+    await audited('check', { locationId: 'asked-1', state: 'ok' });
+    expect((await operator.post('/locations/asked-1/resume')).status).toBe(200);
+  });
+
+  it('says what is wrong and what to do', async () => {
+    check.mockRejectedValueOnce(new OursToFix('key: the POS refuses it'));
+    expect((await operator.post('/locations/asked-1/check')).body).toEqual({
+      locationId: 'asked-1',
+      state: 'failed',
+      problem: 'key: the POS refuses it',
+      toDo: expect.stringContaining('location put --location asked-1') as string,
+    });
+    check.mockRejectedValueOnce(new TryAgain('HTTP 503', { sent: false }));
+    expect((await operator.post('/locations/asked-1/check')).body).toMatchObject({ state: 'failed' });
+    await audited('check', { locationId: 'asked-1', state: 'failed' });
+  });
+
+  it('says where nobody can be asked, and where there is nothing to ask about', async () => {
+    expect((await operator.post('/locations/unasked-1/check')).body).toEqual({
+      locationId: 'unasked-1',
+      state: 'unchecked',
+      why: expect.stringContaining('unasked') as string,
+    });
+    expect((await operator.post('/locations/nowhere/check')).status).toBe(404);
+  });
+
+  it('tells no secret, not even of settings that cannot be read', async () => {
+    await system.addLocation('broken', { key: SECRET }, 'asked');
+    await system.query(`UPDATE locations SET integration = 'standard' WHERE location_id = 'broken'`);
+    const { body, text } = await operator.post('/locations/broken/check');
+    expect(body).toMatchObject({ state: 'failed', problem: expect.stringContaining('ordersUrl') });
+    expect(text + system.logged.join('')).not.toContain(SECRET);
+  });
+
+  it('under way is no obstacle to a process that stops', async () => {
+    const hanging = await startSystem({ databaseUrl: system.databaseUrl, providers: [asked], env: { OPERATOR_TOKEN } });
+    const hers = await askOperator(hanging.urls[0] ?? '');
+    check.mockClear();
+    check.mockImplementationOnce(() => new Promise(() => {}));
+    const asking = hers.post('/locations/asked-1/check');
+    await until(() => check.mock.calls.length === 1);
+    const stops = performance.now();
+    await hanging.stop();
+    expect(performance.now() - stops).toBeLessThan(3_000);
+    expect((await asking).status).toBe(503);
+  });
+});
+
+describe('a token', () => {
+  it('is shut out, the others are not, and what it was is still shown', async () => {
+    const [{ tokenId, token }, other] = [await newToken('silent'), await newToken('silent')];
+    const knock = async (key: string): Promise<number> =>
+      (await post(`${system.urls[0]}/webhook/standard/silent?token=${key}`, { eventType: 'menu.changed' })).status;
+    const path = `/locations/silent/tokens/${tokenId}/revoke`;
+    const { status, body } = await operator.post(path);
+    expect([status, body]).toEqual([200, { tokenId, revoked: true }]);
+    await audited('revoke', { locationId: 'silent', tokenId });
+    expect([await knock(token), await knock(other.token)]).toEqual([401, 200]);
+    const [shown] = (await show('silent')).tokens;
+    expect(shown).toMatchObject({ tokenId, state: 'revoked', revokedAt: expect.any(String) });
+    expect((await operator.post(path)).status).toBe(200);
+    expect((await show('silent')).tokens[0]).toEqual(expect.objectContaining({ revokedAt: shown?.['revokedAt'] }));
+  });
+
+  it('of another location is none of this one', async () => {
+    const { tokenId, token } = await newToken('silent');
+    expect((await operator.post(`/locations/asked-1/tokens/${tokenId}/revoke`)).status).toBe(404);
+    expect((await show('silent')).tokens.find((each) => each.tokenId === tokenId)).toMatchObject({ state: 'valid' });
+    // Whoever gives the token itself by mistake is not quoted.
+    const { status, text } = await operator.post(`/locations/silent/tokens/${token}/revoke`);
+    expect(status).toBe(400);
+    expect(text).toContain('never the token itself');
+    expect(text + system.logged.join('')).not.toContain(token);
+  });
+});
+
+function zeros(): number[] {
+  return Array.from({ length: 12 }, () => 0);
+}
+
+async function newToken(locationId: string): Promise<{ tokenId: string; token: string; integration: string }> {
+  const url = new URL(await system.webhookUrl(locationId));
+  const [row] = await system.query(
+    'SELECT token_id, integration FROM webhook_tokens WHERE location_id = $1 ORDER BY created_at DESC LIMIT 1',
+    [locationId],
+  );
+  const { token_id: tokenId, integration } = row ?? {};
+  return { tokenId: String(tokenId), integration: String(integration), token: url.searchParams.get('token') ?? '' };
+}

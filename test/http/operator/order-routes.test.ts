@@ -1,0 +1,329 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { TryAgain } from '../../../src/core/domain/errors.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../support/ask-operator.ts';
+import { startPos, type Pos } from '../../support/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+type Row = { serviceOrderId: string; [field: string]: unknown };
+
+/** A POS that never answers and cannot be asked: every order is in doubt, and a person decides. */
+const mute: Provider = {
+  integration: 'mute',
+  settings: z.object({}),
+  deduplicates: false,
+  createOrder: async () => {
+    throw new TryAgain('no answer', { sent: true });
+  },
+  translateWebhook: () => [],
+};
+
+let system: System;
+let pos: Pos;
+let operator: Operator;
+
+beforeAll(async () => {
+  [system, pos] = await Promise.all([startSystem({ providers: [mute], env: { OPERATOR_TOKEN } }), startPos()]);
+  operator = await askOperator(system.urls[0] ?? '');
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  await system.addLocation('mute-1', {}, 'mute');
+});
+afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
+
+const listed = async (query: string): Promise<Row[]> => {
+  const { status, body } = await operator.get(`/orders?${query}`);
+  expect(status).toBe(200);
+  return body['orders'] as Row[];
+};
+const ids = async (query: string): Promise<string[]> => (await listed(query)).map((row) => row.serviceOrderId);
+const inState = (id: string, state: string): Promise<unknown> =>
+  until(async () => (await system.placement(id))?.['state'] === state);
+const audited = (did: string, about: object): Promise<unknown> =>
+  until(() =>
+    system.logged.some((line) => {
+      const said = JSON.parse(line) as Record<string, unknown>;
+      return said['did'] === did && Object.entries(about).every(([name, value]) => said[name] === value);
+    }),
+  );
+
+describe('orders are listed', () => {
+  it('newest first, by what is asked for', async () => {
+    const locationId = `list-${randomUUID()}`;
+    const orders: string[] = [];
+    for (const [i, state] of (['sent', 'sent', 'failed', 'held', 'in_doubt', 'waiting'] as const).entries()) {
+      const serviceOrderId = `${locationId}-${i}`;
+      orders.unshift(serviceOrderId);
+      await system.seedOrder({ serviceOrderId, locationId, fulfillment: i === 0 ? 'delivery' : 'pickup' });
+      await system.query(
+        `UPDATE placements SET state = $2, signalled_at = now() - make_interval(hours => $3),
+                finished_at = CASE WHEN $2 IN ('sent', 'failed') THEN now() END,
+                next_attempt_at = CASE WHEN $2 = 'waiting' THEN now() + interval '1 h' ELSE 'infinity' END
+         WHERE service_order_id = $1`,
+        [serviceOrderId, state, 6 - i],
+      );
+    }
+    const [waiting, doubted, held, failed, sent, first] = orders as [string, string, string, string, string, string];
+    await system.query(
+      `UPDATE orders SET rank = 8, status = 'cancelled', ended_at = now() WHERE service_order_id = $1`,
+      [sent],
+    );
+    await system.query(`UPDATE orders SET rank = 5, status = 'en_route' WHERE service_order_id = $1`, [first]);
+
+    const of = (query: string): Promise<string[]> => ids(`location=${locationId}&${query}`);
+    expect(await of('')).toEqual(orders);
+    expect(await of('state=held')).toEqual([held]);
+    expect(await of('state=failed')).toEqual([failed]);
+    expect(await of('state=sent')).toEqual([sent, first]);
+    expect(await of('needs=operator')).toEqual([doubted]);
+    expect(await of('open=false')).toEqual([sent]);
+    expect(await of('open=true')).toEqual(orders.filter((each) => each !== sent));
+    expect(await of('status=cancelled')).toEqual([sent]);
+    expect(await of('memberState=out_for_delivery')).toEqual([first]);
+    expect(await of('memberState=sent')).toEqual([waiting, doubted, held, failed]);
+    expect(await of('integration=hubrise')).toEqual([]);
+    const since = encodeURIComponent(new Date(Date.now() - 3.5 * 3_600_000).toISOString());
+    expect(await of(`since=${since}`)).toEqual([waiting, doubted, held]);
+    expect(await of(`until=${since}`)).toEqual([failed, sent, first]);
+    expect(await ids(`location=other-${locationId}`)).toEqual([]);
+
+    const [row] = await listed(`location=${locationId}&needs=operator`);
+    expect(row).toMatchObject({ placement: 'in_doubt', needsOperator: true, nextAttemptAt: null, memberState: 'sent' });
+  });
+
+  it('page by page: each once, whatever else comes in meanwhile', async () => {
+    const locationId = `pages-${randomUUID()}`;
+    const all = Array.from({ length: 7 }, (_, i) => `${locationId}-${i}`);
+    for (const serviceOrderId of all) await system.seedOrder({ serviceOrderId, locationId });
+    // Of the same moment: then the id tells them apart.
+    await system.query('UPDATE placements SET signalled_at = now() WHERE location_id = $1', [locationId]);
+    const seen: string[] = [];
+    let next: string | null = '';
+    while (next !== null) {
+      const cursor = next === '' ? '' : `&cursor=${encodeURIComponent(next)}`;
+      const { body } = await operator.get(`/orders?location=${locationId}&limit=3${cursor}`);
+      seen.push(...(body['orders'] as Row[]).map((row) => row.serviceOrderId));
+      next = body['next'] as string | null;
+      await system.seedOrder({ serviceOrderId: `late-${randomUUID()}`, locationId });
+    }
+    expect(seen).toEqual(all.toReversed());
+  });
+
+  it.each([
+    ['limit=0', 'limit', 'is less than 1'],
+    ['limit=201', 'limit', 'is more than 200'],
+    ['limit=1000000', 'limit', 'is more than 200'],
+    ['limit=ten', 'limit', 'is not a whole number'],
+    ['limit=1&limit=2', 'limit', 'is not a whole number'],
+    ['state=lost', 'state', 'is none of waiting, held'],
+    ['since=yesterday', 'since', 'is not a time such as'],
+    ['since=0000-01-01T00:00:00Z', 'since', 'is not a time such as'],
+    ['open=maybe', 'open', 'is neither true nor false'],
+    ['location=a%00b', 'location', 'holds a NUL'],
+    [`location=${'x'.repeat(256)}`, 'location', '255'],
+    ['needs=help', 'needs', 'is none of operator'],
+    ['stat=held', 'query', 'Unrecognized key: "stat"'],
+  ])('a wrong filter is named, not left out: %s', async (query, field, problem) => {
+    const { status, body } = await operator.get(`/orders?${query}`);
+    expect(status).toBe(400);
+    expect(body).toEqual({ error: 'wrong query', problems: [{ field, problem: expect.stringContaining(problem) }] });
+  });
+
+  it('a cursor that no page gave is refused', async () => {
+    for (const cursor of ['nobody', 'eyJ9', "' OR 1=1 --"]) {
+      expect(await operator.get(`/orders?cursor=${encodeURIComponent(cursor)}`)).toMatchObject({
+        status: 400,
+        body: { error: expect.stringContaining('cursor') },
+      });
+    }
+    expect((await operator.get('/orders?cursor=a%00')).status).toBe(400);
+  });
+});
+
+describe('one order', () => {
+  it('has its whole story, from the signal to the topic, in one line of time', async () => {
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
+    await inState(serviceOrderId, 'sent');
+    const ticket = await until(() => pos.tickets.find((each) => each.serviceOrderId === serviceOrderId));
+    const sent = await post(
+      await system.webhookUrl('club-1'),
+      statusWebhook({ serviceOrderId, providerOrderId: ticket.providerOrderId, status: 'READY' }),
+    );
+    const { deliveryId } = sent.body;
+    await until(() => system.live(serviceOrderId).length === 3);
+    await until(async () => {
+      const [row] = await system.query('SELECT count(*)::int AS n FROM live_messages WHERE service_order_id = $1', [
+        serviceOrderId,
+      ]);
+      return row?.['n'] === 3;
+    });
+
+    const { status, body } = await operator.get(`/orders/${serviceOrderId}`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      serviceOrderId,
+      traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
+      placement: { state: 'sent', locationId: 'club-1' },
+      order: { memberState: 'ready_for_pickup', providerOrderId: ticket.providerOrderId, sequence: 3 },
+      attempts: [{ attempt: 1, call: 'createOrder' }],
+      history: [{ status: 'ready', outcome: 'applied', deliveryId }],
+      deliveries: [{ deliveryId, outcome: 'applied', events: 1, replayOf: null }],
+      live: [
+        { sequence: 1, memberState: 'placed', publishedAt: expect.any(String), attempts: null },
+        { sequence: 2, memberState: 'sent', publishedAt: expect.any(String) },
+        { sequence: 3, memberState: 'ready_for_pickup', publishedAt: expect.any(String) },
+      ],
+    });
+    const timeline = body['timeline'] as { at: string; what: string; details: Record<string, unknown> }[];
+    const happened = timeline.map(({ what }) => what);
+    for (const [earlier, later] of [
+      ['signalled', 'fetched'],
+      ['fetched', 'call began'],
+      ['call began', 'call ended'],
+      ['call ended', 'status'],
+      ['webhook', 'status'],
+    ] as const) {
+      expect(happened.indexOf(earlier), `${earlier} before ${later}`).toBeLessThan(happened.indexOf(later));
+      expect(happened).toContain(earlier);
+    }
+    expect(happened.filter((what) => what === 'published')).toHaveLength(3);
+    const times = timeline.map(({ at }) => Date.parse(at));
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    // Nothing of the member.
+    expect(JSON.stringify(body)).not.toMatch(/Lovelace|ada@|\+4930|Burger|member-42/);
+  });
+
+  it('shows its contents to who asks for them, which is written down', async () => {
+    const order = await system.placeOrder({ locationId: 'club-1' });
+    const { serviceOrderId } = order;
+    await inState(serviceOrderId, 'sent');
+    const { body } = await operator.get(`/orders/${serviceOrderId}?contents=true`);
+    expect(body['contents']).toEqual(JSON.parse(JSON.stringify(order)));
+    await audited('read contents', { serviceOrderId });
+    expect(system.logged.join('')).not.toMatch(/Lovelace|ada@|\+4930/);
+    expect((await operator.get(`/orders/${serviceOrderId}`)).body).not.toHaveProperty('contents');
+  });
+
+  it.each([
+    'with/a/slash',
+    'with%percent',
+    'with%2Fboth',
+    'naïve-ünïcode-🍔',
+    "'; DROP TABLE orders; --",
+    '../../etc/passwd',
+    '..',
+    'a b+c&d=e?f#g',
+    'live',
+    'constructor',
+    'x'.repeat(255),
+  ])('is found by its id as it is: %s', async (serviceOrderId) => {
+    await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+    const path = `/orders/${encodeURIComponent(serviceOrderId).replaceAll('.', '%2E')}`;
+    expect(await operator.get(path)).toMatchObject({ status: 200, body: { serviceOrderId } });
+    expect(await operator.post(`${path}/retry`)).toMatchObject({ status: 409 });
+    await system.query('DELETE FROM orders WHERE service_order_id = $1', [serviceOrderId]);
+  });
+
+  it.each([
+    ['a NUL', '/orders/a%00b', 'holds a NUL'],
+    ['256 characters', `/orders/${'x'.repeat(256)}`, '255'],
+    ['none', '/orders/', 'serviceOrderId'],
+  ])('an id with %s is no id', async (_what, path, problem) => {
+    for (const each of [path, `${path}/retry`]) {
+      const answer = await sendAsIs(system.urls[0] ?? '', each, {
+        method: each === path ? 'GET' : 'POST',
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+      });
+      expect(answer.status, each).toBe(400);
+      expect(answer.text).toContain(problem);
+    }
+  });
+
+  it('an id that is not percent-encoded is not taken for a wrong token', async () => {
+    const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+    expect(await sendAsIs(system.urls[0] ?? '', '/orders/50%', { headers })).toMatchObject({ status: 400 });
+  });
+
+  it('that no signal named is not there', async () => {
+    expect((await operator.get('/orders/nobody')).status).toBe(404);
+    expect((await operator.post('/orders/nobody/retry')).status).toBe(404);
+    expect((await operator.post('/orders/nobody/resolve', { there: false })).status).toBe(404);
+  });
+});
+
+describe('an order in doubt', () => {
+  const doubted = async (): Promise<string> => {
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'mute-1' });
+    await inState(serviceOrderId, 'in_doubt');
+    return serviceOrderId;
+  };
+
+  it('is settled by who saw the ticket: it is sent, and its member is told', async () => {
+    const id = await doubted();
+    expect(await ids('needs=operator')).toContain(id);
+    expect(await operator.post(`/orders/${id}/retry`)).toMatchObject({
+      status: 409,
+      body: { error: expect.stringContaining('look there and resolve it') },
+    });
+    const resolved = await operator.post(`/orders/${id}/resolve`, { there: true, providerOrderId: 'slip-1' });
+    expect(resolved).toMatchObject({ status: 200, body: { serviceOrderId: id, state: 'sent', redriven: 0 } });
+    await until(() => system.live(id).some((message) => message.memberState === 'sent'));
+    await audited('resolve', { serviceOrderId: id, there: true });
+    expect(await ids('needs=operator')).not.toContain(id);
+    expect((await operator.post(`/orders/${id}/resolve`, { there: false })).status).toBe(409);
+  });
+
+  it('goes on at once when the ticket is not there', async () => {
+    const id = await doubted();
+    const resolved = await operator.post(`/orders/${id}/resolve`, { there: false });
+    expect(resolved).toMatchObject({ status: 200, body: { state: 'waiting', late: false } });
+    await until(async () => Number((await system.placement(id))?.['attempts']) === 2);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, 'body'],
+    ['an empty object', {}, 'there'],
+    ['no boolean', { there: 'yes' }, 'there'],
+    ['an id of a ticket that is not there', { there: false, providerOrderId: 'x' }, 'providerOrderId'],
+    ['an id with a NUL', { there: true, providerOrderId: 'a\0' }, 'providerOrderId'],
+    ['a number for an id', { there: true, providerOrderId: 7 }, 'providerOrderId'],
+    ['a field nobody knows', { there: true, posId: 'x' }, 'posId'],
+    ['no JSON', '{"there": tru', 'JSON'],
+    ['a prototype', '{"there": true, "__proto__": {"x": 1}}', 'JSON'],
+  ])('an answer that is %s is refused, and says what would be right', async (_what, body, named) => {
+    const { status, text } = await operator.post('/orders/any/resolve', body);
+    expect(status).toBe(400);
+    expect(text).toContain(named);
+  });
+
+  it('a body that is too large, or no JSON by its type, is refused', async () => {
+    expect((await operator.post('/orders/any/resolve', { there: true, x: 'x'.repeat(1_000_000) })).status).toBe(413);
+    const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'text/plain' };
+    const about = { method: 'POST', headers, body: '{"there":true}' };
+    expect((await sendAsIs(system.urls[0] ?? '', '/orders/any/resolve', about)).status).toBe(415);
+  });
+});
+
+describe('a location', () => {
+  it('is paused and resumed: its orders wait, and go on at once', async () => {
+    await system.addLocation('club/2 ü', { ordersUrl: pos.ordersUrl });
+    const path = `/locations/${encodeURIComponent('club/2 ü')}`;
+    expect(await operator.post(`${path}/pause`)).toMatchObject({ body: { locationId: 'club/2 ü', paused: true } });
+    const { body } = await operator.get('/locations');
+    expect(body['locations']).toContainEqual(
+      expect.objectContaining({ locationId: 'club/2 ü', integration: 'standard', pausedAt: expect.any(String) }),
+    );
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'club/2 ü' });
+    await inState(serviceOrderId, 'held');
+    const began = performance.now();
+    expect(await operator.post(`${path}/resume`)).toMatchObject({ body: { paused: false } });
+    await inState(serviceOrderId, 'sent');
+    expect(performance.now() - began, 'woken, not polled').toBeLessThan(900);
+    await audited('pause', { locationId: 'club/2 ü' });
+    await audited('resume', { locationId: 'club/2 ü' });
+    expect((await operator.post('/locations/nowhere/pause')).status).toBe(404);
+    expect((await operator.post('/locations/a%00/pause')).status).toBe(400);
+  });
+});

@@ -1,0 +1,356 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
+import { forgetTraffic } from '../../../src/core/traffic/delete-old-traffic.ts';
+import { keepTraffic } from '../../../src/core/traffic/count-traffic.ts';
+import type { Observed } from '../../../src/core/domain/observed.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import type { IntegrationTraffic, ReadTraffic } from '../../../src/core/traffic/read-traffic.ts';
+import { migrate } from '../../../src/migrate.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { placesOf } from '../../support/places-of.ts';
+import { startPos } from '../../support/start-pos.ts';
+import { startPostgres } from '../../support/start-postgres.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const env = { OPERATOR_TOKEN };
+
+/** A POS that has every order's fate in its notes. */
+const moody: Provider = {
+  integration: 'moody',
+  settings: z.object({}),
+  deduplicates: false,
+  createOrder: async ({ notes }) => {
+    if (notes === 'refuse') throw new GiveUp('no', { reason: 'We are closed' });
+    throw new TryAgain('no answer', { sent: true });
+  },
+  translateWebhook: () => [],
+};
+
+const read = async (operator: Operator, query = ''): Promise<ReadTraffic> => {
+  const { status, body } = await operator.get(`/traffic${query}`);
+  expect(status).toBe(200);
+  return body as ReadTraffic;
+};
+const sum = (list: readonly number[] = []): number => list.reduce((total, count) => total + count, 0);
+const sums = (of: Record<string, number[]>): Record<string, number> =>
+  Object.fromEntries(Object.entries(of).map(([name, list]) => [name, sum(list)]));
+const brief = ({ integrations }: ReadTraffic): Record<string, object> =>
+  Object.fromEntries(
+    integrations.map(({ integration, webhooks, placements }) => [
+      integration,
+      { webhooks: sums(webhooks), placements: sums(placements) },
+    ]),
+  );
+const NO_PLACEMENTS = { sent: 0, failed: 0, held: 0, in_doubt: 0 };
+
+describe('what goes through', () => {
+  it('is counted exactly, over two processes and a restart, whichever of them is asked', async () => {
+    const pos = await startPos();
+    const before = await startSystem({ providers: [moody], env, processes: 2 });
+    await before.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+    await before.addLocation('club-2', { ordersUrl: pos.ordersUrl });
+    await before.addLocation('moody-1', {}, 'moody');
+    const [first = '', second = ''] = before.urls;
+    const at = (url: string, process: string): string => url.replace(first, process);
+
+    const sent = [
+      await before.placeOrder(),
+      await before.placeOrder(),
+      await before.placeOrder({ locationId: 'club-2' }),
+    ];
+    await before.placeOrder({ locationId: 'moody-1', notes: 'refuse' });
+    await before.placeOrder({ locationId: 'moody-1' });
+    await before.placeOrder({ locationId: 'nowhere' });
+    for (const { serviceOrderId } of sent) await until(() => before.live(serviceOrderId).length === 2);
+    await until(async () => {
+      const [row] = await before.query(`SELECT count(*)::int AS n FROM placements WHERE state <> 'waiting'`);
+      return row?.['n'] === 6;
+    });
+    const webhook = await before.webhookUrl('club-1');
+    const [order] = sent;
+    const tell = (process: string, status: string): Promise<{ status: number }> =>
+      post(at(webhook, process), statusWebhook({ serviceOrderId: order?.serviceOrderId ?? '', status }));
+    for (const process of [first, second, second]) expect((await tell(process, 'READY')).status).toBe(200);
+    for (let nth = 0; nth < 20; nth++)
+      expect((await post(at(webhook, nth % 2 === 0 ? first : second), 'not json')).status).toBe(200);
+    await until(() => before.live(order?.serviceOrderId ?? '').length === 3);
+    for (const path of [
+      'standard/club-1',
+      'standard/made-up',
+      'standard/%00',
+      `standard/${'x'.repeat(300)}`,
+      'none/club-1',
+    ])
+      expect((await post(`${first}/webhook/${path}?token=wrong`, {})).status).toBe(401);
+    expect((await post(`${first}/webhook`, {})).status).toBe(401);
+    await Promise.all([before.drain(0), before.drain(1)]);
+    const rows = await before.query('SELECT DISTINCT location_id FROM traffic ORDER BY 1');
+    expect(rows.map((row) => row['location_id'])).toEqual(['', 'club-1', 'club-2', 'moody-1']);
+    for (const text of [order?.serviceOrderId ?? '', 'Ada Lovelace', 'wrong', webhook.split('token=')[1] ?? '']) {
+      expect((await placesOf(before, text)).filter((place) => place.startsWith('traffic.'))).toEqual([]);
+    }
+    await before.stop();
+
+    const after = await startSystem({ databaseUrl: before.databaseUrl, env });
+    const operator = await askOperator(after.urls[0] ?? '');
+    const whole = await read(operator);
+    expect(brief(whole)).toEqual({
+      standard: {
+        webhooks: { applied: 1, duplicate: 2, dropped: 20, unauthorized: 4 },
+        placements: { ...NO_PLACEMENTS, sent: 3 },
+      },
+      moody: { webhooks: {}, placements: { ...NO_PLACEMENTS, failed: 1, in_doubt: 1 } },
+      unknown: { webhooks: { unauthorized: 2 }, placements: { ...NO_PLACEMENTS, held: 1 } },
+    });
+    expect(await read(operator, '?integration=moody')).toMatchObject({ integrations: [{ integration: 'moody' }] });
+    expect(brief(await read(operator, '?location=club-1'))).toEqual({
+      standard: {
+        webhooks: { applied: 1, duplicate: 2, dropped: 20, unauthorized: 1 },
+        placements: { ...NO_PLACEMENTS, sent: 2 },
+      },
+      unknown: { webhooks: { unauthorized: 1 }, placements: NO_PLACEMENTS },
+    });
+    for (const location of ['nowhere', 'made-up']) {
+      expect((await read(operator, `?location=${location}`)).integrations).toEqual([]);
+    }
+
+    const { integrations, from, to, at: began, stepSeconds } = whole;
+    expect([began.length, stepSeconds, began[0]]).toEqual([60, 60, from]);
+    const [start = 0, last = 0, end = 0] = [from, began.at(-1) ?? '', to].map((time) => Date.parse(time));
+    expect(last - start).toBe(59 * 60_000);
+    expect(end - last).toBeLessThan(60_000);
+    const standard = integrations.find(({ integration }) => integration === 'standard') as IntegrationTraffic;
+    for (const [nth, sentThen] of standard.placements.sent.entries()) {
+      expect(typeof standard.placementSeconds.p95[nth]).toBe(sentThen === 0 ? 'object' : 'number');
+    }
+    expect(standard.liveLagSeconds.p50.some((seconds) => seconds !== null && seconds < 3)).toBe(true);
+    await Promise.all([after.stop(), pos.stop()]);
+  });
+
+  it('is not lost, and not counted twice, when Postgres is away for a while', async () => {
+    const postgres = await startPostgres();
+    await migrate(postgres.url);
+    const system = await startSystem({ databaseUrl: postgres.url, env });
+    try {
+      await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+      const webhook = await system.webhookUrl('club-1');
+      expect((await post(webhook, { eventType: 'menu.changed' })).status).toBe(200);
+      await postgres.kill();
+      await until(async () => (await post(webhook, { eventType: 'menu.changed' })).status === 500);
+      await postgres.restart();
+      await until(async () => (await post(webhook, { eventType: 'menu.changed' })).status === 200);
+      const refused = system.logged.filter((line) => line.includes('webhook not committed')).length;
+      await system.drain(0);
+      const rows = await system.query(
+        `SELECT outcome, sum(count)::int AS n FROM traffic WHERE location_id = 'club-1' GROUP BY outcome ORDER BY outcome`,
+      );
+      expect(rows).toEqual([
+        { outcome: 'ignored', n: 2 },
+        { outcome: 'not_committed', n: refused },
+      ]);
+    } finally {
+      await system.stop();
+      await postgres.stop();
+    }
+  }, 60_000);
+
+  it('is written by nobody where nobody could read it', async () => {
+    const system = await startSystem();
+    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    expect((await post(await system.webhookUrl('club-1'), { eventType: 'menu.changed' })).status).toBe(200);
+    await system.drain(0);
+    expect(await system.query('SELECT FROM traffic')).toEqual([]);
+    await system.stop();
+  });
+});
+
+describe('on a quiet system', () => {
+  let system: System;
+  let operator: Operator;
+  beforeAll(async () => {
+    system = await startSystem({ env, prepare: leaveOldTraffic });
+    operator = await askOperator(system.urls[0] ?? '');
+    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  });
+  afterAll(() => system?.stop());
+
+  /** Counts as a process does. */
+  const counter = (
+    pool: Pick<pg.Pool, 'query'> = system.pool,
+    now = () => new Date(),
+  ): ReturnType<typeof keepTraffic> => keepTraffic(pool as pg.Pool, { integrations: new Set(['standard']), now });
+
+  it('what is older than a day goes, and what is not stays', async () => {
+    const left = (): Promise<Record<string, unknown>[]> =>
+      system.query(`SELECT outcome, count(*)::int AS n FROM traffic WHERE what = 'left' GROUP BY outcome`);
+    // The process does so itself, soon after its start, and one of the two goes without.
+    await until(async () => {
+      await forgetTraffic(system.pool);
+      return (await left()).length === 1;
+    });
+    expect(await left()).toEqual([{ outcome: 'young', n: 6_000 }]);
+    expect(await forgetTraffic(system.pool)).toBe(0);
+  });
+
+  it('percentiles are of the bucket, also when they stem from several rows', async () => {
+    const now = new Date();
+    const [one, other] = [counter(system.pool, () => now), counter(system.pool, () => now)];
+    for (let nth = 0; nth < 90; nth++) one.observe(placement({ locationId: 'fast', sinceSignalMs: 40 }));
+    for (let nth = 0; nth < 10; nth++) other.observe(placement({ locationId: 'fast', sinceSignalMs: 4_000 }));
+    one.observe(placement({ locationId: 'slow', sinceSignalMs: 7_200_000 }));
+    await Promise.all([one.write(), other.write()]);
+    for (const hours of [1, 6, 24]) {
+      const { integrations } = await read(operator, `?location=fast&hours=${hours}`);
+      const { p50, p95 } = integrations[0]?.placementSeconds ?? { p50: [], p95: [] };
+      const at = p50.findIndex((seconds) => seconds !== null);
+      expect(p50[at]).toBeGreaterThan(0.03);
+      expect(p50[at]).toBeLessThanOrEqual(0.05);
+      expect(p95[at]).toBeGreaterThan(3);
+      expect(p95[at]).toBeLessThanOrEqual(5);
+    }
+    const { integrations } = await read(operator, '?location=slow');
+    expect(integrations[0]?.placementSeconds.p50.find((seconds) => seconds !== null)).toBe(5_000);
+  });
+
+  it('steps are what was asked for, and begin on the clock', async () => {
+    for (const [hours, stepSeconds, steps] of [
+      [1, 60, 60],
+      [6, 300, 72],
+      [24, 900, 96],
+    ]) {
+      const traffic = await read(operator, `?hours=${hours}`);
+      expect([traffic.stepSeconds, traffic.at.length]).toEqual([stepSeconds, steps]);
+      for (const at of traffic.at) expect(Date.parse(at) % ((stepSeconds ?? 0) * 1_000)).toBe(0);
+    }
+    for (const query of ['hours=2', 'hours=', 'minutes=5', 'location=']) {
+      expect((await operator.get(`/traffic?${query}`)).status, query).toBe(400);
+    }
+  });
+
+  it('made-up locations take little room in mind, and none in the table', async () => {
+    const asked: number[] = [];
+    const flooded = counter({
+      query: (async (query: { values: unknown[][] }) => {
+        if (query.values.length === 1) asked.push(query.values[0]?.length ?? 0);
+        return system.pool.query(query as unknown as pg.QueryConfig);
+      }) as unknown as pg.Pool['query'],
+    });
+    for (let nth = 0; nth < 5_000; nth++) flooded.observe(refused(`made-up-${nth}`));
+    await flooded.write();
+    expect(asked).toEqual([1_000]);
+    expect(await system.query(`SELECT FROM traffic WHERE location_id LIKE 'made-up%'`)).toEqual([]);
+    const [row] = await system.query(`SELECT sum(count)::int AS n FROM traffic WHERE outcome = 'unauthorized'`);
+    expect(row).toEqual({ n: 5_000 });
+    flooded.observe(refused('club-1'));
+    await flooded.write();
+    const { body } = await operator.get('/locations/club-1');
+    expect(body['errors']).toContain(1);
+  });
+
+  it('what cannot be written stays in mind, added up, and only the newest of very much', async () => {
+    let away = true;
+    const one = counter({
+      query: (async (query: pg.QueryConfig) =>
+        away ? Promise.reject(new Error('away')) : system.pool.query(query)) as unknown as pg.Pool['query'],
+    });
+    one.observe(placement({ locationId: 'waits', sinceSignalMs: 40 }));
+    const writing = one.write();
+    one.observe(placement({ locationId: 'waits', sinceSignalMs: 40 }));
+    await expect(writing).rejects.toThrow('away');
+    one.observe(placement({ locationId: 'waits', sinceSignalMs: 40 }));
+    await expect(one.write()).rejects.toThrow('away');
+    const rows = (location: string): Promise<Record<string, unknown>[]> =>
+      system.query(
+        `SELECT sum(count)::int AS n,
+                (SELECT sum(each)::int FROM traffic t, unnest(t.latencies) AS each WHERE t.location_id = $1) AS timed
+         FROM traffic WHERE location_id = $1`,
+        [location],
+      );
+    away = false;
+    await one.write();
+    expect(await rows('waits')).toEqual([{ n: 3, timed: 3 }]);
+
+    away = true;
+    for (let nth = 0; nth < 25_000; nth++) one.observe(placement({ locationId: `many-${nth}`, sinceSignalMs: 40 }));
+    await expect(one.write()).rejects.toThrow('away');
+    one.observe(placement({ locationId: 'many-newest', sinceSignalMs: 40 }));
+    await expect(one.write()).rejects.toThrow('away');
+    away = false;
+    await one.write();
+    const [kept] = await system.query(`SELECT count(*)::int AS n FROM traffic WHERE location_id LIKE 'many-%'`);
+    expect(kept).toEqual({ n: 20_000 });
+    expect(await rows('many-newest')).toMatchObject([{ n: 1 }]);
+    expect(await rows('many-0')).toMatchObject([{ n: null }]);
+  });
+
+  it('two processes that write the same at the same time never wait for each other in a circle', async () => {
+    const placements = Array.from({ length: 2_000 }, (_, nth) =>
+      placement({ locationId: `both-${nth}`, sinceSignalMs: 40, integration: nth < 1_000 ? 'one' : 'other' }),
+    );
+    const [one, other] = [counter(), counter()];
+    for (let round = 0; round < 5; round++) {
+      for (const each of placements) one.observe(each);
+      for (const each of placements.toReversed()) other.observe(each);
+      await Promise.all([one.write(), other.write()]);
+    }
+    const [row] = await system.query(`SELECT sum(count)::int AS n FROM traffic WHERE location_id LIKE 'both-%'`);
+    expect(row).toEqual({ n: 20_000 });
+  });
+
+  it('what was counted before Postgres told the time counts as of when it did', async () => {
+    let told = false;
+    const early = counter(system.pool, () => {
+      if (!told) throw new Error('Postgres has not told the time yet');
+      return new Date();
+    });
+    await system.query(`DELETE FROM traffic WHERE outcome = 'unauthorized'`);
+    early.observe(refused('club-1'));
+    told = true;
+    await early.write();
+    expect(await read(operator, '?location=club-1')).toMatchObject({
+      integrations: [{ webhooks: { unauthorized: expect.arrayContaining([1]) as number[] } }],
+    });
+  });
+});
+
+/** 12,000 rows of two days ago, and 6,000 of 24 hours ago. */
+async function leaveOldTraffic(databaseUrl: string): Promise<void> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  await client.query(
+    `INSERT INTO traffic
+     SELECT 'left-' || n, now() - CASE WHEN n > 6000 THEN interval '2 days' ELSE interval '24 h' END, 'standard', 'left',
+            CASE WHEN n > 6000 THEN 'old' ELSE 'young' END, 1
+     FROM generate_series(1, 18000) AS n`,
+  );
+  await client.end();
+}
+
+function placement(about: { locationId: string; sinceSignalMs: number; integration?: string }): Observed {
+  return {
+    what: 'placement',
+    outcome: 'sent',
+    entered: true,
+    serviceOrderId: 'order-1',
+    integration: 'standard',
+    milliseconds: 1,
+    problem: undefined,
+    forOperator: false,
+    ...about,
+  };
+}
+
+function refused(claimedLocationId: string): Observed {
+  return {
+    what: 'webhook refused',
+    outcome: 'unauthorized',
+    requestId: '1',
+    trace: undefined,
+    milliseconds: 1,
+    integration: 'standard',
+    claimedLocationId,
+  };
+}

@@ -1,0 +1,267 @@
+import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { migrate } from '../../src/migrate.ts';
+import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
+import { runCli } from '../support/run-cli.ts';
+import { runMain, spawnMain } from '../support/run-main.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
+
+async function namesIn(dir: string): Promise<string[]> {
+  return (await readdir(dir)).flatMap((file) => (file.endsWith('.sql') ? [file.slice(0, -4)] : [])).sort();
+}
+
+describe('two that migrate at the same time', () => {
+  it('an empty database: both succeed, and each migration is done once', async () => {
+    const url = await createEmptyDatabase();
+    const ended = await Promise.all([1, 2].map(() => runCli({ DATABASE_URL: url }, ['migrate', '--json'])));
+    expect(ended.map(({ code, error }) => ({ code, error }))).toEqual([
+      { code: 0, error: '' },
+      { code: 0, error: '' },
+    ]);
+    const done = ended.map(({ out }) => (JSON.parse(out) as { migrated: string[] }).migrated);
+    expect(done.flat().sort()).toEqual(await namesIn(MIGRATIONS));
+    expect(done).toContainEqual([]);
+    const client = new pg.Client(url);
+    await client.connect();
+    const { rows } = await client.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY id');
+    await client.end();
+    expect(rows.map(({ name }) => name)).toEqual(await namesIn(MIGRATIONS));
+  });
+});
+
+it('a database that cannot hold what members write is refused before anything is in it', async () => {
+  const { code, error } = await runCli({ DATABASE_URL: await createEmptyDatabase('LATIN1') }, ['migrate']);
+  expect({ code, error }).toEqual({
+    code: 1,
+    error: expect.stringMatching(
+      /^error: the database test_\w+ is in LATIN1, .*: make it with CREATE DATABASE test_\w+ ENCODING 'UTF8' TEMPLATE template0$/m,
+    ),
+  });
+});
+
+describe('a migration', () => {
+  let url: string;
+  let dir: string;
+  let client: pg.Client;
+
+  beforeEach(async () => {
+    url = await createDatabase();
+    dir = await mkdtemp(join(tmpdir(), 'migrations-'));
+    await cp(MIGRATIONS, dir, { recursive: true });
+    client = new pg.Client(url);
+    await client.connect();
+  });
+  afterEach(async () => {
+    await client.end();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const columns = async (): Promise<unknown[]> =>
+    (
+      await client.query(
+        `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2`,
+      )
+    ).rows;
+  const names = async (): Promise<string[]> =>
+    (await client.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY id')).rows.map(
+      (row) => row.name,
+    );
+
+  it('that fails half-way leaves the schema as it was, is named, and goes through once it is mended', async () => {
+    const before = await columns();
+    const half = 'ALTER TABLE orders ADD COLUMN one text;';
+    await writeFile(join(dir, '9001-half.sql'), `${half} ALTER TABLE no_such_table ADD COLUMN two text;`);
+    await expect(migrate(url, { dir })).rejects.toThrow(
+      /^migration 9001-half failed and changed nothing: relation "no_such_table" does not exist$/,
+    );
+    expect(await columns()).toEqual(before);
+    expect(await names()).not.toContain('9001-half');
+
+    await writeFile(join(dir, '9001-half.sql'), half);
+    expect(await migrate(url, { dir })).toEqual(['9001-half']);
+    expect(await columns()).toContainEqual({ table_name: 'orders', column_name: 'one' });
+  });
+
+  it('that comes before one that fails stays, and is not done again', async () => {
+    await writeFile(join(dir, '9001-one.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
+    await writeFile(join(dir, '9002-two.sql'), 'SELECT 1 / 0;');
+    await expect(migrate(url, { dir })).rejects.toThrow('migration 9002-two failed');
+    await writeFile(join(dir, '9002-two.sql'), 'ALTER TABLE orders ADD COLUMN two text;');
+    expect(await migrate(url, { dir })).toEqual(['9002-two']);
+  });
+
+  it('waits for a lock without holding up the service for longer than a webhook has time, and tries again', async () => {
+    await writeFile(join(dir, '9001-column.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
+    await client.query('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
+    const migrated = migrate(url, { dir });
+    const service = new pg.Client(url);
+    await service.connect();
+    const waiting = `SELECT FROM pg_stat_activity WHERE application_name = 'expediter migrate' AND wait_event_type = 'Lock'`;
+    // Behind the first try, and behind the next ones.
+    for (let round = 0; round < 2; round++) {
+      await until(async () => (await service.query(waiting)).rowCount === 1);
+      const began = performance.now();
+      await service.query(`UPDATE orders SET reason = NULL WHERE service_order_id = 'none'`);
+      expect(performance.now() - began).toBeLessThan(1_450);
+    }
+    await service.end();
+    await client.query('COMMIT');
+    expect(await migrated).toEqual(['9001-column']);
+  });
+
+  it('that is locked out for good says so, and has changed nothing', async () => {
+    const before = await columns();
+    await writeFile(join(dir, '9001-column.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
+    await client.query('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
+    await expect(migrate(url, { dir, lockPatienceMs: 500 })).rejects.toThrow(
+      /^migration 9001-column changed nothing: .* locked for 0\.5 s\..*pg_stat_activity.*run it again$/,
+    );
+    await client.query('COMMIT');
+    expect(await columns()).toEqual(before);
+  });
+
+  it("is not cut short by the role's own time limits", async () => {
+    const { rows } = await client.query<{ database: string }>('SELECT current_database() AS database');
+    await client.query(`ALTER DATABASE ${rows[0]?.database} SET statement_timeout = 300`);
+    await writeFile(join(dir, '9001-long.sql'), 'SELECT pg_sleep(0.6);');
+    expect(await migrate(url, { dir })).toEqual(['9001-long']);
+  });
+});
+
+describe('a version of the service', () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({ processes: 0 });
+    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  });
+  afterAll(() => system?.stop());
+
+  const record = (name: string): Promise<unknown> =>
+    system.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [name]);
+  const forget = (name: string): Promise<unknown> =>
+    system.query('DELETE FROM schema_migrations WHERE name = $1', [name]);
+
+  it('starts on the schema of the next one, and works beside it', async () => {
+    await system.query('ALTER TABLE orders ADD COLUMN of_the_next text; ALTER TABLE deliveries ADD COLUMN of_it text');
+    await record('9999-of-the-next');
+    const main = await runMain(system.env);
+    await system.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
+    const url = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
+    const answer = await post(url, statusWebhook({ serviceOrderId: 'order-1', status: 'READY' }));
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    const cli = await runCli({ DATABASE_URL: system.databaseUrl }, ['location', 'list', '--json']);
+    expect(cli).toMatchObject({ code: 0, out: expect.stringContaining('club-1') });
+    // The command of the version before, run by mistake, has nothing to do.
+    expect(await runCli({ DATABASE_URL: system.databaseUrl }, ['migrate', '--json'])).toMatchObject({
+      code: 0,
+      out: '{"migrated":[]}\n',
+    });
+    main.child.kill('SIGTERM');
+    expect(await main.exited).toBe(0);
+    await forget('9999-of-the-next');
+  });
+
+  it('refuses a schema from which the next one took something away, and says what to deploy', async () => {
+    await record('9999-without-something.breaking');
+    const main = spawnMain({ ...system.env, PORT: '0' });
+    expect(await main.exited).toBe(1);
+    const refusal = /too new .*\(9999-without-something\.breaking\)\. Deploy the version that made it\./;
+    expect(main.output()).toMatch(refusal);
+    const cli = await runCli({ DATABASE_URL: system.databaseUrl }, ['location', 'list']);
+    expect(cli).toEqual({ code: 1, out: '', error: expect.stringMatching(refusal) });
+    await forget('9999-without-something.breaking');
+  });
+
+  it('refuses a schema that lacks one of its own, also where it has one of the next', async () => {
+    const last = (await namesIn(MIGRATIONS)).at(-1) ?? '';
+    await forget(last);
+    await record('9999-of-the-next');
+    const main = spawnMain({ ...system.env, PORT: '0' });
+    expect(await main.exited).toBe(1);
+    expect(main.output()).toContain(`The schema lacks ${last}. Run: expediter migrate`);
+    await forget('9999-of-the-next');
+    await record(last);
+  });
+});
+
+describe('a process at work while a migration changes what its prepared statements give', () => {
+  let system: System;
+  let pos: Pos;
+  let dir: string;
+  beforeAll(async () => {
+    [system, pos, dir] = await Promise.all([startSystem(), startPos(), mkdtemp(join(tmpdir(), 'migrations-'))]);
+    await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+    await cp(MIGRATIONS, dir, { recursive: true });
+  });
+  afterAll(() => Promise.all([system?.stop(), pos?.stop(), rm(dir, { recursive: true, force: true })]));
+
+  it('goes on with both journeys', async () => {
+    const url = await system.webhookUrl('club-1');
+    const goesItsWay = async (): Promise<void> => {
+      const { serviceOrderId } = await system.placeOrder();
+      await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+      const ready = statusWebhook({ serviceOrderId, status: 'READY' });
+      await until(async () => (await post(url, ready)).status === 200);
+      await until(() => system.live(serviceOrderId).some(({ status }) => status === 'ready'));
+    };
+    await goesItsWay();
+    await writeFile(join(dir, '9001-other-text.sql'), await otherCollations(system));
+    expect(await migrate(system.databaseUrl, { dir })).toEqual(['9001-other-text']);
+    await goesItsWay();
+    expect(system.logged.join('\n')).toContain('cached plan must not change result type');
+  });
+});
+
+/** Statements that make every indexed text another one to Postgres. */
+async function otherCollations(system: System): Promise<string> {
+  const columns = await system.query(
+    `SELECT DISTINCT format('ALTER TABLE %s ALTER COLUMN %I TYPE text COLLATE "POSIX";', i.indrelid::regclass, a.attname)
+              AS change
+     FROM pg_index i
+     JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) AND a.atttypid = 'text'::regtype
+     JOIN pg_class c ON c.oid = i.indrelid AND c.relnamespace = 'public'::regnamespace AND NOT c.relispartition`,
+  );
+  return columns.map(({ change }) => change).join('\n');
+}
+
+/** What the version before would miss, or trip over. */
+const TAKES_AWAY =
+  /\bDROP\s+(?:TABLE|COLUMN|TYPE|FUNCTION|VIEW|DEFAULT)\b|\bRENAME\b|\bSET\s+NOT\s+NULL\b|\bALTER\s+(?:COLUMN\s+)?\S+\s+(?:SET\s+DATA\s+)?TYPE\b(?!\s+text\s+COLLATE\s+"C")|\bADD\s+(?:CONSTRAINT|CHECK|FOREIGN|UNIQUE|PRIMARY)\b(?![^;]*\bNOT\s+VALID\b)|\bADD\s+COLUMN\s+(?:IF\s+NOT\s+EXISTS\s+)?\S+\s+[^,;]*\bNOT\s+NULL\b(?![^,;]*\bDEFAULT\b)(?<!\bDEFAULT\b[^,;]*)/i;
+
+describe('a migration that takes something away', () => {
+  it('says so in its name', async () => {
+    for (const name of (await namesIn(MIGRATIONS)).filter((name) => !name.endsWith('.breaking'))) {
+      const sql = (await readFile(join(MIGRATIONS, `${name}.sql`), 'utf8')).replaceAll(/--.*$/gm, '');
+      expect(TAKES_AWAY.exec(sql)?.[0], name).toBeUndefined();
+    }
+  });
+
+  it.each([
+    'ALTER TABLE orders DROP COLUMN reason',
+    'ALTER TABLE orders RENAME COLUMN reason TO why',
+    'ALTER TABLE orders ALTER COLUMN reason SET NOT NULL',
+    'ALTER TABLE orders ALTER COLUMN rank TYPE bigint',
+    'ALTER TABLE orders ALTER rank TYPE text',
+    'ALTER TABLE orders ADD CONSTRAINT ranks CHECK (rank < 9)',
+    'ALTER TABLE orders ADD COLUMN kind text NOT NULL',
+    'DROP TABLE outbox',
+  ])('%s does', (sql) => expect(sql).toMatch(TAKES_AWAY));
+
+  it.each([
+    'ALTER TABLE orders ADD COLUMN kind text, ADD COLUMN of text',
+    "ALTER TABLE orders ADD COLUMN kind text NOT NULL DEFAULT ''",
+    "ALTER TABLE orders ADD COLUMN kind text DEFAULT '' NOT NULL",
+    'ALTER TABLE orders ADD CONSTRAINT ranks CHECK (rank < 9) NOT VALID',
+    'CREATE TABLE new (id text NOT NULL)',
+    'DROP INDEX orders_open',
+    'ALTER TABLE orders ALTER COLUMN reason TYPE text COLLATE "C"',
+  ])('%s does not', (sql) => expect(sql).not.toMatch(TAKES_AWAY));
+});

@@ -1,0 +1,35 @@
+import { OursToFix, TryAgain } from '../../src/core/domain/errors.ts';
+import type { Credentials, Grant } from '../../src/core/domain/provider.ts';
+
+/** Keeps what is granted as the service does, for one process and one test. */
+export function keepCredentials(now: () => Date): Credentials {
+  const kept = new Map<string, Grant & { until: number }>();
+  return {
+    async accessToken({ seed, obtain, rejected }) {
+      const key = JSON.stringify(seed);
+      const known = kept.get(key);
+      if (known !== undefined && known.until > now().getTime() && known.accessToken !== rejected) {
+        return known.accessToken;
+      }
+      let grant: Grant;
+      try {
+        grant = await obtain(known?.refreshToken, AbortSignal.timeout(8_000));
+      } catch (error) {
+        throw error instanceof OursToFix ? error : notSent(error);
+      }
+      kept.set(key, {
+        ...grant,
+        refreshToken: grant.refreshToken ?? known?.refreshToken,
+        until: now().getTime() + grant.expiresIn * 1000,
+      });
+      return grant.accessToken;
+    },
+  };
+}
+
+/** Whatever became of the request for a token: the order was not sent. */
+function notSent(error: unknown): TryAgain {
+  const { retryAfterMs, httpStatus } = error instanceof TryAgain ? error : {};
+  const message = error instanceof Error ? error.message : String(error);
+  return new TryAgain(message, { sent: false, retryAfterMs, httpStatus });
+}

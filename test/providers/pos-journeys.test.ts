@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { POS_SYSTEMS } from '../../demo/pos-systems.ts';
+import { memberStateAt, rankOf } from '../../src/core/domain/lifecycle.ts';
+import { registry } from '../../src/providers/index.ts';
+import { balanceLoad } from '../support/balance-load.ts';
+import type { HttpServer } from '../support/serve-http.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+let system: System;
+let balancer: HttpServer;
+let instances: string[] = [];
+
+beforeAll(async () => {
+  balancer = await balanceLoad(() => instances);
+  system = await startSystem({ env: { PUBLIC_URL: balancer.url, LOG_LEVEL: 'warn' } });
+  instances = system.urls;
+  await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);
+});
+afterAll(async () => {
+  await system?.stop();
+  await balancer?.stop();
+});
+
+it('every provider has a POS to be tried on', () => {
+  expect([...registry.keys()].toSorted()).toEqual(Object.keys(POS_SYSTEMS).toSorted());
+});
+
+describe.each(Object.entries(POS_SYSTEMS))('%s, from the signal to the hand-over', (integration, startSimulator) => {
+  it.each(['pickup', 'delivery'] as const)('%s', async (type) => {
+    const pos = await startSimulator({ hurry: 600 });
+    const locationId = `${integration}-${type}`;
+    try {
+      await system.addLocation(locationId, pos.settings, integration);
+      const url = (await system.webhookUrl(locationId)).replace(system.urls[0] ?? '', balancer.url);
+      const { serviceOrderId } = await system.placeOrder({ locationId, type });
+      const ticket = await until(() => pos.tickets[0]);
+      expect(pos.refusals).toEqual([]);
+      const answers = [];
+      for (const status of pos.lifeOf(type)) answers.push(await pos.report(url, ticket, status));
+      expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]));
+      expect(JSON.stringify(answers)).not.toContain('dropped');
+
+      const last = memberStateAt(rankOf('completed'), type);
+      await until(() => system.live(serviceOrderId).some((message) => message.memberState === last));
+      const messages = system.live(serviceOrderId);
+      expect(messages.map((message) => message.sequence)).toEqual(messages.map((_, nth) => nth + 1));
+      expect(messages[0]).toMatchObject({ memberState: 'placed' });
+      expect(pos.tickets).toHaveLength(1);
+      expect(await system.order(serviceOrderId)).toMatchObject({ provider_order_id: ticket.providerOrderId });
+      expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent' });
+    } finally {
+      await pos.stop();
+    }
+  });
+});

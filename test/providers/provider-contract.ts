@@ -1,0 +1,12 @@
+/**
+ * `expediter/provider-contract`: the suite that every provider passes, and what the simulator of its POS is made of.
+ * docs/writing-a-provider.md says what each test wants.
+ */
+export { providerContract, type ProviderFixtures } from './contract.ts';
+export { keepCredentials } from './in-memory-credentials.ts';
+export { deliverWebhook, type Delivery } from '../simulators/deliver-webhook.ts';
+export { jsonIn } from '../simulators/json-in.ts';
+export { sendFault } from '../simulators/send-fault.ts';
+export type * from '../simulators/simulator.ts';
+export { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
+export { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
