@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import type { Delivery, DeliveryOutcome } from '../src/core/domain/webhook.ts';
+import type { TranslatedWebhook, WebhookOutcome } from '../src/core/domain/webhook.ts';
 import { inTransaction } from '../src/core/postgres/in-transaction.ts';
 import { RANK_END, rankOf } from '../src/core/domain/lifecycle.ts';
 import type { StatusEvent } from '../src/core/domain/order.ts';
@@ -9,16 +9,16 @@ import type { StatusEvent } from '../src/core/domain/order.ts';
  * parameters, and they have no names, under which Postgres would keep them prepared. It writes the same rows as the
  * service does for an event that names an order of ours; all that is rare is left out.
  */
-export function acceptNaively(pool: Pool): (delivery: Delivery) => Promise<DeliveryOutcome> {
-  return (delivery) =>
+export function acceptNaively(pool: Pool): (webhook: TranslatedWebhook) => Promise<WebhookOutcome> {
+  return (webhook) =>
     inTransaction(pool, async (client) => {
-      const [event] = delivery.events;
+      const [event] = webhook.events;
       if (event === undefined) {
-        const outcome = delivery.dropped === undefined ? 'ignored' : 'dropped';
-        await keep(client, delivery, outcome);
+        const outcome = webhook.dropped === undefined ? 'ignored' : 'dropped';
+        await keep(client, webhook, outcome);
         return outcome;
       }
-      return move(client, delivery, event);
+      return move(client, webhook, event);
     });
 }
 
@@ -30,29 +30,29 @@ type OrderRow = {
   provider_order_id: string | null;
 };
 
-async function move(client: PoolClient, delivery: Delivery, event: StatusEvent): Promise<DeliveryOutcome> {
+async function move(client: PoolClient, webhook: TranslatedWebhook, event: StatusEvent): Promise<WebhookOutcome> {
   const { rows } = await client.query<OrderRow>(
     `SELECT location_id, fulfillment, rank, sequence, provider_order_id FROM orders
      WHERE service_order_id = $1 FOR UPDATE`,
     [event.serviceOrderId],
   );
   const order = rows[0];
-  if (order?.location_id !== delivery.locationId) {
-    await keep(client, delivery, 'unmatched');
+  if (order?.location_id !== webhook.locationId) {
+    await keep(client, webhook, 'unmatched');
     return 'unmatched';
   }
   const rank = rankOf(event.status);
   const moves = rank > order.rank;
   const outcome = moves ? 'applied' : rank === order.rank ? 'duplicate' : 'stale';
   const sequence = moves ? order.sequence + 1 : null;
-  await keep(client, delivery, outcome);
+  await keep(client, webhook, outcome);
   await client.query(
-    `INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome, sequence,
+    `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence,
                                 provider_order_id, reason, occurred_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     [
       event.serviceOrderId,
-      delivery.id,
+      webhook.id,
       event.status,
       event.nativeStatus,
       outcome,
@@ -87,24 +87,24 @@ async function move(client: PoolClient, delivery: Delivery, event: StatusEvent):
   return outcome;
 }
 
-async function keep(client: PoolClient, delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
+async function keep(client: PoolClient, webhook: TranslatedWebhook, outcome: WebhookOutcome): Promise<void> {
   await client.query(
-    `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, sealed, body, truncated,
+    `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, sealed, body, truncated,
                              events, outcome, reason)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
-      delivery.receivedAt.toISOString().slice(0, 10),
-      delivery.locationId,
-      delivery.id,
-      delivery.integration,
-      delivery.receivedAt,
-      JSON.stringify(delivery.headers),
-      delivery.sealed,
-      delivery.body,
-      delivery.truncated,
-      delivery.events.length,
+      webhook.receivedAt.toISOString().slice(0, 10),
+      webhook.locationId,
+      webhook.id,
+      webhook.integration,
+      webhook.receivedAt,
+      JSON.stringify(webhook.headers),
+      webhook.sealed,
+      webhook.body,
+      webhook.truncated,
+      webhook.events.length,
       outcome,
-      delivery.dropped,
+      webhook.dropped,
     ],
   );
 }

@@ -4,8 +4,8 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
-import { applyDeliveries } from '../src/core/statuses/apply-webhooks.ts';
-import type { Delivery } from '../src/core/domain/webhook.ts';
+import { applyWebhooks } from '../src/core/statuses/apply-webhooks.ts';
+import type { TranslatedWebhook } from '../src/core/domain/webhook.ts';
 import { chooseRequest } from './choose-request.ts';
 import type { Load } from './generate-load.ts';
 import { orderId, senderOf } from './seed-orders.ts';
@@ -15,14 +15,14 @@ export type ClientLoad = Omit<Load, 'port' | 'connections'> & { databaseUrl: str
 
 async function applyFromClients(load: ClientLoad): Promise<Measured> {
   const latencies: number[] = [];
-  const deliveries = Array.from({ length: load.requests }, (_, g) => toDelivery(load, g));
+  const webhooks = Array.from({ length: load.requests }, (_, g) => translateRequest(load, g));
   const clients = await Promise.all(
     Array.from({ length: load.clients }, async () => {
       const options = '-c synchronous_commit=on -c enable_seqscan=off -c plan_cache_mode=force_generic_plan';
       const client = new pg.Client({ connectionString: load.databaseUrl, options });
       await client.connect();
       // Of nothing, so that the statement is planned: the others' connections have long done that.
-      await applyDeliveries(client, [], [], 3_600);
+      await applyWebhooks(client, [], [], 3_600);
       return client;
     }),
   );
@@ -30,10 +30,10 @@ async function applyFromClients(load: ClientLoad): Promise<Measured> {
   await Promise.all(
     clients.map(async (client, nth) => {
       for (let g = nth; g < load.requests; g += load.clients) {
-        const delivery = deliveries[g];
-        if (delivery === undefined) return;
+        const webhook = webhooks[g];
+        if (webhook === undefined) return;
         const sent = performance.now();
-        await applyDeliveries(client, [delivery], [], 3_600);
+        await applyWebhooks(client, [webhook], [], 3_600);
         latencies.push(performance.now() - sent);
       }
     }),
@@ -44,7 +44,7 @@ async function applyFromClients(load: ClientLoad): Promise<Measured> {
 }
 
 /** What the service would make of the g-th request. */
-function toDelivery({ senders, plan, orders, from }: ClientLoad, g: number): Delivery {
+function translateRequest({ senders, plan, orders, from }: ClientLoad, g: number): TranslatedWebhook {
   const { body, headers } = chooseRequest(senders, plan, orders, from + g);
   const { order } = JSON.parse(body) as { order: { thirdPartyReference: string; id: string; status: 'received' } };
   const { locationId } = senderOf(senders, nthOf(order.thirdPartyReference));

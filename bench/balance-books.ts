@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { countPoison, type Plan } from './choose-request.ts';
 
-type Books = Record<'deliveries' | 'dropped' | 'history' | 'applied' | 'outbox' | 'steps', number>;
+type Books = Record<'webhooks' | 'dropped' | 'history' | 'applied' | 'outbox' | 'steps', number>;
 
 /**
  * Holds what a load left in the database against what was answered. Every answer is 200, every webhook is in the
- * deliveries, all but poison are in the history, every step of an order waits in the outbox, and
+ * webhooks, all but poison are in the history, every step of an order waits in the outbox, and
  * unless the load is hot, each of its webhooks was such a step.
  * @param about.steps of all orders, before the load
  * @param about.from the first of its requests, of all there were about these orders
@@ -19,7 +19,7 @@ export async function balanceBooks(
   const books = await readBooks(databaseUrl);
   const isBalanced =
     answers['200'] === requests &&
-    books.deliveries === requests &&
+    books.webhooks === requests &&
     books.dropped === countPoison(plan, from, requests) &&
     books.history === requests - books.dropped &&
     (plan === 'hot' || books.applied === books.history) &&
@@ -32,7 +32,7 @@ export async function balanceBooks(
 export async function emptyBooks(databaseUrl: string): Promise<{ steps: number }> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
-  await client.query('TRUNCATE status_events, parked_events, deliveries, outbox');
+  await client.query('TRUNCATE status_events, parked_events, webhooks, outbox');
   await client.end();
   const { steps } = await readBooks(databaseUrl);
   return { steps };
@@ -42,8 +42,8 @@ async function readBooks(databaseUrl: string): Promise<Books> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
   const { rows } = await client.query<Books>(
-    `SELECT (SELECT count(*)::int FROM deliveries) AS deliveries,
-            (SELECT count(*)::int FROM deliveries WHERE outcome = 'dropped') AS dropped,
+    `SELECT (SELECT count(*)::int FROM webhooks) AS webhooks,
+            (SELECT count(*)::int FROM webhooks WHERE outcome = 'dropped') AS dropped,
             (SELECT count(*)::int FROM status_events) AS history,
             (SELECT count(*)::int FROM status_events WHERE outcome = 'applied') AS applied,
             (SELECT count(*)::int FROM outbox) AS outbox,

@@ -28,7 +28,7 @@ export function bareFastify(senders: readonly Sender[]): FastifyInstance {
       .digest();
     const given = Buffer.from(String(signature).slice('v1,'.length), 'base64');
     const isRight = given.length === right.length && timingSafeEqual(given, right);
-    return reply.send({ outcome: isRight ? 'applied' : 'dropped', deliveryId: '019a0000-0000-7000-8000-000000000000' });
+    return reply.send({ outcome: isRight ? 'applied' : 'dropped', webhookId: '019a0000-0000-7000-8000-000000000000' });
   });
   return app;
 }

@@ -4,13 +4,13 @@ import pg from 'pg';
 import { startPostgres } from '../test/support/start-postgres.ts';
 import { compareVariants, nameOf, type Compared } from './compare-variants.ts';
 import { describeMachine } from './describe-machine.ts';
-import { drawChart } from './draw-bars.ts';
+import { drawBars } from './draw-bars.ts';
 import { FIGURES, reaches, toResults, type Figure, type FigureName } from './figures.ts';
 import { measureLive } from './measure-live.ts';
 import { measureMemory } from './measure-memory.ts';
 import { measurePlacements } from './measure-placements.ts';
 import { measureStart } from './measure-start.ts';
-import { readArguments } from './read-bench-arguments.ts';
+import { readBenchArguments } from './read-bench-arguments.ts';
 import { startContest } from './start-contest.ts';
 import { median } from './summarize.ts';
 
@@ -22,7 +22,7 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(name, () => process.exit(128 + constants.signals[name]));
 }
 
-const args = readArguments(process.argv.slice(2));
+const args = readBenchArguments(process.argv.slice(2));
 const words = args.json ? process.stderr : process.stdout;
 const say = (line: string): void => void words.write(`${line}\n`);
 
@@ -66,7 +66,7 @@ try {
 }
 const results = toResults(measured);
 tell();
-if (args.chart !== undefined && compared !== undefined) await writeFile(args.chart, drawChart(compared));
+if (args.chart !== undefined && compared !== undefined) await writeFile(args.chart, drawBars(compared));
 if (args.json) process.stdout.write(`${JSON.stringify(results)}\n`);
 
 async function compare(): Promise<void> {

@@ -5,7 +5,7 @@ import { median } from './summarize.ts';
 const CONNECTIONS = [8, 64, 256];
 const WAYS = [
   { variant: 'bare', label: 'bare Fastify: token and signature, no database', color: '#9aa4b2' },
-  { variant: 'service', label: 'Expediter: deliveries, history, order, outbox, durable', color: '#0f766e' },
+  { variant: 'service', label: 'Expediter: webhooks, history, order, outbox, durable', color: '#0f766e' },
   { variant: 'one-statement', label: 'one statement and commit per webhook', color: '#d97706' },
   { variant: 'naive', label: 'five statements in a transaction per webhook', color: '#b91c1c' },
 ];
@@ -16,7 +16,7 @@ const GAP = 22;
 const TOP = 34;
 
 /** Webhooks a second by connections, as bars; the median of the rounds. @returns an SVG that reads on light and dark */
-export function drawChart({ cells }: Compared): string {
+export function drawBars({ cells }: Compared): string {
   const measured = CONNECTIONS.map((connections) =>
     WAYS.flatMap((way) => {
       const found = [...cells.values()].find(

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { compileService } from './compile-service.ts';
 import { forkChild } from './fork-child.ts';
 import { post } from './post.ts';
-import { prepareDatabase, type Sender } from './prepare-bench-database.ts';
+import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
 import { seedOrders } from './seed-orders.ts';
 import type { OutsideWorld } from './serve-outside-world.ts';
 import { MOVES, signRequest } from './sign-request.ts';
@@ -40,7 +40,7 @@ export async function measureMemory(
   const world = forkChild('serve-outside-world.ts', [String(LOCATIONS)]);
   try {
     const { env } = await world.ask<OutsideWorld>({});
-    const { databaseUrl, senders } = await prepareDatabase(postgres.url, {
+    const { databaseUrl, senders } = await prepareBenchDatabase(postgres.url, {
       name: 'bench_memory',
       locations: LOCATIONS,
     });

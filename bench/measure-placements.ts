@@ -4,7 +4,7 @@ import { until } from '../test/support/until.ts';
 import { compileService } from './compile-service.ts';
 import { findSustained } from './find-sustained.ts';
 import { forkChild, type Child } from './fork-child.ts';
-import { prepareDatabase } from './prepare-bench-database.ts';
+import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { pushSignals } from './push-signals.ts';
 import type { Happened, OutsideWorld } from './serve-outside-world.ts';
 import { startService } from './start-service.ts';
@@ -69,7 +69,7 @@ export async function measurePlacements(
   const world = forkChild('serve-outside-world.ts', [String(LOCATIONS)]);
   try {
     const { env, ordersUrl } = await world.ask<OutsideWorld>({});
-    const { databaseUrl } = await prepareDatabase(postgres.url, {
+    const { databaseUrl } = await prepareBenchDatabase(postgres.url, {
       name: 'bench_placements',
       locations: LOCATIONS,
       ordersUrl,

@@ -1,5 +1,5 @@
 import { compileService } from './compile-service.ts';
-import { prepareDatabase } from './prepare-bench-database.ts';
+import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { startService } from './start-service.ts';
 import { median } from './summarize.ts';
 
@@ -9,7 +9,7 @@ export async function measureStart(
   about: { times: number },
   say: (line: string) => void,
 ): Promise<{ startMs: number; readyMs: number }> {
-  const { databaseUrl } = await prepareDatabase(postgres.url, { name: 'bench_start', locations: 1 });
+  const { databaseUrl } = await prepareBenchDatabase(postgres.url, { name: 'bench_start', locations: 1 });
   const main = await compileService();
   const starts: number[] = [];
   const readies: number[] = [];

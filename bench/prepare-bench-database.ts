@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { ensureDeliveryPartitions } from '../src/core/postgres/ensure-webhook-partitions.ts';
+import { ensureWebhookPartitions } from '../src/core/postgres/ensure-webhook-partitions.ts';
 import { putLocation } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
@@ -16,7 +16,7 @@ export const SETTINGS_KEY = `bench:${Buffer.alloc(32, 7).toString('base64')}`;
  * A fresh, migrated database with `locations` locations of the `standard` integration, each with a secret and a token.
  * @param about.ordersUrl where they take orders, for those that are to be placed
  */
-export async function prepareDatabase(
+export async function prepareBenchDatabase(
   serverUrl: string,
   about: { name: string; locations: number; ordersUrl?: string },
 ): Promise<{ databaseUrl: string; senders: Sender[] }> {
@@ -31,7 +31,7 @@ export async function prepareDatabase(
   await migrate(databaseUrl);
 
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
-  await ensureDeliveryPartitions(pool);
+  await ensureWebhookPartitions(pool);
   const keys = parseSettingsKeys(SETTINGS_KEY);
   const senders = await Promise.all(
     Array.from({ length: about.locations }, async (_, nth): Promise<Sender> => {

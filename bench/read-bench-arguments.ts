@@ -20,7 +20,7 @@ export type Arguments = {
 };
 
 /** Prints the usage and ends the process where the arguments ask for it, or are wrong. */
-export function readArguments(argv: string[]): Arguments {
+export function readBenchArguments(argv: string[]): Arguments {
   const command = new Command('npm run bench --')
     .description(
       'Measures the service on a Postgres of its own against other ways to do the same, in turn, on this machine. Takes ' +

@@ -19,7 +19,7 @@ export async function seedOrders(databaseUrl: string, senders: readonly Sender[]
   await client.connect();
   try {
     await client.query(
-      'TRUNCATE orders, order_contents, provider_orders, placements, status_events, parked_events, deliveries, outbox CASCADE',
+      'TRUNCATE orders, order_contents, provider_orders, placements, status_events, parked_events, webhooks, outbox CASCADE',
     );
     await client.query(
       `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
@@ -33,7 +33,7 @@ export async function seedOrders(databaseUrl: string, senders: readonly Sender[]
        SELECT location_id, integration, provider_order_id, service_order_id FROM orders`,
     );
     // As autovacuum leaves it, and not while a round is measured.
-    await client.query('VACUUM (ANALYZE) orders, provider_orders, outbox, status_events, deliveries');
+    await client.query('VACUUM (ANALYZE) orders, provider_orders, outbox, status_events, webhooks');
   } finally {
     await client.end();
   }

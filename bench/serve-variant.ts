@@ -6,13 +6,13 @@ import type { AddressInfo } from 'node:net';
 import pg from 'pg';
 import type { FastifyInstance } from 'fastify';
 import { buildApp } from '../src/app.ts';
-import { applyDeliveries } from '../src/core/statuses/apply-webhooks.ts';
-import type { DeliveryOutcome } from '../src/core/domain/webhook.ts';
+import { applyWebhooks } from '../src/core/statuses/apply-webhooks.ts';
+import type { WebhookOutcome } from '../src/core/domain/webhook.ts';
 import { databaseClock } from '../src/core/postgres/database-clock.ts';
-import { gatherDeliveries } from '../src/core/statuses/batch-webhooks.ts';
+import { batchWebhooks } from '../src/core/statuses/batch-webhooks.ts';
 import { settingsOpener } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
-import { tokenJudge } from '../src/core/locations/webhook-tokens.ts';
+import { tokenAuthenticator } from '../src/core/locations/webhook-tokens.ts';
 import { withClient } from '../src/core/postgres/with-client.ts';
 import { createLog } from '../src/create-log.ts';
 import { FLUSHERS, openDatabase } from '../src/database.ts';
@@ -44,7 +44,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
     push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')), observe },
     webhook: {
       now: clock.now,
-      judgeToken: tokenJudge(pool, settingsOpener({ registry, keys, publicUrl: undefined }), clock.now),
+      authenticateToken: tokenAuthenticator(pool, settingsOpener({ registry, keys, publicUrl: undefined }), clock.now),
       accept,
       observe,
       keys,
@@ -59,7 +59,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
 
 function gathered(databaseUrl: string): Accept {
   const { flushPool } = openDatabase(databaseUrl, POOL_SIZE, () => {});
-  return gatherDeliveries({
+  return batchWebhooks({
     pool: flushPool,
     flushers: FLUSHERS,
     parkTtlS: PARK_TTL_S,
@@ -82,9 +82,9 @@ function openPool(databaseUrl: string, settings = ''): pg.Pool {
 
 function oneStatement(databaseUrl: string): Accept {
   const pool = openPool(databaseUrl, '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan');
-  return async (delivery) => {
-    const { deliveries } = await withClient(pool, (client) => applyDeliveries(client, [delivery], [], PARK_TTL_S));
-    return withoutIds(deliveries[0] ?? 'ignored');
+  return async (webhook) => {
+    const { webhooks } = await withClient(pool, (client) => applyWebhooks(client, [webhook], [], PARK_TTL_S));
+    return withoutIds(webhooks[0] ?? 'ignored');
   };
 }
 
@@ -93,10 +93,10 @@ async function serve(variant: Variant, databaseUrl: string, senders: readonly Se
   if (variant === 'service') return serveDoors(databaseUrl, gathered(databaseUrl));
   if (variant === 'one-statement') return serveDoors(databaseUrl, oneStatement(databaseUrl));
   const naively = acceptNaively(openPool(databaseUrl));
-  return serveDoors(databaseUrl, async (delivery) => withoutIds(await naively(delivery)));
+  return serveDoors(databaseUrl, async (webhook) => withoutIds(await naively(webhook)));
 }
 
-function withoutIds(outcome: DeliveryOutcome): Awaited<ReturnType<Accept>> {
+function withoutIds(outcome: WebhookOutcome): Awaited<ReturnType<Accept>> {
   return { outcome, serviceOrderIds: [] };
 }
 

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { compileService } from './compile-service.ts';
 import { forkChild, type Child } from './fork-child.ts';
 import type { Offered, Steady } from './offer-steadily.ts';
-import { prepareDatabase, type Sender } from './prepare-bench-database.ts';
+import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
 import type { Received, Receiving } from './receive-live.ts';
 import type { Published } from './serve-pubsub.ts';
 import { startService } from './start-service.ts';
@@ -35,7 +35,7 @@ const LOCATIONS = 20;
 /** @param serverUrl of a Postgres, in which it makes a database of its own */
 export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
   const main = await compileService();
-  const { databaseUrl, senders } = await prepareDatabase(serverUrl, { name: 'bench_live', locations: LOCATIONS });
+  const { databaseUrl, senders } = await prepareBenchDatabase(serverUrl, { name: 'bench_live', locations: LOCATIONS });
   const running = new Map<string, { pid: number; stop(): Promise<void> }>();
   /** Another one of the same name is stopped first. */
   const start = async (name: string, args: readonly string[] = []): Promise<Child> => {

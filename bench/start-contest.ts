@@ -4,7 +4,7 @@ import type { Plan } from './choose-request.ts';
 import { forkChild, type Child } from './fork-child.ts';
 import type { Load } from './generate-load.ts';
 import { imageEnvironment } from './image-environment.ts';
-import { prepareDatabase, type Sender } from './prepare-bench-database.ts';
+import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
 import { seedOrders } from './seed-orders.ts';
 import type { Measured } from './summarize.ts';
 import type { Variant } from './variants.ts';
@@ -50,7 +50,7 @@ export async function startContest(serverUrl: string): Promise<Contest> {
   const fieldOf = async (orders: number): Promise<Field> => {
     const known = fields.get(orders);
     if (known !== undefined) return known;
-    const prepared = await prepareDatabase(serverUrl, { name: `bench_${orders}`, locations: LOCATIONS });
+    const prepared = await prepareBenchDatabase(serverUrl, { name: `bench_${orders}`, locations: LOCATIONS });
     const field = { ...prepared, sent: 0, variants: new Map() };
     fields.set(orders, field);
     await seedOrders(field.databaseUrl, field.senders, orders);

@@ -1,4 +1,4 @@
-import { USAGE, WrongUsage, readArguments, type Arguments } from './read-chaos-arguments.ts';
+import { USAGE, WrongUsage, readChaosArguments, type Arguments } from './read-chaos-arguments.ts';
 import { runChaos, type Report } from './run-chaos.ts';
 
 const COMPLAINTS_SHOWN = 20;
@@ -9,7 +9,7 @@ process.env['METADATA_SERVER_DETECTION'] = 'none';
 
 function argumentsOrExit(): Arguments {
   try {
-    return readArguments(process.argv.slice(2));
+    return readChaosArguments(process.argv.slice(2));
   } catch (error) {
     if (error instanceof WrongUsage) {
       process.stderr.write(`${error.message}\n\n${USAGE}`);

@@ -11,7 +11,7 @@ const WHILE_DYING = new Set<Answer['status']>([502, 503, 'timeout']);
 const HARMLESS: ReadonlySet<Kind> = new Set<Kind>(['roll']);
 
 /** @returns what is no answer of the contract's, in words */
-export function judgeAnswers(answers: Answers, faults: ReadonlySet<Kind>): string[] {
+export function checkAnswers(answers: Answers, faults: ReadonlySet<Kind>): string[] {
   const excused = [...faults].some((kind) => !HARMLESS.has(kind));
   return [...answers].flatMap(([status, count]) =>
     OURS.has(status) || (excused && WHILE_DYING.has(status)) ? [] : [`${count} webhooks were answered ${status}`],

@@ -8,7 +8,7 @@ import type { Kitchen } from './set-stage.ts';
 export type Books = {
   /** Webhooks that were answered 200. */
   acknowledged: number;
-  /** Of them not among the deliveries; and accepted orders that nobody here has heard of. */
+  /** Of them not among the webhooks; and accepted orders that nobody here has heard of. */
   lost: number;
   /** Orders with more tickets than one, or with one although the member was told that it failed. */
   ticketsDoubled: number;
@@ -46,8 +46,8 @@ export async function checkBooks(about: {
 }): Promise<{ books: Books; broken: Broken[] }> {
   const { pool, served, kitchens } = about;
   const read = async <Row extends object>(sql: string): Promise<Row[]> => (await pool.query<Row>(sql)).rows;
-  const deliveries = await read<{ id: string; locationId: string }>(
-    'SELECT id, location_id AS "locationId" FROM deliveries',
+  const webhooks = await read<{ id: string; locationId: string }>(
+    'SELECT id, location_id AS "locationId" FROM webhooks',
   );
   const orders = await read<OrderRow>(
     `SELECT service_order_id AS id, location_id AS "locationId", rank, sequence, failed_by_us AS "failedByUs",
@@ -60,7 +60,7 @@ export async function checkBooks(about: {
   );
   const events = await read<EventRow>(
     `SELECT e.service_order_id AS id, e.status, e.outcome, e.sequence, d.location_id AS "from"
-     FROM status_events e LEFT JOIN deliveries d ON d.id = e.delivery_id ORDER BY e.event_id`,
+     FROM status_events e LEFT JOIN webhooks d ON d.id = e.webhook_id ORDER BY e.event_id`,
   );
 
   const broken: Broken[] = [];
@@ -77,9 +77,9 @@ export async function checkBooks(about: {
   const liveOf = Map.groupBy(about.live, (message) => message.orderingKey);
   const acknowledgedOf = Map.groupBy(served.acknowledged, (each) => each.order ?? '');
 
-  const locationOf = new Map(deliveries.map((delivery) => [delivery.id, delivery.locationId]));
-  for (const { deliveryId, locationId, order } of served.acknowledged) {
-    if (locationOf.get(deliveryId) !== locationId) breaks('lost', order, `delivery ${deliveryId} was answered 200`);
+  const locationOf = new Map(webhooks.map((webhook) => [webhook.id, webhook.locationId]));
+  for (const { webhookId, locationId, order } of served.acknowledged) {
+    if (locationOf.get(webhookId) !== locationId) breaks('lost', order, `webhook ${webhookId} was answered 200`);
   }
 
   for (const id of served.accepted) {

@@ -91,8 +91,8 @@ export const MUTATIONS: readonly Mutation[] = [
     \`INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
      SELECT service_order_id, e.sequence, location_id, fulfillment, array_position(\${STATUS_BY_RANK}, e.status) - 1
      FROM status_events e JOIN orders o USING (service_order_id)
-     WHERE e.delivery_id = ANY ($1::uuid[]) AND e.outcome = 'applied'\`,
-    [arrived.map((item) => item.deliveryId)],
+     WHERE e.webhook_id = ANY ($1::uuid[]) AND e.outcome = 'applied'\`,
+    [arrived.map((item) => item.webhookId)],
   );
   const row = rows[0];
   const named`,

@@ -123,11 +123,11 @@ async function seedOrders(
   );
 }
 
-/** Orders of long ago, with what is kept of them: contents, histories, deliveries of three days. */
+/** Orders of long ago, with what is kept of them: contents, histories, webhooks of three days. */
 async function seedPast(pool: pg.Pool, count: number): Promise<void> {
   await pool.query(
     `WITH past AS (
-       SELECT nth, 'past-' || nth AS id, gen_random_uuid() AS delivery_id, current_date + nth % 3 - 1 AS day
+       SELECT nth, 'past-' || nth AS id, gen_random_uuid() AS webhook_id, current_date + nth % 3 - 1 AS day
        FROM generate_series(1, $1::int) AS nth
      ), o AS (
        INSERT INTO orders (service_order_id, location_id, integration, fulfillment, status, rank, sequence, ended_at)
@@ -136,11 +136,11 @@ async function seedPast(pool: pg.Pool, count: number): Promise<void> {
        INSERT INTO order_contents (service_order_id, contents)
        SELECT id, jsonb_build_object('member', jsonb_build_object('name', repeat('x', 500))) FROM past
      ), e AS (
-       INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome, sequence)
-       SELECT id, delivery_id, 'completed', 'COMPLETED', 'applied', 7 FROM past
+       INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence)
+       SELECT id, webhook_id, 'completed', 'COMPLETED', 'applied', 7 FROM past
      )
-     INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
-     SELECT day, 'club', delivery_id, 'standard', now(), '{}', convert_to(repeat('x', 400), 'UTF8'), 1, 'applied'
+     INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
+     SELECT day, 'club', webhook_id, 'standard', now(), '{}', convert_to(repeat('x', 400), 'UTF8'), 1, 'applied'
      FROM past`,
     [count],
   );
@@ -148,9 +148,9 @@ async function seedPast(pool: pg.Pool, count: number): Promise<void> {
 }
 
 async function allGone(pool: pg.Pool, say: (line: string) => void): Promise<void> {
-  const { rows } = await pool.query<{ contents: number; deliveries: number }>(
+  const { rows } = await pool.query<{ contents: number; webhooks: number }>(
     `SELECT (SELECT count(*)::int FROM order_contents) AS contents,
-            (SELECT count(*)::int FROM deliveries WHERE location_id = 'club') AS deliveries`,
+            (SELECT count(*)::int FROM webhooks WHERE location_id = 'club') AS webhooks`,
   );
   say(`  left of the past: ${JSON.stringify(rows[0])}`);
 }

@@ -17,7 +17,7 @@ ${Object.entries(SCENARIOS)
   .join('\n')}
 `;
 
-function readArguments(): { chosen: string[]; rounds: number; json: boolean } | undefined {
+function readChaosArguments(): { chosen: string[]; rounds: number; json: boolean } | undefined {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
@@ -32,7 +32,7 @@ function readArguments(): { chosen: string[]; rounds: number; json: boolean } | 
   }
 }
 
-const args = readArguments();
+const args = readChaosArguments();
 if (args === undefined) {
   say(USAGE);
   process.exit(2);

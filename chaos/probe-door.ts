@@ -30,8 +30,8 @@ export function probeDoor(kitchen: Kitchen, history: History, acknowledged: Ackn
       const report = { eventType: 'menu.changed', serviceOrderId: 'none', status: 'none' };
       const { status, body } = await kitchen.pos.sendStatus(kitchen.webhookUrl, report, ANSWER_MS);
       if (status !== 200) return;
-      const { deliveryId, outcome } = body as { deliveryId: string; outcome: string };
-      acknowledged.push({ deliveryId, outcome, locationId: kitchen.locationId });
+      const { webhookId, outcome } = body as { webhookId: string; outcome: string };
+      acknowledged.push({ webhookId, outcome, locationId: kitchen.locationId });
       probe.taken = true;
     } catch {
       // No answer in time: not taken.

@@ -36,7 +36,7 @@ Faults: ${KINDS.join(', ')}
 `;
 
 /** @throws WrongUsage */
-export function readArguments(argv: string[]): Arguments {
+export function readChaosArguments(argv: string[]): Arguments {
   const given = parse(argv);
   const kinds = given.only?.split(',').map((kind) => kind.trim());
   const unknown = kinds?.find((kind) => !KINDS.includes(kind as Kind));

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { checkBooks, type Books, type Broken } from './check-books.ts';
 import { recordHistory, type Entry, type History } from './history.ts';
 import { injectFaults } from './inject-faults.ts';
-import { judgeAnswers } from './check-answers.ts';
+import { checkAnswers } from './check-answers.ts';
 import { LANES, planFaults, type Kind } from './plan-faults.ts';
 import { probeDoor, type Probe } from './probe-door.ts';
 import type { Arguments } from './read-chaos-arguments.ts';
@@ -83,7 +83,7 @@ export async function runChaos(args: Arguments, tell: (line: string) => void): P
     const live = stage.pubsub.published('order-status');
     const { books, broken } = await checkBooks({ pool, served: serving, kitchens: stage.kitchens, live });
     complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
-    complaints.push(...judgeAnswers(serving.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
+    complaints.push(...checkAnswers(serving.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
     const recovery = recoveryOf(probe, history.entries, ended, args.recoveryS, complaints);
     const answered = [...serving.answers].map(([status, count]) => `answered ${status} ${count}`);
     tell(`${answered.join(', ')}, ${await summary(pool)}`);
@@ -162,7 +162,7 @@ function storyOf(broken: readonly Broken[], history: History): Entry[] {
 async function summary(pool: pg.Pool): Promise<string> {
   const { rows } = await pool.query<{ what: string; count: number }>(
     `SELECT 'orders ' || coalesce(status, 'without a status') AS what, count(*)::int AS count FROM orders GROUP BY 1
-     UNION ALL SELECT 'deliveries ' || outcome, count(*)::int FROM deliveries GROUP BY 1
+     UNION ALL SELECT 'webhooks ' || outcome, count(*)::int FROM webhooks GROUP BY 1
      UNION ALL SELECT concat_ws(': ', 'placements ' || state, regexp_replace(problem, 'https?://[^ ]+', 'URL')), count(*)::int
                FROM placements GROUP BY 1
      UNION ALL SELECT 'attempts ' || outcome, count(*)::int FROM placement_attempts GROUP BY 1

@@ -25,7 +25,7 @@ export const VENDORS: readonly Vendor[] = [
   { name: 'careless', timeoutMs: 3_000, again: () => undefined },
 ];
 
-export type Answer = { status: number | 'timeout'; outcome?: string; deliveryId?: string };
+export type Answer = { status: number | 'timeout'; outcome?: string; webhookId?: string };
 
 /** Sends one webhook and repeats it as its vendor does. @returns every answer, in order; the last one stands */
 export async function sendWebhook(about: {
@@ -51,8 +51,8 @@ export async function sendWebhook(about: {
 async function once(pos: Pos, url: string, report: StatusReport, timeoutMs: number): Promise<Answer> {
   try {
     const { status, body } = await pos.sendStatus(url, report, timeoutMs);
-    const { outcome, deliveryId } = (body ?? {}) as { outcome?: string; deliveryId?: string };
-    return { status, ...(outcome !== undefined && { outcome }), ...(deliveryId !== undefined && { deliveryId }) };
+    const { outcome, webhookId } = (body ?? {}) as { outcome?: string; webhookId?: string };
+    return { status, ...(outcome !== undefined && { outcome }), ...(webhookId !== undefined && { webhookId }) };
   } catch {
     return { status: 'timeout' };
   }

@@ -9,7 +9,7 @@ import type { Kitchen, Stage } from './set-stage.ts';
 
 /** A webhook that was answered 200. */
 export type Acknowledged = {
-  deliveryId: string;
+  webhookId: string;
   outcome: string;
   locationId: string;
   /** What it said; of an event that is no order's, nothing. */
@@ -101,15 +101,15 @@ export function serveOrders(about: {
       url: kitchen.webhookUrl,
       report,
       signal,
-      onAnswer({ status, outcome = '', deliveryId = '' }) {
+      onAnswer({ status, outcome = '', webhookId = '' }) {
         const { locationId } = kitchen;
         const what = foreign ? 'foreign webhook answered' : 'webhook answered';
-        history.note(what, { order, from: locationId, says: report.status, status, outcome, deliveryId });
+        history.note(what, { order, from: locationId, says: report.status, status, outcome, webhookId });
         answers.set(status, (answers.get(status) ?? 0) + 1);
         if (status !== 200) return;
         const byPosIdAlone = report.serviceOrderId === undefined;
         served.acknowledged.push({
-          deliveryId,
+          webhookId,
           outcome,
           locationId,
           order,

@@ -10,8 +10,8 @@ import { findSession, session } from './sign-in.ts';
 
 const Order = page(async () => (await import('./orders/order.tsx')).Order);
 const Orders = page(async () => (await import('./orders/orders.tsx')).Orders);
-const Delivery = page(async () => (await import('./webhooks/webhook.tsx')).Delivery);
-const Deliveries = page(async () => (await import('./webhooks/webhooks.tsx')).Deliveries);
+const Webhook = page(async () => (await import('./webhooks/webhook.tsx')).Webhook);
+const Webhooks = page(async () => (await import('./webhooks/webhooks.tsx')).Webhooks);
 const Location = page(async () => (await import('./locations/location.tsx')).Location);
 const Locations = page(async () => (await import('./locations/locations.tsx')).Locations);
 const Traffic = page(async () => (await import('./traffic/traffic.tsx')).Traffic);
@@ -52,8 +52,8 @@ export function App() {
             <Route path="/console" component={Board} />
             <Route path="/console/orders" component={Orders} />
             <Route path="/console/orders/:serviceOrderId" component={Order} />
-            <Route path="/console/deliveries" component={Deliveries} />
-            <Route path="/console/deliveries/:deliveryId" component={Delivery} />
+            <Route path="/console/webhooks" component={Webhooks} />
+            <Route path="/console/webhooks/:webhookId" component={Webhook} />
             <Route path="/console/locations" component={Locations} />
             <Route path="/console/locations/:locationId" component={Location} />
             <Route path="/console/traffic" component={Traffic} />

@@ -7,7 +7,7 @@ import { logOut, session } from './sign-in.ts';
 const PAGES = [
   { href: '/console', name: 'Board' },
   { href: '/console/orders', name: 'Orders' },
-  { href: '/console/deliveries', name: 'Deliveries' },
+  { href: '/console/webhooks', name: 'Webhooks' },
   { href: '/console/locations', name: 'Locations' },
   { href: '/console/traffic', name: 'Traffic' },
 ];

@@ -30,10 +30,10 @@ export type Retried = Answer<typeof shapes.Retried>;
 export type Resolve = Wire<z.input<typeof shapes.Resolve>>;
 export type Resolved = Answer<typeof shapes.Resolved>;
 
-export type ListedDeliveries = Answer<typeof shapes.ListedDeliveries>;
-export type ListedDelivery = ListedDeliveries['deliveries'][number];
-export type ShownDelivery = Answer<typeof shapes.ShownDelivery>;
-export type DeliveryOutcome = ListedDelivery['outcome'];
+export type ListedWebhooks = Answer<typeof shapes.ListedWebhooks>;
+export type ListedWebhook = ListedWebhooks['webhooks'][number];
+export type ShownWebhook = Answer<typeof shapes.ShownWebhook>;
+export type WebhookOutcome = ListedWebhook['outcome'];
 export type Replayed = Answer<typeof shapes.Replayed>;
 export type ReplayMany = Wire<z.input<typeof shapes.ReplayMany>>;
 export type ReplayedMany = Answer<typeof shapes.ReplayedMany>;

@@ -22,7 +22,7 @@ export function journeyOf(order: PlacedOrder, messages: readonly LiveMessage[], 
 }
 
 /** @returns what the service promised otherwise, or undefined */
-export function judgeJourney({
+export function checkJourney({
   serviceOrderId,
   fulfillment,
   memberStates,

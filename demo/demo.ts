@@ -3,8 +3,8 @@
  */
 import { once } from 'node:events';
 import { endings } from './endings.ts';
-import { journeyOf, judgeJourney, type Journey } from './check-journey.ts';
-import { USAGE, WrongUsage, readArguments, type Arguments } from './read-demo-arguments.ts';
+import { journeyOf, checkJourney, type Journey } from './check-journey.ts';
+import { USAGE, WrongUsage, readDemoArguments, type Arguments } from './read-demo-arguments.ts';
 import type { Demo } from './start-demo.ts';
 import { timeline } from './timeline.ts';
 
@@ -24,7 +24,7 @@ setTimeout(() => process.exit(), LINGER_MS).unref();
 
 async function main(argv: string[]): Promise<number> {
   try {
-    const options = readArguments(argv);
+    const options = readDemoArguments(argv);
     if (options.help) {
       process.stdout.write(USAGE);
       return 0;
@@ -108,7 +108,7 @@ async function show(
   print('\nOne order for pickup, one for delivery, each timed from its own signal\n');
   lines.head();
   about.journeys.push(...(await travel(demo, signal)));
-  const wrong = about.journeys.map(judgeJourney).filter((each) => each !== undefined);
+  const wrong = about.journeys.map(checkJourney).filter((each) => each !== undefined);
   if (wrong.length > 0) {
     const silent = about.journeys.every((journey) => journey.memberStates.length === 0);
     const hint =
@@ -127,7 +127,7 @@ async function show(
   );
   print(`
 The console:    ${demo.consoleUrl}
-Log in with:    ${demo.operatorToken}
+Log in with:    ${demo.checkToken}
 ${links.join('\n')}
 
 From now on guests come to ${busy.locations.join(' and ')}, a few a minute, and to ${busy.behind}, whose POS

@@ -11,7 +11,7 @@ export type Database = {
 };
 
 /** A migrated database: the given one, or an embedded Postgres whose data stays in `dir`. */
-export async function prepareDatabase(about: { dir: string; databaseUrl: string | undefined }): Promise<Database> {
+export async function prepareDemoDatabase(about: { dir: string; databaseUrl: string | undefined }): Promise<Database> {
   if (about.databaseUrl !== undefined) return useDatabase(about.databaseUrl);
   const data = join(about.dir, 'postgres');
   const postgres = await startPostgres({ dir: data }).catch((error: Error) => {

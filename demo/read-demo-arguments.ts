@@ -32,7 +32,7 @@ Environment:
 `;
 
 /** @throws WrongUsage */
-export function readArguments(argv: string[]): Arguments {
+export function readDemoArguments(argv: string[]): Arguments {
   const { help = false, once = false, json = false, pos: name = 'standard', dir = DEFAULT_DIR } = parse(argv);
   const pos = POS_NAMES.find((each) => each === name);
   if (pos === undefined) throw new WrongUsage(`--pos is none of ${POS_NAMES.join(', ')}`);

@@ -13,7 +13,7 @@ import { keepSecret } from './keep-secret.ts';
 import { openPubsub } from './open-pubsub.ts';
 import { placeOrders, type PlaceOrder } from './place-orders.ts';
 import { POS_SYSTEMS } from './pos-systems.ts';
-import { prepareDatabase } from './prepare-demo-database.ts';
+import { prepareDemoDatabase } from './prepare-demo-database.ts';
 import type { PosName } from './read-demo-arguments.ts';
 import { runService } from './run-service.ts';
 import { setUpLocation } from './set-up-location.ts';
@@ -30,7 +30,7 @@ export type Demo = {
   serviceUrl: string;
   consoleUrl: string;
   /** What the console asks for. */
-  operatorToken: string;
+  checkToken: string;
   logFile: string;
   /** Lets guests come to other locations until the end. @returns their names, and the command that mends the one behind */
   keepBusy(): Promise<{ locations: readonly string[]; behind: string; mend: string }>;
@@ -58,7 +58,7 @@ export async function startDemo(about: {
   const logFile = join(dir, 'service.log');
   mkdirSync(dir, { recursive: true });
 
-  const database = await prepareDatabase({ dir, databaseUrl: env['DATABASE_URL'] || undefined });
+  const database = await prepareDemoDatabase({ dir, databaseUrl: env['DATABASE_URL'] || undefined });
   endings.add('Postgres', () => database.stop());
   announce('Postgres', database.where);
   signal.throwIfAborted();
@@ -89,7 +89,7 @@ export async function startDemo(about: {
   endings.add('the load balancer', () => balancer.stop());
 
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
-  const operatorToken = keepSecret(dir, 'operator-token', () => randomBytes(24).toString('base64url'));
+  const checkToken = keepSecret(dir, 'operator-token', () => randomBytes(24).toString('base64url'));
   const webhookUrl = await setUpLocation({
     databaseUrl: database.url,
     settingsKey,
@@ -107,7 +107,7 @@ export async function startDemo(about: {
       ORDER_API_URL: platform.url,
       ORDER_API_TOKEN: platformToken,
       SETTINGS_KEY: settingsKey,
-      OPERATOR_TOKEN: operatorToken,
+      OPERATOR_TOKEN: checkToken,
       PUBLIC_URL: balancer.url,
     },
     logFile,
@@ -119,7 +119,7 @@ export async function startDemo(about: {
   await until(async () => (await fetch(`${balancer.url}/readyz`, { signal })).ok);
   announce('Service', `${balancer.url}/readyz (process ${service.pid}, log in ${logFile})`);
   const consoleUrl = `${balancer.url}/console/`;
-  announce('Console', `${consoleUrl} (operator token: ${operatorToken})`);
+  announce('Console', `${consoleUrl} (operator token: ${checkToken})`);
 
   cookOrders({ pos, webhookUrl, timeline, signal });
   const subscription = await pubsub.subscribeToStatus();
@@ -139,7 +139,7 @@ export async function startDemo(about: {
     ordersUrl: `${counter.url}/orders`,
     serviceUrl: balancer.url,
     consoleUrl,
-    operatorToken,
+    checkToken,
     logFile,
     async keepBusy() {
       const about = { dir, databaseUrl: database.url, settingsKey, publicUrl: balancer.url, platform, signal };

@@ -13,7 +13,7 @@ import { health, type Readiness } from './http/health.ts';
 import type { OperatorDeps } from './http/operator/mount-routes.ts';
 import { requestIds } from './http/request-ids.ts';
 import { PUSH_PATH, pubsubPush, type PushDeps } from './http/pubsub-push.ts';
-import { webhook, type WebhookDeps } from './http/webhook-door.ts';
+import { webhookDoor, type WebhookDeps } from './http/webhook-door.ts';
 import { refuse } from './http/refuse.ts';
 
 export type AppDeps = {
@@ -32,7 +32,7 @@ const REQUEST_TIMEOUT_MS = 15_000;
 /** Above the idle time-out of any usual load balancer, so that it closes first and never meets a reset: Google's is 600 s. */
 const KEEP_ALIVE_MS = 620_000;
 
-const OPERATOR_PATHS = /^\/(orders|deliveries|locations)\//;
+const OPERATOR_PATHS = /^\/(orders|webhooks|locations)\//;
 
 /** The service's doors. Opens nothing itself: everything behind them is given. */
 export function buildApp(deps: AppDeps): FastifyInstance {
@@ -81,18 +81,18 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.setNotFoundHandler((_request, reply) => reply.notFound());
   health(app, deps.readiness);
   pubsubPush(app, deps.push);
-  webhook(app, deps.webhook);
+  webhookDoor(app, deps.webhook);
   const { operator } = deps;
   if (operator !== undefined) {
     void app.register(async (scope) => {
-      const [{ operatorApi }, doors, { operatorConsole }] = await Promise.all([
+      const [{ mountRoutes }, doors, { sessionDoor }] = await Promise.all([
         import('./http/operator/mount-routes.ts'),
         import('./http/operator/bearer-door.ts'),
         import('./http/console/session-door.ts'),
       ]);
-      const mountApi = operatorApi(scope, operator);
-      await scope.register((door) => doors.operator(door, operator, mountApi));
-      await scope.register((door) => operatorConsole(door, operator, mountApi), { prefix: '/console' });
+      const mountApi = mountRoutes(scope, operator);
+      await scope.register((door) => doors.bearerDoor(door, operator, mountApi));
+      await scope.register((door) => sessionDoor(door, operator, mountApi), { prefix: '/console' });
     });
   }
   return app;

@@ -3,15 +3,15 @@ import type { Pool } from 'pg';
 import type { Config } from './config.ts';
 import { circuitBreaker, type CircuitBreaker } from './core/placements/circuit-breaker.ts';
 import type { DatabaseClock } from './core/postgres/database-clock.ts';
-import { ensureDeliveryPartitions } from './core/postgres/ensure-webhook-partitions.ts';
+import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 import { dropOldPartitions } from './core/retention/drop-old-partitions.ts';
 import { endOrders } from './core/retention/end-orders.ts';
 import { eraseMembers } from './core/retention/erase-members.ts';
-import { every } from './core/postgres/run-every.ts';
-import { forgetTraffic } from './core/traffic/delete-old-traffic.ts';
-import { forgetUnmatched } from './core/retention/delete-unmatched.ts';
-import { keepConnected } from './core/locations/renew-connections.ts';
-import { forgetOldGrants } from './core/locations/credential-store.ts';
+import { runEvery } from './core/postgres/run-every.ts';
+import { deleteOldTraffic } from './core/traffic/delete-old-traffic.ts';
+import { deleteUnmatched } from './core/retention/delete-unmatched.ts';
+import { renewConnections } from './core/locations/renew-connections.ts';
+import { deleteOldGrants } from './core/locations/credential-store.ts';
 import type { Placing } from './core/placements/placing.ts';
 import { publishLive } from './core/live/publish-live.ts';
 import type { Parked } from './core/statuses/redrive-parked.ts';
@@ -77,36 +77,36 @@ export async function startBackgroundWork(
   await lookAtDatabase();
   const stopping = new AbortController();
   const timers = [
-    every(2 * SECOND_MS, sweepParked, observe, 'sweep of parked events'),
-    every(2 * SECOND_MS, lookAtDatabase, observe, 'look at Postgres'),
-    ...observing.tasks.map(({ name, work }) => every(10 * SECOND_MS, work, observe, name, SECOND_MS)),
-    every(MINUTE_MS, sweepUnmatched, observe, 'sweep of unmatched events'),
-    every(MINUTE_MS, () => endOrders(pool, config.ORDER_END_S), observe, 'end of orders'),
-    every(HOUR_MS, () => ensureDeliveryPartitions(pool), observe, 'making of partitions'),
-    every(
+    runEvery(2 * SECOND_MS, sweepParked, observe, 'sweep of parked events'),
+    runEvery(2 * SECOND_MS, lookAtDatabase, observe, 'look at Postgres'),
+    ...observing.tasks.map(({ name, work }) => runEvery(10 * SECOND_MS, work, observe, name, SECOND_MS)),
+    runEvery(MINUTE_MS, sweepUnmatched, observe, 'sweep of unmatched events'),
+    runEvery(MINUTE_MS, () => endOrders(pool, config.ORDER_END_S), observe, 'end of orders'),
+    runEvery(HOUR_MS, () => ensureWebhookPartitions(pool), observe, 'creation of partitions'),
+    runEvery(
       HOUR_MS,
-      () => dropOldPartitions(pool, config.DELIVERY_RETENTION_DAYS),
+      () => dropOldPartitions(pool, config.WEBHOOK_RETENTION_DAYS),
       observe,
       'dropping of partitions',
       SOON_MS,
     ),
-    every(HOUR_MS, () => forgetUnmatched(pool, unmatchedKeptS), observe, 'forgetting of unmatched webhooks', SOON_MS),
-    every(HOUR_MS, () => forgetTraffic(pool), observe, 'forgetting of traffic', SOON_MS),
-    every(
+    runEvery(HOUR_MS, () => deleteUnmatched(pool, unmatchedKeptS), observe, 'deletion of unmatched webhooks', SOON_MS),
+    runEvery(HOUR_MS, () => deleteOldTraffic(pool), observe, 'deletion of old traffic', SOON_MS),
+    runEvery(
       HOUR_MS,
       () => eraseMembers(pool, config.PII_RETENTION_DAYS, log),
       observe,
-      'erasing of member data',
+      'erasure of member data',
       SOON_MS,
     ),
-    every(
+    runEvery(
       DAY_MS,
       async () => {
-        await keepConnected({ ...deps, now: clock.now, signal: stopping.signal });
-        await forgetOldGrants(pool);
+        await renewConnections({ ...deps, now: clock.now, signal: stopping.signal });
+        await deleteOldGrants(pool);
       },
       observe,
-      'keeping of connections',
+      'renewal of connections',
       MINUTE_MS,
     ),
   ];

@@ -68,7 +68,7 @@ const variables = {
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), '1800'],
   PARK_TTL_S: [integer(1, 604_800).default(3600), '3600'],
   ORDER_END_S: [integer(1, 2_592_000).default(86_400), '86400'],
-  DELIVERY_RETENTION_DAYS: [integer(2, 3650).default(14), '14'],
+  WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), '14'],
   PII_RETENTION_DAYS: [integer(2, 3650).default(30), '30'],
   POOL_SIZE: [integer(5, 1000).default(10), '10'],
   DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), '2000'],
@@ -95,15 +95,15 @@ const Environment = z
     error: 'is less than four times WEBHOOK_BODY_LIMIT: one location gets a quarter of it, and could send no such body',
     ...always,
   })
-  .refine(({ PII_RETENTION_DAYS, DELIVERY_RETENTION_DAYS }) => !(PII_RETENTION_DAYS < DELIVERY_RETENTION_DAYS), {
+  .refine(({ PII_RETENTION_DAYS, WEBHOOK_RETENTION_DAYS }) => !(PII_RETENTION_DAYS < WEBHOOK_RETENTION_DAYS), {
     path: ['PII_RETENTION_DAYS'],
-    error: 'is less than DELIVERY_RETENTION_DAYS: webhooks hold member data, and would outlive it',
+    error: 'is less than WEBHOOK_RETENTION_DAYS: webhooks hold member data, and would outlive it',
     ...always,
   })
-  .refine(({ PARK_TTL_S, DELIVERY_RETENTION_DAYS }) => !(PARK_TTL_S > DELIVERY_RETENTION_DAYS * DAY_S), {
+  .refine(({ PARK_TTL_S, WEBHOOK_RETENTION_DAYS }) => !(PARK_TTL_S > WEBHOOK_RETENTION_DAYS * DAY_S), {
     path: ['PARK_TTL_S'],
     error:
-      'is more than DELIVERY_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is kept',
+      'is more than WEBHOOK_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is kept',
     ...always,
   })
   .refine(({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST), {

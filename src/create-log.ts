@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
-import { isRefusalOfData } from './core/postgres/is-data-error.ts';
+import { isDataError } from './core/postgres/is-data-error.ts';
 
 /** https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity */
 const SEVERITIES: Record<string, string> = {
@@ -26,7 +26,7 @@ export function createLog(level: string, destination: DestinationStream = standa
       messageKey: 'message',
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label, number) => ({ severity: SEVERITIES[label] ?? 'DEFAULT', level: number }) },
-      serializers: { req: (request: { method?: string }) => ({ method: request.method }), err: tellError },
+      serializers: { req: (request: { method?: string }) => ({ method: request.method }), err: serializeError },
     },
     destination,
   );
@@ -53,11 +53,11 @@ function standardOutput(): DestinationStream {
   };
 }
 
-type ToldError = { type: string; message: string; code?: string; stack?: string; cause?: ToldError };
+type SerializedError = { type: string; message: string; code?: string; stack?: string; cause?: SerializedError };
 
-function tellError(error: unknown): ToldError {
+function serializeError(error: unknown): SerializedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'something that is no Error was thrown' };
-  const message = isRefusalOfData(error) ? 'Postgres refuses a value' : error.message;
+  const message = isDataError(error) ? 'Postgres refuses a value' : error.message;
   const { code } = error as { code?: unknown };
   return {
     type: error instanceof pg.DatabaseError ? 'DatabaseError' : error.name,
@@ -65,6 +65,6 @@ function tellError(error: unknown): ToldError {
     ...(typeof code === 'string' && { code }),
     // The first line of a stack is the message.
     ...(error.stack !== undefined && { stack: error.stack.replace(error.message, message) }),
-    ...(error.cause !== undefined && { cause: tellError(error.cause) }),
+    ...(error.cause !== undefined && { cause: serializeError(error.cause) }),
   };
 }

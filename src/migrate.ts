@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import pg, { type ClientBase } from 'pg';
 import { MIGRATIONS, TABLE, appliedMigrations, migrationsIn } from './check-schema.ts';
-import { ensureDeliveryPartitions } from './core/postgres/ensure-webhook-partitions.ts';
+import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 
 /** A webhook has to be committed within 1.5 s, and whatever needs the table waits behind a migration that waits for it. */
 const LOCK_TIMEOUT_MS = 1_000;
@@ -54,7 +54,7 @@ export async function migrate(
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
   pool.on('error', () => {});
   try {
-    await ensureDeliveryPartitions(pool);
+    await ensureWebhookPartitions(pool);
   } finally {
     await pool.end();
   }

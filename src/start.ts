@@ -8,19 +8,19 @@ import type { Config } from './config.ts';
 import type { Conflict } from './core/domain/webhook.ts';
 import type { CircuitBreaker } from './core/placements/circuit-breaker.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
-import { ensureDeliveryPartitions } from './core/postgres/ensure-webhook-partitions.ts';
-import { followBoard } from './core/orders/board-feed.ts';
-import { followOrders } from './core/live/order-feed.ts';
-import { gatherDeliveries } from './core/statuses/batch-webhooks.ts';
-import { gatherPosIds } from './core/statuses/batch-pos-ids.ts';
-import { keepCredentials } from './core/locations/credential-store.ts';
+import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
+import { boardFeed } from './core/orders/board-feed.ts';
+import { orderFeed } from './core/live/order-feed.ts';
+import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
+import { batchPosIds } from './core/statuses/batch-pos-ids.ts';
+import { credentialStore } from './core/locations/credential-store.ts';
 import { settingsOpener } from './core/locations/locations.ts';
 import type { Observed } from './core/domain/observed.ts';
 import type { Registry } from './core/domain/provider.ts';
 import { recordSignal } from './core/placements/record-signal.ts';
 import { redriveParked, type Parked } from './core/statuses/redrive-parked.ts';
 import { orderRefetcher, readOrderQuery } from './core/placements/refetch-order.ts';
-import { tokenJudge } from './core/locations/webhook-tokens.ts';
+import { tokenAuthenticator } from './core/locations/webhook-tokens.ts';
 import type { WorkLoop } from './core/postgres/work-loop.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
 import type { Readiness } from './http/health.ts';
@@ -61,8 +61,8 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     breakers: () => loops.breaker?.states() ?? new Map(),
   });
   const { observe } = observing;
-  const following = config.OPERATOR_TOKEN === undefined ? undefined : followOrders({ pool, log });
-  const board = config.OPERATOR_TOKEN === undefined ? undefined : followBoard({ pool, log });
+  const following = config.OPERATOR_TOKEN === undefined ? undefined : orderFeed({ pool, log });
+  const board = config.OPERATOR_TOKEN === undefined ? undefined : boardFeed({ pool, log });
   const onLive = (): void => {
     loops.relay?.wake();
     following?.wake();
@@ -77,11 +77,11 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     observe({ what: 'redrive', serviceOrderIds, milliseconds: performance.now() - began });
     onLive();
   };
-  const onPosIds = gatherPosIds(
+  const onPosIds = batchPosIds(
     (posIds) => redrive({ posIds }),
     (error) => log.warn({ err: error }, 'parked events left to the sweep'),
   );
-  const gather = gatherDeliveries({
+  const gather = batchWebhooks({
     pool: flushPool,
     flushers: FLUSHERS,
     parkTtlS: config.PARK_TTL_S,
@@ -96,7 +96,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
 
   const keys = config.SETTINGS_KEY;
   const publicUrl = config.PUBLIC_URL ?? '';
-  const credentialsFor = keepCredentials(pool, keys);
+  const credentialsFor = credentialStore(pool, keys);
   const app = buildApp({
     log,
     readiness: () => readiness,
@@ -112,7 +112,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     },
     webhook: {
       now: clock.now,
-      judgeToken: tokenJudge(pool, open, clock.now),
+      authenticateToken: tokenAuthenticator(pool, open, clock.now),
       accept: gather.accept,
       observe,
       keys,
@@ -212,7 +212,7 @@ async function databaseReady(
     try {
       await clock.follow();
       await checkSchema(pool);
-      await ensureDeliveryPartitions(pool);
+      await ensureWebhookPartitions(pool);
       return;
     } catch (error) {
       if (error instanceof WrongSchema) throw error;

@@ -11,24 +11,24 @@ const env = {
 };
 
 it('an event does not wait for its POS id for longer than its webhook is kept', () => {
-  const asLong = { PARK_TTL_S: '172800', DELIVERY_RETENTION_DAYS: '2' };
-  expect(readConfig({ ...env, ...asLong })).toMatchObject({ PARK_TTL_S: 172_800, DELIVERY_RETENTION_DAYS: 2 });
-  const message = 'PARK_TTL_S: is more than DELIVERY_RETENTION_DAYS';
+  const asLong = { PARK_TTL_S: '172800', WEBHOOK_RETENTION_DAYS: '2' };
+  expect(readConfig({ ...env, ...asLong })).toMatchObject({ PARK_TTL_S: 172_800, WEBHOOK_RETENTION_DAYS: 2 });
+  const message = 'PARK_TTL_S: is more than WEBHOOK_RETENTION_DAYS';
   expect(() => readConfig({ ...env, ...asLong, PARK_TTL_S: '172801' })).toThrow(message);
   // Told together with what else is wrong.
   expect(() => readConfig({ ...env, ...asLong, PARK_TTL_S: '172801', PORT: 'x' })).toThrow(message);
 });
 
 it('keeps webhooks for 14 days and member data for 30 unless it says otherwise', () => {
-  expect(readConfig(env)).toMatchObject({ DELIVERY_RETENTION_DAYS: 14, PII_RETENTION_DAYS: 30 });
+  expect(readConfig(env)).toMatchObject({ WEBHOOK_RETENTION_DAYS: 14, PII_RETENTION_DAYS: 30 });
   expect(readConfig({ ...env, PII_RETENTION_DAYS: '14' })).toMatchObject({ PII_RETENTION_DAYS: 14 });
 });
 
 it.each([
-  ['less than the webhooks', { PII_RETENTION_DAYS: '13' }, 'PII_RETENTION_DAYS: is less than DELIVERY_RETENTION_DAYS'],
-  ['less than the webhooks, by the other variable', { DELIVERY_RETENTION_DAYS: '31' }, 'PII_RETENTION_DAYS: is less'],
+  ['less than the webhooks', { PII_RETENTION_DAYS: '13' }, 'PII_RETENTION_DAYS: is less than WEBHOOK_RETENTION_DAYS'],
+  ['less than the webhooks, by the other variable', { WEBHOOK_RETENTION_DAYS: '31' }, 'PII_RETENTION_DAYS: is less'],
   ['no number', { PII_RETENTION_DAYS: 'a month' }, 'PII_RETENTION_DAYS: is not a whole number'],
-  ['less than what is unmatched', { DELIVERY_RETENTION_DAYS: '1' }, 'DELIVERY_RETENTION_DAYS: is less than 2'],
+  ['less than what is unmatched', { WEBHOOK_RETENTION_DAYS: '1' }, 'WEBHOOK_RETENTION_DAYS: is less than 2'],
 ])('names a retention that is %s', (_what, wrong, message) => {
   expect(() => readConfig({ ...env, ...wrong })).toThrow(message);
 });

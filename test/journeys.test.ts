@@ -40,7 +40,7 @@ describe('an order from the member to the kitchen and back', () => {
           providerOrderId: ticket.providerOrderId,
           status,
         });
-        expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied', deliveryId: expect.any(String) } });
+        expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied', webhookId: expect.any(String) } });
       }
       const live = await until(() => {
         const messages = system.live(serviceOrderId);

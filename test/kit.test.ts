@@ -134,7 +134,7 @@ describe('the kit for providers of their own', () => {
     expect(existsSync(join(installed, 'dist/renamed-since.js')), 'of an earlier build').toBe(false);
     const where = `console.log(import.meta.resolve('expediter/provider'))`;
     const found = await run(installed, process.execPath, ['--input-type=module', '-e', where]);
-    expect(found.trim()).toBe(pathToFileURL(realpathSync(join(image, 'dist/provider.js'))).href);
+    expect(found.trim()).toBe(pathToFileURL(realpathSync(join(image, 'dist/provider-kit.js'))).href);
 
     const env = { PROVIDER_MODULES: 'expediter-acme' };
     const cli = (...words: string[]) => runToEnd(join(image, 'dist/cli.js'), env, [...words, '--json']);

@@ -41,7 +41,7 @@ const LISTS = [...COLUMNS, 'in_doubt', 'held', 'failed'] as const satisfies List
  * The board in memory. Each change costs two binary searches, however many orders there are: nothing is sorted but when
  * the whole board or another filter comes.
  */
-export function keepBoard(): Board {
+export function createBoard(): Board {
   let tickets = new Map<string, Ticket>();
   let coming: Map<string, BoardOrder> | undefined;
   let filter: Filter = { location: '', integration: '', text: '' };

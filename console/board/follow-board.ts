@@ -30,16 +30,16 @@ export function followBoard(): () => void {
   let source: EventSource | undefined;
   let again: ReturnType<typeof setTimeout> | undefined;
   let patience: ReturnType<typeof setTimeout> | undefined;
-  let heardAt = Date.now();
+  let lastSeenAt = Date.now();
 
   const open = (): void => {
     clearTimeout(again);
     source?.close();
-    heardAt = Date.now();
+    lastSeenAt = Date.now();
     source = new EventSource(`${API}/live`);
     source.addEventListener('reset', () => board.begin());
     source.addEventListener('orders', (event) => {
-      heardAt = Date.now();
+      lastSeenAt = Date.now();
       board.take((JSON.parse(event.data) as { orders: BoardOrder[] }).orders, Date.now());
       draw();
     });
@@ -50,7 +50,7 @@ export function followBoard(): () => void {
       live(truncated);
     });
     source.addEventListener('attention', (event) => {
-      heardAt = Date.now();
+      lastSeenAt = Date.now();
       attention.value = JSON.parse(event.data) as Attention;
     });
     source.addEventListener('error', lost);
@@ -86,8 +86,8 @@ export function followBoard(): () => void {
   };
 
   const lookout = setInterval(() => {
-    if (Date.now() - heardAt <= QUIET_MS) return;
-    doubt(heardAt);
+    if (Date.now() - lastSeenAt <= QUIET_MS) return;
+    doubt(lastSeenAt);
     open();
   }, LOOK_MS);
   // A page that the browser kept and brings back has no connection any more.

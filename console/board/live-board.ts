@@ -2,10 +2,10 @@ import { batch, effect, signal, type Signal } from '@preact/signals';
 import { now } from '../parts/clock.ts';
 import { session } from '../sign-in.ts';
 import type { Attention } from '../wire.ts';
-import { keepBoard, type Part } from './create-board.ts';
+import { createBoard, type Part } from './create-board.ts';
 
 /** The board, which outlives its page: whoever comes back sees the last one until the new one is there. */
-export const board = keepBoard();
+export const board = createBoard();
 export const attention = signal<Attention>();
 /** Whether there was ever a whole board. */
 export const isThere = signal(false);

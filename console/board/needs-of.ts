@@ -87,7 +87,7 @@ export function needsOf(
       hint: 'They are kept: mend the reason, then replay them.',
       needs: dropped.map((each) => ({
         key: `dropped:${each.locationId}:${each.integration}`,
-        href: `/console/deliveries${query({ outcome: 'dropped', location: each.locationId })}`,
+        href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
         name: each.locationId,
         detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
         since: Date.parse(each.lastReceivedAt),
@@ -114,10 +114,10 @@ function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
 }
 
 function ofConflict(conflict: Attention['conflicts'][number]): Need {
-  const { serviceOrderId, locationId, status, recordedAt, deliveryId } = conflict;
+  const { serviceOrderId, locationId, status, recordedAt, webhookId } = conflict;
   return {
     // Another one of the same order has to be looked at again.
-    key: `conflict:${serviceOrderId}:${deliveryId ?? recordedAt}`,
+    key: `conflict:${serviceOrderId}:${webhookId ?? recordedAt}`,
     href: pageOf.order(serviceOrderId),
     name: serviceOrderId,
     detail: [locationId, `the POS says ${words(status)}`].filter((each) => each !== null).join(': '),

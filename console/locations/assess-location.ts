@@ -10,9 +10,9 @@ const MANY_ERRORS = 0.05;
 const LATELY_MS = 7 * 24 * HOUR;
 
 /** Whether to look at when a location was heard of last. */
-export function silence(heardAt: string | null, now: number): 'plain' | 'warn' | 'bad' {
-  if (heardAt === null) return 'warn';
-  const ms = now - Date.parse(heardAt);
+export function silence(lastSeenAt: string | null, now: number): 'plain' | 'warn' | 'bad' {
+  if (lastSeenAt === null) return 'warn';
+  const ms = now - Date.parse(lastSeenAt);
   return ms > SILENT_MS ? 'bad' : ms > QUIET_MS ? 'warn' : 'plain';
 }
 

@@ -19,7 +19,7 @@ export function findLocations(all: readonly ListedLocation[], filters: LocationF
 function compare(by: string, one: ListedLocation, other: ListedLocation): number {
   switch (by) {
     case 'heard':
-      return heardAt(one) - heardAt(other);
+      return lastSeenAt(one) - lastSeenAt(other);
     case 'webhooks':
       return sum(other.webhooks) - sum(one.webhooks);
     case 'errors':
@@ -35,8 +35,8 @@ function byName(one: ListedLocation, other: ListedLocation): number {
 }
 const NAMES = new Intl.Collator(undefined, { numeric: true });
 
-function heardAt({ heardAt }: ListedLocation): number {
-  return heardAt === null ? 0 : Date.parse(heardAt);
+function lastSeenAt({ lastSeenAt }: ListedLocation): number {
+  return lastSeenAt === null ? 0 : Date.parse(lastSeenAt);
 }
 
 export function integrationsOf(all: readonly ListedLocation[]): string[] {

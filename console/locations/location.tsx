@@ -43,8 +43,8 @@ function Links({ locationId }: { locationId: string }) {
       <a class="button" href={`/console/orders${query({ location, open: true })}`}>
         Open orders
       </a>
-      <a class="button" href={`/console/deliveries${query({ outcome: 'dropped', location })}`}>
-        Dropped deliveries
+      <a class="button" href={`/console/webhooks${query({ outcome: 'dropped', location })}`}>
+        Dropped webhooks
       </a>
       <a class="button" href={`/console/traffic${query({ location })}`}>
         Traffic
@@ -78,7 +78,7 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
             <dd>{integration}</dd>
             <dt>Heard</dt>
             <dd>
-              <Heard at={location.heardAt} />
+              <Heard at={location.lastSeenAt} />
             </dd>
             <dt>Webhooks, last hour</dt>
             <dd>

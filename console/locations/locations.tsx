@@ -43,7 +43,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
             </span>
           </th>
           <td>
-            <Heard at={location.heardAt} />
+            <Heard at={location.lastSeenAt} />
           </td>
           <td>
             <LastHourWebhooks location={location} />

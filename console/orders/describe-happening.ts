@@ -1,6 +1,6 @@
 import { duration } from '../parts/duration.ts';
 import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
-import type { DeliveryOutcome, Happening, ShownOrder } from '../wire.ts';
+import type { WebhookOutcome, Happening, ShownOrder } from '../wire.ts';
 
 /** One line of an order's story, in words. */
 export type Told = {
@@ -11,7 +11,7 @@ export type Told = {
   /** What the POS or we wrote about it for the member: masked until somebody wants to see it. */
   reason?: string;
   /** The webhook or the replay that it came with. */
-  deliveryId?: string;
+  webhookId?: string;
   /** It contradicts what we know: a person should look. */
   isConflict?: true;
   /** How a call ended: the same for those that ended alike. */
@@ -19,12 +19,12 @@ export type Told = {
 };
 
 type Call = ShownOrder['attempts'][number];
-type Delivery = ShownOrder['deliveries'][number];
+type Webhook = ShownOrder['webhooks'][number];
 type Recorded = ShownOrder['history'][number];
 type Message = ShownOrder['live'][number];
 
 /** @param story that it is part of: it knows how far apart two happenings were */
-export function tellHappening({ at, what, details }: Happening, story: ShownOrder): Told {
+export function describeHappening({ at, what, details }: Happening, story: ShownOrder): Told {
   switch (what) {
     case 'signalled':
       return { sentence: 'The platform signalled the order', tone: 'plain', more: [] };
@@ -36,7 +36,7 @@ export function tellHappening({ at, what, details }: Happening, story: ShownOrde
       return callEnded(details as Call);
     case 'webhook':
     case 'replay':
-      return delivered(details as Delivery);
+      return delivered(details as Webhook);
     case 'status':
       return reported({ ...(details as Recorded), recordedAt: at });
     case 'told':
@@ -75,7 +75,7 @@ const ANSWERS: Record<string, { sentence: string; tone: Tone }> = {
   absent: { sentence: 'The POS does not have the order', tone: 'plain' },
   // What had no answer the POS may have taken all the same.
   TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
-  OursToFix: { sentence: 'It cannot work until one of us mends something', tone: 'warn' },
+  NeedsOperator: { sentence: 'It cannot work until one of us mends something', tone: 'warn' },
   GiveUp: { sentence: 'The POS refuses the order', tone: 'bad' },
   unknown: { sentence: 'Nobody knows what the POS answered', tone: 'bad' },
 };
@@ -93,7 +93,7 @@ function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error }: 
   };
 }
 
-const BECAME: Record<DeliveryOutcome, string> = {
+const BECAME: Record<WebhookOutcome, string> = {
   applied: 'moved the order',
   parked: 'came before its POS id was known to be ours',
   duplicate: 'said what was known already',
@@ -103,7 +103,7 @@ const BECAME: Record<DeliveryOutcome, string> = {
   dropped: 'was dropped',
 };
 
-function delivered({ deliveryId, integration, outcome, events, reason, replayOf }: Delivery): Told {
+function delivered({ webhookId, integration, outcome, events, reason, replayOf }: Webhook): Told {
   return {
     sentence: `${replayOf === null ? 'A webhook' : 'The replay of a webhook'} ${BECAME[outcome]}`,
     tone: OUTCOME_TONES[outcome],
@@ -114,19 +114,19 @@ function delivered({ deliveryId, integration, outcome, events, reason, replayOf 
       ...(events > 1 ? [`${events} events in it`] : []),
       ...(reason === null ? [] : [reason]),
     ],
-    deliveryId,
+    webhookId,
   };
 }
 
 function reported(event: Recorded): Told {
-  const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, reason, deliveryId } = event;
-  const who = deliveryId === null ? 'We say' : 'The POS says';
+  const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, reason, webhookId } = event;
+  const who = webhookId === null ? 'We say' : 'The POS says';
   return {
     sentence: `${who}: ${words(status)}${consequence(outcome)}`,
     tone: conflict ? 'bad' : outcome === 'applied' ? toneOf(status) : OUTCOME_TONES[outcome],
     more: [
       ...(conflict ? ['it contradicts what we know: a person should look'] : []),
-      ...(deliveryId === null || nativeStatus.toLowerCase() === status ? [] : [`in its words “${nativeStatus}”`]),
+      ...(webhookId === null || nativeStatus.toLowerCase() === status ? [] : [`in its words “${nativeStatus}”`]),
       ...(providerOrderId === null ? [] : [`POS id ${providerOrderId}`]),
       ...(sequence === null ? [] : [`message ${sequence}`]),
       ...happenedBefore(event),
@@ -136,7 +136,7 @@ function reported(event: Recorded): Told {
   };
 }
 
-function consequence(outcome: DeliveryOutcome): string {
+function consequence(outcome: WebhookOutcome): string {
   if (outcome === 'applied') return '';
   if (outcome === 'duplicate') return ', which we knew';
   if (outcome === 'stale') return ', which the order has left behind';

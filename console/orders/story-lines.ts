@@ -1,5 +1,5 @@
 import type { Happening, ShownOrder } from '../wire.ts';
-import { tellHappening, type Told } from './describe-happening.ts';
+import { describeHappening, type Told } from './describe-happening.ts';
 
 export type Line = Told & {
   /** The same one whenever the story is told again, whatever else happened meanwhile. */
@@ -11,7 +11,7 @@ export type Line = Told & {
 };
 
 /** All that happened to an order, line by line, oldest first. */
-export function tellStory(story: ShownOrder): Line[] {
+export function storyLines(story: ShownOrder): Line[] {
   const seen = new Map<string, number>();
   return story.timeline.map((happening, i) => {
     const { at, what } = happening;
@@ -21,7 +21,7 @@ export function tellStory(story: ShownOrder): Line[] {
     const nth = seen.get(name) ?? 0;
     seen.set(name, nth + 1);
     return {
-      ...tellHappening(happening, story),
+      ...describeHappening(happening, story),
       key: `${name} ${nth}`,
       at,
       what,

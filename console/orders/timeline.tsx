@@ -6,7 +6,7 @@ import { Time } from '../parts/time.tsx';
 import type { ShownOrder } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { foldTries } from './fold-tries.ts';
-import { tellStory, type Line } from './story-lines.ts';
+import { storyLines, type Line } from './story-lines.ts';
 
 /** A POS that repeats itself for ever makes thousands of them; who wants to see those says so. */
 const NEWEST = 300;
@@ -27,7 +27,7 @@ export function Timeline({
 }) {
   const [replaying, setReplaying] = useState<string>();
   const [isWhole, setWhole] = useState(false);
-  const all = tellStory(story);
+  const all = storyLines(story);
   const lines = isWhole ? all : foldTries(all).slice(-NEWEST);
   return (
     <section class="sheet" aria-labelledby="orders-story">
@@ -45,7 +45,7 @@ export function Timeline({
         ))}
       </ol>
       {replaying !== undefined && (
-        <ReplayDialog deliveryId={replaying} onReplayed={onReplayed} onClose={() => setReplaying(undefined)} />
+        <ReplayDialog webhookId={replaying} onReplayed={onReplayed} onClose={() => setReplaying(undefined)} />
       )}
     </section>
   );
@@ -58,9 +58,9 @@ function StoryLine({
 }: {
   line: Line;
   isRevealed: boolean;
-  onReplay: (deliveryId: string) => void;
+  onReplay: (webhookId: string) => void;
 }) {
-  const { at, what, waitMs, tone, sentence, more, reason, deliveryId, isConflict } = line;
+  const { at, what, waitMs, tone, sentence, more, reason, webhookId, isConflict } = line;
   return (
     <li class={`orders-line ${tone}${QUIET.includes(what) ? ' quiet' : ''}`} data-what={what}>
       <span class="orders-when">
@@ -79,11 +79,11 @@ function StoryLine({
         <span class="orders-said">{sentence}</span> {isConflict && <Badge tone="bad">conflict</Badge>}{' '}
         {more.length > 0 && <span class="orders-more">{more.join(' · ')}</span>}
         {reason !== undefined && <Reason text={reason} isRevealed={isRevealed} />}
-        {deliveryId !== undefined && what !== 'status' && (
+        {webhookId !== undefined && what !== 'status' && (
           <span class="orders-links">
-            <a href={pageOf.delivery(deliveryId)}>{what === 'replay' ? 'the replay' : 'the webhook'}</a>
+            <a href={pageOf.webhook(webhookId)}>{what === 'replay' ? 'the replay' : 'the webhook'}</a>
             {what === 'webhook' && (
-              <button type="button" aria-label="Replay this webhook" onClick={() => onReplay(deliveryId)}>
+              <button type="button" aria-label="Replay this webhook" onClick={() => onReplay(webhookId)}>
                 Replay
               </button>
             )}

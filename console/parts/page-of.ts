@@ -1,6 +1,6 @@
 /** Where the pages of the console are: every link to one, with what it names percent-encoded. */
 export const pageOf = {
   order: (serviceOrderId: string): string => `/console/orders/${encodeURIComponent(serviceOrderId)}`,
-  delivery: (deliveryId: string): string => `/console/deliveries/${encodeURIComponent(deliveryId)}`,
+  webhook: (webhookId: string): string => `/console/webhooks/${encodeURIComponent(webhookId)}`,
   location: (locationId: string): string => `/console/locations/${encodeURIComponent(locationId)}`,
 };

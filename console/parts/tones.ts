@@ -1,4 +1,4 @@
-import type { BoardOrder, DeliveryOutcome } from '../wire.ts';
+import type { BoardOrder, WebhookOutcome } from '../wire.ts';
 
 /** How much it matters; a colour is never all that says so. */
 export type Tone = 'plain' | 'good' | 'busy' | 'warn' | 'bad';
@@ -26,7 +26,7 @@ export const MEMBER_STATE_TONES: Record<NonNullable<BoardOrder['memberState']>, 
   cancelled: 'warn',
 };
 
-export const OUTCOME_TONES: Record<DeliveryOutcome, Tone> = {
+export const OUTCOME_TONES: Record<WebhookOutcome, Tone> = {
   applied: 'good',
   parked: 'busy',
   duplicate: 'plain',

@@ -4,7 +4,7 @@ import { ERRORS, type IntegrationTraffic } from './traffic-series.ts';
 
 /** Each chart in a sentence: what one would see in it. */
 
-export function tellWebhooks({ webhooks }: IntegrationTraffic): string {
+export function describeWebhooks({ webhooks }: IntegrationTraffic): string {
   const all = sum(Object.values(webhooks).flat());
   if (all === 0) return 'None.';
   const errors = sum(ERRORS.flatMap((outcome) => webhooks[outcome] ?? []));
@@ -12,7 +12,7 @@ export function tellWebhooks({ webhooks }: IntegrationTraffic): string {
   return `${showValue(all, 'counts')}, ${share}.`;
 }
 
-export function tellPlacements(series: readonly Series[]): string {
+export function describePlacements(series: readonly Series[]): string {
   const totals = series.map(({ name, values }) => ({ name, total: sum(values.map((value) => value ?? 0)) }));
   const some = totals.filter(({ total }) => total > 0);
   if (some.length === 0) return 'None.';
@@ -20,7 +20,7 @@ export function tellPlacements(series: readonly Series[]): string {
 }
 
 /** @param time what an instant is called */
-export function tellQuantiles(
+export function describeQuantiles(
   { p50, p95 }: IntegrationTraffic['placementSeconds'],
   at: readonly string[],
   time: (instant: string) => string,

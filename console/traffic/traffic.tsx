@@ -9,7 +9,7 @@ import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import { Written } from '../parts/written.tsx';
 import type { ListedLocations, Traffic as Answer } from '../wire.ts';
-import { tellPlacements, tellQuantiles, tellWebhooks } from './describe-traffic.ts';
+import { describePlacements, describeQuantiles, describeWebhooks } from './describe-traffic.ts';
 import './traffic.css';
 import { placementSeries, quantileSeries, webhookSeries, type IntegrationTraffic } from './traffic-series.ts';
 
@@ -101,28 +101,28 @@ function Integration({ at, traffic }: { at: string[]; traffic: IntegrationTraffi
       <div class="traffic-charts">
         <Chart
           title="Webhooks, by outcome"
-          summary={tellWebhooks(traffic)}
+          summary={describeWebhooks(traffic)}
           measure="counts"
           at={at}
           series={series.webhooks}
         />
         <Chart
           title="Orders, by what came of them"
-          summary={tellPlacements(series.placements)}
+          summary={describePlacements(series.placements)}
           measure="counts"
           at={at}
           series={series.placements}
         />
         <Chart
           title="From signal to ticket"
-          summary={tellQuantiles(traffic.placementSeconds, at, clockTime)}
+          summary={describeQuantiles(traffic.placementSeconds, at, clockTime)}
           measure="seconds"
           at={at}
           series={series.placementSeconds}
         />
         <Chart
           title="From commit to live message"
-          summary={tellQuantiles(traffic.liveLagSeconds, at, clockTime)}
+          summary={describeQuantiles(traffic.liveLagSeconds, at, clockTime)}
           measure="seconds"
           at={at}
           series={series.liveLagSeconds}

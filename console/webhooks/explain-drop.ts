@@ -41,7 +41,7 @@ const RULES: readonly Rule[] = [
   [/^Postgres refused what it says \((\w*)\)/, cannotBeStored],
 ];
 
-/** Says in an operator's words why a webhook was dropped. @param reason as the delivery has it */
+/** Says in an operator's words why a webhook was dropped. @param reason as the webhook has it */
 export function explainDrop(reason: string | null, about: About): Explanation {
   return explainBy(RULES, reason ?? '', about) ?? notKnown(about, reason ?? '');
 }
@@ -244,7 +244,7 @@ const lookAtIt: Step = {
 };
 const TELL_US: Step = {
   say:
-    'Report it to whoever maintains the service, with the id of the delivery; a body only without what tells of the ' +
+    'Report it to whoever maintains the service, with the id of the webhook; a body only without what tells of the ' +
     'member. Once a new version reads it, replay it.',
 };
 
@@ -361,10 +361,10 @@ function cannotBeStored(_about: About, code = ''): Explanation {
   };
 }
 
-function notKnown({ deliveryId }: About, reason: string): Explanation {
+function notKnown({ webhookId }: About, reason: string): Explanation {
   return {
     what: NOT_KNOWN,
     details: [reason === '' ? 'No reason is kept.' : `The service says: ${reason}.`],
-    toDo: [{ say: 'All that is known of it:', run: `expediter delivery show ${deliveryId}` }, TELL_US],
+    toDo: [{ say: 'All that is known of it:', run: `expediter webhook show ${webhookId}` }, TELL_US],
   };
 }

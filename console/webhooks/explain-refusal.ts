@@ -99,7 +99,7 @@ export function explainRefusal(refused: string, about: About): Explanation {
     explainBy(RULES, refused, about) ?? {
       what: NOT_REPLAYABLE,
       details: [`The service says: ${refused}.`],
-      toDo: [{ say: 'All that is known of it:', run: `expediter delivery show ${about.deliveryId}` }],
+      toDo: [{ say: 'All that is known of it:', run: `expediter webhook show ${about.webhookId}` }],
     }
   );
 }

@@ -14,9 +14,9 @@ export function Explained({
 }) {
   const { what, details = [], toDo } = explanation;
   return (
-    <div class="deliveries-explained">
+    <div class="webhooks-explained">
       <div>
-        <p class="deliveries-what">{what}.</p>
+        <p class="webhooks-what">{what}.</p>
         {details.map((detail) => (
           <p key={detail}>{detail}</p>
         ))}
@@ -40,7 +40,7 @@ export function Explained({
 
 function Steps({ toDo }: Pick<Explanation, 'toDo'>) {
   return (
-    <ol class="deliveries-to-do">
+    <ol class="webhooks-to-do">
       {toDo.map(({ say, run }) => (
         <li key={say}>
           {say}

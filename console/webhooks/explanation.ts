@@ -15,7 +15,7 @@ export type Step = {
 };
 
 /** Whose webhook it is. */
-export type About = { deliveryId: string; locationId: string; integration: string };
+export type About = { webhookId: string; locationId: string; integration: string };
 
 /** A text of the service's, and what it means to people; `found` are the rule's groups. */
 export type Rule = readonly [text: RegExp, explain: (about: About, ...found: string[]) => Explanation];

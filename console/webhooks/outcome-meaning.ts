@@ -1,6 +1,6 @@
-import type { DeliveryOutcome } from '../wire.ts';
+import type { WebhookOutcome } from '../wire.ts';
 
-const MEANINGS: Record<DeliveryOutcome, string> = {
+const MEANINGS: Record<WebhookOutcome, string> = {
   applied: 'It moves its order, and the member hears of it.',
   parked:
     'The id by which the POS names the order is not known yet. It waits, and goes on by itself as soon as one of our ' +
@@ -12,8 +12,8 @@ const MEANINGS: Record<DeliveryOutcome, string> = {
   dropped: 'We have it, but it cannot be used: its order knows nothing of it.',
 };
 
-/** What an outcome means, in a sentence. @param reason of the delivery: of one that is not dropped, what else there is to say */
-export function outcomeMeaning(outcome: DeliveryOutcome, reason: string | null): string {
+/** What an outcome means, in a sentence. @param reason of the webhook: of one that is not dropped, what else there is to say */
+export function outcomeMeaning(outcome: WebhookOutcome, reason: string | null): string {
   return outcome === 'unmatched' && reason !== null
     ? 'It waited for its order until it was too late: the id by which the POS names it became none of ours.'
     : MEANINGS[outcome];

@@ -3,7 +3,7 @@ import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import type { ReplayMany, ReplayedMany } from '../wire.ts';
-import { replayOf, type DeliveryFilter } from './webhook-filter.ts';
+import { replayOf, type WebhookFilter } from './webhook-filter.ts';
 import { NOTHING_YET, replayInBatches, type ReplayRun } from './replay-in-batches.ts';
 import { OutcomeCounts, RunTable } from './run-table.tsx';
 
@@ -23,7 +23,7 @@ type Stage = {
  * Replays all that match: first dry, and what that shows is what is confirmed; then in earnest, about the very same
  * webhooks.
  */
-export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onReplayed: () => void }) {
+export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onReplayed: () => void }) {
   const [stage, setStage] = useState<Stage>();
   const [isAsked, setAsked] = useState(false);
   const underWay = useRef<AbortController | undefined>(undefined);
@@ -41,7 +41,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
 
   if ('why' in asked) {
     return (
-      <p class="deliveries-all">
+      <p class="webhooks-all">
         <button type="button" disabled>
           Replay all that match …
         </button>
@@ -55,7 +55,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
     underWay.current = stop;
     const [during, after] = isDry ? (['trying', 'tried'] as const) : (['replaying', 'replayed'] as const);
     const send = (body: ReplayMany): Promise<ReplayedMany> =>
-      ask('POST', '/deliveries/replay', { body, signal: stop.signal });
+      ask('POST', '/webhooks/replay', { body, signal: stop.signal });
     let run = from;
     setStage({ is: during, run });
     try {
@@ -74,7 +74,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
 
   if (stage === undefined) {
     return (
-      <p class="deliveries-all">
+      <p class="webhooks-all">
         <button ref={begin} type="button" onClick={() => void go(true, NOTHING_YET)}>
           Replay all that match …
         </button>
@@ -92,12 +92,12 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
   // To replay what would only be dropped again is not what one came for.
   const isWorthIt = run.left > 0 || run.replayed.some(({ outcome }) => outcome !== 'dropped');
   return (
-    <section class="sheet deliveries-run" aria-labelledby="deliveries-run" aria-busy={isUnderWay}>
-      <h2 id="deliveries-run" ref={heading} tabIndex={-1}>
+    <section class="sheet webhooks-run" aria-labelledby="webhooks-run" aria-busy={isUnderWay}>
+      <h2 id="webhooks-run" ref={heading} tabIndex={-1}>
         {isDry ? 'Dry run: what would become of them' : 'Replay: what became of them'}
       </h2>
       {isUnderWay && (
-        <div class="deliveries-progress">
+        <div class="webhooks-progress">
           <progress
             aria-label={isDry ? 'Dry run' : 'Replay'}
             max={Math.max(all, 1)}
@@ -146,7 +146,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: DeliveryFilter; onRe
           onConfirm={async () => void go(false, { ...NOTHING_YET, until: run.until })}
         >
           <p>
-            Each is applied anew, oldest first, as a delivery of its own. Members hear of what is new. What came since
+            Each is applied anew, oldest first, as a webhook of its own. Members hear of what is new. What came since
             the dry run began is left alone.
           </p>
           <OutcomeCounts outcomes={run.outcomes} />

@@ -9,25 +9,25 @@ import type { Replayed } from '../wire.ts';
 import './webhooks.css';
 import { explainDrop } from './explain-drop.ts';
 import { outcomeMeaning } from './outcome-meaning.ts';
-import { DeliveryLink, OrderName } from './run-table.tsx';
+import { WebhookLink, OrderName } from './run-table.tsx';
 
 /**
  * Replays one webhook: first dry, and says what would become of it, event by event; then in earnest, with a link to the
- * delivery that it became.
+ * webhook that it became.
  * @param onReplayed called once it is done; the dialog stays with the answer until it is closed
  */
 export function ReplayDialog({
-  deliveryId,
+  webhookId,
   onClose,
   onReplayed,
 }: {
-  deliveryId: string;
+  webhookId: string;
   onClose: () => void;
   onReplayed: (replayed: Replayed) => void;
 }) {
   const replay = (dryRun: boolean, signal?: AbortSignal): Promise<Replayed> =>
-    ask('POST', `/deliveries/${deliveryId}/replay`, { body: { dryRun }, signal });
-  const dry = useLoaded((signal) => replay(true, signal), [deliveryId]);
+    ask('POST', `/webhooks/${webhookId}/replay`, { body: { dryRun }, signal });
+  const dry = useLoaded((signal) => replay(true, signal), [webhookId]);
 
   const confirm = async () => {
     const replayed = await replay(false);
@@ -37,9 +37,9 @@ export function ReplayDialog({
       <>
         <p>
           It is done
-          {replayed.deliveryId !== null && (
+          {replayed.webhookId !== null && (
             <>
-              : the new delivery is <DeliveryLink deliveryId={replayed.deliveryId} />
+              : the new webhook is <WebhookLink webhookId={replayed.webhookId} />
             </>
           )}
           .
@@ -58,8 +58,8 @@ export function ReplayDialog({
       onClose={onClose}
     >
       <p class="faint">
-        It is applied anew by today's settings, as a delivery of its own. A repeat moves nothing. This is a dry run:
-        what would become of it now.
+        It is applied anew by today's settings, as a webhook of its own. A repeat moves nothing. This is a dry run: what
+        would become of it now.
       </p>
       <Loading loaded={dry}>
         {(replayed) => (
@@ -75,9 +75,9 @@ export function ReplayDialog({
 
 function Became({ replayed }: { replayed: Replayed }) {
   const { outcome, reason, events, redriven } = replayed;
-  const about = { ...replayed, deliveryId: replayed.replayOf };
+  const about = { ...replayed, webhookId: replayed.replayOf };
   return (
-    <div class="deliveries-became">
+    <div class="webhooks-became">
       <p>
         <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>{' '}
         {outcome === 'dropped' ? `${explainDrop(reason, about).what}.` : outcomeMeaning(outcome, reason)}

@@ -1,11 +1,11 @@
-import type { DeliveryOutcome, ReplayMany, ReplayedMany } from '../wire.ts';
+import type { WebhookOutcome, ReplayMany, ReplayedMany } from '../wire.ts';
 
 /** So many in one request, so that one sees it go on. */
 const BATCH = 100;
 
 /** What has become of those that match, so far. */
 export type ReplayRun = {
-  outcomes: Partial<Record<DeliveryOutcome, number>>;
+  outcomes: Partial<Record<WebhookOutcome, number>>;
   replayed: ReplayedMany['replayed'];
   refused: ReplayedMany['refused'];
   /** How many were not reached yet. */
@@ -57,7 +57,7 @@ export async function* replayInBatches(
 
 function sumOf(some: ReplayRun['outcomes'], more: ReplayRun['outcomes']): ReplayRun['outcomes'] {
   const sum = { ...some };
-  for (const [outcome, count] of Object.entries(more) as [DeliveryOutcome, number][]) {
+  for (const [outcome, count] of Object.entries(more) as [WebhookOutcome, number][]) {
     sum[outcome] = (sum[outcome] ?? 0) + count;
   }
   return sum;

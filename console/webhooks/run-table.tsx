@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
-import type { DeliveryOutcome, Replayed } from '../wire.ts';
+import type { WebhookOutcome, Replayed } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
@@ -12,9 +12,9 @@ const SHOWN = 50;
 
 /** How many of each. */
 export function OutcomeCounts({ outcomes, refused = 0 }: { outcomes: ReplayRun['outcomes']; refused?: number }) {
-  const counts = Object.entries(outcomes) as [DeliveryOutcome, number][];
+  const counts = Object.entries(outcomes) as [WebhookOutcome, number][];
   return (
-    <ul class="deliveries-counts" aria-label="How many of each outcome">
+    <ul class="webhooks-counts" aria-label="How many of each outcome">
       {counts.map(([outcome, count]) => (
         <li key={outcome}>
           <b>{count}</b> <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
@@ -40,7 +40,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   const replayed = run.replayed.slice(0, limit - refused.length);
   return (
     <>
-      <div class="scroll-x deliveries-scroll">
+      <div class="scroll-x webhooks-scroll">
         <table>
           <thead>
             <tr>
@@ -52,9 +52,9 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
           </thead>
           <tbody>
             {refused.map(({ refused, ...about }) => (
-              <tr key={about.deliveryId}>
+              <tr key={about.webhookId}>
                 <th scope="row">
-                  <DeliveryLink deliveryId={about.deliveryId} />
+                  <WebhookLink webhookId={about.webhookId} />
                 </th>
                 <td>{about.locationId}</td>
                 <td>
@@ -66,7 +66,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
             {replayed.map((each) => (
               <tr key={each.replayOf}>
                 <th scope="row">
-                  <DeliveryLink deliveryId={each.deliveryId ?? each.replayOf} />
+                  <WebhookLink webhookId={each.webhookId ?? each.replayOf} />
                 </th>
                 <td>{each.locationId}</td>
                 <td>
@@ -74,7 +74,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 </td>
                 <td>
                   {each.outcome === 'dropped' ? (
-                    explainDrop(each.reason, { ...each, deliveryId: each.replayOf }).what
+                    explainDrop(each.reason, { ...each, webhookId: each.replayOf }).what
                   ) : (
                     <Said events={each.events} />
                   )}
@@ -94,10 +94,10 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
 }
 
 /** Its id's end: the beginning is the time, and alike. */
-export function DeliveryLink({ deliveryId }: { deliveryId: string }) {
+export function WebhookLink({ webhookId }: { webhookId: string }) {
   return (
-    <a class="mono" href={pageOf.delivery(deliveryId)} title={deliveryId}>
-      …{deliveryId.slice(-12)}
+    <a class="mono" href={pageOf.webhook(webhookId)} title={webhookId}>
+      …{webhookId.slice(-12)}
     </a>
   );
 }
@@ -109,7 +109,7 @@ function Said({ events }: { events: Replayed['events'] }) {
       {events.map(({ status, serviceOrderId, providerOrderId, conflict }, nth) => (
         // The same may be said twice; the order is what tells them apart.
         // oxlint-disable-next-line react/no-array-index-key
-        <span key={nth} class="deliveries-said">
+        <span key={nth} class="webhooks-said">
           {status.replaceAll('_', ' ')}: <OrderName serviceOrderId={serviceOrderId} providerOrderId={providerOrderId} />
           {conflict && <Badge tone="bad">conflict</Badge>}
         </span>
@@ -127,7 +127,7 @@ export function OrderName({
   providerOrderId: string | null | undefined;
 }) {
   return (
-    <span class="mono deliveries-id">
+    <span class="mono webhooks-id">
       {typeof serviceOrderId === 'string' ? (
         <a href={pageOf.order(serviceOrderId)}>{serviceOrderId}</a>
       ) : (

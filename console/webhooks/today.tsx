@@ -1,12 +1,12 @@
 import { words } from '../parts/tones.ts';
 import { Time } from '../parts/time.tsx';
-import type { ShownDelivery } from '../wire.ts';
+import type { ShownWebhook } from '../wire.ts';
 import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { OrderName } from './run-table.tsx';
 
-/** What a replay would read in a delivery, by today's settings and translator. */
-export function Today({ shown, isRevealed }: { shown: ShownDelivery; isRevealed: boolean }) {
+/** What a replay would read in a webhook, by today's settings and translator. */
+export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: boolean }) {
   const { today } = shown;
   if ('refused' in today) return <p>{explainRefusal(today.refused, shown).what}.</p>;
   if ('dropped' in today) {
@@ -21,7 +21,7 @@ export function Today({ shown, isRevealed }: { shown: ShownDelivery; isRevealed:
     return <p>It is read, and says nothing about how far an order is: there is nothing to apply.</p>;
   }
   return (
-    <ol class="deliveries-events">
+    <ol class="webhooks-events">
       {today.events.map((event, nth) => (
         // The same may be said twice; the order is what tells them apart.
         // oxlint-disable-next-line react/no-array-index-key

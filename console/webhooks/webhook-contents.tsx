@@ -3,18 +3,18 @@ import { ask } from '../api.ts';
 import { CopyButton } from '../parts/copyable.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
-import type { ShownDelivery } from '../wire.ts';
+import type { ShownWebhook } from '../wire.ts';
 import { prettyJson } from './pretty-json.ts';
 
-/** Headers and body as they came. @param onLoaded is given the whole delivery, whose events have their reasons */
-export function DeliveryContents({
-  deliveryId,
+/** Headers and body as they came. @param onLoaded is given the whole webhook, whose events have their reasons */
+export function WebhookContents({
+  webhookId,
   onLoaded,
 }: {
-  deliveryId: string;
-  onLoaded: (shown: ShownDelivery) => void;
+  webhookId: string;
+  onLoaded: (shown: ShownWebhook) => void;
 }) {
-  const found = useLoaded((signal) => ask<ShownDelivery>('GET', `/deliveries/${deliveryId}`, { signal }), [deliveryId]);
+  const found = useLoaded((signal) => ask<ShownWebhook>('GET', `/webhooks/${webhookId}`, { signal }), [webhookId]);
   useEffect(() => {
     if (found.value !== undefined) onLoaded(found.value);
   }, [found.value]);
@@ -33,15 +33,15 @@ export function DeliveryContents({
 function Headers({ headers }: { headers: Record<string, string> }) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return (
-    <section aria-labelledby="delivery-headers">
-      <div class="deliveries-heading">
-        <h3 id="delivery-headers">Headers</h3>
+    <section aria-labelledby="webhook-headers">
+      <div class="webhooks-heading">
+        <h3 id="webhook-headers">Headers</h3>
         <CopyButton text={lines.join('\n')} label="the headers" />
       </div>
       {lines.length === 0 ? (
         <p class="faint">None are kept.</p>
       ) : (
-        <dl class="deliveries-headers mono">
+        <dl class="webhooks-headers mono">
           {Object.entries(headers).flatMap(([name, value]) => [
             <dt key={`${name}:`}>{name}</dt>,
             <dd key={name}>{value}</dd>,
@@ -55,7 +55,7 @@ function Headers({ headers }: { headers: Record<string, string> }) {
 /** As many characters as a page shows without standing still. */
 const SHOWN = 500_000;
 
-function Body({ body }: { body: NonNullable<ShownDelivery['body']> }) {
+function Body({ body }: { body: NonNullable<ShownWebhook['body']> }) {
   const [isRaw, setRaw] = useState(false);
   const { text, base64 } = body;
   const asItCame = text ?? base64;
@@ -63,9 +63,9 @@ function Body({ body }: { body: NonNullable<ShownDelivery['body']> }) {
   const pretty = useMemo(() => (text === undefined || isLarge ? undefined : prettyJson(text)), [text, isLarge]);
   const shown = isRaw || pretty === undefined ? asItCame : pretty;
   return (
-    <section aria-labelledby="delivery-body">
-      <div class="deliveries-heading">
-        <h3 id="delivery-body">Body</h3>
+    <section aria-labelledby="webhook-body">
+      <div class="webhooks-heading">
+        <h3 id="webhook-body">Body</h3>
         <span class="buttons">
           {pretty !== undefined && (
             <button type="button" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
@@ -85,7 +85,7 @@ function Body({ body }: { body: NonNullable<ShownDelivery['body']> }) {
       ) : (
         // It scrolls, so a keyboard has to get there.
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-        <pre class="deliveries-body" tabIndex={0}>
+        <pre class="webhooks-body" tabIndex={0}>
           {shown.slice(0, SHOWN)}
         </pre>
       )}

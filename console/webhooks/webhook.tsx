@@ -10,31 +10,31 @@ import { Reveal } from '../parts/reveal.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
-import type { ShownDelivery } from '../wire.ts';
+import type { ShownWebhook } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { bytesInWords } from './bytes-in-words.ts';
 import './webhooks.css';
-import { DeliveryContents } from './webhook-contents.tsx';
+import { WebhookContents } from './webhook-contents.tsx';
 import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { Explained } from './explained.tsx';
 import { outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayDialog } from './replay-dialog.tsx';
-import { DeliveryLink } from './run-table.tsx';
+import { WebhookLink } from './run-table.tsx';
 import { Today } from './today.tsx';
 
 /** One webhook as it came: what became of it and why, what it said, what is read in it today. */
-export function Delivery() {
-  const deliveryId = useRoute().params['deliveryId'] ?? '';
-  // Another delivery is another page: what was revealed of this one is masked again.
-  return <DeliveryPage key={deliveryId} deliveryId={deliveryId} />;
+export function Webhook() {
+  const webhookId = useRoute().params['webhookId'] ?? '';
+  // Another webhook is another page: what was revealed of this one is masked again.
+  return <WebhookPage key={webhookId} webhookId={webhookId} />;
 }
 
-function DeliveryPage({ deliveryId }: { deliveryId: string }) {
-  const path = `/deliveries/${encodeURIComponent(deliveryId)}?contents=false`;
-  const found = useLoaded((signal) => ask<ShownDelivery>('GET', path, { signal }), [path]);
+function WebhookPage({ webhookId }: { webhookId: string }) {
+  const path = `/webhooks/${encodeURIComponent(webhookId)}?contents=false`;
+  const found = useLoaded((signal) => ask<ShownWebhook>('GET', path, { signal }), [path]);
   const [isAsked, setAsked] = useState(false);
-  const [revealed, setRevealed] = useState<ShownDelivery>();
+  const [revealed, setRevealed] = useState<ShownWebhook>();
   const [replays, setReplays] = useState(0);
   const canReplay = found.value !== undefined && !('refused' in found.value.today);
   const again = (): void => {
@@ -44,46 +44,46 @@ function DeliveryPage({ deliveryId }: { deliveryId: string }) {
   };
   return (
     <Page
-      title="Delivery"
+      title="Webhook"
       beside={
-        <span class="deliveries-name">
-          <span class="mono">{deliveryId}</span>
-          <CopyButton text={deliveryId} label="the id of the delivery" />
+        <span class="webhooks-name">
+          <span class="mono">{webhookId}</span>
+          <CopyButton text={webhookId} label="the id of the webhook" />
         </span>
       }
     >
       <Loading loaded={found}>
         {(shown) => (
-          <div class="deliveries-one">
+          <div class="webhooks-one">
             <Head shown={shown} />
             <Standing shown={shown} canReplay={canReplay} onReplay={() => setAsked(true)} />
-            <section class="sheet" aria-labelledby="delivery-contents">
-              <h2 id="delivery-contents">As it came</h2>
+            <section class="sheet" aria-labelledby="webhook-contents">
+              <h2 id="webhook-contents">As it came</h2>
               {shown.erased ? (
                 <p>Headers and body went with what told of the member of its order.</p>
               ) : (
                 <Reveal what="headers and body">
-                  {() => <DeliveryContents key={replays} deliveryId={deliveryId} onLoaded={setRevealed} />}
+                  {() => <WebhookContents key={replays} webhookId={webhookId} onLoaded={setRevealed} />}
                 </Reveal>
               )}
             </section>
-            <section class="sheet" aria-labelledby="delivery-today">
-              <h2 id="delivery-today">What is read in it today</h2>
+            <section class="sheet" aria-labelledby="webhook-today">
+              <h2 id="webhook-today">What is read in it today</h2>
               <Today shown={revealed ?? shown} isRevealed={revealed !== undefined} />
             </section>
           </div>
         )}
       </Loading>
-      {isAsked && <ReplayDialog deliveryId={deliveryId} onClose={() => setAsked(false)} onReplayed={again} />}
+      {isAsked && <ReplayDialog webhookId={webhookId} onClose={() => setAsked(false)} onReplayed={again} />}
     </Page>
   );
 }
 
-function Head({ shown }: { shown: ShownDelivery }) {
+function Head({ shown }: { shown: ShownWebhook }) {
   const { outcome, reason, locationId, integration, replays } = shown;
   return (
-    <section class="sheet deliveries-head" aria-label="What became of it">
-      <p class="deliveries-outcome">
+    <section class="sheet webhooks-head" aria-label="What became of it">
+      <p class="webhooks-outcome">
         <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge> {outcomeMeaning(outcome, reason)}
       </p>
       <dl>
@@ -98,15 +98,15 @@ function Head({ shown }: { shown: ShownDelivery }) {
         {shown.truncated && <Fact name="Cut off">only its beginning is kept</Fact>}
         {shown.replayOf !== null && (
           <Fact name="Replay of">
-            <DeliveryLink deliveryId={shown.replayOf} />, which came <Time at={shown.firstReceivedAt} />
+            <WebhookLink webhookId={shown.replayOf} />, which came <Time at={shown.firstReceivedAt} />
           </Fact>
         )}
         {replays.length > 0 && (
           <Fact name={shown.replayOf === null ? 'Replays' : 'Other replays'}>
-            <ul class="deliveries-replays">
+            <ul class="webhooks-replays">
               {replays.map((replay) => (
-                <li key={replay.deliveryId}>
-                  <DeliveryLink deliveryId={replay.deliveryId} /> <Time at={replay.receivedAt} />{' '}
+                <li key={replay.webhookId}>
+                  <WebhookLink webhookId={replay.webhookId} /> <Time at={replay.receivedAt} />{' '}
                   <Badge tone={OUTCOME_TONES[replay.outcome]}>{replay.outcome}</Badge>
                 </li>
               ))}
@@ -128,7 +128,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 }
 
 /** Why it was dropped, or cannot be replayed; and the button that replays it. */
-function Standing({ shown, canReplay, onReplay }: { shown: ShownDelivery; canReplay: boolean; onReplay: () => void }) {
+function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canReplay: boolean; onReplay: () => void }) {
   const { outcome, reason, today, replays } = shown;
   const isWorthIt = outcome === 'dropped' && 'events' in today && replays.every((each) => each.outcome === 'dropped');
   const button = (
@@ -138,13 +138,13 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownDelivery; canRep
   );
   if (outcome !== 'dropped') {
     return (
-      <section class="sheet deliveries-standing" aria-labelledby="delivery-replay">
-        <h2 id="delivery-replay">Replay</h2>
+      <section class="sheet webhooks-standing" aria-labelledby="webhook-replay">
+        <h2 id="webhook-replay">Replay</h2>
         {'refused' in today ? (
           <Explained explanation={explainRefusal(today.refused, shown)} />
         ) : (
           <p>
-            Applies it anew, as a delivery of its own. A repeat moves nothing. A dry run shows what would become of it.
+            Applies it anew, as a webhook of its own. A repeat moves nothing. A dry run shows what would become of it.
           </p>
         )}
         {button}
@@ -154,15 +154,15 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownDelivery; canRep
   const better = replays.find((replay) => replay.outcome !== 'dropped');
   const isMended = better !== undefined || 'events' in today;
   return (
-    <section class="sheet deliveries-standing" aria-labelledby="delivery-why">
-      <h2 id="delivery-why">Why was this dropped?</h2>
+    <section class="sheet webhooks-standing" aria-labelledby="webhook-why">
+      <h2 id="webhook-why">Why was this dropped?</h2>
       {isMended && (
-        <p class="deliveries-mended">
+        <p class="webhooks-mended">
           {better === undefined ? (
             'What was wrong has been mended since: today it can be read. Replay it.'
           ) : (
             <>
-              It was mended: its replay <DeliveryLink deliveryId={better.deliveryId} /> is {better.outcome}.
+              It was mended: its replay <WebhookLink webhookId={better.webhookId} /> is {better.outcome}.
             </>
           )}
         </p>

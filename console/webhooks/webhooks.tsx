@@ -7,11 +7,11 @@ import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
-import type { ListedDeliveries, ListedDelivery } from '../wire.ts';
+import type { ListedWebhooks, ListedWebhook } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { bytesInWords } from './bytes-in-words.ts';
 import './webhooks.css';
-import { DeliveriesFilters } from './webhooks-filters.tsx';
+import { WebhooksFilters } from './webhooks-filters.tsx';
 import { FILTERS } from './webhook-filter.ts';
 import { explainDrop } from './explain-drop.ts';
 import { outcomeMeaning } from './outcome-meaning.ts';
@@ -20,10 +20,10 @@ import { ReplayAll } from './replay-all.tsx';
 const LIMIT = 50;
 
 /** Webhooks as they came, newest first, by what is asked for. */
-export function Deliveries() {
+export function Webhooks() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const asked = query({ ...filter, cursor, limit: LIMIT });
-  const found = useLoaded((signal) => ask<ListedDeliveries>('GET', `/deliveries${asked}`, { signal }), [asked]);
+  const found = useLoaded((signal) => ask<ListedWebhooks>('GET', `/webhooks${asked}`, { signal }), [asked]);
   const list = useRef<HTMLDivElement>(null);
   const shownFrom = useRef(cursor);
   // The link to another page, which had the focus, is gone with the page before.
@@ -32,27 +32,27 @@ export function Deliveries() {
     shownFrom.current = cursor;
     list.current?.focus();
   }, [found.value]);
-  const at = (cursor: string): string => `/console/deliveries${query({ ...filter, cursor })}`;
+  const at = (cursor: string): string => `/console/webhooks${query({ ...filter, cursor })}`;
   return (
     <Page
-      title="Deliveries"
+      title="Webhooks"
       beside={
         <button type="button" onClick={found.again} disabled={found.isLoading}>
           Refresh
         </button>
       }
     >
-      <DeliveriesFilters filter={filter} change={(some) => change({ ...some, cursor: '' })} />
+      <WebhooksFilters filter={filter} change={(some) => change({ ...some, cursor: '' })} />
       <ReplayAll key={query(filter)} filter={filter} onReplayed={found.again} />
       <Loading loaded={found}>
-        {({ deliveries, next }) => (
-          <div ref={list} class="sheet deliveries-sheet" tabIndex={-1} aria-busy={found.isLoading}>
-            {deliveries.length > 0 ? (
-              <Rows deliveries={deliveries} />
+        {({ webhooks, next }) => (
+          <div ref={list} class="sheet webhooks-sheet" tabIndex={-1} aria-busy={found.isLoading}>
+            {webhooks.length > 0 ? (
+              <Rows webhooks={webhooks} />
             ) : (
               <Nothing isStretch={next !== null} isLater={cursor !== ''} />
             )}
-            <nav class="buttons deliveries-pages" aria-label="Older and newer">
+            <nav class="buttons webhooks-pages" aria-label="Older and newer">
               {cursor !== '' && (
                 <a class="button" href={at('')}>
                   Newest
@@ -60,7 +60,7 @@ export function Deliveries() {
               )}
               {next !== null && (
                 <a class="button" href={at(next)}>
-                  {deliveries.length > 0 ? 'Older' : 'Look further back'}
+                  {webhooks.length > 0 ? 'Older' : 'Look further back'}
                 </a>
               )}
             </nav>
@@ -76,62 +76,62 @@ function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean 
   return <p>{isLater ? 'There are no older ones.' : 'No webhook that is kept is like that.'}</p>;
 }
 
-function Rows({ deliveries }: { deliveries: readonly ListedDelivery[] }) {
+function Rows({ webhooks }: { webhooks: readonly ListedWebhook[] }) {
   return (
-    <table class="deliveries-list linked">
+    <table class="webhooks-list linked">
       <thead>
         <tr>
           <th scope="col">Received</th>
           <th scope="col">Outcome</th>
           <th scope="col">Location</th>
           <th scope="col">Why</th>
-          <th scope="col" class="deliveries-number">
+          <th scope="col" class="webhooks-number">
             Events
           </th>
-          <th scope="col" class="deliveries-number">
+          <th scope="col" class="webhooks-number">
             Size
           </th>
         </tr>
       </thead>
       <tbody>
-        {deliveries.map((delivery) => (
-          <Row key={delivery.deliveryId} delivery={delivery} />
+        {webhooks.map((webhook) => (
+          <Row key={webhook.webhookId} webhook={webhook} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function Row({ delivery }: { delivery: ListedDelivery }) {
-  const { deliveryId, receivedAt, outcome, locationId, integration, reason, events, bytes, truncated } = delivery;
+function Row({ webhook }: { webhook: ListedWebhook }) {
+  const { webhookId, receivedAt, outcome, locationId, integration, reason, events, bytes, truncated } = webhook;
   return (
     <tr>
       <th scope="row">
-        <a href={pageOf.delivery(deliveryId)}>
+        <a href={pageOf.webhook(webhookId)}>
           <Time at={receivedAt} />
         </a>{' '}
-        <span class="deliveries-about">
+        <span class="webhooks-about">
           <Ago at={receivedAt} />
         </span>
       </th>
       <td>
         <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
-        {delivery.replayOf !== null && <span class="deliveries-about"> a replay</span>}
+        {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
       </td>
       <td>
-        {locationId} <span class="deliveries-about">{integration}</span>
+        {locationId} <span class="webhooks-about">{integration}</span>
       </td>
-      <td class="deliveries-reason">
+      <td class="webhooks-reason">
         {outcome === 'dropped'
-          ? explainDrop(reason, delivery).what
+          ? explainDrop(reason, webhook).what
           : reason === null
             ? ''
             : outcomeMeaning(outcome, reason)}
       </td>
-      <td class="deliveries-number">{events}</td>
-      <td class="deliveries-number">
+      <td class="webhooks-number">{events}</td>
+      <td class="webhooks-number">
         {bytesInWords(bytes)}
-        {truncated && <span class="deliveries-about"> cut off</span>}
+        {truncated && <span class="webhooks-about"> cut off</span>}
       </td>
     </tr>
   );

@@ -138,7 +138,7 @@ export function addLocationCommands(program: Command): void {
       'after',
       `
 It has to be paused, and all its orders must have ended; otherwise this says what stands in the way and exits 1.
-Five seconds later its webhooks are answered 401. "order show" and "delivery show" go on to show what was.
+Five seconds later its webhooks are answered 401. "order show" and "webhook show" go on to show what was.
 Orders that the platform still signals for it are held until it is configured anew, which "location put" does as for
 any other: with new tokens, and with the history of the same id.
 ${examples('expediter location pause club-1 && expediter location remove club-1')}`,

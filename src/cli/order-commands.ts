@@ -233,13 +233,13 @@ function inWords(shown: ShownOrder): string {
         outcome: each.conflict ? `${each.outcome}, conflict` : each.outcome,
         sequence: each.sequence,
         reason: each.reason,
-        delivery: each.deliveryId,
+        webhook: each.webhookId,
       })),
     ),
     titled(
       'Webhooks',
-      shown.deliveries.map((each) => ({
-        delivery: each.deliveryId,
+      shown.webhooks.map((each) => ({
+        webhook: each.webhookId,
         received: time(each.receivedAt),
         outcome: each.outcome,
         'replay of': each.replayOf,

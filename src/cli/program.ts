@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { version } from '../version.ts';
-import { addDeliveryCommands } from './webhook-commands.ts';
+import { addWebhookCommands } from './webhook-commands.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { examples } from './examples.ts';
 import { withoutValues } from './failures.ts';
@@ -34,7 +34,7 @@ Exit codes: 0 fine, 1 it failed or cannot be done now, 2 wrong usage or bad inpu
   addLocationCommands(program);
   addTokenCommands(program);
   addOrderCommands(program);
-  addDeliveryCommands(program);
+  addWebhookCommands(program);
   addProviderCommands(program);
   addMemberCommands(program);
   addRekeyCommand(program);

@@ -4,7 +4,7 @@ import { readConfigOf } from '../config.ts';
 import { checkLocation, type Checked } from '../core/locations/check-location.ts';
 import { connectLocation } from '../core/locations/connect-location.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
-import { keepCredentials } from '../core/locations/credential-store.ts';
+import { credentialStore } from '../core/locations/credential-store.ts';
 import { WrongLocation, findLocation, settingsOpener } from '../core/locations/locations.ts';
 import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
@@ -81,7 +81,7 @@ export function addProviderCommands(program: Command): void {
         if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
         const clock = databaseClock(pool);
         await clock.follow();
-        const credentialsFor = keepCredentials(pool, env.SETTINGS_KEY);
+        const credentialsFor = credentialStore(pool, env.SETTINGS_KEY);
         return checkLocation({ pool, open, credentialsFor, now: clock.now }, locationId, CHECK_MS);
       });
       print(command, { locationId, ...checked }, describeCheck(locationId, checked));

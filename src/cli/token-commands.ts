@@ -71,7 +71,7 @@ export function addTokenCommands(program: Command): void {
     .addHelpText('after', examples('expediter token list', 'expediter token list --location club-1 --json'))
     .action(async (options: { location?: string }, command: Command) => {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const rows = await withDatabase(DATABASE_URL, (pool) => judgedTokens(pool, options.location));
+      const rows = await withDatabase(DATABASE_URL, (pool) => assessedTokens(pool, options.location));
       print(
         command,
         rows,
@@ -114,7 +114,7 @@ export async function countValidTokens(
   return tokens.filter((token) => stateOfToken(token, location.integration, new Date()) === 'valid').length;
 }
 
-async function judgedTokens(pool: Pool, locationId?: string): Promise<(TokenRow & { state: TokenState })[]> {
+async function assessedTokens(pool: Pool, locationId?: string): Promise<(TokenRow & { state: TokenState })[]> {
   const integrations = new Map((await listLocations(pool)).map((row) => [row.locationId, row.integration]));
   if (locationId !== undefined && !integrations.has(locationId)) throw noSuchLocation(locationId);
   const tokens = await listTokens(pool, locationId);

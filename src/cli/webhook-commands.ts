@@ -2,21 +2,16 @@ import { isUtf8 } from 'node:buffer';
 import { Option, type Command } from 'commander';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
-import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../core/domain/webhook.ts';
-import { ensureDeliveryPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
-import { findDelivery } from '../core/replay/stored-webhook.ts';
-import {
-  listDeliveries,
-  type DeliveryFilter,
-  type DeliveryKey,
-  type ListedDelivery,
-} from '../core/replay/list-webhooks.ts';
+import { WEBHOOK_OUTCOMES, type WebhookOutcome } from '../core/domain/webhook.ts';
+import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
+import { findWebhook } from '../core/replay/stored-webhook.ts';
+import { listWebhooks, type WebhookFilter, type WebhookKey, type ListedWebhook } from '../core/replay/list-webhooks.ts';
 import { settingsOpener } from '../core/locations/locations.ts';
-import { replayDeliveries } from '../core/replay/replay-webhooks.ts';
-import { replayDelivery, type Replayed, type Replaying } from '../core/replay/replay-webhook.ts';
-import { showDelivery, type ShownDelivery } from '../core/replay/show-webhook.ts';
+import { replayWebhooks } from '../core/replay/replay-webhooks.ts';
+import { replayWebhook, type Replayed, type Replaying } from '../core/replay/replay-webhook.ts';
+import { showWebhook, type ShownWebhook } from '../core/replay/show-webhook.ts';
 import { showOrder } from '../core/orders/show-order.ts';
-import type { TranslatingAgain } from '../core/replay/retranslate.ts';
+import type { RetranslateDeps } from '../core/replay/retranslate.ts';
 import { examples } from './examples.ts';
 import { NotFound, WrongInput, describe } from './failures.ts';
 import { facts, print, table } from './print.ts';
@@ -26,32 +21,32 @@ import { settingsRules } from './settings-rules.ts';
 import { withDatabase } from './with-database.ts';
 
 type Filters = {
-  outcome?: DeliveryOutcome;
+  outcome?: WebhookOutcome;
   location?: string;
   integration?: string;
   since?: Date;
   until?: Date;
 };
 
-export function addDeliveryCommands(program: Command): void {
-  const delivery = program
-    .command('delivery')
+export function addWebhookCommands(program: Command): void {
+  const webhook = program
+    .command('webhook')
     .description('webhooks as they arrived, what became of them, and replaying them')
     .addHelpText(
       'after',
-      examples('expediter delivery list --outcome dropped --since 2h', 'expediter delivery replay --outcome dropped'),
+      examples('expediter webhook list --outcome dropped --since 2h', 'expediter webhook replay --outcome dropped'),
     );
 
-  withFilters(delivery.command('list').description('deliveries, newest first; nothing of their contents'))
+  withFilters(webhook.command('list').description('webhooks, newest first; nothing of their contents'))
     .option('--order <id>', "those in this order's history")
     .option('--limit <count>', `at most so many, up to ${LIST_LIMIT_MAX}`, readLimit, LIST_LIMIT)
-    .option('--after <deliveryId>', 'go on behind this one, the last of the list before')
+    .option('--after <webhookId>', 'go on behind this one, the last of the list before')
     .addHelpText(
       'after',
       examples(
-        'expediter delivery list --location club-1 --since 3d',
-        'expediter delivery list --outcome dropped --since 2027-01-31T18:00:00Z --until 2027-01-31T20:00:00Z --json',
-        'expediter delivery list --order order-4711',
+        'expediter webhook list --location club-1 --since 3d',
+        'expediter webhook list --outcome dropped --since 2027-01-31T18:00:00Z --until 2027-01-31T20:00:00Z --json',
+        'expediter webhook list --order order-4711',
       ),
     )
     .action(async (options: Filters & { order?: string; limit: number; after?: string }, command: Command) => {
@@ -62,25 +57,25 @@ export function addDeliveryCommands(program: Command): void {
         rows.map(({ day: _day, ...row }) => row),
         rows.length < options.limit
           ? tableOf(rows)
-          : `${tableOf(rows)}\n\nthere may be more: --after ${rows.at(-1)?.deliveryId}`,
+          : `${tableOf(rows)}\n\nthere may be more: --after ${rows.at(-1)?.webhookId}`,
       );
     });
 
-  delivery
+  webhook
     .command('show')
     .description(
-      'one delivery with its headers and its body, which may hold what a member wrote; and what a replay would read in it',
+      'one webhook with its headers and its body, which may hold what a member wrote; and what a replay would read in it',
     )
     .argument('<id>', 'as the webhook was answered, or as list says')
-    .addHelpText('after', examples('expediter delivery show 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'))
+    .addHelpText('after', examples('expediter webhook show 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'))
     .action(async (id: string, _options: object, command: Command) => {
-      const shown = await withTranslators((deps) => showDelivery(deps, id));
-      if (shown === undefined) throw noSuchDelivery(id);
+      const shown = await withTranslators((deps) => showWebhook(deps, id));
+      if (shown === undefined) throw noSuchWebhook(id);
       print(command, { ...shown, body: legible(shown.body) }, inWords(shown));
     });
 
-  withFilters(delivery.command('replay').argument('[id]', 'this one alone, whatever it is'))
-    .description('apply kept webhooks anew, each as a delivery of its own: this one, or all that match')
+  withFilters(webhook.command('replay').argument('[id]', 'this one alone, whatever it is'))
+    .description('apply kept webhooks anew, each as a webhook of its own: this one, or all that match')
     .option('--again', 'with the filters: also those of which a replay has made something else already')
     .option('--dry-run', 'only say what would become of each, if it alone were replayed now')
     .addHelpText(
@@ -98,16 +93,16 @@ cannot be replayed stops no other, and a run that was cut short is simply repeat
 Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S: as the service has them.
 Exits 1 when one could not be replayed; "dropped" is an outcome.
 ${examples(
-  'expediter delivery replay 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33 --dry-run',
-  'expediter delivery replay --outcome dropped --since 2h --location club-1',
+  'expediter webhook replay 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33 --dry-run',
+  'expediter webhook replay --outcome dropped --since 2h --location club-1',
 )}`,
     )
     .action(async (id: string | undefined, options: Filters & { again?: true; dryRun?: true }, command: Command) => {
       const { again, dryRun = false, ...filters } = options;
       const filtered = Object.keys(filters).length > 0 || again;
-      if (id !== undefined && filtered) throw new WrongInput('give either the id of one delivery, or filters');
+      if (id !== undefined && filtered) throw new WrongInput('give either the id of one webhook, or filters');
       if (id === undefined && filters.outcome === undefined && filters.since === undefined) {
-        throw new WrongInput('say which: the id of one delivery, or --outcome, or --since, or both');
+        throw new WrongInput('say which: the id of one webhook, or --outcome, or --since, or both');
       }
       await (id === undefined
         ? replayMany({ ...toFilter(filters), replayable: again ? 'all' : 'open' }, dryRun, command)
@@ -117,46 +112,46 @@ ${examples(
 
 function withFilters(command: Command): Command {
   return command
-    .addOption(new Option('--outcome <outcome>', 'what became of it').choices(DELIVERY_OUTCOMES))
+    .addOption(new Option('--outcome <outcome>', 'what became of it').choices(WEBHOOK_OUTCOMES))
     .option('--location <id>', 'at this location')
     .option('--integration <name>', 'through this integration')
     .option('--since <when>', `received since then: ${PAST}`, readPast)
     .option('--until <when>', `received before: ${PAST}`, readPast);
 }
 
-function toFilter({ location, ...filters }: Filters): DeliveryFilter {
+function toFilter({ location, ...filters }: Filters): WebhookFilter {
   return { ...filters, locationId: location };
 }
 
 async function list(
   pool: Pool,
   { order, limit, after, ...filters }: Filters & { order?: string; limit: number; after?: string },
-): Promise<ListedDelivery[]> {
-  const cursor = after === undefined ? undefined : await findDelivery(pool, after);
-  if (after !== undefined && cursor === undefined) throw noSuchDelivery(after);
+): Promise<ListedWebhook[]> {
+  const cursor = after === undefined ? undefined : await findWebhook(pool, after);
+  if (after !== undefined && cursor === undefined) throw noSuchWebhook(after);
   const shown = order === undefined ? undefined : await showOrder(pool, order);
   if (order !== undefined && shown === undefined) throw new NotFound(`no signal ever named the order "${order}"`);
   const filter = { ...toFilter(filters), serviceOrderId: order };
-  const found: ListedDelivery[] = [];
-  let behind: DeliveryKey | undefined = cursor;
+  const found: ListedWebhook[] = [];
+  let behind: WebhookKey | undefined = cursor;
   do {
-    const page = await listDeliveries(pool, filter, { oldestFirst: false, after: behind, limit: limit - found.length });
-    found.push(...page.deliveries);
+    const page = await listWebhooks(pool, filter, { oldestFirst: false, after: behind, limit: limit - found.length });
+    found.push(...page.webhooks);
     behind = page.next;
   } while (behind !== undefined && found.length < limit);
   return found;
 }
 
 async function replayOne(id: string, dryRun: boolean, command: Command): Promise<void> {
-  const replayed = await withReplays(dryRun, (deps) => replayDelivery(deps, id));
-  if (replayed === undefined) throw noSuchDelivery(id);
+  const replayed = await withReplays(dryRun, (deps) => replayWebhook(deps, id));
+  if (replayed === undefined) throw noSuchWebhook(id);
   if ('refused' in replayed) throw new Error(`${id} cannot be replayed: ${replayed.refused}`);
-  const { deliveryId, replayOf, locationId, integration, outcome, reason, events, redriven } = replayed;
+  const { webhookId, replayOf, locationId, integration, outcome, reason, events, redriven } = replayed;
   const words = facts({
     'would be': dryRun ? outcome : '',
     outcome: dryRun ? '' : outcome,
     why: reason,
-    delivery: deliveryId,
+    webhook: webhookId,
     'replay of': replayOf,
     location: locationId,
     integration,
@@ -172,18 +167,18 @@ async function replayOne(id: string, dryRun: boolean, command: Command): Promise
 }
 
 async function replayMany(
-  filter: DeliveryFilter & { replayable: 'open' | 'all' },
+  filter: WebhookFilter & { replayable: 'open' | 'all' },
   dryRun: boolean,
   command: Command,
 ): Promise<void> {
   const replayed: Replayed[] = [];
-  const refused: { deliveryId: string; locationId: string; integration: string; refused: string }[] = [];
+  const refused: { webhookId: string; locationId: string; integration: string; refused: string }[] = [];
   let stopped: string | undefined;
   await withReplays(dryRun, async (deps) => {
     try {
-      for await (const each of replayDeliveries(deps, filter)) {
-        const { deliveryId, locationId, integration } = each.of;
-        if ('refused' in each.replayed) refused.push({ deliveryId, locationId, integration, ...each.replayed });
+      for await (const each of replayWebhooks(deps, filter)) {
+        const { webhookId, locationId, integration } = each.of;
+        if ('refused' in each.replayed) refused.push({ webhookId, locationId, integration, ...each.replayed });
         else replayed.push(each.replayed);
       }
     } catch (error) {
@@ -193,14 +188,14 @@ async function replayMany(
     }
   });
 
-  const outcomes: Partial<Record<DeliveryOutcome, number>> = {};
+  const outcomes: Partial<Record<WebhookOutcome, number>> = {};
   for (const { outcome } of replayed) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
   const counts = Object.entries(outcomes).map(([outcome, count]) => `${count} ${outcome}`);
   if (refused.length > 0) counts.push(`${refused.length} not replayable`);
   const rows = [
     ...replayed.map((each) => ({
       'replay of': each.replayOf,
-      delivery: each.deliveryId,
+      webhook: each.webhookId,
       location: each.locationId,
       integration: each.integration,
       [dryRun ? 'would be' : 'outcome']: each.outcome,
@@ -209,8 +204,8 @@ async function replayMany(
       why: each.reason,
     })),
     ...refused.map((each) => ({
-      'replay of': each.deliveryId,
-      delivery: null,
+      'replay of': each.webhookId,
+      webhook: null,
       location: each.locationId,
       integration: each.integration,
       [dryRun ? 'would be' : 'outcome']: 'not replayable',
@@ -229,7 +224,7 @@ async function replayMany(
   if (refused.length > 0) process.exitCode = 1;
 }
 
-async function withTranslators<Result>(work: (deps: TranslatingAgain) => Promise<Result>): Promise<Result> {
+async function withTranslators<Result>(work: (deps: RetranslateDeps) => Promise<Result>): Promise<Result> {
   const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL');
   const open = settingsOpener(await settingsRules(env));
   const publicUrl = env.PUBLIC_URL ?? '';
@@ -240,15 +235,15 @@ async function withReplays<Result>(dryRun: boolean, work: (deps: Replaying) => P
   const { PARK_TTL_S: parkTtlS } = readConfigOf(process.env, 'PARK_TTL_S');
   return withTranslators(async (deps) => {
     // A service that has not run for a week has made none for today.
-    await ensureDeliveryPartitions(deps.pool);
+    await ensureWebhookPartitions(deps.pool);
     return work({ ...deps, parkTtlS, dryRun });
   });
 }
 
-function tableOf(rows: readonly ListedDelivery[]): string {
+function tableOf(rows: readonly ListedWebhook[]): string {
   return table(
     rows.map((row) => ({
-      delivery: row.deliveryId,
+      webhook: row.webhookId,
       received: row.receivedAt,
       location: row.locationId,
       integration: row.integration,
@@ -258,16 +253,16 @@ function tableOf(rows: readonly ListedDelivery[]): string {
       'replay of': row.replayOf,
       why: row.reason,
     })),
-    'no deliveries match',
+    'no webhooks match',
   );
 }
 
-function inWords(shown: ShownDelivery): string {
+function inWords(shown: ShownWebhook): string {
   const { today, replays } = shown;
   const body = legible(shown.body);
   const parts = [
     facts({
-      delivery: shown.deliveryId,
+      webhook: shown.webhookId,
       received: shown.receivedAt,
       location: shown.locationId,
       integration: shown.integration,
@@ -287,8 +282,8 @@ function inWords(shown: ShownDelivery): string {
     titled(
       'Replays of the same webhook',
       table(
-        replays.map(({ deliveryId, receivedAt, outcome, reason }) => ({
-          delivery: deliveryId,
+        replays.map(({ webhookId, receivedAt, outcome, reason }) => ({
+          webhook: webhookId,
           received: receivedAt,
           outcome,
           why: reason,
@@ -305,7 +300,7 @@ function inWords(shown: ShownDelivery): string {
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-type ReadEvent = Extract<ShownDelivery['today'], { events: unknown }>['events'][number];
+type ReadEvent = Extract<ShownWebhook['today'], { events: unknown }>['events'][number];
 
 function toRow(event: ReadEvent): Parameters<typeof table>[0][number] {
   return {
@@ -328,6 +323,6 @@ function legible(body: Buffer): { text: string } | { base64: string } {
   return /[^\P{Cc}\t\n\r]/u.test(text) ? { base64: body.toString('base64') } : { text };
 }
 
-function noSuchDelivery(id: string): NotFound {
-  return new NotFound(`no delivery that is kept has the id "${id}"; see: expediter delivery list`);
+function noSuchWebhook(id: string): NotFound {
+  return new NotFound(`no webhook that is kept has the id "${id}"; see: expediter webhook list`);
 }

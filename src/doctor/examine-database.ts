@@ -14,9 +14,8 @@ const COUNTED = 1_000;
 /** Every table of ours that is no partition; a test holds the list to the schema. */
 export const TABLES = [
   'credentials',
-  'deliveries',
   'live_messages',
-  'location_heard',
+  'location_last_seen',
   'locations',
   'order_contents',
   'orders',
@@ -28,13 +27,14 @@ export const TABLES = [
   'status_events',
   'traffic',
   'webhook_tokens',
+  'webhooks',
 ] as const;
 
-type Limits = Pick<Config, 'POOL_SIZE' | 'DELIVERY_RETENTION_DAYS' | 'PII_RETENTION_DAYS'>;
+type Limits = Pick<Config, 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS'>;
 
 /** Of a database that can be reached and has our schema. */
 export async function examineDatabase(env: NodeJS.ProcessEnv, pool: Pool): Promise<Finding[]> {
-  const config = readConfigOf(env, 'POOL_SIZE', 'DELIVERY_RETENTION_DAYS', 'PII_RETENTION_DAYS');
+  const config = readConfigOf(env, 'POOL_SIZE', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS');
   const all = await Promise.all([
     server(pool),
     connections(pool, config),
@@ -109,10 +109,10 @@ async function privileges(pool: Pool): Promise<Finding> {
        UNION ALL
        SELECT 'CREATE on schema ' || n.nspname
        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       WHERE c.oid = 'deliveries'::regclass AND NOT has_schema_privilege(n.oid, 'CREATE')
+       WHERE c.oid = 'webhooks'::regclass AND NOT has_schema_privilege(n.oid, 'CREATE')
        UNION ALL
-       SELECT 'to own deliveries' FROM pg_class
-       WHERE oid = 'deliveries'::regclass AND NOT pg_has_role(relowner, 'USAGE')
+       SELECT 'to own webhooks' FROM pg_class
+       WHERE oid = 'webhooks'::regclass AND NOT pg_has_role(relowner, 'USAGE')
      ) AS lacking`,
     [TABLES],
   );
@@ -125,14 +125,14 @@ async function privileges(pool: Pool): Promise<Finding> {
   );
 }
 
-async function partitions(pool: Pool, { DELIVERY_RETENTION_DAYS }: Limits): Promise<Finding[]> {
+async function partitions(pool: Pool, { WEBHOOK_RETENTION_DAYS }: Limits): Promise<Finding[]> {
   const { rows } = await pool.query<{ today: boolean; ahead: number; late: number }>(
     `SELECT coalesce(bool_or(age = 0), false) AS today, count(*) FILTER (WHERE age < 0)::int AS ahead,
             count(*) FILTER (WHERE age > $1::int)::int AS late
      FROM (SELECT (now() AT TIME ZONE 'UTC')::date - to_date(right(c.relname, 8), 'YYYYMMDD') AS age
            FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-           WHERE i.inhparent = 'deliveries'::regclass AND c.relname ~ '^deliveries_\\d{8}$') AS days`,
-    [DELIVERY_RETENTION_DAYS + LATE_DAYS],
+           WHERE i.inhparent = 'webhooks'::regclass AND c.relname ~ '^webhooks_\\d{8}$') AS days`,
+    [WEBHOOK_RETENTION_DAYS + LATE_DAYS],
   );
   const { today = false, ahead = 0, late = 0 } = rows[0] ?? {};
   const made = `${today ? 'today' : 'not today'} and ${ahead} days ahead`;
@@ -145,10 +145,10 @@ async function partitions(pool: Pool, { DELIVERY_RETENTION_DAYS }: Limits): Prom
           'expediter migrate makes them; a running service does every hour',
         ),
     late === 0
-      ? ok('webhook retention', `nothing is older than ${DELIVERY_RETENTION_DAYS} days`)
+      ? ok('webhook retention', `nothing is older than ${WEBHOOK_RETENTION_DAYS} days`)
       : warning(
           'webhook retention',
-          `days whose webhooks are older than ${DELIVERY_RETENTION_DAYS} days: ${late}`,
+          `days whose webhooks are older than ${WEBHOOK_RETENTION_DAYS} days: ${late}`,
           'see that a service runs, and look in its log for "dropping of partitions"',
         ),
   ];
@@ -167,6 +167,6 @@ async function erasing(pool: Pool, { PII_RETENTION_DAYS }: Limits): Promise<Find
   return warning(
     'member retention',
     `orders that should have been erased: ${late === COUNTED ? `${late} or more` : late}`,
-    'see that a service runs, and look in its log for "erasing of member data"',
+    'see that a service runs, and look in its log for "erasure of member data"',
   );
 }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config.ts';
 import { checkLocation } from '../core/locations/check-location.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
-import { keepCredentials } from '../core/locations/credential-store.ts';
+import { credentialStore } from '../core/locations/credential-store.ts';
 import { listLocations, settingsOpener, type LocationRow } from '../core/locations/locations.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
 import { loadProviders } from '../providers/index.ts';
@@ -31,7 +31,7 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
   const open = settingsOpener({ registry, keys: SETTINGS_KEY, publicUrl: PUBLIC_URL });
   const clock = databaseClock(pool);
   await clock.follow();
-  const deps = { pool, open, credentialsFor: keepCredentials(pool, SETTINGS_KEY), now: clock.now };
+  const deps = { pool, open, credentialsFor: credentialStore(pool, SETTINGS_KEY), now: clock.now };
   const locations = await listLocations(pool);
   const tokens = await listTokens(pool, undefined);
   if (locations.length === 0) return [warning('any', 'there are none', 'expediter location put --help')];
@@ -43,7 +43,7 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
       const own = tokens.filter((token) => token.locationId === location.locationId);
       findings[index] =
         performance.now() < giveUpAt
-          ? [await reached(deps, location), judgeTokens(location, own, clock.now())]
+          ? [await reached(deps, location), assessTokens(location, own, clock.now())]
           : [skipped(location.locationId, 'no time was left for it: expediter doctor --only locations')];
     }
   };
@@ -62,7 +62,7 @@ async function reached(deps: Parameters<typeof checkLocation>[0], location: Loca
     : warning(locationId, `is paused: ${judged.problem}`, judged.toDo);
 }
 
-function judgeTokens({ locationId, integration }: LocationRow, tokens: readonly TokenRow[], now: Date): Finding {
+function assessTokens({ locationId, integration }: LocationRow, tokens: readonly TokenRow[], now: Date): Finding {
   const issue = `expediter token issue --location ${locationId}, and give its URL to the POS`;
   const valid = tokens.filter((token) => stateOfToken(token, integration, now) === 'valid');
   if (valid.length === 0) return failed(locationId, 'has no valid token: its webhooks are answered 401', issue);

@@ -8,8 +8,8 @@ export class BadPushToken extends Error {
 }
 
 /** The issuer's keys cannot be had, so the token is neither good nor bad: let the sender come again. */
-export class CannotJudge extends Error {
-  override readonly name = 'CannotJudge';
+export class CannotVerify extends Error {
+  override readonly name = 'CannotVerify';
 }
 
 export type PushTokenSettings = {
@@ -32,7 +32,7 @@ const JWKS_TIMEOUT_MS = 3000;
  * Checks the OIDC token of a push (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions): RS256 against
  * the issuer's keys, issuer, audience, service account, verified e-mail, expiry.
  * Keys are cached for ten minutes, and fetched anew for an unknown `kid` at most every 30 s.
- * The verifier throws BadPushToken or CannotJudge, neither with anything of the token.
+ * The verifier throws BadPushToken or CannotVerify, neither with anything of the token.
  */
 export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): VerifyPushToken {
   const keys = createRemoteJWKSet(new URL(settings.jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS });
@@ -62,7 +62,7 @@ async function verify(
     } catch (error) {
       // Only these two are about the token; all else is about fetching or reading the keys.
       if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error;
-      throw new CannotJudge(`the issuer's keys cannot be had: ${describe(error)}`);
+      throw new CannotVerify(`the issuer's keys cannot be had: ${describe(error)}`);
     }
   };
   try {
@@ -74,7 +74,7 @@ async function verify(
     });
     return payload;
   } catch (error) {
-    if (error instanceof CannotJudge) throw error;
+    if (error instanceof CannotVerify) throw error;
     throw new BadPushToken(describe(error));
   }
 }

@@ -1,12 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Delivery, DeliveryOutcome } from '../core/domain/webhook.ts';
+import type { TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
 import type { Observe, WebhookRefused } from '../core/domain/observed.ts';
 import { seal, type SettingsKeys } from '../core/locations/settings-key.ts';
-import { translateDelivery } from '../core/statuses/verify-and-translate.ts';
-import type { JudgeToken, TokenScope } from '../core/locations/webhook-tokens.ts';
+import { verifyAndTranslate } from '../core/statuses/verify-and-translate.ts';
+import type { AuthenticateToken, TokenScope } from '../core/locations/webhook-tokens.ts';
 import { bodyBudget } from './body-budget.ts';
 import { BeyondShare, fairShare } from './fair-share.ts';
 import { takeRawBodies } from './raw-bodies.ts';
@@ -15,10 +15,10 @@ import { refuse } from './refuse.ts';
 import { traceOf } from './request-ids.ts';
 
 export type WebhookDeps = {
-  judgeToken: JudgeToken;
+  authenticateToken: AuthenticateToken;
   now: Now;
-  /** Resolves once the delivery is committed; `deadline` is in milliseconds since the epoch. */
-  accept: (delivery: Delivery, deadline: number) => Promise<Accepted>;
+  /** Resolves once the webhook is committed; `deadline` is in milliseconds since the epoch. */
+  accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
   observe: Observe;
   keys: SettingsKeys;
   /** The outside base URL, without a slash at its end: some vendors sign the URL they call. */
@@ -37,14 +37,14 @@ const ANSWER_MS = 1_400;
 /**
  * The return door. First the token, then the bytes, then the provider verifies and translates, then one commit.
  *
- * - `200` what it changed is durable: `{"outcome", "deliveryId"}`, with outcome applied, parked, duplicate, stale,
+ * - `200` what it changed is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale,
  *   unmatched, ignored or dropped
  * - `401` the token opens nothing here; the same answer for every reason, before the body is read
  * - `500` not committed, or the token could not be judged: the same request may succeed later (`Retry-After`)
  *
  * Nothing else, ever: vendors read other answers in their own ways.
  */
-export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
+export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
   const budget = bodyBudget(deps.bodyBudget);
   const share = fairShare(deps.perSecond, (locationId) =>
     app.log.warn({ locationId }, 'location floods: held back for the others'),
@@ -61,7 +61,7 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
     // Given twice it is an array, and opens nothing.
-    const judged = typeof token === 'string' && token !== '' ? deps.judgeToken(token) : undefined;
+    const judged = typeof token === 'string' && token !== '' ? deps.authenticateToken(token) : undefined;
     const scope = judged instanceof Promise ? await within(ANSWER_MS, judged) : judged;
     if (scope?.integration !== integration || scope.locationId !== locationId) {
       return turnAway(request, reply);
@@ -73,7 +73,7 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
   const receive = async (
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<{ outcome: DeliveryOutcome; deliveryId: string }> => {
+  ): Promise<{ outcome: WebhookOutcome; webhookId: string }> => {
     const { scope, spentMs } = authenticated.get(request) ?? {};
     if (scope === undefined || spentMs === undefined) throw new Error('a webhook came past its token');
     share.enter(scope.locationId);
@@ -85,8 +85,8 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
     try {
       const { body, truncated } = await readBody(request.raw, deps.bodyLimit, { onBytes });
       const deadline = Date.now() + ANSWER_MS - spentMs;
-      const delivery = await toDelivery(request, scope, body, truncated, deps);
-      const { outcome, serviceOrderIds } = await deps.accept(delivery, deadline);
+      const webhook = await translateRequest(request, scope, body, truncated, deps);
+      const { outcome, serviceOrderIds } = await deps.accept(webhook, deadline);
       deps.observe({
         what: 'webhook',
         outcome,
@@ -96,11 +96,11 @@ export function webhook(app: FastifyInstance, deps: WebhookDeps): void {
         integration: scope.integration,
         locationId: scope.locationId,
         tokenId: scope.tokenId,
-        deliveryId: delivery.id,
+        webhookId: webhook.id,
         serviceOrderIds,
-        why: delivery.dropped,
+        why: webhook.dropped,
       });
-      return { outcome, deliveryId: delivery.id };
+      return { outcome, webhookId: webhook.id };
     } finally {
       room.release();
     }
@@ -140,19 +140,19 @@ function refusedBy(request: FastifyRequest, reply: FastifyReply, outcome: Webhoo
   return { what: 'webhook refused', outcome, ...asked, integration, claimedLocationId: locationId };
 }
 
-async function toDelivery(
+async function translateRequest(
   request: FastifyRequest,
   scope: TokenScope,
   body: Buffer,
   truncated: boolean,
   deps: WebhookDeps,
-): Promise<Delivery> {
+): Promise<TranslatedWebhook> {
   const receivedAt = deps.now();
   const all = flatten(request.raw.rawHeaders);
   const target = request.raw.url ?? '';
   const { events, dropped } = truncated
     ? { events: [], dropped: `over ${deps.bodyLimit} bytes; the beginning is kept` }
-    : translateDelivery(scope.provider, scope.settings, {
+    : verifyAndTranslate(scope.provider, scope.settings, {
         headers: all,
         body,
         url: deps.publicUrl + target,

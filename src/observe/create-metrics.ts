@@ -33,9 +33,9 @@ const WEBHOOK_OUTCOMES = [
 ];
 const SIGNAL_OUTCOMES = ['recorded', 'known', 'poison', 'unauthorized', 'not_recorded'];
 const CALLS = ['createOrder', 'findOrder'];
-const ATTEMPT_OUTCOMES = ['placed', 'absent', 'TryAgain', 'OursToFix', 'GiveUp', UNKNOWN];
+const ATTEMPT_OUTCOMES = ['placed', 'absent', 'TryAgain', 'NeedsOperator', 'GiveUp', UNKNOWN];
 const PLACEMENT_OUTCOMES = ['sent', 'failed', 'held', 'in_doubt'];
-const REFETCH_OUTCOMES = ['fetched', 'missing', 'TryAgain', 'OursToFix', 'GiveUp'];
+const REFETCH_OUTCOMES = ['fetched', 'missing', 'TryAgain', 'NeedsOperator', 'GiveUp'];
 
 /** Of what is done in milliseconds, and of what may take until a time-out. In seconds. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5];
@@ -157,7 +157,7 @@ export function createMetrics(about: {
           }
           break;
         case 'flush':
-          batchSize(observed.deliveries);
+          batchSize(observed.webhooks);
           flushSeconds(observed.milliseconds / 1_000);
           break;
         case 'live message':

@@ -146,13 +146,13 @@ function spansOf(observed: Observed, now: Now): [serviceOrderId: string, Span][]
       const attributes = {
         ...atLocation(observed),
         'expediter.outcome': outcome,
-        'expediter.delivery_id': observed.deliveryId,
+        'expediter.webhook_id': observed.webhookId,
         'expediter.request_id': observed.requestId,
       };
       return serviceOrderIds.map((id) => [id, { name: 'webhook', kind: SpanKind.SERVER, milliseconds, attributes }]);
     }
     case 'flush':
-      return applied(observed.serviceOrderIds, observed.milliseconds, { 'expediter.deliveries': observed.deliveries });
+      return applied(observed.serviceOrderIds, observed.milliseconds, { 'expediter.webhooks': observed.webhooks });
     case 'redrive':
       return applied(observed.serviceOrderIds, observed.milliseconds, { 'expediter.parked': true });
     case 'live message': {

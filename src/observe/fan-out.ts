@@ -8,7 +8,7 @@ export type Readers = {
 };
 
 /** Tells every reader what happened. One that throws harms neither the journey nor the others; it is logged once. */
-export function tellReaders(log: Pick<Log, 'error'>): Readers {
+export function fanOut(log: Pick<Log, 'error'>): Readers {
   const readers: { name: string; read: Observe; failed: boolean }[] = [];
   return {
     observe(observed) {

@@ -23,9 +23,9 @@ export function logJourneys(log: Log): Observe {
 }
 
 function logWebhook(log: Log, observed: WebhookObserved): void {
-  const { requestId, trace, locationId, integration, deliveryId, outcome, serviceOrderIds: ids } = observed;
+  const { requestId, trace, locationId, integration, webhookId, outcome, serviceOrderIds: ids } = observed;
   const milliseconds = Math.round(observed.milliseconds);
-  const about = { reqId: requestId, trace, locationId, integration, deliveryId, outcome, milliseconds };
+  const about = { reqId: requestId, trace, locationId, integration, webhookId, outcome, milliseconds };
   // By far most are about one order, and that is what people look for.
   const named = ids.length > 1 ? { ...about, serviceOrderIds: ids } : { ...about, serviceOrderId: ids[0] };
   if (outcome === 'dropped') log.warn({ ...about, why: observed.why }, 'webhook dropped');

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import type { Config } from '../config.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
-import { keepHeard } from '../core/locations/record-last-seen.ts';
-import { keepTraffic } from '../core/traffic/count-traffic.ts';
+import { recordLastSeen } from '../core/locations/record-last-seen.ts';
+import { countTraffic } from '../core/traffic/count-traffic.ts';
 import type { Log } from '../core/domain/log.ts';
 import type { BackgroundWorkName, Observe } from '../core/domain/observed.ts';
 import { sampleBacklog } from '../core/orders/sample-backlog.ts';
@@ -10,7 +10,7 @@ import { version } from '../version.ts';
 import type { Exposition, Metrics } from './create-metrics.ts';
 import type { Traces } from './create-traces.ts';
 import { logJourneys } from './log-journeys.ts';
-import { tellReaders } from './fan-out.ts';
+import { fanOut } from './fan-out.ts';
 
 export type Observing = {
   /** To be told of everything that happens. */
@@ -37,11 +37,11 @@ export function startObserving(about: {
   breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
 }): Observing {
   const { config, log, pool, flushPool, now } = about;
-  const readers = tellReaders(log);
-  const heard = keepHeard(pool);
+  const readers = fanOut(log);
+  const heard = recordLastSeen(pool);
   const integrations = new Set(about.integrations);
   const isRead = config.OPERATOR_TOKEN !== undefined;
-  const traffic = isRead ? keepTraffic(pool, { integrations, now }) : undefined;
+  const traffic = isRead ? countTraffic(pool, { integrations, now }) : undefined;
   const loaded = Promise.withResolvers<Metrics>();
   let metrics: Metrics | undefined;
   let traces: Traces | undefined;
@@ -78,8 +78,8 @@ export function startObserving(about: {
     },
     metrics: isRead ? async () => (await loaded.promise).render() : undefined,
     tasks: [
-      { name: 'writing down who was heard', work: heard.write },
-      ...(traffic === undefined ? [] : [{ name: 'writing down of traffic' as const, work: traffic.write }]),
+      { name: 'recording of last-seen times', work: heard.write },
+      ...(traffic === undefined ? [] : [{ name: 'recording of traffic' as const, work: traffic.write }]),
       ...(isRead ? [{ name: 'look at the backlog' as const, work: sample }] : []),
     ],
     async close() {

@@ -1,4 +1,4 @@
-import { OursToFix, TryAgain } from '../core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import { parseRetryAfter } from '../core/domain/parse-retry-after.ts';
 
 /** More than any POS needs to name an order; a bigger answer is not read. */
@@ -29,7 +29,7 @@ export type PosAnswer = {
  * No error carries a query, credentials, a body or member data.
  * @throws TryAgain `sent: false` where nothing was sent, or on 429, 500, 501 and 503: the POS says it did not take it
  * @throws TryAgain `sent: true` where the answer got lost: time-outs, resets, 408, gateways' own 502, 504 and the like
- * @throws OursToFix on 401 and 403, on a redirect (followed, it would turn a POST into a GET or carry credentials
+ * @throws NeedsOperator on 401 and 403, on a redirect (followed, it would turn a POST into a GET or carry credentials
  *   elsewhere), and where settings make no valid request
  */
 export async function callPos(call: PosRequest): Promise<PosAnswer> {
@@ -59,7 +59,7 @@ function buildRequest(call: PosRequest, name: string): Request {
   try {
     return new Request(url, { method, headers, signal, redirect: 'manual', ...(body === undefined ? {} : { body }) });
   } catch {
-    throw new OursToFix(`${name}: the URL or a header made from the settings is not valid`);
+    throw new NeedsOperator(`${name}: the URL or a header made from the settings is not valid`);
   }
 }
 
@@ -72,7 +72,7 @@ function withoutSecrets(url: string): string {
 function faultOf(error: unknown, signal: AbortSignal, name: string): Error {
   const cause = causeOf(error);
   // Browsers' list of blocked ports, which fetch keeps to: https://fetch.spec.whatwg.org/#port-blocking
-  if (cause.message === 'bad port') return new OursToFix(`${name}: fetch refuses to use this port`);
+  if (cause.message === 'bad port') return new NeedsOperator(`${name}: fetch refuses to use this port`);
   if (neverConnected(cause)) return new TryAgain(`${name}: ${cause.code}: no connection`, { sent: false });
   if (signal.aborted) return new TryAgain(`${name}: no answer in time`, { sent: true });
   return new TryAgain(`${name}: ${cause.code ?? 'the connection broke'}: no answer`, { sent: true });
@@ -108,8 +108,8 @@ function neverConnected(cause: Cause): boolean {
 function refusalOf(response: Response, name: string): Error | undefined {
   const { status: httpStatus } = response;
   const message = `${name}: the POS answered ${httpStatus}`;
-  if (httpStatus >= 300 && httpStatus < 400) return new OursToFix(`${message}: the URL is wrong`, { httpStatus });
-  if (httpStatus === 401 || httpStatus === 403) return new OursToFix(message, { httpStatus });
+  if (httpStatus >= 300 && httpStatus < 400) return new NeedsOperator(`${message}: the URL is wrong`, { httpStatus });
+  if (httpStatus === 401 || httpStatus === 403) return new NeedsOperator(message, { httpStatus });
   if (httpStatus !== 408 && httpStatus !== 429 && httpStatus < 500) return undefined;
   const refused = [429, 500, 501, 503].includes(httpStatus);
   const retryAfterMs = parseRetryAfter(response.headers);

@@ -54,7 +54,7 @@ function problemWith(value: unknown): string | undefined {
   if (typeof deduplicates !== 'boolean') return 'has no "deduplicates", true or false';
   if (typeof createOrder !== 'function') return 'has no function "createOrder"';
   if (typeof translateWebhook !== 'function') return 'has no function "translateWebhook"';
-  for (const name of ['findOrder', 'check', 'connect', 'keepConnected', 'account', 'needsPublicUrl'] as const) {
+  for (const name of ['findOrder', 'check', 'connect', 'renewConnection', 'account', 'needsPublicUrl'] as const) {
     const optional = (value as Partial<Provider>)[name];
     if (optional !== undefined && typeof optional !== 'function') return `has a "${name}" that is no function`;
   }

@@ -3,9 +3,9 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
 import { orderId, seedOrders } from '../../bench/seed-orders.ts';
-import { applyDeliveries } from '../../src/core/statuses/apply-webhooks.ts';
-import type { Delivery } from '../../src/core/domain/webhook.ts';
-import { ensureDeliveryPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
+import { applyWebhooks } from '../../src/core/statuses/apply-webhooks.ts';
+import type { TranslatedWebhook } from '../../src/core/domain/webhook.ts';
+import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { withClient } from '../../src/core/postgres/with-client.ts';
 import { createDatabase } from '../support/create-database.ts';
 
@@ -17,19 +17,19 @@ let pool: pg.Pool;
 beforeAll(async () => {
   databaseUrl = await createDatabase();
   pool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
-  await ensureDeliveryPartitions(pool);
+  await ensureWebhookPartitions(pool);
 });
 afterAll(() => pool.end());
 
 /** Ten webhooks, each of which moves an order of its own; the last may be dropped. */
-async function load(last: Partial<Delivery> = {}): Promise<{ steps: number }> {
+async function load(last: Partial<TranslatedWebhook> = {}): Promise<{ steps: number }> {
   await seedOrders(databaseUrl, [LOCATION], REQUESTS);
   const before = await emptyBooks(databaseUrl);
-  const deliveries = Array.from({ length: REQUESTS }, (_, nth) => delivery(nth));
+  const webhooks = Array.from({ length: REQUESTS }, (_, nth) => webhook(nth));
   await withClient(pool, (client) =>
-    applyDeliveries(
+    applyWebhooks(
       client,
-      deliveries.map((each, nth) => (nth === REQUESTS - 1 ? { ...each, ...last } : each)),
+      webhooks.map((each, nth) => (nth === REQUESTS - 1 ? { ...each, ...last } : each)),
       [],
       60,
     ),
@@ -37,7 +37,7 @@ async function load(last: Partial<Delivery> = {}): Promise<{ steps: number }> {
   return before;
 }
 
-function delivery(nth: number): Delivery {
+function webhook(nth: number): TranslatedWebhook {
   return {
     id: randomUUIDv7(),
     locationId: LOCATION.locationId,
@@ -84,15 +84,15 @@ describe('do not balance when', () => {
 
   const one = `service_order_id = '${orderId(3)}'`;
   const rows: [string, string][] = [
-    ['a delivery is missing', `DELETE FROM deliveries WHERE id = (SELECT max(id::text)::uuid FROM deliveries)`],
+    ['a webhook is missing', `DELETE FROM webhooks WHERE id = (SELECT max(id::text)::uuid FROM webhooks)`],
     [
-      'there is a delivery too much',
-      `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+      'there is a webhook too much',
+      `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
        VALUES (now()::date, 'club-1', gen_random_uuid(), 'standard', now(), '{}', '', 1, 'applied')`,
     ],
     [
       'one was dropped that is no poison',
-      `UPDATE deliveries SET outcome = 'dropped' WHERE id = (SELECT max(id::text)::uuid FROM deliveries)`,
+      `UPDATE webhooks SET outcome = 'dropped' WHERE id = (SELECT max(id::text)::uuid FROM webhooks)`,
     ],
     ['a row of the history is missing', `DELETE FROM status_events WHERE ${one}`],
     [

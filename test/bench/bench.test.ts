@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { PARTS, readArguments } from '../../bench/read-bench-arguments.ts';
+import { PARTS, readBenchArguments } from '../../bench/read-bench-arguments.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { MAIN } from '../support/run-main.ts';
 import { until } from '../support/until.ts';
@@ -34,12 +34,12 @@ describe('npm run bench', () => {
   });
 
   it('measures what it is told to, and memory only when asked', () => {
-    expect(readArguments([])).toMatchObject({ rounds: 5, only: ['compare', 'live', 'placements', 'start'] });
-    expect(readArguments(['--quick'])).toMatchObject({ rounds: 2, only: ['compare', 'start'], json: false });
-    expect(readArguments(['--quick', '--rounds', '7', '--json'])).toMatchObject({ rounds: 7, json: true });
-    expect(readArguments(['--only', 'live, start'])).toMatchObject({ only: ['live', 'start'] });
-    expect(readArguments(['--only', 'memory'])).toMatchObject({ only: ['memory'], memory: 10 });
-    expect(readArguments(['--quick', '--memory', '2'])).toMatchObject({
+    expect(readBenchArguments([])).toMatchObject({ rounds: 5, only: ['compare', 'live', 'placements', 'start'] });
+    expect(readBenchArguments(['--quick'])).toMatchObject({ rounds: 2, only: ['compare', 'start'], json: false });
+    expect(readBenchArguments(['--quick', '--rounds', '7', '--json'])).toMatchObject({ rounds: 7, json: true });
+    expect(readBenchArguments(['--only', 'live, start'])).toMatchObject({ only: ['live', 'start'] });
+    expect(readBenchArguments(['--only', 'memory'])).toMatchObject({ only: ['memory'], memory: 10 });
+    expect(readBenchArguments(['--quick', '--memory', '2'])).toMatchObject({
       only: ['compare', 'start', 'memory'],
       memory: 2,
     });

@@ -5,7 +5,7 @@ import { orderId, senderOf } from '../../bench/seed-orders.ts';
 import { MOVES, type SignedRequest } from '../../bench/sign-request.ts';
 import { ORDERS } from '../../bench/start-contest.ts';
 import { LIFECYCLE, RANK_SENT } from '../../src/core/domain/lifecycle.ts';
-import { translateDelivery } from '../../src/core/statuses/verify-and-translate.ts';
+import { verifyAndTranslate } from '../../src/core/statuses/verify-and-translate.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
@@ -16,9 +16,9 @@ const senders: Sender[] = ['club-1', 'club-2', 'club-3'].map((locationId) => ({
 }));
 
 /** As the service does. */
-function read({ path, headers, body }: SignedRequest): ReturnType<typeof translateDelivery> {
+function read({ path, headers, body }: SignedRequest): ReturnType<typeof verifyAndTranslate> {
   const webhook = { headers, body: Buffer.from(body), url: path, receivedAt: new Date(), verified: false };
-  return translateDelivery(standard, { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET }, webhook);
+  return verifyAndTranslate(standard, { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET }, webhook);
 }
 
 describe('a spread load', () => {

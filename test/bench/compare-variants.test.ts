@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compareVariants, nameOf, type Compared } from '../../bench/compare-variants.ts';
-import { drawChart } from '../../bench/draw-bars.ts';
+import { drawBars } from '../../bench/draw-bars.ts';
 import { FIGURES, toResults } from '../../bench/figures.ts';
 import type { Cell, Contest } from '../../bench/start-contest.ts';
 import { median } from '../../bench/summarize.ts';
@@ -73,7 +73,7 @@ describe('results', () => {
 describe('the chart', () => {
   it('is well-formed, with the median of each way by connections, and bars to the same scale', async () => {
     const { compared } = await compare({ rounds: 3, quick: false, tenMillion: false });
-    const svg = drawChart(compared);
+    const svg = drawBars(compared);
     expect(unclosed(svg)).toEqual([]);
     // The rounds halve after the one for warming up: their median is the second.
     const shown = [...svg.matchAll(/<text x="[\d.]+" y="\d+">([\d,]+)<\/text>/g)].map(([, rate]) => rate);

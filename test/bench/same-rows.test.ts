@@ -4,7 +4,7 @@ import type { ClientLoad } from '../../bench/apply-from-clients.ts';
 import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
 import { forkChild, type Child } from '../../bench/fork-child.ts';
 import type { Load } from '../../bench/generate-load.ts';
-import { prepareDatabase, type Sender } from '../../bench/prepare-bench-database.ts';
+import { prepareBenchDatabase, type Sender } from '../../bench/prepare-bench-database.ts';
 import { orderId, seedOrders } from '../../bench/seed-orders.ts';
 import { MOVES, signRequest, type SignedRequest } from '../../bench/sign-request.ts';
 import type { Measured } from '../../bench/summarize.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
   await Promise.all(
     NAMES.map(async (name) => {
       const database = `bench_rows_${name.replace('-', '_')}`;
-      const prepared = await prepareDatabase(inject('postgresUrl'), { name: database, locations: LOCATIONS });
+      const prepared = await prepareBenchDatabase(inject('postgresUrl'), { name: database, locations: LOCATIONS });
       if (name === 'transactions') {
         places[name] = { ...prepared, child: forkChild('apply-from-clients.ts'), port: 0 };
         return;
@@ -55,15 +55,15 @@ async function rowsOf({ databaseUrl }: Place): Promise<Record<string, unknown[]>
     (await client.query<{ row: unknown }>(sql)).rows.map(({ row }) => row);
   const signed = `'{webhook-id,webhook-timestamp,webhook-signature,host}'::text[]`;
   const tables = {
-    deliveries: await read(
+    webhooks: await read(
       `SELECT to_jsonb(d) - '{id,received_at,headers,sealed}'::text[] || jsonb_build_object(
                 'headers', headers - ${signed}, 'sealed', sealed IS NOT NULL,
                 'names', (SELECT jsonb_agg(name ORDER BY name) FROM jsonb_object_keys(headers) AS name)) AS row
-       FROM deliveries d ORDER BY body, outcome`,
+       FROM webhooks d ORDER BY body, outcome`,
     ),
     history: await read(
-      `SELECT to_jsonb(e) - '{event_id,delivery_id,recorded_at}'::text[] || jsonb_build_object(
-                'delivery', (SELECT d.outcome FROM deliveries d WHERE d.id = e.delivery_id)) AS row
+      `SELECT to_jsonb(e) - '{event_id,webhook_id,recorded_at}'::text[] || jsonb_build_object(
+                'webhook', (SELECT d.outcome FROM webhooks d WHERE d.id = e.webhook_id)) AS row
        FROM status_events e ORDER BY service_order_id, event_id`,
     ),
     orders: await read(
@@ -118,7 +118,7 @@ it('the service, one statement and the naive way write the same of the same webh
   expect(told['service']?.slice(0, 11).join(' ')).toBe(
     'applied duplicate applied stale applied stale applied ignored dropped unmatched unmatched',
   );
-  expect(rows['service']?.['deliveries']?.length).toBe(11 + 150);
+  expect(rows['service']?.['webhooks']?.length).toBe(11 + 150);
   expect(rows['service']?.['outbox']?.length).toBe(4 + 150);
   for (const variant of ['one-statement', 'naive']) {
     expect(told[variant], variant).toEqual(told['service']);

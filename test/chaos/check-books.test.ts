@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { checkBooks, type Books } from '../../chaos/check-books.ts';
 import type { Served } from '../../chaos/serve-orders.ts';
 import type { Kitchen } from '../../chaos/set-stage.ts';
-import { ensureDeliveryPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
+import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { createDatabase } from '../support/create-database.ts';
 import type { Message } from '../support/queue-messages.ts';
 
@@ -12,13 +12,13 @@ let pool: pg.Pool;
 
 beforeAll(async () => {
   pool = new pg.Pool({ connectionString: await createDatabase(), max: 2 });
-  await ensureDeliveryPartitions(pool);
+  await ensureWebhookPartitions(pool);
 });
 afterAll(() => pool.end());
 
 type World = {
   order: string;
-  deliveryId: string;
+  webhookId: string;
   served: Served;
   tickets: { serviceOrderId: string }[];
   live: Message[];
@@ -27,25 +27,25 @@ type World = {
 /** One order of club-1 that was placed, sent and received, with everything as it should be. */
 async function allWell(): Promise<World> {
   const order = `order-${randomUUID()}`;
-  const deliveryId = randomUUID();
-  await pool.query('TRUNCATE orders, placements, placement_attempts, status_events, deliveries');
+  const webhookId = randomUUID();
+  await pool.query('TRUNCATE orders, placements, placement_attempts, status_events, webhooks');
   await pool.query(
     `WITH p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
                 VALUES ($1, 'club-1', 'sent', now(), now())),
-          d AS (INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+          d AS (INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
                 VALUES (now()::date, 'club-1', $2, 'standard', now(), '{}', '', 1, 'applied')),
-          e AS (INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome, sequence)
+          e AS (INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence)
                 VALUES ($1, $2, 'received', 'RECEIVED', 'applied', 3))
      INSERT INTO orders (service_order_id, location_id, fulfillment, status, rank, sequence)
      VALUES ($1, 'club-1', 'pickup', 'received', 2, 3)`,
-    [order, deliveryId],
+    [order, webhookId],
   );
   return {
     order,
-    deliveryId,
+    webhookId,
     served: {
       accepted: new Set([order]),
-      acknowledged: [{ deliveryId, outcome: 'applied', locationId: 'club-1', order, status: 'received' }],
+      acknowledged: [{ webhookId, outcome: 'applied', locationId: 'club-1', order, status: 'received' }],
       reported: new Map([[order, new Set(['received'])]]),
       trespasses: [],
     },
@@ -78,11 +78,11 @@ it('an order with everything as it should be breaks no promise', async () => {
 const sql = (text: string) => (): Promise<unknown> => pool.query(text);
 
 const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
-  ['a webhook answered 200 is not among the deliveries', { lost: 1 }, sql('DELETE FROM deliveries')],
+  ['a webhook answered 200 is not among the webhooks', { lost: 1 }, sql('DELETE FROM webhooks')],
   [
     'a webhook answered 200 is kept as another location’s',
     { lost: 1, crossLocation: 1 },
-    sql(`UPDATE deliveries SET location_id = 'club-2'`),
+    sql(`UPDATE webhooks SET location_id = 'club-2'`),
   ],
   ['nobody has heard of an accepted signal', { lost: 1 }, sql('DELETE FROM placements')],
   ['there are two tickets', { ticketsDoubled: 1 }, ({ tickets, order }) => tickets.push({ serviceOrderId: order })],
@@ -116,8 +116,8 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
   [
     'a later status was answered 200 and is not there',
     { ordersDiverged: 1 },
-    ({ served, deliveryId, order }) =>
-      served.acknowledged.push({ deliveryId, outcome: 'parked', locationId: 'club-1', order, status: 'ready' }),
+    ({ served, webhookId, order }) =>
+      served.acknowledged.push({ webhookId, outcome: 'parked', locationId: 'club-1', order, status: 'ready' }),
   ],
   ['a live message is missing at the end', { liveMissing: 1 }, ({ live }) => live.pop()],
   ['a live message is missing before another', { liveMissing: 1, liveOutOfOrder: 1 }, ({ live }) => live.splice(1, 1)],
@@ -153,8 +153,8 @@ it('a live message that comes again later is no fault', async () => {
 
 it('an event known by a POS id that nobody ever told us is not held against the order', async () => {
   const world = await allWell();
-  const { served, deliveryId, order } = world;
-  const event = { deliveryId, outcome: 'parked', locationId: 'club-1', order, status: 'ready', byPosIdAlone: true };
+  const { served, webhookId, order } = world;
+  const event = { webhookId, outcome: 'parked', locationId: 'club-1', order, status: 'ready', byPosIdAlone: true };
   served.acknowledged.push(event);
   expect(await counts(world)).toEqual({});
   await pool.query(

@@ -145,7 +145,7 @@ describe('as docs/cli.md has it', () => {
       [JSON.stringify(sampleOrder({ serviceOrderId: 'order-4711', member: { id: 'another', name: 'Ada' } }))],
     );
     await system.query(
-      `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
+      `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
        VALUES ((now() AT TIME ZONE 'UTC')::date, 'club-1', '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33', 'standard', now(), '{}',
                $1, 0, 'dropped', 'the signature is wrong')`,
       [Buffer.from(JSON.stringify(statusWebhook({ serviceOrderId: 'order-4711', status: 'RECEIVED' })))],

@@ -51,10 +51,10 @@ describe('expediter migrate', () => {
     const { migrated } = await json<{ migrated: string[] }>({ DATABASE_URL: url }, ['migrate']);
     expect(migrated.length).toBeGreaterThan(0);
     const partitions = `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-                        WHERE i.inhparent = 'deliveries'::regclass ORDER BY 1`;
+                        WHERE i.inhparent = 'webhooks'::regclass ORDER BY 1`;
     const { rows } = await pool.query<{ relname: string }>(partitions);
     const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
-    expect(rows.map((row) => row.relname)).toContain(`deliveries_${today}`);
+    expect(rows.map((row) => row.relname)).toContain(`webhooks_${today}`);
     expect(rows.length).toBeGreaterThanOrEqual(8);
 
     expect(await json({ DATABASE_URL: url }, ['migrate'])).toEqual({ migrated: [] });
@@ -271,7 +271,7 @@ describe('the command line', () => {
         INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at)
         VALUES ('alone', 'club', 'in_doubt', now(), 'infinity')
       ), e AS (
-        INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id,
+        INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id,
                                    rank, native_status)
         VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 4, 'READY')
       )

@@ -221,16 +221,16 @@ describe('of the database', () => {
        VALUES ('long-ago', 'club-1', 'pickup', now() - interval '40 days')`,
     );
     await system.query(
-      `CREATE TABLE deliveries_20200101 PARTITION OF deliveries FOR VALUES FROM ('2020-01-01') TO ('2020-01-02')`,
+      `CREATE TABLE webhooks_20200101 PARTITION OF webhooks FOR VALUES FROM ('2020-01-01') TO ('2020-01-02')`,
     );
     expect(await wrong('database')).toEqual([
       warning('webhook retention', /^days whose webhooks are older than 14 days: 1$/, /dropping of partitions/),
-      warning('member retention', /^orders that should have been erased: 1$/, /erasing of member data/),
+      warning('member retention', /^orders that should have been erased: 1$/, /erasure of member data/),
     ]);
-    await system.query(`DROP TABLE deliveries_20200101; DELETE FROM orders WHERE service_order_id = 'long-ago'`);
+    await system.query(`DROP TABLE webhooks_20200101; DELETE FROM orders WHERE service_order_id = 'long-ago'`);
 
     const days = await system.query(
-      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'deliveries'::regclass ORDER BY 1`,
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'webhooks'::regclass ORDER BY 1`,
     );
     for (const { name } of days.slice(2)) await system.query(`DROP TABLE ${String(name)}`);
     expect(await wrong('database')).toEqual([warning('partitions', /today and 0 days ahead/, /migrate/)]);

@@ -51,7 +51,7 @@ describe('expediter location remove', () => {
     expect(body).toMatchObject({ outcome: 'applied' });
     await runJson(env, ['location', 'pause', 'gone']);
     await system.query(
-      `INSERT INTO location_heard (location_id, integration, heard_at) VALUES ('gone', 'standard', now())
+      `INSERT INTO location_last_seen (location_id, integration, last_seen_at) VALUES ('gone', 'standard', now())
        ON CONFLICT DO NOTHING`,
     );
     expect(await runJson(env, ['location', 'remove', 'gone'])).toEqual({
@@ -65,11 +65,11 @@ describe('expediter location remove', () => {
     );
     expect(Date.now() - removedAt).toBeLessThan(5_500);
 
-    expect(await system.query(`SELECT FROM location_heard WHERE location_id = 'gone'`)).toEqual([]);
+    expect(await system.query(`SELECT FROM location_last_seen WHERE location_id = 'gone'`)).toEqual([]);
     expect(await runCli(env, ['location', 'show', 'gone'])).toMatchObject({ code: 3 });
     expect(await runCli(env, ['location', 'remove', 'gone'])).toMatchObject({ code: 3 });
     expect(await runJson(env, ['order', 'show', 'past'])).toMatchObject({ order: { status: 'completed' } });
-    expect(await runJson(env, ['delivery', 'show', String(body['deliveryId'])])).toMatchObject({ outcome: 'applied' });
+    expect(await runJson(env, ['webhook', 'show', String(body['webhookId'])])).toMatchObject({ outcome: 'applied' });
 
     await put('gone');
     expect(await runJson(env, ['location', 'show', 'gone'])).toMatchObject({ paused: false, validTokens: 0 });

@@ -76,7 +76,7 @@ describe('expediter member erase', () => {
     await tell(others, 'received', otherMark);
     // Told before anybody knew whose it is: it waits for its POS id with the words in it.
     await system.query(
-      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank,
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank,
                                   native_status, reason)
        VALUES ('club-1', 'gossip', $1, 'unmatched', now()::date, gen_random_uuid(), 2, 'X', $2)`,
       [`pos-${open}`, mark],
@@ -85,7 +85,7 @@ describe('expediter member erase', () => {
 
   it('names the orders in a dry run and erases nothing', async () => {
     const before = await placesOf(system, mark);
-    expect(before).toEqual(expect.arrayContaining(['deliveries.body', 'order_contents.contents', 'orders.reason']));
+    expect(before).toEqual(expect.arrayContaining(['webhooks.body', 'order_contents.contents', 'orders.reason']));
     expect(await documentedPlaces()).toEqual(expect.arrayContaining(before));
     const done = await runJson<Erased>(env, ['member', 'erase', member.id, '--dry-run']);
     expect({ ...done, erased: done.erased.toSorted() }).toEqual({

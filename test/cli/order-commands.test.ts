@@ -94,7 +94,7 @@ describe('expediter order show', () => {
     );
     await until(async () => (await system.query('SELECT FROM live_messages')).length > 0);
     const { out } = await cli('order', 'show', 'order-3');
-    expect(out).toMatch(new RegExp(`^Webhooks\\ndelivery.*\\n${String(answer.body['deliveryId'])} .*applied`, 'm'));
+    expect(out).toMatch(new RegExp(`^Webhooks\\nwebhook.*\\n${String(answer.body['webhookId'])} .*applied`, 'm'));
     expect(out).toMatch(/^Live messages\nsequence {2}member sees.*\n3 +ready_for_pickup +\d{4}-.*Z +\d{4}-.*Z$/m);
   });
 });

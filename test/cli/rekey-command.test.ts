@@ -23,7 +23,7 @@ const counted = (name: 'rewritten' | 'current' | 'unreadable'): object =>
 const sealedTexts = (): Promise<Record<string, unknown>[]> =>
   system.query(
     `SELECT settings AS text FROM locations UNION ALL SELECT "grant" FROM credentials
-     UNION ALL SELECT sealed FROM deliveries WHERE sealed IS NOT NULL ORDER BY 1`,
+     UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL ORDER BY 1`,
   );
 /** The row that the statement is about to write has changed under it, as when another process commits first. */
 function overtakenAt(locationId: string, theirs: string): System['pool'] {
@@ -41,7 +41,7 @@ function overtakenAt(locationId: string, theirs: string): System['pool'] {
 }
 
 beforeAll(async () => {
-  system = await startSystem({ env: { SETTINGS_KEY: OLD, DELIVERY_RETENTION_DAYS: '14' } });
+  system = await startSystem({ env: { SETTINGS_KEY: OLD, WEBHOOK_RETENTION_DAYS: '14' } });
   env = { ...system.env, SETTINGS_KEY: BOTH };
   const secret = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders', secret });
@@ -52,7 +52,7 @@ beforeAll(async () => {
   );
   const answer = await post(await system.webhookUrl('club-1'), statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
   expect(answer.body).toMatchObject({ outcome: 'dropped' });
-  dropped = String(answer.body['deliveryId']);
+  dropped = String(answer.body['webhookId']);
 });
 afterAll(() => system?.stop());
 
@@ -128,6 +128,6 @@ describe('expediter rekey', () => {
       ['location', 'put', '--location', 'club-1', '--integration', 'standard', '--settings', '-'],
       '{"ordersUrl":"http://127.0.0.1:9/orders"}',
     );
-    expect(await runJson(alone, ['delivery', 'replay', dropped])).toMatchObject({ outcome: 'unmatched' });
+    expect(await runJson(alone, ['webhook', 'replay', dropped])).toMatchObject({ outcome: 'unmatched' });
   });
 });

@@ -12,7 +12,7 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   integration: 'standard',
   pausedAt: null,
   updatedAt: ago(1_000),
-  heardAt: ago(1),
+  lastSeenAt: ago(1),
   webhooks: Array.from({ length: 12 }, () => 10),
   errors: Array.from({ length: 12 }, () => 0),
   ...about,
@@ -33,10 +33,10 @@ const token = (tokenId: string, about: Partial<Token> = {}): Token => ({
 
 describe('the list of locations', () => {
   const all = [
-    location('club-10', { heardAt: null, integration: 'square' }),
-    location('Club-9', { pausedAt: ago(5), heardAt: ago(90) }),
+    location('club-10', { lastSeenAt: null, integration: 'square' }),
+    location('Club-9', { pausedAt: ago(5), lastSeenAt: ago(90) }),
     location('bar', { errors: [1, ...Array.from({ length: 11 }, () => 0)] }),
-    location('quiet', { webhooks: Array.from({ length: 12 }, () => 0), heardAt: ago(3_000) }),
+    location('quiet', { webhooks: Array.from({ length: 12 }, () => 0), lastSeenAt: ago(3_000) }),
   ];
   const found = (filters: Partial<Parameters<typeof findLocations>[1]>): string[] =>
     findLocations(all, { text: '', integration: '', paused: '', by: '', ...filters }).map((each) => each.locationId);
@@ -76,8 +76,8 @@ describe('what to look at', () => {
     ['heard today', ago(61), 'warn'],
     ['not heard for a day', ago(24 * 60 + 1), 'bad'],
     ['never heard', null, 'warn'],
-  ] as const)('a location %s', (_, heardAt, tone) => {
-    expect(silence(heardAt, NOW)).toBe(tone);
+  ] as const)('a location %s', (_, lastSeenAt, tone) => {
+    expect(silence(lastSeenAt, NOW)).toBe(tone);
   });
 
   it.each([

@@ -12,13 +12,13 @@ const NO_FILTER: Filter = { location: '', integration: '', text: '' };
 const NOTHING = { in_doubt: [], held: [], failed: [] };
 const ATTENTION: Attention = {
   conflicts: [
-    { serviceOrderId: 'order-9', locationId: 'club-1', status: 'cancelled', recordedAt: AT, deliveryId: 'delivery-1' },
+    { serviceOrderId: 'order-9', locationId: 'club-1', status: 'cancelled', recordedAt: AT, webhookId: 'webhook-1' },
   ],
   dropped: [
     { locationId: 'club 2', integration: 'square', count: 1_000, lastReceivedAt: AT, lastReason: 'wrong signature' },
     { locationId: 'club-1', integration: 'standard', count: 1, lastReceivedAt: AT, lastReason: null },
   ],
-  silent: [{ locationId: 'club-3', integration: null, heardAt: null, sent: 3, oldestSentAt: AT }],
+  silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
 };
 
 describe('what needs a person', () => {
@@ -43,8 +43,8 @@ describe('what needs a person', () => {
       [
         'Dropped webhooks',
         1_001,
-        '/console/deliveries?outcome=dropped&location=club+2',
-        '/console/deliveries?outcome=dropped&location=club-1',
+        '/console/webhooks?outcome=dropped&location=club+2',
+        '/console/webhooks?outcome=dropped&location=club-1',
       ],
     ]);
     expect(groups.flatMap(({ needs }) => needs.map(({ detail }) => detail))).toEqual([
@@ -93,7 +93,7 @@ describe('putting aside', () => {
   it('another conflict of the same order has to be looked at again', () => {
     const [group] = needsOf(NOTHING, ATTENTION, { ...NO_FILTER, text: 'order-9' }, isAside);
     putAside((group as NeedGroup).needs.map(({ key }) => key));
-    const conflicts = ATTENTION.conflicts.map((each) => ({ ...each, deliveryId: 'delivery-2' }));
+    const conflicts = ATTENTION.conflicts.map((each) => ({ ...each, webhookId: 'webhook-2' }));
     const again = { conflicts: [...ATTENTION.conflicts, ...conflicts], dropped: [], silent: [] };
     expect(needsOf(NOTHING, again, NO_FILTER, isAside)).toMatchObject([{ count: 1, aside: [{}] }]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { columnOf } from '../../console/board/column-of.ts';
 import { age, due, ended } from '../../console/board/due.ts';
-import { keepBoard, type Board, type ListName } from '../../console/board/create-board.ts';
+import { createBoard, type Board, type ListName } from '../../console/board/create-board.ts';
 import { ticketOf } from '../../console/board/ticket-of.ts';
 import type { BoardOrder } from '../../console/wire.ts';
 
@@ -190,7 +190,7 @@ describe('what comes live', () => {
   });
 
   it('a board that broke off half way is forgotten when the next one begins', () => {
-    const board = keepBoard();
+    const board = createBoard();
     board.begin();
     board.take([order('of the first')], NOW);
     board.begin();
@@ -308,7 +308,7 @@ function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrd
 }
 
 function boardOf(orders: BoardOrder[], now = NOW): Board {
-  const board = keepBoard();
+  const board = createBoard();
   board.begin();
   board.take(orders, now);
   board.complete(now);

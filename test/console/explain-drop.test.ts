@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { NOT_KNOWN, NOT_PROVEN, NOT_READ, VERIFIED_WITH, explainDrop } from '../../console/webhooks/explain-drop.ts';
 import { NOT_REPLAYABLE, explainRefusal } from '../../console/webhooks/explain-refusal.ts';
 import { outcomeMeaning } from '../../console/webhooks/outcome-meaning.ts';
-import { DELIVERY_OUTCOMES } from '../../src/core/domain/webhook.ts';
+import { WEBHOOK_OUTCOMES } from '../../src/core/domain/webhook.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
-import { translateDelivery } from '../../src/core/statuses/verify-and-translate.ts';
+import { verifyAndTranslate } from '../../src/core/statuses/verify-and-translate.ts';
 import { registry } from '../../src/providers/index.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../support/ask-operator.ts';
 import { runCli } from '../support/run-cli.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 
-const ABOUT = { deliveryId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33', locationId: 'club-1', integration: 'standard' };
+const ABOUT = { webhookId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33', locationId: 'club-1', integration: 'standard' };
 const GENERAL = [NOT_KNOWN, NOT_PROVEN, NOT_READ, NOT_REPLAYABLE];
 const NOW = new Date('2026-01-31T18:30:00Z');
 const SECONDS = NOW.getTime() / 1000;
@@ -60,7 +60,7 @@ type Sent = {
 function reasonOf({ integration, headers = {}, body = {}, settings = {}, verified }: Sent): string {
   const provider = registry.get(integration) as Provider;
   const parsed = provider.settings.parse({ ...SETTINGS[integration], ...settings });
-  const { dropped } = translateDelivery(provider, parsed, {
+  const { dropped } = verifyAndTranslate(provider, parsed, {
     headers,
     body: Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     url: '/webhook/x',
@@ -179,7 +179,7 @@ describe('why it was dropped', () => {
     const standard = registry.get('standard') as Provider;
     const of = (translateWebhook: () => unknown): string =>
       explainDrop(
-        translateDelivery({ ...standard, translateWebhook } as Provider, undefined, {
+        verifyAndTranslate({ ...standard, translateWebhook } as Provider, undefined, {
           headers: {},
           body: Buffer.alloc(0),
           url: '/',
@@ -271,7 +271,7 @@ describe('why it cannot be replayed', () => {
     const literals = await literalsIn(
       'src/core',
       /(?:refused: |new WrongLocation\(\s*|new CannotUnseal\(|GONE = |return )()([`'"])(.+?)\2/gs,
-      ['translate-again.ts', 'locations.ts', 'kept-delivery.ts', 'replay-deliveries.ts'],
+      ['retranslate.ts', 'locations.ts', 'stored-webhook.ts', 'replay-webhooks.ts'],
     );
     const refusals = literals
       .map(([, , , text]) => String(text))
@@ -292,7 +292,7 @@ describe('why it cannot be replayed', () => {
   });
 });
 
-it.each(DELIVERY_OUTCOMES)('says what %s means', (outcome) => {
+it.each(WEBHOOK_OUTCOMES)('says what %s means', (outcome) => {
   expect(outcomeMeaning(outcome, null)).toMatch(/\.$/);
 });
 
@@ -300,7 +300,7 @@ it.each(DELIVERY_OUTCOMES)('says what %s means', (outcome) => {
 async function literalsIn(folder: string, pattern: RegExp, names?: string[]): Promise<RegExpMatchArray[]> {
   const root = join(import.meta.dirname, '../..', folder);
   const files = (await readdir(root, { recursive: true })).filter(
-    (name) => name.endsWith('.ts') && (names === undefined || names.includes(name)),
+    (name) => name.endsWith('.ts') && (names === undefined || names.includes(basename(name))),
   );
   const sources = await Promise.all(files.map((name) => readFile(join(root, name), 'utf8')));
   return sources.flatMap((source) => [...source.matchAll(pattern)]);
@@ -316,10 +316,10 @@ describe('with a service', () => {
   afterAll(() => system?.stop());
 
   /** What the console makes of what the API says. */
-  async function explained(deliveryId: unknown): Promise<ReturnType<typeof explainDrop>> {
-    const { body } = await operator.get(`/deliveries/${String(deliveryId)}`);
+  async function explained(webhookId: unknown): Promise<ReturnType<typeof explainDrop>> {
+    const { body } = await operator.get(`/webhooks/${String(webhookId)}`);
     const { reason, locationId, integration } = body as { reason: string; locationId: string; integration: string };
-    return explainDrop(reason, { deliveryId: String(deliveryId), locationId, integration });
+    return explainDrop(reason, { webhookId: String(webhookId), locationId, integration });
   }
 
   it('the commands that it says mend a wrong secret, as they stand', async () => {
@@ -330,7 +330,7 @@ describe('with a service', () => {
     await system.seedOrder({ serviceOrderId, locationId });
     const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));
     const { body: answer } = await post(await system.webhookUrl(locationId), body, signWebhook(secretOf(1), body));
-    const { what, toDo } = await explained(answer['deliveryId']);
+    const { what, toDo } = await explained(answer['webhookId']);
     expect(what).toBe('It is signed with another secret than ours');
 
     const commands = toDo.flatMap(({ run }) => (run === undefined ? [] : [run]));
@@ -345,7 +345,7 @@ describe('with a service', () => {
       );
       expect(ended).toMatchObject({ code: 0 });
     }
-    const replayed = await operator.post(`/deliveries/${String(answer['deliveryId'])}/replay`, {});
+    const replayed = await operator.post(`/webhooks/${String(answer['webhookId'])}/replay`, {});
     expect(replayed.body).toMatchObject({ outcome: 'applied', reason: null });
   });
 
@@ -354,7 +354,7 @@ describe('with a service', () => {
     await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
     const url = await system.webhookUrl(locationId);
     const large = await post(url, 'x'.repeat(3_000));
-    expect(await explained(large.body['deliveryId'])).toMatchObject({
+    expect(await explained(large.body['webhookId'])).toMatchObject({
       what: 'It is too large',
       details: ['It is over 2,000 bytes, and only its beginning is kept.'],
     });

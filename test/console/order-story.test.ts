@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { foldTries } from '../../console/orders/fold-tries.ts';
-import { tellHappening } from '../../console/orders/describe-happening.ts';
-import { tellStory } from '../../console/orders/story-lines.ts';
+import { describeHappening } from '../../console/orders/describe-happening.ts';
+import { storyLines } from '../../console/orders/story-lines.ts';
 import type { Happening, ShownOrder } from '../../console/wire.ts';
-import { EVENT_OUTCOMES, DELIVERY_OUTCOMES } from '../../src/core/domain/webhook.ts';
+import { EVENT_OUTCOMES, WEBHOOK_OUTCOMES } from '../../src/core/domain/webhook.ts';
 import { HAPPENINGS, orderTimeline } from '../../src/core/orders/order-timeline.ts';
 import { sampleStory } from './sample-story.ts';
 
-const tell = (what: Happening['what'], details: object, story = sampleStory()): ReturnType<typeof tellHappening> =>
-  tellHappening({ at: '2027-01-31T18:00:05.000000+00:00', what, details: { ...details } }, story);
+const tell = (what: Happening['what'], details: object, story = sampleStory()): ReturnType<typeof describeHappening> =>
+  describeHappening({ at: '2027-01-31T18:00:05.000000+00:00', what, details: { ...details } }, story);
 
 const call = {
   attempt: 2,
@@ -26,11 +26,11 @@ const report = {
   sequence: 3,
   providerOrderId: null,
   reason: null,
-  deliveryId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
+  webhookId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
   occurredAt: null,
 };
-const delivery = {
-  deliveryId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
+const webhook = {
+  webhookId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
   receivedAt: '2027-01-31T18:00:05+00:00',
   integration: 'standard',
   outcome: 'applied',
@@ -41,7 +41,7 @@ const delivery = {
 
 describe('a happening is told in words', () => {
   const story = sampleStory();
-  const lines = tellStory(story);
+  const lines = storyLines(story);
 
   it('each kind of them, one sentence that says more than its name', () => {
     expect(new Set(story.timeline.map(({ what }) => what))).toEqual(new Set(HAPPENINGS));
@@ -93,7 +93,7 @@ describe('a happening is told in words', () => {
       'The POS does not have the order',
     );
     expect(tell('call ended', { ...call, outcome: 'GiveUp' })).toMatchObject({ tone: 'bad' });
-    expect(tell('call ended', { ...call, outcome: 'OursToFix' }).sentence).toContain('mends');
+    expect(tell('call ended', { ...call, outcome: 'NeedsOperator' }).sentence).toContain('mends');
     expect(tell('call ended', { ...call, outcome: 'unknown', httpStatus: null, milliseconds: null })).toMatchObject({
       tone: 'bad',
       more: ['attempt 2'],
@@ -112,18 +112,18 @@ describe('a happening is told in words', () => {
     expect(tell('call began', open).more).toEqual(['attempt 2']);
   });
 
-  it('a webhook says what became of it, and leads to the delivery', () => {
-    const sentences = DELIVERY_OUTCOMES.map((outcome) => tell('webhook', { ...delivery, outcome }).sentence);
-    expect(new Set(sentences).size).toBe(DELIVERY_OUTCOMES.length);
+  it('a webhook says what became of it, and leads to the webhook', () => {
+    const sentences = WEBHOOK_OUTCOMES.map((outcome) => tell('webhook', { ...webhook, outcome }).sentence);
+    expect(new Set(sentences).size).toBe(WEBHOOK_OUTCOMES.length);
     expect(
-      tell('webhook', { ...delivery, outcome: 'dropped', reason: 'not authentic: no signature', events: 3 }),
+      tell('webhook', { ...webhook, outcome: 'dropped', reason: 'not authentic: no signature', events: 3 }),
     ).toEqual({
       sentence: 'A webhook was dropped',
       tone: 'bad',
       more: ['standard', 'dropped', '3 events in it', 'not authentic: no signature'],
-      deliveryId: delivery.deliveryId,
+      webhookId: webhook.webhookId,
     });
-    expect(tell('replay', { ...delivery, replayOf: 'another' }).sentence).toMatch(/^The replay of a webhook/);
+    expect(tell('replay', { ...webhook, replayOf: 'another' }).sentence).toMatch(/^The replay of a webhook/);
   });
 
   it('what the POS wrote for the member is kept apart, to be masked', () => {
@@ -141,13 +141,11 @@ describe('a happening is told in words', () => {
       more: ['message 3'],
     });
     expect(tell('status', { ...report, nativeStatus: 'BUMPED' }).more[0]).toBe('in its words “BUMPED”');
-    expect(tell('status', { ...report, deliveryId: null, status: 'failed', nativeStatus: 'not placed' })).toMatchObject(
-      {
-        sentence: 'We say: failed',
-        tone: 'bad',
-        more: ['message 3'],
-      },
-    );
+    expect(tell('status', { ...report, webhookId: null, status: 'failed', nativeStatus: 'not placed' })).toMatchObject({
+      sentence: 'We say: failed',
+      tone: 'bad',
+      more: ['message 3'],
+    });
     expect(at('2027-01-31T17:58:00Z')).toContain("2 min earlier by the POS's clock");
     expect(at('2027-01-31T18:01:05Z')).toContain("1 min later by the POS's clock");
     expect(at('2027-01-31T18:00:04Z').join()).not.toContain('clock');
@@ -191,20 +189,20 @@ describe('a happening is told in words', () => {
 
 describe('the story is a list of lines', () => {
   it('with the wait before each, but for what is of the same moment', () => {
-    const waits = tellStory(sampleStory()).map(({ waitMs }) => waitMs);
+    const waits = storyLines(sampleStory()).map(({ waitMs }) => waitMs);
     expect(waits.slice(0, 6)).toEqual([undefined, 100, undefined, 12, 8, 40]);
   });
 
   it('each with a key of its own, that stays when more happens in between', () => {
     const story = sampleStory();
-    const before = tellStory(story).map(({ key }) => key);
+    const before = storyLines(story).map(({ key }) => key);
     expect(new Set(before).size).toBe(before.length);
     const [first, ...rest] = story.history;
     if (first === undefined) throw new Error('no history');
     // The same status twice in one webhook, and one that came in late.
     story.history = [first, first, { ...first, recordedAt: '2027-01-31T18:00:03.500000+00:00' }, ...rest];
     story.timeline = orderTimeline(story);
-    const after = tellStory(story).map(({ key }) => key);
+    const after = storyLines(story).map(({ key }) => key);
     expect(new Set(after).size).toBe(before.length + 2);
     expect(after).toEqual(expect.arrayContaining(before));
   });
@@ -228,14 +226,14 @@ describe('a POS that refuses us for an hour', () => {
     return story;
   };
   const fold = (...errors: string[]): string[] =>
-    foldTries(tellStory(storyOf(...errors))).map(({ sentence }) => sentence);
+    foldTries(storyLines(storyOf(...errors))).map(({ sentence }) => sentence);
   const again = ['The POS is asked to take the order', 'There was no usable answer'];
 
   it('is one line between its first and its last try, until it answers something else', () => {
     const busy = Array.from({ length: 20 }, () => 'busy');
     expect(fold(...busy)).toEqual([...again, '18 more tries ended alike', ...again]);
     expect(fold(...busy, 'closed', ...busy).filter((sentence) => sentence.includes('alike'))).toHaveLength(2);
-    const [, , many] = foldTries(tellStory(storyOf(...busy)));
+    const [, , many] = foldTries(storyLines(storyOf(...busy)));
     expect(many).toMatchObject({ waitMs: 59_000, more: ['within 17 min'] });
   });
 
@@ -247,7 +245,7 @@ describe('a POS that refuses us for an hour', () => {
 
   it('keeps its line while it grows', () => {
     const keyAfter = (tries: number): string | undefined =>
-      foldTries(tellStory(storyOf(...Array.from({ length: tries }, () => 'busy'))))[2]?.key;
+      foldTries(storyLines(storyOf(...Array.from({ length: tries }, () => 'busy'))))[2]?.key;
     expect(keyAfter(10)).toBe(keyAfter(30));
   });
 });
@@ -263,11 +261,11 @@ describe('a story that holds little', () => {
       attempts: [],
       posIds: [],
       history: [],
-      deliveries: [],
+      webhooks: [],
       live: [],
       timeline: [],
     };
     little.timeline = orderTimeline(little);
-    expect(tellStory(little)).toMatchObject([{ sentence: 'The platform signalled the order', waitMs: undefined }]);
+    expect(storyLines(little)).toMatchObject([{ sentence: 'The platform signalled the order', waitMs: undefined }]);
   });
 });

@@ -34,7 +34,7 @@ export function sampleStory(): ShownOrder {
     erasedAt: '2027-03-03T18:00:05+00:00',
   };
   const webhook = {
-    deliveryId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
+    webhookId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
     receivedAt: at('04.99'),
     integration: 'standard',
     outcome: 'applied' as const,
@@ -50,7 +50,7 @@ export function sampleStory(): ShownOrder {
     sequence: 3,
     providerOrderId: '8F2K',
     reason: null,
-    deliveryId: webhook.deliveryId,
+    webhookId: webhook.webhookId,
     occurredAt: null,
     recordedAt: at('05'),
   };
@@ -85,11 +85,11 @@ export function sampleStory(): ShownOrder {
     posIds: [{ locationId: 'club-1', integration: 'standard', providerOrderId: '8F2K', createdAt: at('01.201') }],
     history: [
       cancelled,
-      { ...cancelled, outcome: 'duplicate', sequence: null, deliveryId: replay, recordedAt: at('09') },
+      { ...cancelled, outcome: 'duplicate', sequence: null, webhookId: replay, recordedAt: at('09') },
     ],
-    deliveries: [
+    webhooks: [
       webhook,
-      { ...webhook, deliveryId: replay, receivedAt: at('08.99'), outcome: 'duplicate', replayOf: webhook.deliveryId },
+      { ...webhook, webhookId: replay, receivedAt: at('08.99'), outcome: 'duplicate', replayOf: webhook.webhookId },
     ],
     live: [
       { sequence: 1, memberState: 'placed', appliedAt: at('00.1'), publishedAt: at('00.112'), attempts: null },

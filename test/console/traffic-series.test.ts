@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { durationTicks, timeTicks } from '../../console/parts/chart-ticks.ts';
 import { percent } from '../../console/parts/percent.ts';
 import { showValue, tableRows } from '../../console/parts/series.ts';
-import { tellPlacements, tellQuantiles, tellWebhooks } from '../../console/traffic/describe-traffic.ts';
+import { describePlacements, describeQuantiles, describeWebhooks } from '../../console/traffic/describe-traffic.ts';
 import {
   placementSeries,
   quantileSeries,
@@ -132,13 +132,13 @@ describe('what is said of it', () => {
     // What is no order of ours is no error.
     [{ unmatched: [5, 0, 0], ignored: [5, 0, 0] }, '10, none dropped or refused.'],
   ])('webhooks %j: %s', (webhooks, said) => {
-    expect(tellWebhooks(traffic({ webhooks }))).toBe(said);
+    expect(describeWebhooks(traffic({ webhooks }))).toBe(said);
   });
 
   it('counts what came of orders', () => {
     const placements = { sent: [3, 4, 0], failed: [0, 1, 0], held: [0, 0, 0], in_doubt: [0, 0, 0] };
-    expect(tellPlacements(placementSeries(traffic({ placements })))).toBe('7 sent, 1 failed.');
-    expect(tellPlacements(placementSeries(traffic()))).toBe('None.');
+    expect(describePlacements(placementSeries(traffic({ placements })))).toBe('7 sent, 1 failed.');
+    expect(describePlacements(placementSeries(traffic()))).toBe('None.');
   });
 
   it.each([
@@ -147,7 +147,7 @@ describe('what is said of it', () => {
     [[0.3, 0.2, 1], [2, 0.5, 70], 'Last: half within 1.0 s, 95 % within 1 min.'],
     [[null, 0.2, null], [null, 0.5, null], 'Last: half within 200 ms, 95 % within 500 ms.'],
   ])('p50 %j, p95 %j: %s', (p50, p95, said) => {
-    expect(tellQuantiles({ p50, p95 }, AT, time)).toBe(said);
+    expect(describeQuantiles({ p50, p95 }, AT, time)).toBe(said);
   });
 
   it.each([

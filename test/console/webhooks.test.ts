@@ -62,9 +62,9 @@ describe('the filter', () => {
 });
 
 describe('a replay of many', () => {
-  const replayed = (deliveryId: string): ReplayedMany['replayed'][number] => ({
-    deliveryId: null,
-    replayOf: deliveryId,
+  const replayed = (webhookId: string): ReplayedMany['replayed'][number] => ({
+    webhookId: null,
+    replayOf: webhookId,
     locationId: 'club-1',
     integration: 'standard',
     outcome: 'applied',
@@ -85,7 +85,7 @@ describe('a replay of many', () => {
   const answers = [
     answer({ outcomes: { applied: 2 }, replayed: [replayed('a'), replayed('b')], left: 3, next: 'b' }),
     answer({ outcomes: { applied: 1, dropped: 1 }, replayed: [replayed('c'), replayed('d')], left: 1, next: 'd' }),
-    answer({ refused: [{ deliveryId: 'e', locationId: 'club-1', integration: 'standard', refused: 'gone' }] }),
+    answer({ refused: [{ webhookId: 'e', locationId: 'club-1', integration: 'standard', refused: 'gone' }] }),
   ];
 
   async function run(
@@ -116,7 +116,7 @@ describe('a replay of many', () => {
     ]);
     expect(runs.at(-1)).toMatchObject({
       replayed: [{ replayOf: 'a' }, { replayOf: 'b' }, { replayOf: 'c' }, { replayOf: 'd' }],
-      refused: [{ deliveryId: 'e' }],
+      refused: [{ webhookId: 'e' }],
       next: null,
     });
   });

@@ -321,7 +321,7 @@ it('what people read with goes against a standby', async () => {
   const run = (...args: string[]): Promise<Ended> => runCli({ DATABASE_URL: url.href }, args);
   for (const args of [
     ['order', 'list'],
-    ['delivery', 'list'],
+    ['webhook', 'list'],
     ['location', 'list'],
     ['token', 'list'],
   ]) {

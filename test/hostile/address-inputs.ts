@@ -191,7 +191,7 @@ function paths(): HostileInput[] {
     '/readyz',
     '/metrics',
     '/orders',
-    '/deliveries',
+    '/webhooks',
     '/pubsub',
     '/pubsub/push/',
     '/pubsub/push/x',

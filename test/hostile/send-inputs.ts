@@ -21,7 +21,7 @@ type Sent = { input: HostileInput; answer: RawAnswer; milliseconds: number };
  */
 export async function sendInputs(running: RunningTarget, inputs: readonly HostileInput[]): Promise<string[]> {
   const known = new Set(await orders(running));
-  const before = await countDeliveries(running);
+  const before = await countWebhooks(running);
   const sent = [
     ...(await send(
       running,
@@ -31,7 +31,7 @@ export async function sendInputs(running: RunningTarget, inputs: readonly Hostil
     ...(await send(running, inputs.filter(isLarge), LARGE_AT_ONCE)),
   ];
   const stored = inputs.filter((input) => input.expected.status === 200).length;
-  const after = await countDeliveries(running);
+  const after = await countWebhooks(running);
   return [
     ...sent.flatMap(answerDiffers),
     ...(await rowsDiffer(running, sent)),
@@ -78,9 +78,9 @@ function answerDiffers({ input, answer }: Sent): string[] {
   if (answer.status !== expected.status) return was(`${answer.status} ${answer.body.slice(0, 200)}`);
   const { headers, body } = answer;
   if (expected.status === 200) {
-    const { outcome, deliveryId, ...rest } = JSON.parse(body) as Record<string, unknown>;
+    const { outcome, webhookId, ...rest } = JSON.parse(body) as Record<string, unknown>;
     if (outcome !== expected.outcome) return was(`outcome ${String(outcome)}`);
-    return typeof deliveryId === 'string' && Object.keys(rest).length === 0 ? [] : was(body);
+    return typeof webhookId === 'string' && Object.keys(rest).length === 0 ? [] : was(body);
   }
   if (expected.status === 401) return headers['connection'] === 'close' ? [] : was('left open');
   if (expected.status !== 500 && expected.status !== 503) return [];
@@ -90,11 +90,11 @@ function answerDiffers({ input, answer }: Sent): string[] {
 async function rowsDiffer({ system, target }: RunningTarget, sent: readonly Sent[]): Promise<string[]> {
   const answered = sent.flatMap(({ input, answer }) =>
     input.expected.status === 200 && answer.status === 200
-      ? [{ input, id: (JSON.parse(answer.body) as { deliveryId: string }).deliveryId }]
+      ? [{ input, id: (JSON.parse(answer.body) as { webhookId: string }).webhookId }]
       : [],
   );
   const rows = (await system.query(
-    'SELECT id, outcome, reason, body, truncated, headers FROM deliveries WHERE id = ANY ($1)',
+    'SELECT id, outcome, reason, body, truncated, headers FROM webhooks WHERE id = ANY ($1)',
     [answered.map(({ id }) => id)],
   )) as Row[];
   const byId = new Map(rows.map((row) => [row.id, row]));
@@ -102,7 +102,7 @@ async function rowsDiffer({ system, target }: RunningTarget, sent: readonly Sent
   for (const { input, answer } of sent) {
     if (input.expected.status !== 200 || answer.status !== 'cut') continue;
     const found = (await system.query(
-      'SELECT id, outcome, reason, body, truncated, headers FROM deliveries WHERE body = $1',
+      'SELECT id, outcome, reason, body, truncated, headers FROM webhooks WHERE body = $1',
       [input.body.subarray(0, BEGINNING)],
     )) as Row[];
     differences.push(...rowDiffers(input, found[0], target.token));
@@ -149,8 +149,8 @@ async function orders({ system }: RunningTarget): Promise<string[]> {
   return (await system.query('SELECT service_order_id FROM placements')).map((row) => String(row['service_order_id']));
 }
 
-async function countDeliveries({ system }: RunningTarget): Promise<number> {
-  return Number((await system.query('SELECT count(*) AS n FROM deliveries'))[0]?.['n']);
+async function countWebhooks({ system }: RunningTarget): Promise<number> {
+  return Number((await system.query('SELECT count(*) AS n FROM webhooks'))[0]?.['n']);
 }
 
 function nameOf({ kind, name }: Pick<HostileInput, 'kind' | 'name'>): string {

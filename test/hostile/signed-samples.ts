@@ -3,7 +3,7 @@ import type { PosName } from '../../demo/read-demo-arguments.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider, Registry, Webhook } from '../../src/core/domain/provider.ts';
 import { sign } from '../../src/providers/standard/sign.ts';
-import { keepCredentials } from '../providers/in-memory-credentials.ts';
+import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { MARKER, statusText } from './hostile-input.ts';
 import { SECRET } from './secrets.ts';
@@ -59,7 +59,7 @@ async function simulated(name: PosName, provider: Provider): Promise<SignedSampl
   const pos = await POS_SYSTEMS[name]();
   try {
     const settings = provider.settings.parse(pos.settings);
-    const credentials = keepCredentials(() => NOW);
+    const credentials = inMemoryCredentials(() => NOW);
     const order = CanonicalOrder.parse(sampleOrder({ type: 'delivery' }));
     await provider.createOrder(order, { settings, now: NOW, signal: AbortSignal.timeout(10_000), credentials });
     const [ticket] = pos.tickets;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StatusEvent } from '../../src/core/domain/order.ts';
 import type { Webhook } from '../../src/core/domain/provider.ts';
-import { translateDelivery } from '../../src/core/statuses/verify-and-translate.ts';
+import { verifyAndTranslate } from '../../src/core/statuses/verify-and-translate.ts';
 import { registry } from '../../src/providers/index.ts';
 import { anyText } from '../support/any-text.ts';
 import { MARKER } from './hostile-input.ts';
@@ -64,7 +64,7 @@ describe.each([...SAMPLES])(
     /** @returns the reason, if there is one */
     function holds(webhook: Webhook): string | undefined {
       const bytes = Buffer.from(webhook.body);
-      const { events, dropped } = translateDelivery(provider!, settings, webhook);
+      const { events, dropped } = verifyAndTranslate(provider!, settings, webhook);
       expect(webhook.body.equals(bytes), 'the bytes are kept for replay').toBe(true);
       for (const event of events) expect(StatusEvent.parse(event)).toEqual(event);
       if (dropped === undefined) return undefined;

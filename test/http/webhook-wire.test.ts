@@ -103,11 +103,11 @@ describe.concurrent('in a quiet quarter of a minute', () => {
 
 describe('a body that does not come', () => {
   it('because the sender left: nothing is kept of it, and its room is free again', async () => {
-    const before = (await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n'];
+    const before = (await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
     for (let i = 0; i < 5; i++) {
       await say(head('Content-Length: 250000') + 'x'.repeat(200_000), { thenClose: true });
     }
-    expect((await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n']).toBe(before);
+    expect((await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n']).toBe(before);
     expect((await post(url, 'x'.repeat(250_000))).status).toBe(200);
   });
 });

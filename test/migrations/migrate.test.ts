@@ -150,7 +150,7 @@ describe('a version of the service', () => {
     system.query('DELETE FROM schema_migrations WHERE name = $1', [name]);
 
   it('starts on the schema of the next one, and works beside it', async () => {
-    await system.query('ALTER TABLE orders ADD COLUMN of_the_next text; ALTER TABLE deliveries ADD COLUMN of_it text');
+    await system.query('ALTER TABLE orders ADD COLUMN of_the_next text; ALTER TABLE webhooks ADD COLUMN of_it text');
     await record('9999-of-the-next');
     const main = await runMain(system.env);
     await system.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });

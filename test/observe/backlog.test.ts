@@ -36,10 +36,10 @@ const BACKLOG = `
   FROM placements WHERE state = 'sent';
   INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, applied_at, lease_until)
   SELECT 'o-' || n, 1, 'club-1', 'pickup', 1, now() - make_interval(secs => 10 * n), now() + interval '1 h' FROM generate_series(1, 5) AS n;
-  INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank, native_status, parked_at)
+  INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status, parked_at)
   SELECT 'club-1', 'standard', 'p', outcome, now()::date, gen_random_uuid(), 2, 'x', now() - make_interval(mins => minutes)
   FROM (VALUES ('parked', 1), ('parked', 30), ('parked', 120), ('unmatched', 1)) AS e(outcome, minutes);
-  INSERT INTO location_heard VALUES ('club-1', 'standard', now() - interval '20 s');`;
+  INSERT INTO location_last_seen VALUES ('club-1', 'standard', now() - interval '20 s');`;
 
 describe('what waits', () => {
   let system: System;
@@ -179,7 +179,7 @@ describe('looking at it', () => {
        SELECT 'o-' || n, 1, 'club-1', 'pickup', 1 FROM generate_series(1, 5000) AS n`,
     );
     await pool.query(
-      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank, native_status)
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status)
        SELECT 'club-1', 'standard', 'p-' || n, 'parked', now()::date, $1::uuid, 2, 'x' FROM generate_series(1, 12000) AS n`,
       [randomUUID()],
     );
@@ -191,12 +191,12 @@ describe('looking at it', () => {
     });
     const nodes = nodesOf(await planOf());
     // Of these there is a row per location, whatever waits.
-    const few = ['location_heard', 'locations'];
+    const few = ['location_last_seen', 'locations'];
     const scanned = nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']);
     expect(scanned.filter((relation) => !few.includes(String(relation)))).toEqual([]);
     const read = nodes.filter((node) => node['Relation Name'] !== undefined);
     expect(new Set(read.map((node) => node['Relation Name']))).toEqual(
-      new Set(['placements', 'orders', 'outbox', 'parked_events', 'locations', 'location_heard']),
+      new Set(['placements', 'orders', 'outbox', 'parked_events', 'locations', 'location_last_seen']),
     );
     for (const node of read) expect(node['Actual Rows'] * node['Actual Loops']).toBeLessThanOrEqual(10_000);
   });

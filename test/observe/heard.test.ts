@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { keepHeard } from '../../src/core/locations/record-last-seen.ts';
+import { recordLastSeen } from '../../src/core/locations/record-last-seen.ts';
 import type { WebhookObserved } from '../../src/core/domain/observed.ts';
 import { post, startSystem, type System } from '../support/start-system.ts';
 
@@ -13,7 +13,7 @@ afterAll(() => system?.stop());
 
 const tokens = (): Promise<Record<string, unknown>[]> =>
   system.query('SELECT token_id, last_used_at FROM webhook_tokens ORDER BY created_at');
-const heard = (): Promise<Record<string, unknown>[]> => system.query('SELECT * FROM location_heard');
+const heard = (): Promise<Record<string, unknown>[]> => system.query('SELECT * FROM location_last_seen');
 const isNow = (at: unknown): boolean => Math.abs(Number(at) - Date.now()) < 5_000;
 
 it('where a location was heard, and which of its tokens were used, is written down by a process that stops', async () => {
@@ -24,7 +24,7 @@ it('where a location was heard, and which of its tokens were used, is written do
   const [location, ...others] = await heard();
   expect(others).toEqual([]);
   expect(location).toMatchObject({ location_id: 'club-1', integration: 'standard' });
-  expect(isNow(location?.['heard_at'])).toBe(true);
+  expect(isNow(location?.['last_seen_at'])).toBe(true);
   const [first, second] = await tokens();
   expect(isNow(first?.['last_used_at'])).toBe(true);
   expect(second).toMatchObject({ last_used_at: null });
@@ -32,25 +32,25 @@ it('where a location was heard, and which of its tokens were used, is written do
 
 it('a process that heard it earlier does not put the time back, and one that is gone is no obstacle', async () => {
   const [{ token_id: tokenId } = {}] = await tokens();
-  const late = keepHeard(system.pool);
+  const late = recordLastSeen(system.pool);
   late.observe(webhook('club-1', String(tokenId)));
   late.observe(webhook('removed', '00000000-0000-4000-8000-000000000000'));
-  await system.query(`UPDATE location_heard SET heard_at = 'infinity'`);
+  await system.query(`UPDATE location_last_seen SET last_seen_at = 'infinity'`);
   await system.query(`UPDATE webhook_tokens SET last_used_at = 'infinity' WHERE token_id = $1`, [tokenId]);
   await late.write();
-  expect((await heard()).map((row) => [row['location_id'], row['heard_at']])).toEqual([['club-1', Infinity]]);
+  expect((await heard()).map((row) => [row['location_id'], row['last_seen_at']])).toEqual([['club-1', Infinity]]);
   expect((await tokens())[0]?.['last_used_at']).toBe(Infinity);
 });
 
 it('what could not be written stays in mind', async () => {
   const [{ token_id: tokenId } = {}] = await tokens();
-  await system.query('DELETE FROM location_heard');
+  await system.query('DELETE FROM location_last_seen');
   let away = true;
   const pool = {
     query: async (...args: [string, unknown[]]) =>
       away ? Promise.reject(new Error('away')) : system.pool.query(...args),
   };
-  const one = keepHeard(pool as unknown as typeof system.pool);
+  const one = recordLastSeen(pool as unknown as typeof system.pool);
   one.observe(webhook('club-1', String(tokenId)));
   await expect(one.write()).rejects.toThrow('away');
   away = false;
@@ -68,7 +68,7 @@ function webhook(locationId: string, tokenId: string): WebhookObserved {
     integration: 'standard',
     locationId,
     tokenId,
-    deliveryId: '1',
+    webhookId: '1',
     serviceOrderIds: [],
     why: undefined,
   };

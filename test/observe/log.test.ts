@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { tellReaders } from '../../src/observe/fan-out.ts';
+import { fanOut } from '../../src/observe/fan-out.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
@@ -39,7 +39,7 @@ async function linesAbout(message: string, act: () => Promise<unknown>): Promise
 }
 
 describe('a webhook is one line', () => {
-  it('with its request, location, integration, delivery, order, outcome and time', async () => {
+  it('with its request, location, integration, webhook, order, outcome and time', async () => {
     const serviceOrderId = await seeded();
     let answer: Line = {};
     const lines = await linesAbout('webhook', async () => {
@@ -53,7 +53,7 @@ describe('a webhook is one line', () => {
         reqId: expect.stringMatching(/^[\w-]{8}-\d+$/),
         locationId: 'club-1',
         integration: 'standard',
-        deliveryId: answer['deliveryId'],
+        webhookId: answer['webhookId'],
         serviceOrderId,
         outcome: 'applied',
         milliseconds: expect.any(Number),
@@ -108,7 +108,7 @@ describe('a webhook is one line', () => {
   it('an error where it is not committed, with what went wrong', async () => {
     const blocker = await system.pool.connect();
     await blocker.query('BEGIN');
-    await blocker.query('LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE');
+    await blocker.query('LOCK TABLE webhooks IN ACCESS EXCLUSIVE MODE');
     const [line] = await linesAbout('webhook not committed', () => post(url, { eventType: 'x' }));
     await blocker.query('ROLLBACK');
     blocker.release();
@@ -173,7 +173,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
 
 it('a reader that fails is told once, and keeps neither the others nor the journey from going on', () => {
   const [said, heard]: [string[], string[]] = [[], []];
-  const { observe, add } = tellReaders({ error: (_about, message) => void said.push(message) });
+  const { observe, add } = fanOut({ error: (_about, message) => void said.push(message) });
   add('broken', () => {
     throw new Error('broken');
   });

@@ -90,7 +90,7 @@ describe('a webhook is counted by what became of it', () => {
     ignored: () => post(url, { eventType: 'menu.changed' }),
     dropped: () => post(url, 'no JSON'),
     unauthorized: () => post(url.replace(/token=.*/, 'token=wrong'), {}),
-    not_committed: () => whileLocked('deliveries', () => post(url, { eventType: 'menu.changed' })),
+    not_committed: () => whileLocked('webhooks', () => post(url, { eventType: 'menu.changed' })),
   };
 
   it.each(Object.keys(send))('%s', async (outcome) => {
@@ -183,7 +183,7 @@ describe('the way of an order', () => {
 
   it.each([
     ['TryAgain', { status: 503 }],
-    ['OursToFix', { status: 401 }],
+    ['NeedsOperator', { status: 401 }],
     ['GiveUp', { status: 422 }],
   ])('a call that ends with %s', async (outcome, answer) => {
     pos.behave = () => answer;

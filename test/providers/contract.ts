@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import type { FulfillmentType, Status } from '../../src/core/domain/lifecycle.ts';
 import { CanonicalOrder, type OrderRef, StatusEvent } from '../../src/core/domain/order.ts';
 import type { Credentials, PosContext, Provider, Webhook } from '../../src/core/domain/provider.ts';
 import type { Fault, SignedWebhook, Simulator, StartSimulator, Ticket } from '../simulators/simulator.ts';
 import { anyText } from '../support/any-text.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
-import { keepCredentials } from './in-memory-credentials.ts';
+import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 export type ProviderFixtures = {
   /** The POS, held to its vendor's documentation. Its settings map the items of `sampleOrder` where that is needed. */
@@ -62,7 +62,7 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
     ends.push(() => pos.stop());
     const settings = provider.settings.parse(pos.settings);
     let now = NOW;
-    const kept = keepCredentials(() => now);
+    const kept = inMemoryCredentials(() => now);
     let tokensAsked = 0;
     const credentials: Credentials = {
       accessToken(about) {
@@ -341,7 +341,7 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
       it.each([401, 403])('leaves %i to us', async (status) => {
         const at = await stage();
         at.pos.behave = () => ({ status });
-        expect(await failureOf(at)).toBeInstanceOf(OursToFix);
+        expect(await failureOf(at)).toBeInstanceOf(NeedsOperator);
       });
 
       it.each([
@@ -352,7 +352,7 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
         const at = await stage();
         at.pos.behave = () => ({ status: 400, body });
         const error = await failureOf(at);
-        expect(error instanceof GiveUp || error instanceof OursToFix, String(error)).toBe(true);
+        expect(error instanceof GiveUp || error instanceof NeedsOperator, String(error)).toBe(true);
         if (error instanceof GiveUp) expect(error.reason).toMatch(/^.{1,200}$/s);
       });
 
@@ -401,7 +401,7 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
           expect(wrong, "another POS's is another").not.toEqual(at.pos.settings[field]);
           const settings = provider.settings.parse({ ...at.pos.settings, [field]: wrong });
           const error = await checkFailure(at, { ...at.contextOf(), settings });
-          expect(error).toBeInstanceOf(OursToFix);
+          expect(error).toBeInstanceOf(NeedsOperator);
           expect(error.message).toContain(field);
           expectNoSecrets(elsewhere.pos, error);
         });

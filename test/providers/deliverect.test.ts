@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { deliverect } from '../../src/providers/deliverect/index.ts';
@@ -13,7 +13,7 @@ import { startDeliverect } from '../simulators/start-deliverect.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { errorOf, providerContract } from './contract.ts';
-import { keepCredentials } from './in-memory-credentials.ts';
+import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');
 const HEADER = 'x-server-authorization-hmac-sha256';
@@ -272,7 +272,7 @@ describe('createOrder', () => {
 
   it.each([400, 401, 403, 404])('leaves a token refused with %i to us', async (status) => {
     const { url } = await serve(() => [status, { code: 'access_denied' }]);
-    expect(await failureOf(url)).toBeInstanceOf(OursToFix);
+    expect(await failureOf(url)).toBeInstanceOf(NeedsOperator);
   });
 
   it('tries again later when a token cannot be read', async () => {
@@ -310,7 +310,7 @@ describe('createOrder', () => {
         : [401, { code: 'token_expired', description: 'token is expired' }],
     );
     const error = await failureOf(url);
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error).toMatchObject({ httpStatus: 401 });
     expect(error.message).toBe(
       'Deliverect lets us send no order (401): where the token is good, channelName, channelLinkId or baseUrl is ' +
@@ -325,7 +325,7 @@ describe('createOrder', () => {
     ['a scope that is not ours', 400, { code: 'Authorization error', description: "you're not allowed to send in" }],
   ])('leaves %s to us', async (_name, status, body) => {
     const error = await refusalOf(status, body);
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toBe(
       `Deliverect knows no such channel link (${status}): are channelName, channelLinkId and baseUrl right?`,
     );
@@ -403,7 +403,7 @@ describe('createOrder', () => {
       settings: Settings.parse({ ...settings, baseUrl, ...overrides }),
       now: NOW,
       signal: AbortSignal.timeout(5000),
-      credentials: keepCredentials(() => NOW),
+      credentials: inMemoryCredentials(() => NOW),
     };
   }
 });
@@ -559,7 +559,12 @@ describe('connect', () => {
   });
 
   function connectWith(settings: Settings) {
-    const context = { settings, now: NOW, signal: AbortSignal.timeout(100), credentials: keepCredentials(() => NOW) };
+    const context = {
+      settings,
+      now: NOW,
+      signal: AbortSignal.timeout(100),
+      credentials: inMemoryCredentials(() => NOW),
+    };
     return deliverect.connect?.({ ...context, webhookUrl, locations: 1 }) ?? expect.unreachable('cannot connect');
   }
 });

@@ -1,6 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison } from '../../src/core/domain/errors.ts';
+import { GiveUp, NotAuthentic, NeedsOperator, Poison } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { hubrise } from '../../src/providers/hubrise/index.ts';
@@ -11,7 +11,7 @@ import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { errorOf, providerContract } from './contract.ts';
-import { keepCredentials } from './in-memory-credentials.ts';
+import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');
 const SECRET = 'client-secret';
@@ -330,7 +330,7 @@ describe('createOrder', () => {
 
   it('leaves 404 to us: the token is an account’s, or the URL is wrong', async () => {
     const { context } = await hubriseThat(() => ({ status: 404, body: { error_type: 'routing_error' } }));
-    await expect(hubrise.createOrder(orderOf(), context)).rejects.toBeInstanceOf(OursToFix);
+    await expect(hubrise.createOrder(orderOf(), context)).rejects.toBeInstanceOf(NeedsOperator);
   });
 
   it('is refused where the currency is not the account’s', async () => {
@@ -418,7 +418,7 @@ describe('findOrder', () => {
 
   it.each([400, 404, 422])('leaves %i to us: the order may be there', async (status) => {
     const { context } = await hubriseThat(() => ({ status, body: {} }));
-    await expect(hubrise.findOrder?.('o-1', context)).rejects.toBeInstanceOf(OursToFix);
+    await expect(hubrise.findOrder?.('o-1', context)).rejects.toBeInstanceOf(NeedsOperator);
   });
 
   it('asks ten times a minute at most, while orders still go out', async () => {
@@ -594,7 +594,7 @@ describe('check', () => {
   ])('leaves %s to us', async (_name, answer, words) => {
     const { context } = await hubriseThat(() => answer);
     const error = await failureOf(hubrise.check?.(context));
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toMatch(words);
   });
 
@@ -672,7 +672,7 @@ describe('connect', () => {
   it('leaves a refusal to us', async () => {
     const { context } = await hubriseThat(({ method }) => (method === 'POST' ? { status: 422 } : { body: {} }));
     await expect(connect(context)).rejects.toMatchObject({
-      name: 'OursToFix',
+      name: 'NeedsOperator',
       message: 'HubRise refused POST /callback with 422',
     });
   });
@@ -789,7 +789,7 @@ function settingsOf(overrides: object = {}): Settings {
 }
 
 function contextOf(settings: Settings): PosContext<Settings> {
-  const credentials = keepCredentials(() => NOW);
+  const credentials = inMemoryCredentials(() => NOW);
   return { settings, now: NOW, signal: AbortSignal.timeout(5000), credentials };
 }
 

@@ -1,8 +1,8 @@
-import { OursToFix, TryAgain } from '../../src/core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../../src/core/domain/errors.ts';
 import type { Credentials, Grant } from '../../src/core/domain/provider.ts';
 
 /** Keeps what is granted as the service does, for one process and one test. */
-export function keepCredentials(now: () => Date): Credentials {
+export function inMemoryCredentials(now: () => Date): Credentials {
   const kept = new Map<string, Grant & { until: number }>();
   return {
     async accessToken({ seed, obtain, rejected }) {
@@ -15,7 +15,7 @@ export function keepCredentials(now: () => Date): Credentials {
       try {
         grant = await obtain(known?.refreshToken, AbortSignal.timeout(8_000));
       } catch (error) {
-        throw error instanceof OursToFix ? error : notSent(error);
+        throw error instanceof NeedsOperator ? error : notSent(error);
       }
       kept.set(key, {
         ...grant,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { lightspeedK } from '../../src/providers/lightspeed-k/index.ts';
@@ -11,7 +11,7 @@ import { startLightspeedK, type LightspeedSimulator } from '../simulators/start-
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { sendJson, serveHttp } from '../support/serve-http.ts';
 import { errorOf, providerContract } from './contract.ts';
-import { keepCredentials } from './in-memory-credentials.ts';
+import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');
 const LOCATION = '45454565682155';
@@ -355,7 +355,7 @@ describe('what Lightspeed answers', () => {
       const at = await stage();
       at.pos.behave = () => ({ status: 400, body: refusal(field, 'NotFound') });
       const error = await at.failure();
-      expect(error).toBeInstanceOf(OursToFix);
+      expect(error).toBeInstanceOf(NeedsOperator);
       expect(error.message).toContain(field);
     },
   );
@@ -363,7 +363,7 @@ describe('what Lightspeed answers', () => {
   it.each([404, 405])('%i is ours to fix: nobody takes orders there', async (status) => {
     const at = await stage();
     at.pos.behave = () => ({ status });
-    expect(await at.failure()).toBeInstanceOf(OursToFix);
+    expect(await at.failure()).toBeInstanceOf(NeedsOperator);
   });
 
   it.each([
@@ -373,7 +373,7 @@ describe('what Lightspeed answers', () => {
     { accountProfileCodes: { pickup: 'TABLE' } },
   ])('the simulator does not know %j either', async (wrong) => {
     const at = await stage(wrong);
-    expect(await at.failure()).toBeInstanceOf(OursToFix);
+    expect(await at.failure()).toBeInstanceOf(NeedsOperator);
   });
 });
 
@@ -392,7 +392,7 @@ describe('the token', () => {
     at.pos.expireTokens();
     const tokenUrl = `${at.pos.url}/oauth/token`;
     const wrong = contextOf({ ...at.settings, clientSecret: 'another', tokenUrl }, at.credentials);
-    expect(await failureOf(lightspeedK.createOrder(orderOf(), wrong))).toBeInstanceOf(OursToFix);
+    expect(await failureOf(lightspeedK.createOrder(orderOf(), wrong))).toBeInstanceOf(NeedsOperator);
     const right = contextOf({ ...at.settings, tokenUrl }, at.credentials);
     expect(await lightspeedK.createOrder(orderOf(), right)).toEqual({});
     expect(at.pos.grants).toBe(2);
@@ -436,7 +436,7 @@ describe('the token', () => {
     await at.create();
     const anew = contextOf(at.settings);
     const spent = await failureOf(lightspeedK.createOrder(orderOf(), anew));
-    expect(spent).toBeInstanceOf(OursToFix);
+    expect(spent).toBeInstanceOf(NeedsOperator);
     expect(spent.message).toMatch(/^reconnect needed: /);
     expect(at.pos.refusals).toEqual(['the refresh token is spent']);
     expect((await (await stage({ refreshToken: 'unknown' })).failure()).message).toMatch(/^reconnect needed: /);
@@ -444,7 +444,7 @@ describe('the token', () => {
 
   it('is refused for wrong credentials, and the message names the settings', async () => {
     const error = await (await stage({ clientSecret: 'wrong' })).failure();
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toMatch(/clientId and clientSecret are wrong, or reconnect needed/);
   });
 
@@ -454,7 +454,7 @@ describe('the token', () => {
     [404, '', /\(404\).*tokenUrl/],
   ])('is ours to fix after %i %j', async (status, body, words) => {
     const error = await obtainFrom(status, body);
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toMatch(words);
     expect(error.message).not.toContain('Hidden');
   });
@@ -657,7 +657,7 @@ describe('check', () => {
   it('says that orders are refused until the location is connected', async () => {
     const at = await stage();
     const error = await failureOf(at.check());
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toContain(`endpointId "${at.settings.endpointId}" is not registered`);
     await at.connect(HERE);
     await at.check();
@@ -667,7 +667,7 @@ describe('check', () => {
     const at = await stage({ accountProfileCodes: { [which]: 'DINE-IN' } });
     await at.connect(HERE);
     const error = await failureOf(at.check());
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toContain(`accountProfileCodes.${which} is none of the location's`);
   });
 
@@ -679,10 +679,10 @@ describe('check', () => {
   });
 
   it.each([
-    ['lacks the scope', 403, {}, 'OursToFix', /has it the scope orders-api/],
-    ['is at the wrong host', 404, {}, 'OursToFix', /404: are baseUrl and clientId right/],
-    ['gets what is no list', 200, {}, 'OursToFix', /is baseUrl right/],
-    ['finds no location at all', 200, [], 'OursToFix', /none of the 0 locations/],
+    ['lacks the scope', 403, {}, 'NeedsOperator', /has it the scope orders-api/],
+    ['is at the wrong host', 404, {}, 'NeedsOperator', /404: are baseUrl and clientId right/],
+    ['gets what is no list', 200, {}, 'NeedsOperator', /is baseUrl right/],
+    ['finds no location at all', 200, [], 'NeedsOperator', /none of the 0 locations/],
     ['is too early', 429, {}, 'TryAgain', /429/],
   ])('that %s says so', async (_name, status, body, name, words) => {
     const { url, stop } = await serveHttp((request, response) => {
@@ -740,7 +740,7 @@ describe('connect', () => {
     const theirs = 'https://expediter.example.com/webhook/lightspeed-k/club-2?token=hidden';
     await at.connect(theirs);
     const error = await failureOf(at.connect(URL_HERE));
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toMatch(/another URL: give this location one of its own/);
     expect(error.message).not.toContain('hidden');
     expect([...at.pos.endpoints.values()]).toMatchObject([{ url: theirs }]);
@@ -759,7 +759,7 @@ describe('connect', () => {
     stops.push(stop);
     const context = contextOf(settingsOf({ baseUrl: url }));
     const error = await failureOf(connectTo({ ...context, webhookUrl: URL_HERE, locations: 1 }));
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toMatch(words);
   });
 });
@@ -780,7 +780,10 @@ function written(order: CanonicalOrder, more: object = {}): Record<string, unkno
   return JSON.parse(text(order, more)) as Record<string, unknown>;
 }
 
-function contextOf(settings: Settings, credentials: Credentials = keepCredentials(() => NOW)): PosContext<Settings> {
+function contextOf(
+  settings: Settings,
+  credentials: Credentials = inMemoryCredentials(() => NOW),
+): PosContext<Settings> {
   return { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials };
 }
 
@@ -797,7 +800,7 @@ async function stage(more: object = {}) {
   const pos: LightspeedSimulator = await startLightspeedK();
   stops.push(() => pos.stop());
   const settings = Settings.parse({ ...pos.settings, ...more });
-  const credentials = keepCredentials(() => NOW);
+  const credentials = inMemoryCredentials(() => NOW);
   const context = contextOf(settings, credentials);
   const create = () => lightspeedK.createOrder(orderOf(), context);
   return {

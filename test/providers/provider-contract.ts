@@ -3,7 +3,7 @@
  * docs/writing-a-provider.md says what each test wants.
  */
 export { providerContract, type ProviderFixtures } from './contract.ts';
-export { keepCredentials } from './in-memory-credentials.ts';
+export { inMemoryCredentials } from './in-memory-credentials.ts';
 export { deliverWebhook, type Delivery } from '../simulators/deliver-webhook.ts';
 export { jsonIn } from '../simulators/json-in.ts';
 export { sendFault } from '../simulators/send-fault.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { NotAuthentic, OursToFix, TryAgain } from '../../src/core/domain/errors.ts';
+import { NotAuthentic, NeedsOperator, TryAgain } from '../../src/core/domain/errors.ts';
 import type { Credentials } from '../../src/core/domain/provider.ts';
 import { callWithToken } from '../../src/providers/call-with-token.ts';
 import { limitRate } from '../../src/providers/limit-rate.ts';
@@ -9,7 +9,7 @@ import { cutText, orderNote, splitName } from '../../src/providers/order-texts.t
 import { BaseUrl } from '../../src/providers/shared-settings.ts';
 import { verifyHmac } from '../../src/providers/verify-hmac.ts';
 import { sampleOrder } from '../support/sample-order.ts';
-import { keepCredentials } from './in-memory-credentials.ts';
+import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 describe('money', () => {
   it.each([
@@ -125,7 +125,7 @@ describe('a call with a token', () => {
   }
   const grant = { seed: {}, obtain: () => Promise.reject(new Error('not here')) };
   const answer = { status: 200, headers: new Headers(), json: {} };
-  const refusal = (httpStatus: number): OursToFix => new OursToFix('no', { httpStatus });
+  const refusal = (httpStatus: number): NeedsOperator => new NeedsOperator('no', { httpStatus });
 
   it('is made once more with a fresh one after 401, and not a third time', async () => {
     const kept = credentials('old', 'new');
@@ -156,7 +156,7 @@ describe('a call with a token', () => {
 });
 
 describe('a grant kept for a test', () => {
-  const credentials = keepCredentials(() => new Date());
+  const credentials = inMemoryCredentials(() => new Date());
   const failing = (error: Error) =>
     credentials.accessToken({
       seed: {},
@@ -174,7 +174,7 @@ describe('a grant kept for a test', () => {
   });
 
   it('leaves to us what only we can mend', async () => {
-    const error = new OursToFix('reconnect needed');
+    const error = new NeedsOperator('reconnect needed');
     await expect(failing(error)).rejects.toBe(error);
   });
 });

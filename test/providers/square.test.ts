@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder, type StatusEvent } from '../../src/core/domain/order.ts';
 import type { Connection, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { square } from '../../src/providers/square/index.ts';
@@ -8,7 +8,7 @@ import { Settings } from '../../src/providers/square/payloads.ts';
 import { keyOf, referenceOf } from '../../src/providers/square/write-order.ts';
 import { startSquare, type SquareSimulator } from '../simulators/start-square.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
-import { keepCredentials } from './in-memory-credentials.ts';
+import { inMemoryCredentials } from './in-memory-credentials.ts';
 import { providerContract } from './contract.ts';
 
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/square/club-1?token=t-1';
@@ -302,8 +302,8 @@ describe('the payment', () => {
     ['503', 503, { name: 'TryAgain', sent: false, retryAfterMs: 3000, httpStatus: 503 }],
     ['502', 502, { name: 'TryAgain', sent: true, httpStatus: 502 }],
     ['409', 409, { name: 'TryAgain', sent: true, httpStatus: 409 }],
-    ['401', 401, { name: 'OursToFix', httpStatus: 401 }],
-    ['403', 403, { name: 'OursToFix', httpStatus: 403 }],
+    ['401', 401, { name: 'NeedsOperator', httpStatus: 401 }],
+    ['403', 403, { name: 'NeedsOperator', httpStatus: 403 }],
   ])(
     'that fails with %s leaves an order that no seller sees, and a repeat goes on with it',
     async (_name, status, error) => {
@@ -427,17 +427,17 @@ describe('what Square refuses', () => {
     ['400 INVALID_PHONE_NUMBER', refusal(400, 'INVALID_PHONE_NUMBER'), 'GiveUp'],
     ['422 UNPROCESSABLE_ENTITY', refusal(422, 'UNPROCESSABLE_ENTITY'), 'GiveUp'],
     ['413 REQUEST_ENTITY_TOO_LARGE', refusal(413, 'REQUEST_ENTITY_TOO_LARGE'), 'GiveUp'],
-    ['404 NOT_FOUND', refusal(404, 'NOT_FOUND'), 'OursToFix'],
-    ['404 of a proxy', { status: 404, body: '<html>' }, 'OursToFix'],
-    ['405', refusal(405, 'METHOD_NOT_ALLOWED'), 'OursToFix'],
-    ['400 LOCATION_MISMATCH', refusal(400, 'LOCATION_MISMATCH'), 'OursToFix'],
-    ['400 of the location', refusal(400, 'INVALID_VALUE', { field: 'order.location_id' }), 'OursToFix'],
+    ['404 NOT_FOUND', refusal(404, 'NOT_FOUND'), 'NeedsOperator'],
+    ['404 of a proxy', { status: 404, body: '<html>' }, 'NeedsOperator'],
+    ['405', refusal(405, 'METHOD_NOT_ALLOWED'), 'NeedsOperator'],
+    ['400 LOCATION_MISMATCH', refusal(400, 'LOCATION_MISMATCH'), 'NeedsOperator'],
+    ['400 of the location', refusal(400, 'INVALID_VALUE', { field: 'order.location_id' }), 'NeedsOperator'],
     [
       '400 of a catalog object',
       refusal(400, 'INVALID_VALUE', { field: 'order.line_items[0].catalog_object_id' }),
-      'OursToFix',
+      'NeedsOperator',
     ],
-    ['400 of the application', refusal(400, 'X', { category: 'AUTHENTICATION_ERROR' }), 'OursToFix'],
+    ['400 of the application', refusal(400, 'X', { category: 'AUTHENTICATION_ERROR' }), 'NeedsOperator'],
     ['409 CONFLICT', refusal(409, 'CONFLICT'), 'TryAgain'],
     ['409 of a proxy', { status: 409, body: '' }, 'TryAgain'],
     ['400 TEMPORARY_ERROR', refusal(400, 'TEMPORARY_ERROR'), 'TryAgain'],
@@ -470,7 +470,7 @@ describe('what Square refuses', () => {
       const at = await stage();
       const settings = { ...at.settings, itemMap: { ...at.settings.itemMap, [ours]: 'NOSUCHOBJECT' } };
       const error = await failureOf(at.create(orderOf(), { settings }));
-      expect(error).toBeInstanceOf(OursToFix);
+      expect(error).toBeInstanceOf(NeedsOperator);
       expect(error.message).toContain('404 NOT_FOUND (catalog object NOSUCHOBJECT)');
       await at.create(orderOf());
       expect(at.sim.tickets).toHaveLength(1);
@@ -480,7 +480,7 @@ describe('what Square refuses', () => {
   it("another seller's location is ours to fix", async () => {
     const at = await stage();
     const error = await failureOf(at.create(orderOf(), { settings: { ...at.settings, locationId: 'ELSEWHERE' } }));
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toContain('LOCATION_MISMATCH (order.location_id)');
   });
 
@@ -711,7 +711,7 @@ describe('check', () => {
     at.sim.sellerScopes = ['ORDERS_READ', 'MERCHANT_PROFILE_READ'];
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     const error = await failureOf(at.check({ settings }));
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toContain('lacks ORDERS_WRITE, PAYMENTS_WRITE');
   });
 
@@ -719,29 +719,29 @@ describe('check', () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken, locationId: 'L0THER' };
     const error = await failureOf(at.check({ settings }));
-    expect(error).toMatchObject({ name: 'OursToFix', message: expect.stringContaining('locationId') as string });
+    expect(error).toMatchObject({ name: 'NeedsOperator', message: expect.stringContaining('locationId') as string });
   });
 
   it('finds a location that is closed for good', async () => {
     const at = await stage();
     at.sim.locationStatus = 'INACTIVE';
     const error = await failureOf(at.check());
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toContain('the location of locationId is inactive');
   });
 
   it('refuses another name of the location, which no webhook says', async () => {
     const at = await stage();
     const error = await failureOf(at.check({ settings: { ...at.settings, locationId: 'main' } }));
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toContain('another name of the location, and not its id');
   });
 
   it.each<[string, object, string, RegExp]>([
     ['POST /oauth2/token/status', { status: 500 }, 'TryAgain', /500/],
-    ['GET /v2/locations/', { status: 403 }, 'OursToFix', /is locationId the token's/],
-    ['GET /v2/locations/', refusal(400, 'BAD_REQUEST'), 'OursToFix', /refused the location of locationId with 400/],
-    ['GET /v2/locations/', { status: 200, body: '<html>' }, 'OursToFix', /is baseUrl right/],
+    ['GET /v2/locations/', { status: 403 }, 'NeedsOperator', /is locationId the token's/],
+    ['GET /v2/locations/', refusal(400, 'BAD_REQUEST'), 'NeedsOperator', /refused the location of locationId with 400/],
+    ['GET /v2/locations/', { status: 200, body: '<html>' }, 'NeedsOperator', /is baseUrl right/],
   ])('tells apart what %s is answered with: %j', async (route, fault, name, words) => {
     const at = await stage();
     at.sim.fail = (each) => (each.startsWith(route) ? (fault as { status: number }) : undefined);
@@ -891,19 +891,19 @@ describe('connect', () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: 'EAAAwrong' };
     const error = await failureOf(at.connect(WEBHOOK_URL, { settings }));
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toContain('accessToken');
     expect(error.message).not.toContain('EAAAwrong');
   });
 
   it.each<[string, string, object, string]>([
-    ['refused', 'POST /v2/webhooks/subscriptions', refusal(400, 'BAD_REQUEST'), 'OursToFix'],
-    ['tried at the wrong host', 'GET /v2/webhooks/subscriptions', { status: 404, body: '<html>' }, 'OursToFix'],
+    ['refused', 'POST /v2/webhooks/subscriptions', refusal(400, 'BAD_REQUEST'), 'NeedsOperator'],
+    ['tried at the wrong host', 'GET /v2/webhooks/subscriptions', { status: 404, body: '<html>' }, 'NeedsOperator'],
     [
       'answered with what cannot be read',
       'GET /v2/webhooks/subscriptions',
       { status: 200, body: '<html>' },
-      'OursToFix',
+      'NeedsOperator',
     ],
     ['too much for now', 'POST /v2/webhooks/subscriptions', { status: 429 }, 'TryAgain'],
     ['in conflict', 'POST /v2/webhooks/subscriptions', refusal(409, 'CONFLICT'), 'TryAgain'],
@@ -945,7 +945,7 @@ async function stage(currency = 'EUR') {
   const context = (about: { settings?: Settings; now?: Date }): PosContext<Settings> => {
     const { now = NOW } = about;
     const signal = AbortSignal.timeout(5000);
-    return { settings: about.settings ?? settings, now, signal, credentials: keepCredentials(() => now) };
+    return { settings: about.settings ?? settings, now, signal, credentials: inMemoryCredentials(() => now) };
   };
   return {
     sim,

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook as Scheme } from 'standardwebhooks';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { StatusEvent } from '../../src/core/domain/order.ts';
 import type { Webhook } from '../../src/core/domain/provider.ts';
@@ -11,7 +11,7 @@ import { standard } from '../../src/providers/standard/index.ts';
 import { startStandard } from '../simulators/start-standard.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { errorOf, providerContract } from './contract.ts';
-import { keepCredentials } from './in-memory-credentials.ts';
+import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 'today').toString('base64')}`;
 const PREVIOUS = `whsec_${Buffer.alloc(32, 'yesterday').toString('base64')}`;
@@ -309,7 +309,7 @@ describe('createOrder', () => {
       response.writeHead(status, { location: '/elsewhere' }).end();
     });
     const error = await failureOf(url);
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error).toMatchObject({ httpStatus: status });
     expect(requests).toHaveLength(1);
   });
@@ -403,13 +403,13 @@ describe('createOrder', () => {
   it.each(['http://user:word@pos.example/orders?key=hidden', 'orders', 'http://127.0.0.1:6000/orders?key=hidden'])(
     'leaves a URL nothing can be sent to to us: %s',
     async (url) => {
-      expect(await failureOf(url)).toMatchObject({ name: 'OursToFix' });
+      expect(await failureOf(url)).toMatchObject({ name: 'NeedsOperator' });
     },
   );
 
   function contextOf(ordersUrl: string, settings = {}, signal = AbortSignal.timeout(5000)) {
     const now = new Date();
-    return { settings: { ordersUrl, ...settings }, now, signal, credentials: keepCredentials(() => now) };
+    return { settings: { ordersUrl, ...settings }, now, signal, credentials: inMemoryCredentials(() => now) };
   }
 
   function create(url: string, settings = {}) {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { GiveUp, NotAuthentic, OursToFix, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { toast } from '../../src/providers/toast/index.ts';
@@ -11,7 +11,7 @@ import { startToast } from '../simulators/start-toast.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { errorOf, providerContract } from './contract.ts';
-import { keepCredentials } from './in-memory-credentials.ts';
+import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/toast/club-1?token=t-1';
@@ -244,14 +244,14 @@ describe('an order in Toast’s words', () => {
     ['cheddar', 'itemMap["cheddar"].itemGroup is missing'],
   ])('leaves an item that is not in the menu to us: %s', (id, message) => {
     const error = errorOf(() => written({ items: [itemOf(id)] }));
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toContain(message);
   });
 
   it('leaves a modifier that is not in the menu to us', () => {
     const modifier = { serviceModifierId: 'burger-classic', name: 'Burger', quantity: 1 };
     const error = errorOf(() => written({ items: [itemOf('burger-classic', [modifier])] }));
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toBe('itemMap["burger-classic"].optionGroup is missing');
   });
 
@@ -446,7 +446,7 @@ describe('createOrder', () => {
   ])('leaves %i %j to us', async (status, body, message) => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
     const error = await failure();
-    expect(error).toBeInstanceOf(OursToFix);
+    expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toMatch(message);
   });
 
@@ -496,16 +496,16 @@ describe('createOrder', () => {
     const context = contextOf();
     const attempt = (now: Date) => toast.createOrder(orderOf(), { ...context, now }).catch((error: Error) => error);
     const logins = () => seen.filter(({ request }) => request.endsWith('/login')).length;
-    expect(await attempt(NOW)).toMatchObject({ name: 'OursToFix', httpStatus: 401 });
-    expect(await attempt(NOW)).toMatchObject({ name: 'OursToFix', message: /two logins an hour/ });
+    expect(await attempt(NOW)).toMatchObject({ name: 'NeedsOperator', httpStatus: 401 });
+    expect(await attempt(NOW)).toMatchObject({ name: 'NeedsOperator', message: /two logins an hour/ });
     expect(logins()).toBe(2);
     await attempt(new Date(NOW.getTime() + 3_600_000));
     expect(logins(), 'the hour is over').toBe(3);
   });
 
   it.each([
-    [401, {}, OursToFix],
-    [404, {}, OursToFix],
+    [401, {}, NeedsOperator],
+    [404, {}, NeedsOperator],
     [200, { token: null }, TryAgain],
     [503, {}, TryAgain],
   ])('orders nothing without a token: %i', async (status, body, kind) => {
@@ -518,8 +518,8 @@ describe('createOrder', () => {
     const { seen, contextOf } = await toastThat({ 'POST /authentication/v1/authentication/login': [401, {}] });
     const context = contextOf();
     const attempt = () => toast.createOrder(orderOf(), context).catch((error: Error) => error);
-    for (const _ of [1, 2]) expect(await attempt()).toMatchObject({ name: 'OursToFix', httpStatus: 401 });
-    expect(await attempt()).toMatchObject({ name: 'OursToFix', message: /two logins an hour/ });
+    for (const _ of [1, 2]) expect(await attempt()).toMatchObject({ name: 'NeedsOperator', httpStatus: 401 });
+    expect(await attempt()).toMatchObject({ name: 'NeedsOperator', message: /two logins an hour/ });
     expect(seen).toHaveLength(2);
     const settings = { ...context.settings, clientSecret: 'mended' };
     expect(await toast.createOrder(orderOf(), { ...context, settings }).catch(() => 'asked')).toBe('asked');
@@ -733,7 +733,7 @@ describe('check', () => {
     const { pickup, delivery } = Settings.parse(pos.settings).diningOptionGuids;
     const diningOptionGuids = changed === undefined ? { pickup: delivery, delivery: pickup } : { delivery, ...changed };
     const error = await failureOf(contextOf({ diningOptionGuids }));
-    expect(error).toMatchObject({ name: 'OursToFix', message: expect.stringContaining(words) as string });
+    expect(error).toMatchObject({ name: 'NeedsOperator', message: expect.stringContaining(words) as string });
   });
 
   it('needs no scope that orders do not need, and then passes dining options over', async () => {
@@ -742,7 +742,7 @@ describe('check', () => {
     await toast.check?.(contextOf({ diningOptionGuids: DINING }));
     pos.scopes = ['orders.orders:write'];
     const error = await failureOf(contextOf());
-    expect(error).toMatchObject({ name: 'OursToFix', message: expect.stringContaining('orders:read') as string });
+    expect(error).toMatchObject({ name: 'NeedsOperator', message: expect.stringContaining('orders:read') as string });
   });
 
   it('spends one login however often, as orders do', async () => {
@@ -771,8 +771,8 @@ describe('check', () => {
   });
 
   it.each([
-    ['no such restaurant', [404, {}], 'OursToFix', /no orders \(404\): are restaurantGuid and baseUrl right/],
-    ['no list', [200, {}], 'OursToFix', /list of orders cannot be read/],
+    ['no such restaurant', [404, {}], 'NeedsOperator', /no orders \(404\): are restaurantGuid and baseUrl right/],
+    ['no list', [200, {}], 'NeedsOperator', /list of orders cannot be read/],
     ['not now', [503, {}], 'TryAgain', /503/],
   ] as const)('tells %s apart', async (_name, answer, name, words) => {
     const { contextOf } = await toastThat({ [ORDERS]: answer });
@@ -784,7 +784,7 @@ describe('check', () => {
   async function simulated() {
     const pos = await startToast();
     ends.push(() => pos.stop());
-    const credentials = keepCredentials(() => NOW);
+    const credentials = inMemoryCredentials(() => NOW);
     const contextOf = (changed: object = {}): PosContext<Settings> => {
       const settings = Settings.parse({ ...pos.settings, ...changed });
       return { settings, now: NOW, signal: AbortSignal.timeout(5_000), credentials };
@@ -819,7 +819,9 @@ describe('connect', () => {
 
   it('says when the credentials are wrong', async () => {
     const { contextOf } = await toastThat({ 'POST /authentication/v1/authentication/login': [401, {}] });
-    await expect(toast.connect?.({ ...contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 })).rejects.toThrow(OursToFix);
+    await expect(toast.connect?.({ ...contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 })).rejects.toThrow(
+      NeedsOperator,
+    );
   });
 });
 
@@ -868,7 +870,7 @@ describe('the simulated Toast', () => {
     const pos = await startToast({ hurry: 60_000 });
     ends.push(() => pos.stop());
     const settings = Settings.parse(pos.settings);
-    const credentials = keepCredentials(() => NOW);
+    const credentials = inMemoryCredentials(() => NOW);
     const context = { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials };
     await toast.createOrder(orderOf(), context);
     const { baseUrl, clientId, clientSecret, restaurantGuid } = settings;
@@ -919,7 +921,7 @@ async function toastThat(told: Answers = {}) {
     settings: settingsOf({ baseUrl: server.url, ...changed }),
     now: NOW,
     signal: AbortSignal.timeout(5000),
-    credentials: keepCredentials(() => NOW),
+    credentials: inMemoryCredentials(() => NOW),
   });
   const create = (options: SampleOptions = {}, changed: object = {}) =>
     toast.createOrder(orderOf(options), contextOf(changed));

@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url';
 import type { Ended } from './run-cli.ts';
 
 /** For a process that runs one command after the other, as an operator would who never had to wait for its start. */
-export type KeptCli = {
+export type CliProcess = {
   run(env: Record<string, string>, args: readonly string[], input?: string): Promise<Ended>;
   /** Resolves when the process has ended by itself, which it does when no command left anything open. */
   stop(): Promise<void>;
 };
 
-export function keepCli(): KeptCli {
+export function startCliProcess(): CliProcess {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = fork(fileURLToPath(new URL('./cli-child.ts', import.meta.url)), {
     env: { PATH, NODE_COMPILE_CACHE },

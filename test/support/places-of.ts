@@ -17,7 +17,7 @@ export async function placesOf({ query }: Pick<System, 'query'>, text: string): 
       [schema, table, column],
     );
     const rows = await query(String(sql?.['format']), [text]);
-    if (rows.length > 0) found.add(`${String(table).replace(/^deliveries_\d+$/, 'deliveries')}.${String(column)}`);
+    if (rows.length > 0) found.add(`${String(table).replace(/^webhooks_\d+$/, 'webhooks')}.${String(column)}`);
   }
   return [...found].sort();
 }

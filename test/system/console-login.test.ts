@@ -24,7 +24,7 @@ describe('who opens a link without a session', () => {
   afterEach(() => expect(pass.complaints().filter((complaint) => complaint !== REFUSED)).toEqual([]));
 
   it('is told that a token is wrong, and nothing else', async () => {
-    const { page, context } = await pass.openLoggedOut('/console/deliveries');
+    const { page, context } = await pass.openLoggedOut('/console/webhooks');
     await logIn(page, 'not-the-token');
     expect(await page.getByRole('alert').textContent()).toBe('That is not the operator token of this service.');
     expect(await page.getByLabel('Operator token').getAttribute('aria-invalid')).toBe('true');
@@ -33,11 +33,11 @@ describe('who opens a link without a session', () => {
   });
 
   it('is led to that very page by the right one', async () => {
-    const { page } = await pass.openLoggedOut('/console/deliveries?outcome=dropped');
+    const { page } = await pass.openLoggedOut('/console/webhooks?outcome=dropped');
     await logIn(page, ` ${OPERATOR_TOKEN} `);
-    await heading(page, 'Deliveries').waitFor();
-    expect(new URL(page.url())).toMatchObject({ pathname: '/console/deliveries', search: '?outcome=dropped' });
-    expect(await page.title()).toBe('Deliveries · The pass');
+    await heading(page, 'Webhooks').waitFor();
+    expect(new URL(page.url())).toMatchObject({ pathname: '/console/webhooks', search: '?outcome=dropped' });
+    expect(await page.title()).toBe('Webhooks · The pass');
   });
 
   it('has a session that no script reads, no other site sends, and no other path gets', async () => {

@@ -35,7 +35,7 @@ const press = (page: Page, name: string | RegExp): Promise<void> => page.getByRo
 const dialog = (page: Page): Promise<void> => page.getByRole('dialog').waitFor();
 const text = (page: Page, words: string | RegExp): Promise<void> => page.getByText(words).first().waitFor();
 const openDropped = async (page: Page): Promise<void> => {
-  await page.goto('/console/deliveries?outcome=dropped');
+  await page.goto('/console/webhooks?outcome=dropped');
   await page.getByRole('table').getByRole('row').nth(1).getByRole('link').first().click();
   await text(page, 'Why was this dropped?');
 };
@@ -53,7 +53,7 @@ describe('what needs a person', () => {
       [
         /^Dropped webhooks 5/,
         friday.misconfigured,
-        `/console/deliveries?outcome=dropped&location=${friday.misconfigured}`,
+        `/console/webhooks?outcome=dropped&location=${friday.misconfigured}`,
       ],
     ] as const) {
       const found = page.getByRole('region', { name: group }).getByRole('link', { name: new RegExp(`^${link}`) });
@@ -172,9 +172,9 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     },
   ],
   [
-    'deliveries',
+    'webhooks',
     async (page) => {
-      await page.goto('/console/deliveries');
+      await page.goto('/console/webhooks');
       await page
         .getByRole('row', { name: /applied/ })
         .first()
@@ -184,15 +184,15 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
   [
     'a dry run',
     async (page) => {
-      await page.goto('/console/deliveries?outcome=dropped');
+      await page.goto('/console/webhooks?outcome=dropped');
       await press(page, /^Replay all/);
       await text(page, 'Dry run: what would become of them');
       await page.getByRole('button', { name: 'Close' }).waitFor();
     },
   ],
-  ['a dropped delivery', openDropped],
+  ['a dropped webhook', openDropped],
   [
-    'a delivery that is revealed',
+    'a webhook that is revealed',
     async (page) => {
       await openDropped(page);
       await press(page, /^Reveal/);
@@ -334,7 +334,7 @@ describe('pictures for the README', () => {
         await text(page, 'The POS says: ready');
       },
     ],
-    ['delivery', DESK, '/console/deliveries', openDropped],
+    ['webhook', DESK, '/console/webhooks', openDropped],
     ['traffic', DESK, '/console/traffic?hours=6', async (page: Page) => text(page, 'Webhooks, by outcome')],
   ] as const)('%s', async (name, device, path, come) => {
     const { page } = await pass.open(path, { ...device, reducedMotion: 'reduce' });

@@ -39,7 +39,7 @@ describe('webhooks that were dropped', () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const dropped = page.getByRole('region', { name: /^Dropped webhooks 4/ });
     await dropped.getByRole('link', { name: /^club-1/ }).click();
-    await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor();
     expect(new URL(page.url()).searchParams.get('outcome')).toBe('dropped');
     await rowOf(page, 4).getByRole('link').click();
 
@@ -66,7 +66,7 @@ describe('webhooks that were dropped', () => {
   });
 
   it('tell what a replay would do before it is done, and then it is', async () => {
-    const { page } = await pass.open('/console/deliveries?outcome=dropped');
+    const { page } = await pass.open('/console/webhooks?outcome=dropped');
     await rowOf(page, 4).getByRole('link').click();
     await page.getByRole('button', { name: /^Replay/ }).click();
     const dialog = page.getByRole('dialog', { name: 'Replay this webhook' });
@@ -82,20 +82,20 @@ describe('webhooks that were dropped', () => {
   });
 
   it('are not said to be none when the service cannot be asked', async () => {
-    const { page } = await pass.open('/console/deliveries?outcome=dropped');
-    await page.route('**/deliveries/replay', (route) => route.abort());
+    const { page } = await pass.open('/console/webhooks?outcome=dropped');
+    await page.route('**/webhooks/replay', (route) => route.abort());
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
     const run = page.getByRole('region', { name: /^Dry run/ });
     await run.getByText('The service cannot be reached.').waitFor();
     expect(await run.textContent()).not.toContain('Nothing to replay');
     expect(pass.complaints()).toHaveLength(1);
-    await page.unroute('**/deliveries/replay');
+    await page.unroute('**/webhooks/replay');
     await run.getByRole('button', { name: 'Go on' }).click();
     await run.getByRole('row', { name: /received: order-4/ }).waitFor();
   });
 
   it('are replayed all together, those that are left', async () => {
-    const { page } = await pass.open('/console/deliveries?outcome=dropped&location=club-1');
+    const { page } = await pass.open('/console/webhooks?outcome=dropped&location=club-1');
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
     const run = page.getByRole('region', { name: /^Dry run/ });
     await run.getByRole('row', { name: /received: order-4/ }).waitFor();
@@ -118,14 +118,14 @@ describe('webhooks that were dropped', () => {
 
 describe('what came in a webhook', () => {
   it('is neither on the page nor in what it fetched until it is revealed', async () => {
-    const { page, answers } = await pass.open('/console/deliveries?outcome=dropped');
+    const { page, answers } = await pass.open('/console/webhooks?outcome=dropped');
     await rowOf(page, 4).getByRole('link').click();
     await page.getByText('It was mended').waitFor();
     for (const text of [await page.evaluate(everything), (await answers()).join('')]) {
       expect(text).not.toContain(REASON);
       expect(text).not.toContain('webhook-signature":');
     }
-    const reads = (): number => pass.system.logged.filter((line) => line.includes('"did":"read delivery"')).length;
+    const reads = (): number => pass.system.logged.filter((line) => line.includes('"did":"read webhook"')).length;
     const before = reads();
 
     await page.getByRole('button', { name: 'Reveal headers and body' }).click();
@@ -139,7 +139,7 @@ describe('what came in a webhook', () => {
   it('is shown in part where it is large; a dry run says in our words why it is dropped', async () => {
     const body = JSON.stringify({ quoted: Array.from({ length: 60_000 }, () => 'a word') });
     await fetch(await pass.system.webhookUrl('club-1'), { method: 'POST', body });
-    const { page } = await pass.open('/console/deliveries?outcome=dropped');
+    const { page } = await pass.open('/console/webhooks?outcome=dropped');
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
     const run = page.getByRole('region', { name: /^Dry run/ });
     await run.getByRole('row', { name: /It is not signed/ }).waitFor();

@@ -76,7 +76,7 @@ describe('docs/deploy.md, tried by a new operator with an empty Postgres', () =>
     expect(saidBy('/pubsub/push')).toMatch(/^204\n[^]*ticket-1/));
   it('a webhook with the wrong signature is answered 200 and dropped', () =>
     expect(saidBy('dgst')).toMatch(/"outcome":"dropped"/));
-  it('the list tells why', () => expect(saidBy('delivery list')).toMatch(/dropped .*signature/));
+  it('the list tells why', () => expect(saidBy('webhook list')).toMatch(/dropped .*signature/));
   it('after the secret is mended a replay applies it', () => expect(saidBy('--dry-run')).toMatch(/applied[^]*applied/));
   it('and the member sees it', () => {
     expect(saidBy('/orders/order-1')).toMatch(/confirmed[^]*"memberState":"confirmed"/);

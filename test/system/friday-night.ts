@@ -187,8 +187,8 @@ export async function spendFridayNight(system: System): Promise<Friday> {
     act: () =>
       until(async () => {
         const unwritten = await system.query(
-          `SELECT FROM deliveries d WHERE location_id = 'rooftop-bar' AND NOT EXISTS (
-             SELECT FROM location_heard h WHERE h.location_id = d.location_id AND h.heard_at >= d.received_at
+          `SELECT FROM webhooks d WHERE location_id = 'rooftop-bar' AND NOT EXISTS (
+             SELECT FROM location_last_seen h WHERE h.location_id = d.location_id AND h.last_seen_at >= d.received_at
            ) LIMIT 1`,
         );
         return unwritten.length === 0;
@@ -267,7 +267,7 @@ async function spend(system: System, steps: Step[]): Promise<void> {
      ) AS sql
      FROM information_schema.columns c JOIN information_schema.tables b USING (table_schema, table_name)
      WHERE c.table_schema = 'public' AND c.data_type = 'timestamp with time zone' AND b.table_type = 'BASE TABLE'
-       AND c.table_name NOT LIKE 'deliveries\\_%' AND c.column_name NOT IN ('next_attempt_at', 'lease_until', 'expires_at', 'minute')
+       AND c.table_name NOT LIKE 'webhooks\\_%' AND c.column_name NOT IN ('next_attempt_at', 'lease_until', 'expires_at', 'minute')
        AND NOT (c.table_name = 'orders' AND c.column_name = 'requested_at')
      GROUP BY c.table_name`,
   );

@@ -1,4 +1,4 @@
-import { callPos, limitRate, OursToFix } from 'expediter/provider';
+import { callPos, limitRate, NeedsOperator } from 'expediter/provider';
 import type { PosAnswer, PosContext, PosRequest } from 'expediter/provider';
 import { Refused, type Settings } from './payloads.ts';
 
@@ -9,7 +9,7 @@ const withinLimits = limitRate([{ requests: 60, seconds: 60 }]);
  * Calls Acme about the location's store.
  * @param request.path behind the store's own, beginning with a slash
  * @returns a 2xx, or a refusal of what was asked
- * @throws as callPos and limitRate do; OursToFix where Acme does not know the store
+ * @throws as callPos and limitRate do; NeedsOperator where Acme does not know the store
  */
 export async function callAcme(
   { settings, signal, now }: PosContext<Settings>,
@@ -26,7 +26,7 @@ export async function callAcme(
     }),
   );
   if (answer.status === 404) {
-    throw new OursToFix('Acme knows no such store: are storeId and baseUrl right?', { httpStatus: 404 });
+    throw new NeedsOperator('Acme knows no such store: are storeId and baseUrl right?', { httpStatus: 404 });
   }
   return answer;
 }

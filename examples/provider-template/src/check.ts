@@ -1,4 +1,4 @@
-import { explainRefusal, OursToFix } from 'expediter/provider';
+import { quoteRefusal, NeedsOperator } from 'expediter/provider';
 import type { PosContext } from 'expediter/provider';
 import { callAcme, codeIn } from './call-acme.ts';
 import type { Settings } from './payloads.ts';
@@ -6,10 +6,10 @@ import type { Settings } from './payloads.ts';
 /** Shows the store, which changes nothing ("Stores"): key and store are right. Nothing shows the webhook's secret. */
 export async function check(context: PosContext<Settings>): Promise<void> {
   const answer = await callAcme(context, { method: 'GET' }).catch(
-    explainRefusal([401], (status) => `Acme refuses apiKey (${status}): is it of store ${context.settings.storeId}?`),
+    quoteRefusal([401], (status) => `Acme refuses apiKey (${status}): is it of store ${context.settings.storeId}?`),
   );
   if (answer.status >= 300) {
-    throw new OursToFix(`Acme does not show the store of storeId: ${answer.status} (${codeIn(answer)})`, {
+    throw new NeedsOperator(`Acme does not show the store of storeId: ${answer.status} (${codeIn(answer)})`, {
       httpStatus: answer.status,
     });
   }

@@ -1,4 +1,4 @@
-import { OursToFix } from 'expediter/provider';
+import { NeedsOperator } from 'expediter/provider';
 import type { Connection, PosContext } from 'expediter/provider';
 import { callAcme, codeIn } from './call-acme.ts';
 import type { Settings } from './payloads.ts';
@@ -7,7 +7,7 @@ import type { Settings } from './payloads.ts';
 export async function connect(context: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
   const answer = await callAcme(context, { method: 'PUT', path: '/webhook', json: { url: context.webhookUrl } });
   if (answer.status >= 300) {
-    throw new OursToFix(`Acme refused our webhook's URL with ${answer.status} (${codeIn(answer)})`, {
+    throw new NeedsOperator(`Acme refused our webhook's URL with ${answer.status} (${codeIn(answer)})`, {
       httpStatus: answer.status,
     });
   }

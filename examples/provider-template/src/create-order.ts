@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { GiveUp, OursToFix } from 'expediter/provider';
+import { GiveUp, NeedsOperator } from 'expediter/provider';
 import type { CanonicalOrder, OrderRef, PosAnswer, PosContext } from 'expediter/provider';
 import { callAcme, codeIn } from './call-acme.ts';
 import { OrderTaken, type Settings } from './payloads.ts';
@@ -13,7 +13,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
 
 /**
  * Puts a ticket at Acme ("Orders"): 201 for a new one, 200 with the same id for a repeat.
- * @throws TryAgain, OursToFix or GiveUp
+ * @throws TryAgain, NeedsOperator or GiveUp
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const answer = await callAcme(context, {
@@ -32,11 +32,11 @@ function keyOf({ serviceOrderId }: CanonicalOrder): string {
   return createHash('sha256').update(serviceOrderId).digest('hex');
 }
 
-function refusalOf(answer: PosAnswer): OursToFix | GiveUp {
+function refusalOf(answer: PosAnswer): NeedsOperator | GiveUp {
   const { status: httpStatus } = answer;
   const code = codeIn(answer);
   if (code === 'unknown_sku') {
-    return new OursToFix('Acme does not know an item of this order: is it in itemMap?', { httpStatus });
+    return new NeedsOperator('Acme does not know an item of this order: is it in itemMap?', { httpStatus });
   }
   return new GiveUp(`Acme refused the order with ${httpStatus} (${code})`, {
     reason: REASONS.get(code) ?? 'The restaurant could not take this order.',

@@ -1,5 +1,5 @@
 import { CanonicalOrder, type PosContext } from 'expediter/provider';
-import { keepCredentials, providerContract, sampleOrder, sendJson, serveHttp } from 'expediter/provider-contract';
+import { inMemoryCredentials, providerContract, sampleOrder, sendJson, serveHttp } from 'expediter/provider-contract';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import acme from '../src/index.ts';
 import { Settings } from '../src/payloads.ts';
@@ -38,7 +38,7 @@ let context: PosContext<Settings>;
 beforeEach(async () => {
   pos = await startAcme();
   const settings = Settings.parse(pos.settings);
-  context = { settings, now: NOW, signal: AbortSignal.timeout(10_000), credentials: keepCredentials(() => NOW) };
+  context = { settings, now: NOW, signal: AbortSignal.timeout(10_000), credentials: inMemoryCredentials(() => NOW) };
 });
 afterEach(() => pos.stop());
 
@@ -79,8 +79,8 @@ describe('the order as Acme wants it', () => {
 
 describe('a refusal', () => {
   it.each([
-    [404, 'unknown_store', { name: 'OursToFix' }],
-    [422, 'unknown_sku', { name: 'OursToFix' }],
+    [404, 'unknown_store', { name: 'NeedsOperator' }],
+    [422, 'unknown_sku', { name: 'NeedsOperator' }],
     [422, 'store_closed', { name: 'GiveUp', reason: 'The restaurant is closed.' }],
     [422, 'sold_out', { name: 'GiveUp', reason: 'An item is out of stock.' }],
     [400, 'bad_order', { name: 'GiveUp', reason: 'The restaurant could not take this order.' }],
@@ -127,7 +127,7 @@ describe('check', () => {
     const settings = { ...context.settings, baseUrl: other.url };
     const error = await acme.check?.({ ...context, settings }).catch((error: unknown) => error);
     await other.stop();
-    expect(error).toMatchObject({ name: 'OursToFix', httpStatus: 410 });
+    expect(error).toMatchObject({ name: 'NeedsOperator', httpStatus: 410 });
   });
 });
 
@@ -142,6 +142,8 @@ describe('connect', () => {
 
   it('leaves a URL that Acme refuses to us', async () => {
     const webhookUrl = WEBHOOK_URL.replace('https:', 'http:');
-    await expect(acme.connect?.({ ...context, webhookUrl, locations: 1 })).rejects.toMatchObject({ name: 'OursToFix' });
+    await expect(acme.connect?.({ ...context, webhookUrl, locations: 1 })).rejects.toMatchObject({
+      name: 'NeedsOperator',
+    });
   });
 });

@@ -1,7 +1,7 @@
-import { GiveUp, OursToFix, TryAgain } from './errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from './errors.ts';
 
 /** Our own errors say what may be said; any other may hold a member's data or a credential. */
 export function describeError(error: unknown): string {
-  if (error instanceof TryAgain || error instanceof OursToFix || error instanceof GiveUp) return error.message;
+  if (error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp) return error.message;
   return `unexpected ${error instanceof Error ? error.name : typeof error}`;
 }

@@ -33,8 +33,8 @@ export class TryAgain extends Error {
 }
 
 /** Nothing will work until one of us mends settings, credentials or the location. */
-export class OursToFix extends Error {
-  override readonly name = 'OursToFix';
+export class NeedsOperator extends Error {
+  override readonly name = 'NeedsOperator';
   readonly httpStatus: number | undefined;
 
   constructor(message: string, about: Answer = {}) {
@@ -42,8 +42,8 @@ export class OursToFix extends Error {
     this.httpStatus = about.httpStatus;
   }
 
-  static override [Symbol.hasInstance](error: unknown): error is OursToFix {
-    return isCalled('OursToFix', error);
+  static override [Symbol.hasInstance](error: unknown): error is NeedsOperator {
+    return isCalled('NeedsOperator', error);
   }
 }
 
@@ -64,7 +64,7 @@ export class GiveUp extends Error {
   }
 }
 
-/** The webhook cannot be read: the delivery is dropped and kept. */
+/** The webhook cannot be read: the webhook is dropped and kept. */
 export class Poison extends Error {
   override readonly name = 'Poison';
 
@@ -73,7 +73,7 @@ export class Poison extends Error {
   }
 }
 
-/** The webhook's signature is missing or wrong: the delivery is dropped and kept. */
+/** The webhook's signature is missing or wrong: the webhook is dropped and kept. */
 export class NotAuthentic extends Error {
   override readonly name = 'NotAuthentic';
 

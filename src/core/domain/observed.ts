@@ -1,4 +1,4 @@
-import type { DeliveryOutcome } from './webhook.ts';
+import type { WebhookOutcome } from './webhook.ts';
 
 /**
  * What happened, said once, where it happened; the log, the metrics and the traces read it. It holds no member data, no
@@ -15,7 +15,7 @@ export type Observed =
       what: 'refetch';
       serviceOrderId: string;
       /** TryAgain also where nobody knows what went wrong: it is tried again. */
-      outcome: 'fetched' | 'missing' | 'TryAgain' | 'OursToFix' | 'GiveUp';
+      outcome: 'fetched' | 'missing' | 'TryAgain' | 'NeedsOperator' | 'GiveUp';
       milliseconds: number;
     }
   | {
@@ -30,7 +30,7 @@ export type Observed =
       milliseconds: number;
     }
   /** One statement that applied webhooks. `serviceOrderIds` has one entry per event, undefined where it is not about ours. */
-  | { what: 'flush'; deliveries: number; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
+  | { what: 'flush'; webhooks: number; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
   /** Events that had waited for their POS id went on. */
   | { what: 'redrive'; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
   | {
@@ -51,7 +51,7 @@ export type Observed =
       integration: string;
       locationId: string;
       serviceOrderId: string | undefined;
-      deliveryId?: string;
+      webhookId?: string;
       /** What the POS said. */
       status?: string;
       why?: string;
@@ -63,15 +63,15 @@ export const BACKGROUND_WORK = [
   'sweep of unmatched events',
   'look at Postgres',
   'look at the backlog',
-  'writing down who was heard',
-  'writing down of traffic',
+  'recording of last-seen times',
+  'recording of traffic',
   'end of orders',
-  'making of partitions',
+  'creation of partitions',
   'dropping of partitions',
-  'forgetting of unmatched webhooks',
-  'forgetting of traffic',
-  'erasing of member data',
-  'keeping of connections',
+  'deletion of unmatched webhooks',
+  'deletion of old traffic',
+  'erasure of member data',
+  'renewal of connections',
 ] as const;
 export type BackgroundWorkName = (typeof BACKGROUND_WORK)[number];
 
@@ -95,11 +95,11 @@ export type SignalObserved = Asked & {
 /** One that was answered 200. */
 export type WebhookObserved = Asked & {
   what: 'webhook';
-  outcome: DeliveryOutcome;
+  outcome: WebhookOutcome;
   integration: string;
   locationId: string;
   tokenId: string;
-  deliveryId: string;
+  webhookId: string;
   /** Orders of ours that it is about. */
   serviceOrderIds: readonly string[];
   /** Why it was dropped. */

@@ -18,10 +18,10 @@ export type Credentials = {
    *   with the same ones share their token
    * @param about.obtain asks the POS, with the refresh token of the last grant if there is one, under a signal of its
    *   own: others may wait for the same token, and a refresh token that was spent must be followed by its grant. It
-   *   throws `OursToFix` only when nothing but a new authorisation can help
+   *   throws `NeedsOperator` only when nothing but a new authorisation can help
    * @param about.rejected the access token that the POS has just refused. One that was granted within the last minute is
    *   given once more: then it is not the token that the POS objects to
-   * @throws TryAgain `sent: false`, or OursToFix: `reconnect needed` when the refresh token is lost
+   * @throws TryAgain `sent: false`, or NeedsOperator: `reconnect needed` when the refresh token is lost
    */
   accessToken(about: {
     seed: Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ export type Webhook = {
   body: Buffer;
   /** `PUBLIC_URL` and the raw request target, never decoded: some vendors sign the URL. */
   url: string;
-  /** The clock for signature tolerances, so that a replay judges a delivery by when it came. */
+  /** The clock for signature tolerances, so that a replay judges a webhook by when it came. */
   receivedAt: Date;
   /** The signature was verified when it came (a replay); do not ask for it again. */
   verified: boolean;
@@ -77,35 +77,35 @@ export type Provider<Settings = unknown> = {
   deduplicates: boolean;
   /**
    * Puts a ticket at the POS.
-   * @throws TryAgain, OursToFix or GiveUp; anything else counts as TryAgain with the order perhaps taken
+   * @throws TryAgain, NeedsOperator or GiveUp; anything else counts as TryAgain with the order perhaps taken
    */
   createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef>;
   /** Looks the order up by our reference; undefined when the POS has none. Throws as `createOrder` does. */
   findOrder?(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined>;
   /**
    * Verifies, then reads. `[]` means that nothing in it is for us.
-   * @throws NotAuthentic or Poison: the delivery is dropped and kept
+   * @throws NotAuthentic or Poison: the webhook is dropped and kept
    */
   translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[];
   /**
    * Proves that the settings reach their POS: a read that changes nothing there and costs nobody anything. It asks the
    * POS itself every time, and looks for what is right in form and wrong in substance where the answer shows it. Left
    * out where the POS has no such read.
-   * @throws TryAgain where the POS cannot be reached now; OursToFix, which names the setting that is wrong
+   * @throws TryAgain where the POS cannot be reached now; NeedsOperator, which names the setting that is wrong
    */
   check?(context: PosContext<Settings>): Promise<void>;
   /**
    * Registers the webhook where the POS's API allows it, and says what is left to do. Safe to repeat.
    * @param context.webhookUrl with its token
    * @param context.locations how many of our locations this integration serves, this one included
-   * @throws TryAgain, OursToFix or GiveUp
+   * @throws TryAgain, NeedsOperator or GiveUp
    */
   connect?(context: PosContext<Settings> & { webhookUrl: string; locations: number }): Promise<Connection>;
   /**
    * Uses what would expire unused, such as a refresh token; called once a day for each location.
    * @throws as `createOrder` does
    */
-  keepConnected?(context: PosContext<Settings>): Promise<unknown>;
+  renewConnection?(context: PosContext<Settings>): Promise<unknown>;
   /**
    * Whose POS the settings lead to, and under which references: where it differs, the same order sent again may make
    * another ticket. So an order that is in doubt with one account is never sent again with another by itself.

@@ -1,20 +1,20 @@
 import type { StatusEvent } from './order.ts';
 
-/** What became of an event; of a delivery, the first of its events' outcomes in this order. */
+/** What became of an event; of a webhook, the first of its events' outcomes in this order. */
 export const EVENT_OUTCOMES = ['applied', 'parked', 'duplicate', 'stale', 'unmatched'] as const;
 export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
-export const DELIVERY_OUTCOMES = [...EVENT_OUTCOMES, 'ignored', 'dropped'] as const;
-export type DeliveryOutcome = (typeof DELIVERY_OUTCOMES)[number];
+export const WEBHOOK_OUTCOMES = [...EVENT_OUTCOMES, 'ignored', 'dropped'] as const;
+export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
 
 /** One authenticated webhook as it arrived, translated. */
-export type Delivery = {
+export type TranslatedWebhook = {
   id: string;
   locationId: string;
   integration: string;
   receivedAt: Date;
   /** Without `authorization` and `cookie`. */
   headers: Record<string, string>;
-  /** Those two and the request target, sealed; of a dropped delivery only, which a replay verifies again. */
+  /** Those two and the request target, sealed; of a dropped webhook only, which a replay verifies again. */
   sealed?: string | undefined;
   body: Buffer;
   /** The body was over the limit and only its beginning is kept. */
@@ -23,12 +23,12 @@ export type Delivery = {
   /** Why nothing of it could be used. */
   dropped?: string | undefined;
   /** Of a replay: the webhook itself, and when that came. */
-  replayOf?: { deliveryId: string; receivedAt: Date } | undefined;
+  replayOf?: { webhookId: string; receivedAt: Date } | undefined;
 };
 
-/** An event on its way to its order, and whose delivery it came with. */
+/** An event on its way to its order, and whose webhook it came with. */
 export type ArrivedEvent = {
-  deliveryId: string;
+  webhookId: string;
   locationId: string;
   integration: string;
   event: StatusEvent;

@@ -4,7 +4,7 @@ import { TryAgain } from './errors.ts';
  * Lets a provider call its POS for so long and no longer, even if it forgets its signal.
  * @throws what the call throws; TryAgain with `sent: true` once the time is up
  */
-export async function underTimeLimit<Result>(
+export async function withTimeout<Result>(
   milliseconds: number,
   call: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { keepLooking } from '../postgres/poll-while-watched.ts';
+import { pollWhileWatched } from '../postgres/poll-while-watched.ts';
 import type { LiveMessage } from '../domain/live-message.ts';
 import type { Log } from '../domain/log.ts';
 import { readLive } from './read-live.ts';
@@ -7,7 +7,7 @@ import { readLive } from './read-live.ts';
 /** Told what is new of an order, in order and each message once; with `ended` comes nothing more. */
 export type Follower = (news: { messages: LiveMessage[]; ended: boolean }) => void;
 
-export type FollowOrders = {
+export type OrderFeed = {
   /**
    * @param after the sequence of the last message that the follower has; 0 for none
    * @returns call it to be told no more
@@ -24,7 +24,7 @@ const POLL_MS = 1_000;
  * Tells followers about their orders, whichever process moves them: one statement a look for all the orders that are
  * followed here, and none while there are none.
  */
-export function followOrders(deps: { pool: Pool; log: Pick<Log, 'warn'> }): FollowOrders {
+export function orderFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }): OrderFeed {
   const followers = new Set<{ serviceOrderId: string; after: number; tell: Follower }>();
 
   const look = async (): Promise<void> => {
@@ -46,7 +46,7 @@ export function followOrders(deps: { pool: Pool; log: Pick<Log, 'warn'> }): Foll
     }
   };
 
-  const loop = keepLooking({
+  const loop = pollWhileWatched({
     pollMs: POLL_MS,
     isWatched: () => followers.size > 0,
     look,

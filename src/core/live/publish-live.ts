@@ -41,7 +41,7 @@ export function publishLive(deps: {
     forgetting ??= (async () => {
       await new Promise(setImmediate);
       forgetting = undefined;
-      await forgetPublished(deps.pool, published.splice(0));
+      await deletePublished(deps.pool, published.splice(0));
     })();
     return forgetting;
   };
@@ -118,7 +118,7 @@ async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
   return rows;
 }
 
-async function forgetPublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {
+async function deletePublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {
   await pool.query({
     name: 'forget-published',
     // One that was claimed again meanwhile may stay, and be published once more.

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
-import { GiveUp, OursToFix, TryAgain } from '../domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, getLocation, type OpenSettings } from './locations.ts';
 import type { Credentials } from '../domain/provider.ts';
-import { underTimeLimit } from '../domain/with-timeout.ts';
+import { withTimeout } from '../domain/with-timeout.ts';
 
 /** Sentences for the operator, without secrets. */
 export type Checked =
@@ -30,7 +30,7 @@ export async function checkLocation(
     if (provider.check === undefined) {
       return { state: 'unchecked', why: `${integration} knows no call that would prove it; the first order will tell` };
     }
-    await underTimeLimit(withinMs, async (signal) =>
+    await withTimeout(withinMs, async (signal) =>
       provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration) }),
     );
     return { state: 'ok' };
@@ -55,7 +55,7 @@ function explain(error: unknown, locationId: string): { problem: string; toDo: s
       toDo: `check again in ${wait}; if it stays so, see whether the POS is up and whether the address is right`,
     };
   }
-  if (error instanceof OursToFix || error instanceof GiveUp) {
+  if (error instanceof NeedsOperator || error instanceof GiveUp) {
     return {
       problem: error.message,
       toDo: `mend it at the POS, or in the settings: expediter location put --location ${locationId}`,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Now } from '../postgres/database-clock.ts';
-import { GiveUp, OursToFix, TryAgain } from '../domain/errors.ts';
-import { keepCredentials } from './credential-store.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { credentialStore } from './credential-store.ts';
 import {
   WrongLocation,
   getLocation,
@@ -42,7 +42,7 @@ export async function connectLocation(
       settings,
       now: now(),
       signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
-      credentials: keepCredentials(pool, rules.keys)(integration),
+      credentials: credentialStore(pool, rules.keys)(integration),
       webhookUrl: url,
       locations,
     });
@@ -65,5 +65,5 @@ export async function connectLocation(
 }
 
 function isRefusal(error: unknown): boolean {
-  return error instanceof OursToFix || error instanceof GiveUp || (error instanceof TryAgain && !error.sent);
+  return error instanceof NeedsOperator || error instanceof GiveUp || (error instanceof TryAgain && !error.sent);
 }

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { OursToFix, TryAgain } from '../domain/errors.ts';
-import { persistently } from '../postgres/retry-write.ts';
+import { NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { retryWrite } from '../postgres/retry-write.ts';
 import type { Credentials, Grant } from '../domain/provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
@@ -22,7 +22,7 @@ const YOUNG_S = 60;
 /** What the POS refused for good is not asked again by each order that waits for it. */
 const REFUSED_FOR_MS = 25_000;
 const FORGET_AT = 10_000;
-/** No refresh token is known to live longer unused; see `keepConnected`. */
+/** No refresh token is known to live longer unused; see `renewConnections`. */
 const DEAD_AFTER_DAYS = 90;
 
 type Wish = Parameters<Credentials['accessToken']>[0];
@@ -36,10 +36,10 @@ type Row = { grant: string | null; generation: number; lifetime: number; left: n
  * refresh token can be spent once. Whoever is chosen and dies leaves it open whether it was spent: then the next one
  * tries the same again, and a POS that refuses it has spent it: `reconnect needed`.
  */
-export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: string) => Credentials {
+export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: string) => Credentials {
   const known = new Map<string, Known>();
   const underWay = new Map<string, Promise<string>>();
-  const refused = new Map<string, { error: OursToFix; until: number }>();
+  const refused = new Map<string, { error: NeedsOperator; until: number }>();
   /** Granted, but Postgres could not be told: their predecessors are spent, so they are all there is. */
   const unsaved = new Map<string, Grant & { generation: number; at: number }>();
 
@@ -97,7 +97,7 @@ export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: s
         const grant = await nextGrant(key, row, obtain);
         const seconds = grant.expiresIn - (performance.now() - grant.at) / 1000;
         const sealed = await seal(keys, { accessToken: grant.accessToken, refreshToken: grant.refreshToken });
-        await persistently(() => store(pool, key, row.generation, sealed, seconds));
+        await retryWrite(() => store(pool, key, row.generation, sealed, seconds));
         unsaved.delete(key);
         return remember(key, grant.accessToken, grant.expiresIn, seconds);
       } finally {
@@ -121,7 +121,7 @@ export function keepCredentials(pool: Pool, keys: SettingsKeys): (integration: s
       try {
         return await withinWait(renewal);
       } catch (error) {
-        if (error instanceof OursToFix) {
+        if (error instanceof NeedsOperator) {
           if (refused.size >= FORGET_AT) refused.clear();
           refused.set(key, { error, until: performance.now() + REFUSED_FOR_MS });
           throw error;
@@ -149,7 +149,7 @@ async function withinWait(renewal: Promise<string>): Promise<string> {
 }
 
 /** Forgets what nobody has renewed for long: the locations have other settings now, or are gone. */
-export async function forgetOldGrants(pool: Pool): Promise<void> {
+export async function deleteOldGrants(pool: Pool): Promise<void> {
   await pool.query(`DELETE FROM credentials WHERE granted_at < now() - make_interval(days => ${DEAD_AFTER_DAYS})`);
 }
 

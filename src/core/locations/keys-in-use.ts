@@ -13,7 +13,7 @@ export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
      SELECT 'grants', split_part("grant", '.', 1), count(*)::int FROM credentials WHERE "grant" IS NOT NULL GROUP BY 2
      UNION ALL
      SELECT 'webhooks', split_part(sealed, '.', 1), count(*)::int
-     FROM deliveries WHERE outcome = 'dropped' AND sealed IS NOT NULL GROUP BY 2`,
+     FROM webhooks WHERE outcome = 'dropped' AND sealed IS NOT NULL GROUP BY 2`,
   );
   return rows.map(({ what, header, count }) => ({ what, keyId: keyIdOf(`${header}....`), count }));
 }

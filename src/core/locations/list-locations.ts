@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { LocationRow } from './locations.ts';
 
-export type HeardLocation = LocationRow & {
+export type SeenLocation = LocationRow & {
   /** When its last webhook came through its integration, to some ten seconds. */
-  heardAt: Date | null;
+  lastSeenAt: Date | null;
   /** Webhooks of the last hour in steps of five minutes, oldest first, the last one under way. */
   webhooks: number[];
   /** Those of them that were dropped or refused. */
@@ -14,8 +14,8 @@ const STEPS = 12;
 const STEP_S = 300;
 
 /** Locations with what was heard of each lately: all of them by their ids, or the one of this id. */
-export async function listHeardLocations(pool: Pool, locationId?: string): Promise<HeardLocation[]> {
-  const { rows } = await pool.query<Omit<HeardLocation, 'webhooks' | 'errors'> & { traffic: Step[] }>({
+export async function listSeenLocations(pool: Pool, locationId?: string): Promise<SeenLocation[]> {
+  const { rows } = await pool.query<Omit<SeenLocation, 'webhooks' | 'errors'> & { traffic: Step[] }>({
     name: 'list-heard-locations',
     text: LIST,
     values: [locationId ?? null],
@@ -35,9 +35,9 @@ const LIST = `
     SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
   )
   SELECT l.location_id AS "locationId", l.integration, l.paused_at AS "pausedAt", l.updated_at AS "updatedAt",
-         h.heard_at AS "heardAt", t.traffic
+         h.last_seen_at AS "lastSeenAt", t.traffic
   FROM span CROSS JOIN locations l
-  LEFT JOIN location_heard h ON h.location_id = l.location_id AND h.integration = l.integration
+  LEFT JOIN location_last_seen h ON h.location_id = l.location_id AND h.integration = l.integration
   CROSS JOIN LATERAL (
     SELECT coalesce(json_agg(steps), '[]') AS traffic
     FROM (SELECT floor(extract(epoch FROM t.minute - since) / ${STEP_S})::int AS step, sum(t.count)::int AS webhooks,

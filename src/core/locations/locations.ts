@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { Id, describeIssues } from '../domain/order.ts';
-import { persistently } from '../postgres/retry-write.ts';
+import { retryWrite } from '../postgres/retry-write.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
@@ -116,7 +116,7 @@ export async function replaceSettings(
 ): Promise<boolean> {
   parseSettings(rules, location.integration, location.settings);
   const sealed = await seal(rules.keys, location.settings);
-  const { rowCount } = await persistently(() =>
+  const { rowCount } = await retryWrite(() =>
     // Repeated after a commit whose answer was lost, it finds its own.
     pool.query(
       `UPDATE locations SET settings = $3, updated_at = now() WHERE location_id = $1 AND settings IN ($2, $3)`,

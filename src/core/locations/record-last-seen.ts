@@ -7,7 +7,7 @@ type Heard = { integration: string; at: number };
  * Keeps in mind when each location was heard last, and with which token, and writes it down now and then: at every
  * webhook it would cost as much as the webhook. What a process that is killed had in mind is lost, some seconds of it.
  */
-export function keepHeard(pool: Pool): {
+export function recordLastSeen(pool: Pool): {
   observe: Observe;
   /** One statement for all that changed. What cannot be written stays in mind. */
   write(): Promise<void>;
@@ -46,13 +46,13 @@ export function keepHeard(pool: Pool): {
 /** In the order of the keys, so that two processes never wait for each other in a circle. */
 const WRITE = `
   WITH heard AS (
-    INSERT INTO location_heard (location_id, integration, heard_at)
+    INSERT INTO location_last_seen (location_id, integration, last_seen_at)
     SELECT h.location_id, h.integration, now() - make_interval(secs => h.ago)
     FROM unnest($1::text[], $2::text[], $3::float8[]) AS h(location_id, integration, ago)
     JOIN locations USING (location_id) -- it may have been removed meanwhile
     ORDER BY h.location_id
     ON CONFLICT (location_id) DO UPDATE
-      SET integration = excluded.integration, heard_at = greatest(location_heard.heard_at, excluded.heard_at)
+      SET integration = excluded.integration, last_seen_at = greatest(location_last_seen.last_seen_at, excluded.last_seen_at)
   ), used AS MATERIALIZED (
     SELECT t.token_id, now() - make_interval(secs => u.ago) AS used_at
     FROM unnest($4::uuid[], $5::float8[]) AS u(token_id, ago) JOIN webhook_tokens t USING (token_id)

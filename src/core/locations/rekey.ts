@@ -143,10 +143,10 @@ function grantsIn(pool: Pool): Place {
 /** Only dropped ones have something sealed, and they have an index of their own within each day. */
 function webhooksIn(pool: Pool, day: string): Place {
   return placeOf(pool, {
-    table: 'deliveries',
+    table: 'webhooks',
     column: 'sealed',
     where: `day = '${day}' AND location_id = ($1::text[])[1] AND id = ($1::text[])[2]::uuid`,
-    page: `SELECT ARRAY[location_id, id::text] AS key, sealed FROM deliveries
+    page: `SELECT ARRAY[location_id, id::text] AS key, sealed FROM webhooks
            WHERE day = '${day}' AND outcome = 'dropped' AND sealed IS NOT NULL
              AND ($1::text[] IS NULL OR (location_id, id) > (($1::text[])[1], ($1::text[])[2]::uuid))
            ORDER BY location_id, id LIMIT ${PAGE}`,
@@ -156,7 +156,7 @@ function webhooksIn(pool: Pool, day: string): Place {
 async function daysOf(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ day: string }>(
     `SELECT (first + nth)::text AS day
-     FROM (SELECT min(day) AS first, max(day) AS last FROM deliveries) AS d, generate_series(0, last - first) AS nth`,
+     FROM (SELECT min(day) AS first, max(day) AS last FROM webhooks) AS d, generate_series(0, last - first) AS nth`,
   );
   return rows.map((row) => row.day);
 }

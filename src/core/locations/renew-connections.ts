@@ -11,7 +11,7 @@ const CALL_TIMEOUT_MS = 15_000;
  * Lets every provider use what would expire unused, location by location, and says which one needs a person before an
  * order does. The settings of a paused location grow old as well, so it takes part.
  */
-export async function keepConnected(deps: {
+export async function renewConnections(deps: {
   pool: Pool;
   open: OpenSettings;
   now: Now;
@@ -29,7 +29,7 @@ export async function keepConnected(deps: {
     try {
       const { provider, settings } = await open(integration, sealedSettings);
       const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-      await provider.keepConnected?.({ settings, now: now(), signal, credentials: credentialsFor(integration) });
+      await provider.renewConnection?.({ settings, now: now(), signal, credentials: credentialsFor(integration) });
     } catch (error) {
       const problem = error instanceof WrongLocation ? error.message : describeError(error);
       log.error({ locationId, integration, problem }, 'location cannot keep its connection to the POS');

@@ -98,14 +98,14 @@ export async function revokeToken(pool: Pool, tokenId: string, locationId?: stri
 }
 
 /** At once where the answer is known. */
-export type JudgeToken = (token: string) => TokenScope | Promise<TokenScope | undefined>;
+export type AuthenticateToken = (token: string) => TokenScope | Promise<TokenScope | undefined>;
 
 /**
  * Judges tokens. Only positive answers are kept, for five seconds. Look-ups are gathered, one query at a time, so that
  * a flood of made-up tokens costs Postgres one small query after the other and never more.
  * @returns a function that resolves to undefined for a token that opens nothing, and throws when it cannot be judged
  */
-export function tokenJudge(pool: Pool, open: OpenSettings, now: Now): JudgeToken {
+export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
   /** Kept by the monotonic clock: Postgres's may step back, with a failover, and a revoked token must not live on. */
   const known = new Map<string, { scope: TokenScope; askedAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | undefined>>();

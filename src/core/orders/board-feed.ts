@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { GATHER_MS, keepLooking } from '../postgres/poll-while-watched.ts';
+import { GATHER_MS, pollWhileWatched } from '../postgres/poll-while-watched.ts';
 import type { Log } from '../domain/log.ts';
 import { ENDED_MAX, OPEN_MAX, readBoard, type BoardOrder, type Seen } from './read-board.ts';
 import { sampleAttention, type Attention } from './sample-attention.ts';
@@ -21,7 +21,7 @@ export type WholeBoard = {
   truncated: boolean;
 };
 
-export type ToldAttention = Omit<Attention, 'conflicts'> & {
+export type BoardAttention = Omit<Attention, 'conflicts'> & {
   conflicts: Omit<Attention['conflicts'][number], 'integration'>[];
 };
 
@@ -31,10 +31,10 @@ export type Watcher = {
   /** They are like this now. One that leaves what is watched is told once more. */
   changed(orders: BoardOrder[]): void;
   /** All of it, behind the board and whenever it is another. */
-  attention(attention: ToldAttention): void;
+  attention(attention: BoardAttention): void;
 };
 
-export type FollowBoard = {
+export type BoardFeed = {
   /** @returns call it to be told no more */
   watch(filter: BoardFilter, watcher: Watcher): () => void;
   /** This process applied something just now; what others apply is seen within 200 ms. */
@@ -56,7 +56,7 @@ type Watching = { filter: BoardFilter; watcher: Watcher; hasBoard: boolean; atte
  * Tells watchers about the board, whichever process moves it. While there are any, one copy of it is kept for all of
  * them, and looks for what changed; while there are none, nothing is asked of Postgres.
  */
-export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs = REREAD_MS): FollowBoard {
+export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs = REREAD_MS): BoardFeed {
   const { pool, log } = deps;
   const watchers = new Set<Watching>();
   const orders = new Map<string, BoardOrder>();
@@ -67,11 +67,11 @@ export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }, reread
   let at: string | undefined;
   let truncated = false;
   let attention: Attention | undefined;
-  /** How often all that was forgotten. */
-  let forgotten = 0;
+  /** How often all that was resets. */
+  let resets = 0;
 
-  const forget = (): void => {
-    forgotten += 1;
+  const reset = (): void => {
+    resets += 1;
     orders.clear();
     hidden.clear();
     seen = undefined;
@@ -102,13 +102,13 @@ export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }, reread
     return { at: now, orders: shown, open, ended: shown.length - open, truncated };
   };
 
-  const tellBoard = (watching: Watching, now: string): void => {
+  const sendBoard = (watching: Watching, now: string): void => {
     watching.hasBoard = true;
     watching.watcher.whole(wholeOf(watching.filter, now));
-    tellAttention(watching);
+    sendAttention(watching);
   };
 
-  const tellAttention = (watching: Watching): void => {
+  const sendAttention = (watching: Watching): void => {
     if (attention === undefined || !watching.hasBoard) return;
     const told = within(watching.filter, attention);
     const text = JSON.stringify(told);
@@ -119,12 +119,12 @@ export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }, reread
 
   const look = async (): Promise<void> => {
     const since = performance.now() < rereadAt ? seen : undefined;
-    const began = forgotten;
+    const began = resets;
     seen = undefined;
     // After a time of not seeing, those that the indexes of open orders have lost meanwhile are asked for by their ids.
     const known = since === undefined ? [...orders.keys()] : [...hidden];
     const read = await readBoard(pool, since, known);
-    if (began !== forgotten) return;
+    if (began !== resets) return;
     seen = read.seen;
     at = read.seen.at;
     if (since === undefined) rereadAt = performance.now() + rereadMs;
@@ -140,7 +140,7 @@ export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }, reread
     if (since === undefined || orders.size > KEPT_MAX) leaveOut(at);
     for (const watching of watchers) {
       if (!watching.hasBoard) {
-        tellBoard(watching, at);
+        sendBoard(watching, at);
         continue;
       }
       const theirs = changes
@@ -151,21 +151,21 @@ export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }, reread
   };
 
   const isWatched = (): boolean => watchers.size > 0;
-  const board = keepLooking({
+  const board = pollWhileWatched({
     pollMs: POLL_MS - GATHER_MS,
     isWatched,
     look,
     log,
     failing: 'the board cannot be read for its watchers; will try again',
   });
-  const samples = keepLooking({
+  const samples = pollWhileWatched({
     pollMs: ATTENTION_MS - GATHER_MS,
     isWatched,
     async look() {
       const sampled = await sampleAttention(pool);
       if (watchers.size === 0) return;
       attention = sampled;
-      for (const watching of watchers) tellAttention(watching);
+      for (const watching of watchers) sendAttention(watching);
     },
     log,
     failing: 'what needs attention cannot be read for the board; will try again',
@@ -177,13 +177,13 @@ export function followBoard(deps: { pool: Pool; log: Pick<Log, 'warn'> }, reread
       watchers.add(watching);
       if (at !== undefined) {
         leaveOut(at);
-        tellBoard(watching, at);
+        sendBoard(watching, at);
       }
       board.wake();
       if (attention === undefined) samples.wake();
       return () => {
         watchers.delete(watching);
-        if (watchers.size === 0) forget();
+        if (watchers.size === 0) reset();
       };
     },
     wake: board.wake,
@@ -200,7 +200,7 @@ function isIn(filter: BoardFilter, about: { locationId: string | null; integrati
   );
 }
 
-function within(filter: BoardFilter, { conflicts, dropped, silent }: Attention): ToldAttention {
+function within(filter: BoardFilter, { conflicts, dropped, silent }: Attention): BoardAttention {
   return {
     conflicts: conflicts
       .filter((each) => isIn(filter, each))

@@ -20,13 +20,13 @@ export const HAPPENINGS = [
 ] as const;
 
 /** An order's whole story in one line of time: what a console draws. */
-export function orderTimeline({ placement, order, attempts, history, deliveries, live }: ShownOrder): Happening[] {
+export function orderTimeline({ placement, order, attempts, history, webhooks, live }: ShownOrder): Happening[] {
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
   // What follows from an answer has the time at which its statement began, and the answer one within it. Unless a webhook
   // was quicker, which finishes a placement while the call is under way.
   const { finishedAt } = placement;
-  const isByWebhook = history.some((event) => event.deliveryId !== null && event.recordedAt === finishedAt);
+  const isByWebhook = history.some((event) => event.webhookId !== null && event.recordedAt === finishedAt);
   const answeredAt = (startedAt: string, endedAt: string | null): string | null =>
     finishedAt === null || endedAt === null || isByWebhook || !isBetween(startedAt, finishedAt, endedAt)
       ? endedAt
@@ -38,11 +38,11 @@ export function orderTimeline({ placement, order, attempts, history, deliveries,
       ...happened(startedAt, 'call began', { attempt, call }),
       ...happened(answeredAt(startedAt, endedAt), 'call ended', { attempt, call, ...answer }),
     ]),
-    ...deliveries.flatMap((delivery) => {
+    ...webhooks.flatMap((webhook) => {
       // It is received by the clock of a process, and never after what it did.
-      const did = history.find((event) => event.deliveryId === delivery.deliveryId)?.recordedAt ?? delivery.receivedAt;
-      const at = Date.parse(did) < Date.parse(delivery.receivedAt) ? did : delivery.receivedAt;
-      return happened(at, delivery.replayOf === null ? 'webhook' : 'replay', delivery);
+      const did = history.find((event) => event.webhookId === webhook.webhookId)?.recordedAt ?? webhook.receivedAt;
+      const at = Date.parse(did) < Date.parse(webhook.receivedAt) ? did : webhook.receivedAt;
+      return happened(at, webhook.replayOf === null ? 'webhook' : 'replay', webhook);
     }),
     ...history.flatMap(({ recordedAt, ...event }) => happened(recordedAt, 'status', event)),
     ...live.flatMap(({ appliedAt, publishedAt, sequence, memberState }) => [

@@ -12,7 +12,7 @@ export type Attention = {
     integration: string | null;
     status: Status;
     recordedAt: string;
-    deliveryId: string | null;
+    webhookId: string | null;
   }[];
   /** Webhooks of the last day that were dropped, and of which no replay has made anything else. */
   dropped: {
@@ -28,7 +28,7 @@ export type Attention = {
     locationId: string;
     integration: string | null;
     /** Null for never. */
-    heardAt: string | null;
+    lastSeenAt: string | null;
     sent: number;
     oldestSentAt: string;
   }[];
@@ -56,9 +56,9 @@ export async function sampleAttention(pool: Pool): Promise<Attention> {
 const FIND_CONFLICTS = `
   SELECT json_build_object('serviceOrderId', e.service_order_id, 'locationId', o.location_id,
                            'integration', o.integration, 'status', e.status, 'recordedAt', e.recorded_at,
-                           'deliveryId', e.delivery_id) AS each
+                           'webhookId', e.webhook_id) AS each
   FROM (SELECT DISTINCT ON (service_order_id, status) *
-        FROM (SELECT service_order_id, event_id, status, recorded_at, delivery_id FROM status_events
+        FROM (SELECT service_order_id, event_id, status, recorded_at, webhook_id FROM status_events
               WHERE conflict AND recorded_at > now() - interval '24 h'
               ORDER BY recorded_at DESC LIMIT ${CONFLICTS_READ}) AS newest
         ORDER BY service_order_id, status, event_id DESC) AS e
@@ -80,7 +80,7 @@ const FIND_DROPPED = `
     CROSS JOIN LATERAL (
       SELECT coalesce(d.replay_of, d.id) AS id, coalesce(d.first_received_at, d.received_at) AS received_at,
              d.integration, d.reason, d.id AS newest
-      FROM deliveries d
+      FROM webhooks d
       WHERE d.day = at.day AND d.location_id = at.location_id AND d.outcome = 'dropped'
       ORDER BY d.id DESC
       LIMIT (SELECT least(${DROPPED_OF_ONE}, ${DROPPED_READ} / count(*)) FROM at)
@@ -92,15 +92,15 @@ const FIND_DROPPED = `
                            'count', least(${DROPPED_OF_ONE}, count(*)), 'lastReceivedAt', max(w.received_at),
                            'lastReason', (array_agg(w.reason ORDER BY w.received_at DESC, w.id DESC))[1]) AS each
   FROM webhook w
-  WHERE EXISTS (SELECT FROM deliveries d
+  WHERE EXISTS (SELECT FROM webhooks d
                 WHERE d.day = w.day AND d.location_id = w.location_id AND d.id = w.id AND d.outcome = 'dropped')
-    AND NOT EXISTS (SELECT FROM deliveries r
+    AND NOT EXISTS (SELECT FROM webhooks r
                     WHERE r.replay_of = w.id AND r.day >= w.day AND r.outcome <> 'dropped')
   GROUP BY w.location_id, w.integration
   ORDER BY max(w.received_at) DESC, w.location_id`;
 
 const FIND_SILENT = `
-  SELECT json_build_object('locationId', s.location_id, 'integration', s.integration, 'heardAt', h.heard_at,
+  SELECT json_build_object('locationId', s.location_id, 'integration', s.integration, 'lastSeenAt', h.last_seen_at,
                            'sent', s.sent, 'oldestSentAt', s.oldest) AS each
   FROM (
     SELECT o.location_id, (array_agg(o.integration ORDER BY p.finished_at DESC))[1] AS integration, count(*) AS sent,
@@ -113,6 +113,6 @@ const FIND_SILENT = `
       AND p.state = 'sent' AND p.finished_at BETWEEN now() - interval '24 h' AND now() - interval '5 min'
     GROUP BY o.location_id
   ) AS s
-  LEFT JOIN LATERAL (SELECT heard_at FROM location_heard WHERE location_id = s.location_id OFFSET 0) AS h ON true
-  WHERE (h.heard_at >= s.oldest) IS NOT TRUE
+  LEFT JOIN LATERAL (SELECT last_seen_at FROM location_last_seen WHERE location_id = s.location_id OFFSET 0) AS h ON true
+  WHERE (h.last_seen_at >= s.oldest) IS NOT TRUE
   ORDER BY s.oldest, s.location_id`;

@@ -79,6 +79,6 @@ export const SAMPLE_BACKLOG = `
           FROM (SELECT outcome FROM parked_events WHERE parked_at > now() - make_interval(secs => $1::int)
                 ORDER BY parked_at DESC LIMIT ${PARKED}) AS e) AS "parked",
          (SELECT coalesce(jsonb_object_agg(integration, seconds), '{}')
-          FROM (SELECT integration, extract(epoch FROM now() - max(heard_at))::float8 AS seconds
-                FROM location_heard GROUP BY integration) AS h) AS "silent"
+          FROM (SELECT integration, extract(epoch FROM now() - max(last_seen_at))::float8 AS seconds
+                FROM location_last_seen GROUP BY integration) AS h) AS "silent"
   FROM open`;

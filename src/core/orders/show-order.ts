@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { DeliveryOutcome } from '../domain/webhook.ts';
+import type { WebhookOutcome } from '../domain/webhook.ts';
 import type { PlacementState } from '../domain/placement.ts';
 import { DAYS_WAITED } from '../retention/erase-members.ts';
 import { memberStateAt, type FulfillmentType, type MemberState, type Status } from '../domain/lifecycle.ts';
@@ -61,23 +61,23 @@ export type ShownOrder = {
   history: {
     status: Status;
     nativeStatus: string;
-    outcome: DeliveryOutcome;
+    outcome: WebhookOutcome;
     conflict: boolean;
     /** Of an applied one. */
     sequence: number | null;
     providerOrderId: string | null;
     reason: string | null;
     /** Null for what we decided ourselves. */
-    deliveryId: string | null;
+    webhookId: string | null;
     occurredAt: string | null;
     recordedAt: string;
   }[];
   /** Webhooks and replays in its history, as far as they are kept, without their contents. */
-  deliveries: {
-    deliveryId: string;
+  webhooks: {
+    webhookId: string;
     receivedAt: string;
     integration: string;
-    outcome: DeliveryOutcome;
+    outcome: WebhookOutcome;
     /** How many the translator made of it, of other orders as well. */
     events: number;
     reason: string | null;
@@ -131,22 +131,22 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           FROM provider_orders WHERE service_order_id = $1) AS i) AS "posIds",
        (SELECT coalesce(json_agg(to_jsonb(e) - 'nth' ORDER BY e.nth), '[]') FROM (
           SELECT event_id AS nth, status, native_status AS "nativeStatus", outcome, conflict, sequence,
-                 provider_order_id AS "providerOrderId", reason, delivery_id AS "deliveryId",
+                 provider_order_id AS "providerOrderId", reason, webhook_id AS "webhookId",
                  occurred_at AS "occurredAt", recorded_at AS "recordedAt"
           FROM status_events WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e) AS history,
-       (SELECT coalesce(json_agg(d ORDER BY d."receivedAt", d."deliveryId"), '[]') FROM (
+       (SELECT coalesce(json_agg(d ORDER BY d."receivedAt", d."webhookId"), '[]') FROM (
           SELECT DISTINCT d.*
-          FROM (SELECT e.delivery_id AS id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day, o.location_id
-                FROM (SELECT delivery_id, recorded_at FROM status_events
+          FROM (SELECT e.webhook_id AS id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day, o.location_id
+                FROM (SELECT webhook_id, recorded_at FROM status_events
                       WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e,
                      orders o, generate_series(-1, ${DAYS_WAITED}) AS ago
-                WHERE o.service_order_id = $1 AND e.delivery_id IS NOT NULL) AS k
+                WHERE o.service_order_id = $1 AND e.webhook_id IS NOT NULL) AS k
           CROSS JOIN LATERAL (
-            SELECT id AS "deliveryId", received_at AS "receivedAt", integration, outcome, events, reason,
+            SELECT id AS "webhookId", received_at AS "receivedAt", integration, outcome, events, reason,
                    replay_of AS "replayOf"
-            FROM deliveries WHERE day = k.day AND location_id = k.location_id AND id = k.id
+            FROM webhooks WHERE day = k.day AND location_id = k.location_id AND id = k.id
             OFFSET 0 -- looked up one by one
-          ) AS d) AS d) AS deliveries,
+          ) AS d) AS d) AS webhooks,
        (SELECT coalesce(json_agg(x ORDER BY x.sequence), '[]') FROM (
           SELECT sequence, rank, applied_at AS "appliedAt", NULL::timestamptz AS "publishedAt", attempts
           FROM outbox WHERE service_order_id = $1

@@ -2,7 +2,7 @@ import { beginAttempt, type AttemptEnd } from './attempts.ts';
 import { describeError } from '../domain/describe-error.ts';
 import type { Location } from '../locations/locations.ts';
 import type { Placing, Trying } from './placing.ts';
-import { underTimeLimit } from '../domain/with-timeout.ts';
+import { withTimeout } from '../domain/with-timeout.ts';
 
 /** Well inside the lease (30 s), so that a call is over before anybody else may begin one. */
 const POS_TIMEOUT_MS = 15_000;
@@ -40,7 +40,7 @@ export async function callProvider<Result>(
     };
   };
   try {
-    const result = await underTimeLimit(POS_TIMEOUT_MS, call);
+    const result = await withTimeout(POS_TIMEOUT_MS, call);
     deps.breaker.callEnded(location, began);
     return { result, end: ending(result === undefined ? 'absent' : 'placed') };
   } catch (error) {

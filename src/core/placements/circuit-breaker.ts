@@ -1,4 +1,4 @@
-import { GiveUp, OursToFix, TryAgain } from '../domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import type { Location } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
 
@@ -111,7 +111,7 @@ function isAnswer(error: unknown): boolean | undefined {
   if (error === undefined) return true;
   const { httpStatus } = (error ?? {}) as { httpStatus?: number };
   if (httpStatus !== undefined) return httpStatus < 500;
-  if (error instanceof OursToFix || error instanceof GiveUp) return undefined;
+  if (error instanceof NeedsOperator || error instanceof GiveUp) return undefined;
   // Where we keep to a vendor's limit by ourselves, there is a time to wait and no status.
   if (error instanceof TryAgain && error.retryAfterMs !== undefined) return undefined;
   return false;

@@ -1,11 +1,11 @@
 /** What follows from a try: one function for each way on, and one for the ticket. */
 import { failPlacement, postpone, storeOrderRef, type AttemptEnd } from './attempts.ts';
-import { TryAgain, type OursToFix } from '../domain/errors.ts';
+import { TryAgain, type NeedsOperator } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
 import type { Location } from '../locations/locations.ts';
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
-import { persistently } from '../postgres/retry-write.ts';
+import { retryWrite } from '../postgres/retry-write.ts';
 import type { Placing, Trying } from './placing.ts';
 
 const HELD_RETRY_MS = 30_000;
@@ -21,9 +21,7 @@ export async function storeRef(
   ref: OrderRef,
   end: AttemptEnd,
 ): Promise<void> {
-  const stored = await persistently(() =>
-    storeOrderRef(deps.pool, claim.serviceOrderId, location.integration, ref, end),
-  );
+  const stored = await retryWrite(() => storeOrderRef(deps.pool, claim.serviceOrderId, location.integration, ref, end));
   if (stored.conflict) {
     const { locationId, integration } = location;
     const why = "we had failed the order, or its POS id is another order's";
@@ -42,7 +40,7 @@ export async function fail(
   problem: string,
   end?: AttemptEnd,
 ): Promise<void> {
-  await persistently(() => failPlacement(deps.pool, claim, { reason, problem, end }));
+  await retryWrite(() => failPlacement(deps.pool, claim, { reason, problem, end }));
   tell(deps, claim, 'failed', { problem, end });
   deps.onLive();
 }
@@ -62,14 +60,14 @@ export async function hold(
   deps: Placing,
   claim: Trying,
   inDoubt: boolean,
-  error: OursToFix,
+  error: NeedsOperator,
   end?: AttemptEnd,
 ): Promise<void> {
   // Alerted at the first: the repeats every 30 s say nothing new.
   if (claim.problem !== error.message) {
     tell(deps, claim, 'held', { problem: error.message, end, entered: !inDoubt && claim.state !== 'held' });
   }
-  await persistently(() =>
+  await retryWrite(() =>
     postpone(deps.pool, claim, {
       state: inDoubt ? 'in_doubt' : 'held',
       problem: error.message,
@@ -85,7 +83,7 @@ export function tryLater(deps: Placing, claim: Trying, error: unknown, end?: Att
   const problem = describeError(error);
   tell(deps, claim, 'waiting', { problem, end, entered: claim.state !== 'waiting' });
   const about = { state: 'waiting', problem, delayMs: delayAfter(claim, error), end } as const;
-  return persistently(() => postpone(deps.pool, claim, about));
+  return retryWrite(() => postpone(deps.pool, claim, about));
 }
 
 /** Perhaps at the POS, which can tell by itself or be asked: when `error` says so, or else soon. */
@@ -99,7 +97,7 @@ export function stayInDoubt(
   const problem = describeError(error);
   tell(deps, claim, 'in_doubt', { problem, end, entered: claim.state !== 'in_doubt' });
   const delayMs = delayAfter(claim, error);
-  return persistently(() => postpone(deps.pool, claim, { state: 'in_doubt', problem, delayMs, requestEnded, end }));
+  return retryWrite(() => postpone(deps.pool, claim, { state: 'in_doubt', problem, delayMs, requestEnded, end }));
 }
 
 /** Perhaps at the POS, and only a person can tell. */
@@ -111,7 +109,7 @@ export function askOperator(
 ): Promise<void> {
   const entered = claim.state !== 'in_doubt';
   tell(deps, claim, 'in_doubt', { problem: why, end: ended?.end, entered, forOperator: true });
-  return persistently(() =>
+  return retryWrite(() =>
     postpone(deps.pool, claim, { state: 'in_doubt', problem: why, delayMs: undefined, ...ended }),
   );
 }

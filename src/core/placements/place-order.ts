@@ -1,6 +1,6 @@
 import { DIED, endAttempt, enterDoubt } from './attempts.ts';
 import { callProvider } from './call-provider.ts';
-import { GiveUp, OursToFix, TryAgain } from '../domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
 import type { Claim } from '../domain/placement.ts';
 import {
@@ -14,7 +14,7 @@ import {
   tell,
   tryLater,
 } from './conclude-placement.ts';
-import { isRefusalOfData } from '../postgres/is-data-error.ts';
+import { isDataError } from '../postgres/is-data-error.ts';
 import { WrongLocation, findLocation, posAccount, type Location } from '../locations/locations.ts';
 import { OrderRef, type CanonicalOrder } from '../domain/order.ts';
 import type { Observed } from '../domain/observed.ts';
@@ -51,9 +51,9 @@ export async function placeOrder(deps: Placing, claimed: Claim): Promise<void> {
   const { order } = known;
   claim.locationId = order.locationId;
   const location = await usableLocation(deps, claim, order.locationId);
-  if (location === 'paused') return hold(deps, claim, inDoubt, new OursToFix('the location is paused'));
+  if (location === 'paused') return hold(deps, claim, inDoubt, new NeedsOperator('the location is paused'));
   if (claim.late && !inDoubt) return failLate(deps, claim, inDoubt);
-  if (location instanceof OursToFix) return hold(deps, claim, inDoubt, location);
+  if (location instanceof NeedsOperator) return hold(deps, claim, inDoubt, location);
   if (!deps.enter(location)) return release(deps, claim, inDoubt);
 
   if (inDoubt && known.integration !== location.integration) {
@@ -94,9 +94,9 @@ async function fetchOnce(deps: Placing, claim: Trying): Promise<KnownOrder | und
     order = await deps.refetch(claim.serviceOrderId);
     tellRefetch(order === undefined ? 'missing' : 'fetched');
   } catch (error) {
-    tellRefetch(error instanceof GiveUp || error instanceof OursToFix ? error.name : 'TryAgain');
+    tellRefetch(error instanceof GiveUp || error instanceof NeedsOperator ? error.name : 'TryAgain');
     if (error instanceof GiveUp) await fail(deps, claim, error.reason, error.message);
-    else if (error instanceof OursToFix) await hold(deps, claim, false, error);
+    else if (error instanceof NeedsOperator) await hold(deps, claim, false, error);
     else await tryLater(deps, claim, error);
     return undefined;
   }
@@ -108,7 +108,7 @@ async function fetchOnce(deps: Placing, claim: Trying): Promise<KnownOrder | und
   try {
     if (!(await recordOrder(deps.pool, claim, order, deps.deadlineS))) return undefined;
   } catch (error) {
-    if (!isRefusalOfData(error)) throw error;
+    if (!isDataError(error)) throw error;
     await fail(deps, claim, UNREADABLE, `the order cannot be stored: Postgres refuses it with ${error.code}`);
     return undefined;
   }
@@ -122,16 +122,16 @@ async function usableLocation(
   deps: Placing,
   claim: Trying,
   locationId: string,
-): Promise<Location | 'paused' | OursToFix> {
+): Promise<Location | 'paused' | NeedsOperator> {
   const found = await findLocation(deps.pool, locationId);
-  if (found === undefined) return new OursToFix('the location is not configured');
+  if (found === undefined) return new NeedsOperator('the location is not configured');
   claim.integration = found.integration;
   if (found.paused) return 'paused';
   const { integration, sealedSettings } = found;
   try {
     return { locationId, integration, ...(await deps.open(integration, sealedSettings)) };
   } catch (error) {
-    if (error instanceof WrongLocation) return new OursToFix(error.message);
+    if (error instanceof WrongLocation) return new NeedsOperator(error.message);
     throw error;
   }
 }
@@ -162,7 +162,7 @@ async function attempt(
     return askOperator(deps, claim, `the POS refuses the repeat: ${describeError(error)}`, { end, requestEnded: true });
   }
   if (error instanceof GiveUp) return fail(deps, claim, error.reason, error.message, end);
-  if (error instanceof OursToFix) return hold(deps, claim, inDoubt, error, end);
+  if (error instanceof NeedsOperator) return hold(deps, claim, inDoubt, error, end);
   const sent = !(error instanceof TryAgain) || error.sent;
   if (!sent && !inDoubt) return tryLater(deps, claim, error, end);
   if (provider.deduplicates || provider.findOrder !== undefined) return stayInDoubt(deps, claim, error, end, sent);
@@ -179,7 +179,7 @@ async function lookUp(deps: Placing, claim: Trying, location: Location): Promise
   if (call === undefined) return 'settled';
   if ('error' in call) {
     const { error, end } = call;
-    if (error instanceof OursToFix) await hold(deps, claim, true, error, end);
+    if (error instanceof NeedsOperator) await hold(deps, claim, true, error, end);
     else await stayInDoubt(deps, claim, error, end, false);
     return 'settled';
   }

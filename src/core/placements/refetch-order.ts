@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { ClientError, GraphQLClient } from 'graphql-request';
 import { parse } from 'graphql';
-import { GiveUp, OursToFix, TryAgain } from '../domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { CanonicalOrder, describeIssues } from '../domain/order.ts';
 import { parseRetryAfter } from '../domain/parse-retry-after.ts';
 
@@ -48,7 +48,7 @@ export async function readOrderQuery(file: string | undefined): Promise<string> 
 }
 
 /**
- * The returned function throws TryAgain, OursToFix or GiveUp. It never passes on the client library's own errors: their
+ * The returned function throws TryAgain, NeedsOperator or GiveUp. It never passes on the client library's own errors: their
  * messages hold the whole answer, and so a member's data.
  */
 export function orderRefetcher(about: { url: string; token: string | undefined; query: string }): RefetchOrder {
@@ -67,7 +67,7 @@ export function orderRefetcher(about: { url: string; token: string | undefined; 
       return judge(error);
     }
     const { order } = (data ?? {}) as { order?: unknown };
-    if (order === undefined) throw new OursToFix('the answer has no field "order": see ORDER_QUERY_FILE');
+    if (order === undefined) throw new NeedsOperator('the answer has no field "order": see ORDER_QUERY_FILE');
     if (order === null) return undefined;
     const parsed = CanonicalOrder.safeParse(withoutNulls(order));
     if (!parsed.success) {
@@ -96,7 +96,7 @@ function judge(error: unknown): undefined {
   const codes = aboutOrder.map((each) => each.extensions?.['code']);
   if (codes.includes('NOT_FOUND')) return undefined;
   if (codes.includes('FORBIDDEN') || codes.includes('UNAUTHENTICATED') || status === 401 || status === 403) {
-    throw new OursToFix('the ordering platform refuses us: see ORDER_API_TOKEN', { httpStatus: status });
+    throw new NeedsOperator('the ordering platform refuses us: see ORDER_API_TOKEN', { httpStatus: status });
   }
   if (codes.includes('BAD_USER_INPUT')) {
     throw new GiveUp('the ordering platform calls the order id invalid', { reason: UNREADABLE, httpStatus: status });

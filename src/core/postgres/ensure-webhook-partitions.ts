@@ -7,27 +7,25 @@ const FIRST_DAY = -1;
 const LAST_DAY = 7;
 
 /**
- * Makes the partitions of `deliveries` for the days around now. A partition is made aside and then attached, which
+ * Makes the partitions of `webhooks` for the days around now. A partition is made aside and then attached, which
  * lets webhooks go on meanwhile; `CREATE TABLE … PARTITION OF` would lock them out.
  */
-export async function ensureDeliveryPartitions(pool: Pool): Promise<void> {
+export async function ensureWebhookPartitions(pool: Pool): Promise<void> {
   await inTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_PARTITIONS]);
     const { rows } = await client.query<{ name: string; first: string; after: string }>(
-      `SELECT 'deliveries_' || to_char(day, 'YYYYMMDD') AS name, day::date::text AS first, (day::date + 1)::text AS after
+      `SELECT 'webhooks_' || to_char(day, 'YYYYMMDD') AS name, day::date::text AS first, (day::date + 1)::text AS after
        FROM generate_series((now() AT TIME ZONE 'UTC')::date + $1::int, (now() AT TIME ZONE 'UTC')::date + $2::int,
                             interval '1 day') AS day
        WHERE NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-                         WHERE i.inhparent = 'deliveries'::regclass
-                           AND c.relname = 'deliveries_' || to_char(day, 'YYYYMMDD'))`,
+                         WHERE i.inhparent = 'webhooks'::regclass
+                           AND c.relname = 'webhooks_' || to_char(day, 'YYYYMMDD'))`,
       [FIRST_DAY, LAST_DAY],
     );
     for (const { name, first, after } of rows) {
       // A table of that name is a day that was detached and not dropped: with what it holds it is a partition again.
-      await client.query(`CREATE TABLE IF NOT EXISTS ${name} (LIKE deliveries INCLUDING ALL)`);
-      await client.query(
-        `ALTER TABLE deliveries ATTACH PARTITION ${name} FOR VALUES FROM ('${first}') TO ('${after}')`,
-      );
+      await client.query(`CREATE TABLE IF NOT EXISTS ${name} (LIKE webhooks INCLUDING ALL)`);
+      await client.query(`ALTER TABLE webhooks ATTACH PARTITION ${name} FOR VALUES FROM ('${first}') TO ('${after}')`);
     }
   });
 }

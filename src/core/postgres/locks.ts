@@ -6,9 +6,9 @@ export const LOCK_PARTITIONS = 7_301;
 export const LOCK_SWEEP_PARKED = 7_302;
 export const LOCK_END_ORDERS = 7_303;
 export const LOCK_DROP_PARTITIONS = 7_304;
-export const LOCK_FORGET_UNMATCHED = 7_305;
+export const LOCK_DELETE_UNMATCHED = 7_305;
 export const LOCK_ERASE_MEMBERS = 7_306;
-export const LOCK_FORGET_TRAFFIC = 7_307;
+export const LOCK_DELETE_TRAFFIC = 7_307;
 
 /** Takes a lock until the transaction ends, unless another process has it now. */
 export async function tryLock(client: ClientBase, lock: number): Promise<boolean> {

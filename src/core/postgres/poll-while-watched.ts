@@ -13,7 +13,7 @@ const REST_MAX_MS = 400;
  * Looks at the database for whoever watches: when it is woken, and every `pollMs` for what other processes do; one look
  * at a time, and none while nobody watches. Behind each it rests for longer than that took. Postgres going away is told once.
  */
-export function keepLooking(about: {
+export function pollWhileWatched(about: {
   pollMs: number;
   isWatched: () => boolean;
   look: () => Promise<void>;

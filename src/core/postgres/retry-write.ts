@@ -8,7 +8,7 @@ const PERSIST_EVERY_MS = 250;
  * Writes down what a POS answered, which is known here alone: a blip of Postgres must not lose it. For writes that may
  * be repeated without harm.
  */
-export async function persistently<Result>(write: () => Promise<Result>): Promise<Result> {
+export async function retryWrite<Result>(write: () => Promise<Result>): Promise<Result> {
   const until = performance.now() + PERSIST_MS;
   for (;;) {
     try {

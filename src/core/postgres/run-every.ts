@@ -4,7 +4,7 @@ import type { BackgroundWorkName, Observe } from '../domain/observed.ts';
  * Does `work` every so often, never twice at a time; one that fails is told, and the next round comes all the same.
  * @param firstMs until the first round; as long as between two of them unless it says otherwise
  */
-export function every(
+export function runEvery(
   milliseconds: number,
   work: () => Promise<unknown>,
   observe: Observe,

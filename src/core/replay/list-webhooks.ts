@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
-import type { DeliveryOutcome } from '../domain/webhook.ts';
+import type { WebhookOutcome } from '../domain/webhook.ts';
 
-/** The primary key of a delivery; its id alone says only roughly when it came. */
-export type DeliveryKey = { day: string; locationId: string; deliveryId: string };
+/** The primary key of a webhook; its id alone says only roughly when it came. */
+export type WebhookKey = { day: string; locationId: string; webhookId: string };
 
-export type DeliveryFilter = {
-  outcome?: DeliveryOutcome | undefined;
+export type WebhookFilter = {
+  outcome?: WebhookOutcome | undefined;
   locationId?: string | undefined;
   integration?: string | undefined;
   /** Received then or later. */
@@ -21,11 +21,11 @@ export type DeliveryFilter = {
   replayable?: 'open' | 'all' | undefined;
 };
 
-/** What is known of a delivery without its contents. */
-export type ListedDelivery = DeliveryKey & {
+/** What is known of a webhook without its contents. */
+export type ListedWebhook = WebhookKey & {
   receivedAt: Date;
   integration: string;
-  outcome: DeliveryOutcome;
+  outcome: WebhookOutcome;
   /** How many the translator made of it. */
   events: number;
   /** Of its body. */
@@ -38,15 +38,15 @@ export type ListedDelivery = DeliveryKey & {
 };
 
 /** At most `limit` of them by their arrival, from behind one on that was listed or looked at before. */
-type Page = { oldestFirst: boolean; after?: DeliveryKey | undefined; limit: number };
+type Page = { oldestFirst: boolean; after?: WebhookKey | undefined; limit: number };
 
-export type ListedDeliveries = {
-  deliveries: ListedDelivery[];
-  /** Behind which delivery the list goes on, listed or not; undefined when it is at its end. */
-  next: DeliveryKey | undefined;
+export type ListedWebhooks = {
+  webhooks: ListedWebhook[];
+  /** Behind which webhook the list goes on, listed or not; undefined when it is at its end. */
+  next: WebhookKey | undefined;
 };
 
-/** So many deliveries are looked at for one page at the most, however few of them match. */
+/** So many webhooks are looked at for one page at the most, however few of them match. */
 const SCAN = 5_000;
 /** Of all locations together a stretch of time is looked at; what it holds says how long the next one is. */
 const STRETCH_MS = 60_000;
@@ -54,17 +54,17 @@ const STRETCHES = 8;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * SQL: the locations that have deliveries on each of `days`. It leaps from one to the next through an index, where
+ * SQL: the locations that have webhooks on each of `days`. It leaps from one to the next through an index, where
  * DISTINCT would read all of it.
- * @param among of the deliveries `d` that an index has
+ * @param among of the webhooks `d` that an index has
  */
 export const placesOf = (among: string): string => `
   place AS (
-    SELECT days.day, (SELECT d.location_id FROM deliveries d WHERE d.day = days.day AND ${among}
+    SELECT days.day, (SELECT d.location_id FROM webhooks d WHERE d.day = days.day AND ${among}
                       ORDER BY d.location_id LIMIT 1) AS location_id
     FROM days
     UNION ALL
-    SELECT place.day, (SELECT d.location_id FROM deliveries d
+    SELECT place.day, (SELECT d.location_id FROM webhooks d
                        WHERE d.day = place.day AND d.location_id > place.location_id AND ${among}
                        ORDER BY d.location_id LIMIT 1)
     FROM place WHERE place.location_id IS NOT NULL
@@ -72,40 +72,40 @@ export const placesOf = (among: string): string => `
 export const PLACES = placesOf('true');
 
 /**
- * Lists deliveries, day by day: each statement reads one partition, and within it goes by the primary key. What a page
+ * Lists webhooks, day by day: each statement reads one partition, and within it goes by the primary key. What a page
  * costs is bounded whatever is asked for: it may hold fewer than `limit`, even none, and still have a `next`.
  */
-export async function listDeliveries(pool: Pool, asked: DeliveryFilter, page: Page): Promise<ListedDeliveries> {
+export async function listWebhooks(pool: Pool, asked: WebhookFilter, page: Page): Promise<ListedWebhooks> {
   const filter = await withLocation(pool, asked);
-  const deliveries: ListedDelivery[] = [];
-  if (filter === undefined) return { deliveries, next: undefined };
+  const webhooks: ListedWebhook[] = [];
+  if (filter === undefined) return { webhooks, next: undefined };
   let { after } = page;
   let left = SCAN;
   let stretchMs = STRETCH_MS;
   for (const day of await daysOf(pool, filter, page)) {
     let more = true;
     while (more) {
-      const limit = page.limit - deliveries.length;
+      const limit = page.limit - webhooks.length;
       const part = await listPart(pool, day, filter, { ...page, after, limit }, { left, stretchMs });
       if (part.lookedAt > left && stretchMs > 0) {
-        if (left < SCAN) return { deliveries, next: after };
+        if (left < SCAN) return { webhooks, next: after };
         stretchMs = Math.floor(stretchMs / STRETCHES);
         continue;
       }
-      deliveries.push(...part.deliveries);
-      if (part.deliveries.length === limit) return { deliveries, next: part.deliveries.at(-1) };
+      webhooks.push(...part.webhooks);
+      if (part.webhooks.length === limit) return { webhooks, next: part.webhooks.at(-1) };
       if (part.lookedAt * STRETCHES < left) stretchMs = Math.min(DAY_MS, stretchMs * STRETCHES);
       left -= part.lookedAt;
       after = part.last ?? after;
       more = part.more;
-      if (left <= 0) return { deliveries, next: after };
+      if (left <= 0) return { webhooks, next: after };
     }
   }
-  return { deliveries, next: undefined };
+  return { webhooks, next: undefined };
 }
 
 /** Nothing of another location is in an order's history. @returns undefined when there is no such order */
-async function withLocation(pool: Pool, filter: DeliveryFilter): Promise<DeliveryFilter | undefined> {
+async function withLocation(pool: Pool, filter: WebhookFilter): Promise<WebhookFilter | undefined> {
   if (filter.serviceOrderId === undefined || filter.locationId !== undefined) return filter;
   const { rows } = await pool.query<{ locationId: string }>(
     'SELECT location_id AS "locationId" FROM orders WHERE service_order_id = $1',
@@ -114,12 +114,12 @@ async function withLocation(pool: Pool, filter: DeliveryFilter): Promise<Deliver
   return rows[0] && { ...filter, ...rows[0] };
 }
 
-async function daysOf(pool: Pool, filter: DeliveryFilter, { oldestFirst, after }: Page): Promise<string[]> {
+async function daysOf(pool: Pool, filter: WebhookFilter, { oldestFirst, after }: Page): Promise<string[]> {
   const { rows } = await pool.query<{ day: string }>(
     `SELECT (k.first + i)::text AS day
      FROM (SELECT greatest(min(day), ($1::timestamptz AT TIME ZONE 'UTC')::date, $3::date) AS first,
                   least(max(day), ($2::timestamptz AT TIME ZONE 'UTC')::date, $4::date) AS last
-           FROM deliveries HAVING min(day) IS NOT NULL) AS k,
+           FROM webhooks HAVING min(day) IS NOT NULL) AS k,
           generate_series(0, k.last - k.first) AS i
      ORDER BY i`,
     [
@@ -134,11 +134,11 @@ async function daysOf(pool: Pool, filter: DeliveryFilter, { oldestFirst, after }
 }
 
 type Part = {
-  deliveries: ListedDelivery[];
+  webhooks: ListedWebhook[];
   /** More than were to be looked at: the stretch was too long, and its part is worth nothing. */
   lookedAt: number;
   /** The last one that was looked at. */
-  last: DeliveryKey | null;
+  last: WebhookKey | null;
   /** There are others behind it on this day. */
   more: boolean;
 };
@@ -151,7 +151,7 @@ type Part = {
 async function listPart(
   pool: Pool,
   day: string,
-  filter: DeliveryFilter,
+  filter: WebhookFilter,
   { oldestFirst, after, limit }: Page,
   scan: { left: number; stretchMs: number },
 ): Promise<Part> {
@@ -161,15 +161,15 @@ async function listPart(
   const candidates = `
     d.day = $1::date AND d.location_id = at.location_id AND ($5::text IS DISTINCT FROM 'dropped' OR d.outcome = $5::text)
     AND ($9::text IS NULL OR d.id = ANY (ARRAY(
-          SELECT e.delivery_id FROM status_events e WHERE e.service_order_id = $9::text AND e.delivery_id IS NOT NULL)))`;
+          SELECT e.webhook_id FROM status_events e WHERE e.service_order_id = $9::text AND e.webhook_id IS NOT NULL)))`;
   // Values are known when it is planned, so that what does not apply is not in the plan.
-  const { rows } = await pool.query<Omit<Part, 'deliveries'> & (ListedDelivery | { deliveryId: null })>(
+  const { rows } = await pool.query<Omit<Part, 'webhooks'> & (ListedWebhook | { webhookId: null })>(
     `WITH RECURSIVE days AS (SELECT $1::date AS day), ${PLACES}, at AS MATERIALIZED (
        SELECT at.location_id, d.id AS next
        FROM (SELECT $4::text AS location_id WHERE $4::text IS NOT NULL
              UNION ALL SELECT location_id FROM place WHERE $4::text IS NULL AND location_id IS NOT NULL) AS at
        CROSS JOIN LATERAL (
-         SELECT d.id FROM deliveries d WHERE ${candidates} AND ($2::uuid IS NULL OR d.id ${beyond} $2::uuid)
+         SELECT d.id FROM webhooks d WHERE ${candidates} AND ($2::uuid IS NULL OR d.id ${beyond} $2::uuid)
          ORDER BY d.id ${direction} LIMIT 1
        ) AS d
      ), stretch AS MATERIALIZED (
@@ -182,7 +182,7 @@ async function listPart(
          SELECT d.day, d.location_id, d.id, d.received_at, d.integration, d.outcome, d.events,
                 octet_length(d.body) AS bytes, d.truncated, d.reason, d.replay_of,
                 d.body = '' AND d.headers = '{}' AS empty
-         FROM deliveries d
+         FROM webhooks d
          WHERE ${candidates} AND NOT at.next ${beyond} d.id
            AND ($4::text IS NOT NULL OR NOT d.id ${beyond} (SELECT stretch."end" FROM stretch))
          ORDER BY d.id ${direction} LIMIT $12::int
@@ -192,14 +192,14 @@ async function listPart(
        SELECT location_id, id FROM looked ORDER BY id ${back} LIMIT 1
      )
      SELECT (SELECT count(*)::int FROM looked) AS "lookedAt",
-            (SELECT json_build_object('day', $1::date, 'locationId', location_id, 'deliveryId', id) FROM last) AS last,
+            (SELECT json_build_object('day', $1::date, 'locationId', location_id, 'webhookId', id) FROM last) AS last,
             EXISTS (SELECT FROM at CROSS JOIN LATERAL (
-                      SELECT FROM deliveries d WHERE ${candidates} AND d.id ${beyond} (SELECT id FROM last)
+                      SELECT FROM webhooks d WHERE ${candidates} AND d.id ${beyond} (SELECT id FROM last)
                       ORDER BY d.id ${direction} LIMIT 1) AS d) AS more,
             each.*
      FROM (SELECT) AS once
      LEFT JOIN LATERAL (
-       SELECT d.day::text, d.location_id AS "locationId", d.id AS "deliveryId", d.received_at AS "receivedAt",
+       SELECT d.day::text, d.location_id AS "locationId", d.id AS "webhookId", d.received_at AS "receivedAt",
               d.integration, d.outcome, d.events, d.bytes, d.truncated, d.reason, d.replay_of AS "replayOf"
        FROM looked d
        WHERE ($5::text IS NULL OR d.outcome = $5::text)
@@ -208,15 +208,15 @@ async function listPart(
          AND ($8::timestamptz IS NULL OR d.received_at < $8::timestamptz)
          AND ($10::text IS NULL OR d.replay_of IS NULL AND NOT d.truncated AND NOT d.empty)
          AND ($10::text IS DISTINCT FROM 'open' OR NOT EXISTS (
-               SELECT FROM deliveries r
+               SELECT FROM webhooks r
                WHERE r.replay_of = d.id AND r.day >= $1::date AND r.outcome NOT IN (d.outcome, 'dropped')))
        ORDER BY d.id ${direction}
        LIMIT $3::int
      ) AS each ON true
-     ORDER BY each."deliveryId" ${direction}`,
+     ORDER BY each."webhookId" ${direction}`,
     [
       day,
-      after?.day === day ? after.deliveryId : null,
+      after?.day === day ? after.webhookId : null,
       limit,
       filter.locationId ?? null,
       filter.outcome ?? null,
@@ -231,8 +231,8 @@ async function listPart(
     ],
   );
   const [{ lookedAt, last, more } = { lookedAt: 0, last: null, more: false }] = rows;
-  const deliveries = rows.flatMap(({ lookedAt: _lookedAt, last: _last, more: _more, ...delivery }) =>
-    delivery.deliveryId === null ? [] : [delivery],
+  const webhooks = rows.flatMap(({ lookedAt: _lookedAt, last: _last, more: _more, ...webhook }) =>
+    webhook.webhookId === null ? [] : [webhook],
   );
-  return { deliveries, lookedAt, last, more };
+  return { webhooks, lookedAt, last, more };
 }

@@ -1,18 +1,18 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
-import { applyDeliveries, type Applied } from '../statuses/apply-webhooks.ts';
-import type { Delivery, DeliveryOutcome, EventOutcome } from '../domain/webhook.ts';
-import { blankDeliveries } from '../retention/erase-members.ts';
+import { applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
+import type { TranslatedWebhook, WebhookOutcome, EventOutcome } from '../domain/webhook.ts';
+import { blankWebhooks } from '../retention/erase-members.ts';
 import { inTransaction } from '../postgres/in-transaction.ts';
-import { isRefusalOfData } from '../postgres/is-data-error.ts';
-import { GONE, findDelivery, readDelivery, type KeptDelivery } from './stored-webhook.ts';
+import { isDataError } from '../postgres/is-data-error.ts';
+import { GONE, findWebhook, readWebhook, type StoredWebhook } from './stored-webhook.ts';
 import type { Status } from '../domain/lifecycle.ts';
-import type { DeliveryKey } from './list-webhooks.ts';
+import type { WebhookKey } from './list-webhooks.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
-import { translateAgain, type TranslatedAgain, type TranslatingAgain } from './retranslate.ts';
+import { retranslate, type Retranslated, type RetranslateDeps } from './retranslate.ts';
 import { withClient } from '../postgres/with-client.ts';
 
-export type Replaying = TranslatingAgain & {
+export type Replaying = RetranslateDeps & {
   /** Seconds for which a POS id we do not know may still become ours. */
   parkTtlS: number;
   /** Nothing is kept of it: say what would become of it now. */
@@ -21,13 +21,13 @@ export type Replaying = TranslatingAgain & {
 
 /** Names orders, and nothing that a member or a POS wrote about them. */
 export type Replayed = {
-  /** The new delivery; null after a dry run. */
-  deliveryId: string | null;
+  /** The new webhook; null after a dry run. */
+  webhookId: string | null;
   /** The webhook that it replays. */
   replayOf: string;
   locationId: string;
   integration: string;
-  outcome: DeliveryOutcome;
+  outcome: WebhookOutcome;
   /** Why it was dropped. */
   reason: string | null;
   events: {
@@ -38,47 +38,47 @@ export type Replayed = {
     /** It contradicts what we know: a person should look. */
     conflict: boolean;
   }[];
-  /** Events of earlier deliveries that waited for a POS id which this one told. */
+  /** Events of earlier webhooks that waited for a POS id which this one told. */
   redriven: number;
 };
 
 /**
- * Replays one kept delivery: translates it anew and applies it as a delivery of its own, as if it came now. Repeats do
+ * Replays one kept webhook: translates it anew and applies it as a webhook of its own, as if it came now. Repeats do
  * no harm, as an order's status is the highest that it was told.
- * @returns what became of it, why it cannot be replayed, or undefined when there is no such delivery
+ * @returns what became of it, why it cannot be replayed, or undefined when there is no such webhook
  */
-export async function replayDelivery(
+export async function replayWebhook(
   deps: Replaying,
-  deliveryId: string,
+  webhookId: string,
 ): Promise<Replayed | { refused: string } | undefined> {
-  const key = await findDelivery(deps.pool, deliveryId);
-  return key && replayKept(deps, key);
+  const key = await findWebhook(deps.pool, webhookId);
+  return key && replayStored(deps, key);
 }
 
 /** The same by its key. */
-export async function replayKept(
+export async function replayStored(
   deps: Replaying,
-  key: DeliveryKey,
+  key: WebhookKey,
 ): Promise<Replayed | { refused: string } | undefined> {
-  const kept = await readDelivery(deps.pool, key);
+  const kept = await readWebhook(deps.pool, key);
   if (kept === undefined) return undefined;
   if (kept.gone) return { refused: GONE };
-  const translated = await translateAgain(deps, kept);
+  const translated = await retranslate(deps, kept);
   if ('refused' in translated) return translated;
 
-  const { delivery, applied } = await apply(deps, toDelivery(kept, translated, await now(deps.pool)));
+  const { webhook, applied } = await apply(deps, translateRequest(kept, translated, await now(deps.pool)));
   // What fails here the sweep does; the replay itself is stored.
   const redriven = deps.dryRun
     ? undefined
     : await redriveParked(deps.pool, { posIds: applied.newPosIds }, deps.parkTtlS).catch(() => undefined);
   return {
-    deliveryId: deps.dryRun ? null : delivery.id,
-    replayOf: delivery.replayOf.deliveryId,
+    webhookId: deps.dryRun ? null : webhook.id,
+    replayOf: webhook.replayOf.webhookId,
     locationId: kept.locationId,
     integration: kept.integration,
-    outcome: applied.deliveries[0] ?? 'ignored',
-    reason: delivery.dropped ?? null,
-    events: delivery.events.map((event, i) => ({
+    outcome: applied.webhooks[0] ?? 'ignored',
+    reason: webhook.dropped ?? null,
+    events: webhook.events.map((event, i) => ({
       status: event.status,
       serviceOrderId: event.serviceOrderId ?? null,
       providerOrderId: event.providerOrderId ?? null,
@@ -89,10 +89,10 @@ export async function replayKept(
   };
 }
 
-type Replay = Delivery & { replayOf: NonNullable<Delivery['replayOf']> };
+type Replay = TranslatedWebhook & { replayOf: NonNullable<TranslatedWebhook['replayOf']> };
 
-function toDelivery(kept: KeptDelivery, { events, dropped }: TranslatedAgain, receivedAt: Date): Replay {
-  const delivery = {
+function translateRequest(kept: StoredWebhook, { events, dropped }: Retranslated, receivedAt: Date): Replay {
+  const webhook = {
     id: randomUUIDv7(),
     locationId: kept.locationId,
     integration: kept.integration,
@@ -101,21 +101,21 @@ function toDelivery(kept: KeptDelivery, { events, dropped }: TranslatedAgain, re
     body: kept.body,
     truncated: false,
     events,
-    replayOf: { deliveryId: kept.replayOf ?? kept.deliveryId, receivedAt: kept.firstReceivedAt },
+    replayOf: { webhookId: kept.replayOf ?? kept.webhookId, receivedAt: kept.firstReceivedAt },
   };
-  return dropped === undefined ? delivery : asDropped(delivery, dropped);
+  return dropped === undefined ? webhook : asDropped(webhook, dropped);
 }
 
 /** Without contents, which nobody could tell to be about an order: they go with the day of the webhook itself. */
-function asDropped(delivery: Replay, dropped: string): Replay {
-  return { ...delivery, headers: {}, body: Buffer.alloc(0), events: [], dropped };
+function asDropped(webhook: Replay, dropped: string): Replay {
+  return { ...webhook, headers: {}, body: Buffer.alloc(0), events: [], dropped };
 }
 
 /** One commit; and as at the door, one whose values Postgres refuses is dropped. */
-async function apply(deps: Replaying, delivery: Replay): Promise<{ delivery: Replay; applied: Applied }> {
+async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Replay; applied: Applied }> {
   const applying = async (client: PoolClient): Promise<Applied> => {
-    const applied = await applyDeliveries(client, [delivery], [], deps.parkTtlS);
-    if (delivery.dropped === undefined) await blankWithWebhook(client, delivery);
+    const applied = await applyWebhooks(client, [webhook], [], deps.parkTtlS);
+    if (webhook.dropped === undefined) await blankWithWebhook(client, webhook);
     return applied;
   };
   try {
@@ -123,22 +123,22 @@ async function apply(deps: Replaying, delivery: Replay): Promise<{ delivery: Rep
     const applied = deps.dryRun
       ? await withClient(deps.pool, (client) => rolledBack(client, () => applying(client)))
       : await inTransaction(deps.pool, applying);
-    return { delivery, applied };
+    return { webhook, applied };
   } catch (error) {
-    if (delivery.dropped !== undefined || !isRefusalOfData(error)) throw error;
-    return apply(deps, asDropped(delivery, `Postgres refused what it says (${error.code})`));
+    if (webhook.dropped !== undefined || !isDataError(error)) throw error;
+    return apply(deps, asDropped(webhook, `Postgres refused what it says (${error.code})`));
   }
 }
 
 /** Where it was stored without contents, since it is about an erased order, the webhook and its replays are as well. */
-async function blankWithWebhook(client: PoolClient, delivery: Replay): Promise<void> {
-  const { rows } = await client.query<{ delivery_day: string; location_id: string; delivery_id: string }>(
-    `SELECT day::text AS delivery_day, location_id, id AS delivery_id FROM deliveries
+async function blankWithWebhook(client: PoolClient, webhook: Replay): Promise<void> {
+  const { rows } = await client.query<{ webhook_day: string; location_id: string; webhook_id: string }>(
+    `SELECT day::text AS webhook_day, location_id, id AS webhook_id FROM webhooks
      WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date AND location_id = $2 AND id = $3::uuid
        AND body = '' AND headers = '{}'`,
-    [delivery.receivedAt.toISOString(), delivery.locationId, delivery.id],
+    [webhook.receivedAt.toISOString(), webhook.locationId, webhook.id],
   );
-  if (rows.length > 0) await blankDeliveries(client, rows);
+  if (rows.length > 0) await blankWebhooks(client, rows);
 }
 
 async function rolledBack<Result>(client: PoolClient, work: () => Promise<Result>): Promise<Result> {

@@ -1,6 +1,6 @@
 import pg, { type Pool } from 'pg';
-import { listDeliveries, type DeliveryFilter, type DeliveryKey, type ListedDelivery } from './list-webhooks.ts';
-import { replayKept, type Replayed, type Replaying } from './replay-webhook.ts';
+import { listWebhooks, type WebhookFilter, type WebhookKey, type ListedWebhook } from './list-webhooks.ts';
+import { replayStored, type Replayed, type Replaying } from './replay-webhook.ts';
 
 const BATCH = 200;
 
@@ -14,18 +14,18 @@ const BATCH = 200;
  * @param about.passed is told how far it has got, also where nothing matched; it ends once that answers `enough`
  * @throws when Postgres cannot be used; what was yielded until then is committed
  */
-export async function* replayDeliveries(
+export async function* replayWebhooks(
   deps: Replaying,
-  filter: DeliveryFilter & { replayable: 'open' | 'all' },
-  about: { from?: DeliveryKey | undefined; passed?: (upTo: DeliveryKey) => 'enough' | undefined } = {},
-): AsyncGenerator<{ of: ListedDelivery; replayed: Replayed | { refused: string } }> {
+  filter: WebhookFilter & { replayable: 'open' | 'all' },
+  about: { from?: WebhookKey | undefined; passed?: (upTo: WebhookKey) => 'enough' | undefined } = {},
+): AsyncGenerator<{ of: ListedWebhook; replayed: Replayed | { refused: string } }> {
   const matching = { ...filter, until: await endOfRun(deps.pool, filter.until) };
   let after = about.from;
   do {
     // Without their bodies, which may be large; those are read one at a time.
-    const batch = await listDeliveries(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
-    for (const of of batch.deliveries) {
-      const replayed = await replayKept(deps, of).catch((error: unknown) => ({ refused: ownFault(error) }));
+    const batch = await listWebhooks(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
+    for (const of of batch.webhooks) {
+      const replayed = await replayStored(deps, of).catch((error: unknown) => ({ refused: ownFault(error) }));
       // Undefined when its day ended being kept meanwhile.
       if (replayed !== undefined) yield { of, replayed };
     }

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import type { KeptDelivery } from './stored-webhook.ts';
+import type { StoredWebhook } from './stored-webhook.ts';
 import { WrongLocation, findLocation, type OpenSettings } from '../locations/locations.ts';
 import type { StatusEvent } from '../domain/order.ts';
 import { unseal, type SettingsKeys } from '../locations/settings-key.ts';
-import { translateDelivery } from '../statuses/verify-and-translate.ts';
+import { verifyAndTranslate } from '../statuses/verify-and-translate.ts';
 
-export type TranslatingAgain = {
+export type RetranslateDeps = {
   pool: Pool;
   open: OpenSettings;
   keys: SettingsKeys;
@@ -14,8 +14,8 @@ export type TranslatingAgain = {
   publicUrl: string;
 };
 
-/** What today's settings and today's translator make of a kept delivery. */
-export type TranslatedAgain = { events: readonly StatusEvent[]; dropped?: string | undefined };
+/** What today's settings and today's translator make of a kept webhook. */
+export type Retranslated = { events: readonly StatusEvent[]; dropped?: string | undefined };
 
 const Sealed = z.object({
   authorization: z.string().exactOptional(),
@@ -24,15 +24,15 @@ const Sealed = z.object({
 });
 
 /**
- * Translates a kept delivery anew, and changes nothing. What it is verified with is kept of one that may not have
+ * Translates a kept webhook anew, and changes nothing. What it is verified with is kept of one that may not have
  * verified, so that is done now, by the clock of when the webhook came. Any other verified when it came, and does not
  * keep what that took, even where it was dropped after all: Postgres refused it, or a replay could not read it.
  * @returns why it cannot be, where that is so
  */
-export async function translateAgain(
-  deps: TranslatingAgain,
-  kept: KeptDelivery,
-): Promise<TranslatedAgain | { refused: string }> {
+export async function retranslate(
+  deps: RetranslateDeps,
+  kept: StoredWebhook,
+): Promise<Retranslated | { refused: string }> {
   if (kept.truncated) return { refused: 'only its beginning is kept: it was over WEBHOOK_BODY_LIMIT' };
   if (kept.erased) return { refused: 'its body was erased with the member data of its order' };
 
@@ -51,7 +51,7 @@ export async function translateAgain(
 
   const path = `/webhook/${encodeURIComponent(kept.integration)}/${encodeURIComponent(kept.locationId)}`;
   const { target = path, ...credentials } = secrets ?? {};
-  return translateDelivery(opened.provider, opened.settings, {
+  return verifyAndTranslate(opened.provider, opened.settings, {
     headers: { ...kept.headers, ...credentials },
     body: kept.body,
     url: deps.publicUrl + target,

@@ -1,26 +1,26 @@
 import type { Pool } from 'pg';
 import { inBatches } from '../postgres/in-batches.ts';
-import { LOCK_FORGET_UNMATCHED } from '../postgres/locks.ts';
+import { LOCK_DELETE_UNMATCHED } from '../postgres/locks.ts';
 
 const BATCH = 1_000;
-/** What becomes of a delivery that waited in vain. The reason keeps it from going with those nobody waited for. */
+/** What becomes of a webhook that waited in vain. The reason keeps it from going with those nobody waited for. */
 const WAITED_IN_VAIN = 'its POS id never became ours';
 
 /**
  * Forgets what has been about no order of ours for `keptS` seconds: events that wait for their POS id to become ours,
- * and deliveries that were `ignored` or `unmatched`. A `parked` delivery becomes `unmatched`, with a reason, and stays
+ * and webhooks that were `ignored` or `unmatched`. A `parked` webhook becomes `unmatched`, with a reason, and stays
  * as long as those of our orders: somebody may look for it.
- * @returns how many events and deliveries went
+ * @returns how many events and webhooks went
  */
-export async function forgetUnmatched(pool: Pool, keptS: number): Promise<{ events: number; deliveries: number }> {
+export async function deleteUnmatched(pool: Pool, keptS: number): Promise<{ events: number; webhooks: number }> {
   const forget = (statement: string, values: unknown[]): Promise<number> =>
-    inBatches(pool, { lock: LOCK_FORGET_UNMATCHED, batch: BATCH }, async (client) => {
+    inBatches(pool, { lock: LOCK_DELETE_UNMATCHED, batch: BATCH }, async (client) => {
       const { rowCount } = await client.query(statement, values);
       return rowCount ?? 0;
     });
   return {
     events: await forget(FORGET_EVENTS, [keptS, WAITED_IN_VAIN]),
-    deliveries: await forget(FORGET_DELIVERIES, [keptS]),
+    webhooks: await forget(DELETE_WEBHOOKS, [keptS]),
   };
 }
 
@@ -29,24 +29,24 @@ const FORGET_EVENTS = `
     DELETE FROM parked_events WHERE event_id = ANY (ARRAY(
       SELECT event_id FROM parked_events WHERE parked_at < now() - make_interval(secs => $1::int)
       ORDER BY parked_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))
-    RETURNING outcome, delivery_day, location_id, delivery_id
+    RETURNING outcome, webhook_day, location_id, webhook_id
   ), in_vain AS (
-    -- Conditions on the delivery would have Postgres look for it by them.
-    UPDATE deliveries d
+    -- Conditions on the webhook would have Postgres look for it by them.
+    UPDATE webhooks d
     SET outcome = CASE WHEN d.outcome = 'parked' THEN 'unmatched' ELSE d.outcome END,
         reason = CASE WHEN d.outcome = 'parked' THEN $2 ELSE d.reason END
-    FROM (SELECT DISTINCT delivery_day, location_id, delivery_id FROM gone WHERE outcome = 'parked') AS g
-    WHERE d.day = g.delivery_day AND d.location_id = g.location_id AND d.id = g.delivery_id
+    FROM (SELECT DISTINCT webhook_day, location_id, webhook_id FROM gone WHERE outcome = 'parked') AS g
+    WHERE d.day = g.webhook_day AND d.location_id = g.location_id AND d.id = g.webhook_id
   )
   SELECT FROM gone`;
 
-const FORGET_DELIVERIES = `
+const DELETE_WEBHOOKS = `
   WITH old AS MATERIALIZED (
-    SELECT day, location_id, id FROM deliveries
+    SELECT day, location_id, id FROM webhooks
     WHERE outcome IN ('ignored', 'unmatched') AND reason IS NULL
       AND received_at < now() - make_interval(secs => $1::int)
       AND day <= ((now() - make_interval(secs => $1::int)) AT TIME ZONE 'UTC')::date
     ORDER BY received_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
   )
-  DELETE FROM deliveries d USING old
+  DELETE FROM webhooks d USING old
   WHERE d.day = old.day AND d.location_id = old.location_id AND d.id = old.id`;

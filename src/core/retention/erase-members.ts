@@ -96,7 +96,7 @@ function isAboutThese(error: unknown): boolean {
  * Erases, in a transaction of `inBatch`, all that may tell of the member of these orders; those that have not
  * ended, are erased, or are somebody's at this moment are left as they are: to wait for one would keep webhooks about
  * all the others waiting. The order itself stays, as a tombstone: it is not fetched again, and what
- * a webhook still says about it moves it and is not kept (see `applyDeliveries`).
+ * a webhook still says about it moves it and is not kept (see `applyWebhooks`).
  * @param sent also those that have not ended and are at their POS: nothing asks for their contents any more
  * @returns how many were erased
  */
@@ -127,39 +127,39 @@ export async function eraseOrders(
   return rows.length;
 }
 
-/** Of a delivery, all that came with it. That it came, when, and what became of it stays. */
+/** Of a webhook, all that came with it. That it came, when, and what became of it stays. */
 const BLANK = `body = '', headers = '{}', sealed = NULL, reason = NULL`;
 
-/** SQL: blanks the deliveries of `keys`, which may be replays or replayed: webhooks with all their replays. */
+/** SQL: blanks the webhooks of `keys`, which may be replays or replayed: webhooks with all their replays. */
 const blanking = (keys: string): string => `heard AS MATERIALIZED (
     SELECT d.day, d.location_id, d.id, coalesce(d.replay_of, d.id) AS root,
            (coalesce(d.first_received_at, d.received_at) AT TIME ZONE 'UTC')::date AS root_day
     FROM (${keys}) AS k
-    JOIN deliveries d ON d.day = k.day AND d.location_id = k.location_id AND d.id = k.delivery_id
+    JOIN webhooks d ON d.day = k.day AND d.location_id = k.location_id AND d.id = k.webhook_id
   ), webhooks AS (
-    UPDATE deliveries d SET ${BLANK}
+    UPDATE webhooks d SET ${BLANK}
     FROM (SELECT day, location_id, id FROM heard
           UNION SELECT root_day, location_id, root FROM heard
           UNION SELECT r.day, r.location_id, r.id
-                FROM heard h JOIN deliveries r ON r.replay_of = h.root AND r.day >= h.root_day) AS k
+                FROM heard h JOIN webhooks r ON r.replay_of = h.root AND r.day >= h.root_day) AS k
     WHERE d.day = k.day AND d.location_id = k.location_id AND d.id = k.id
   )`;
 
-/** Blanks deliveries that turned out to be about erased orders. */
-export async function blankDeliveries(
+/** Blanks webhooks that turned out to be about erased orders. */
+export async function blankWebhooks(
   client: ClientBase,
-  deliveries: readonly { delivery_day: string; location_id: string; delivery_id: string }[],
+  webhooks: readonly { webhook_day: string; location_id: string; webhook_id: string }[],
 ): Promise<void> {
-  const keys = 'SELECT * FROM unnest($1::date[], $2::text[], $3::uuid[]) AS u(day, location_id, delivery_id)';
+  const keys = 'SELECT * FROM unnest($1::date[], $2::text[], $3::uuid[]) AS u(day, location_id, webhook_id)';
   await client.query(`WITH ${blanking(keys)} SELECT`, [
-    deliveries.map((delivery) => delivery.delivery_day),
-    deliveries.map((delivery) => delivery.location_id),
-    deliveries.map((delivery) => delivery.delivery_id),
+    webhooks.map((webhook) => webhook.webhook_day),
+    webhooks.map((webhook) => webhook.location_id),
+    webhooks.map((webhook) => webhook.webhook_id),
   ]);
 }
 
 /**
- * A statement of its own, after the lock: it sees whatever was committed about these orders. A delivery is found by
+ * A statement of its own, after the lock: it sees whatever was committed about these orders. A webhook is found by
  * its day, which is that of its events, or some days before for one that waited; a webhook and its replays, whatever
  * became of them, have the same body.
  */
@@ -175,9 +175,9 @@ const ERASE = `
   ), calls AS (
     UPDATE placement_attempts SET error = NULL WHERE service_order_id = ANY ($1::text[]) AND error IS NOT NULL
   ), ${blanking(`
-    SELECT DISTINCT o.location_id, e.delivery_id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day
+    SELECT DISTINCT o.location_id, e.webhook_id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day
     FROM status_events e JOIN orders o USING (service_order_id) CROSS JOIN generate_series(-1, ${DAYS_WAITED}) AS ago
-    WHERE e.service_order_id = ANY ($1::text[]) AND e.delivery_id IS NOT NULL
+    WHERE e.service_order_id = ANY ($1::text[]) AND e.webhook_id IS NOT NULL
       -- The days before have gone, and a history may be long.
-      AND e.recorded_at >= (SELECT (min(day) - 1)::timestamp AT TIME ZONE 'UTC' FROM deliveries)`)}
+      AND e.recorded_at >= (SELECT (min(day) - 1)::timestamp AT TIME ZONE 'UTC' FROM webhooks)`)}
   UPDATE orders SET reason = NULL, erased_at = now() WHERE service_order_id = ANY ($1::text[])`;

@@ -5,15 +5,15 @@ import {
   EVENT_OUTCOMES,
   type ArrivedEvent,
   type Conflict,
-  type Delivery,
-  type DeliveryOutcome,
+  type TranslatedWebhook,
+  type WebhookOutcome,
   type EventOutcome,
   type PosId,
 } from '../domain/webhook.ts';
 
 export type Applied = {
-  /** One per delivery, in order. */
-  deliveries: DeliveryOutcome[];
+  /** One per webhook, in order. */
+  webhooks: WebhookOutcome[];
   /** One per event, in order. */
   events: EventOutcome[];
   /** One per event, in order: the order of ours that it is about. */
@@ -31,7 +31,7 @@ const STATUS_BY_RANK = sqlArray(LIFECYCLE.map((step) => step.status));
 const OUTCOME_BY_CODE = sqlArray(EVENT_OUTCOMES);
 
 /**
- * Applies webhooks in one statement and so in one commit: deliveries, history, orders, POS ids, placements, outbox.
+ * Applies webhooks in one statement and so in one commit: webhooks, history, orders, POS ids, placements, outbox.
  *
  * Each event meets its order's row, order by order and as they arrived. An event moves its order exactly when its rank is
  * above the highest that the order had reached before it, by its own row or by the events before this one: that one
@@ -47,7 +47,7 @@ WITH event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM unnest($13::int[], $14::uuid[], $15::text[], $16::text[], $17::text[], $18::text[], $19::smallint[],
               $20::text[], $21::text[], $22::text[])
-       WITH ORDINALITY AS e(delivery_nth, delivery_id, location_id, integration, service_order_id, provider_order_id,
+       WITH ORDINALITY AS e(webhook_nth, webhook_id, location_id, integration, service_order_id, provider_order_id,
                             rank, native_status, reason, occurred_at, nth)
   CROSS JOIN LATERAL (
     SELECT (SELECT p.service_order_id FROM provider_orders p
@@ -96,10 +96,10 @@ WITH event AS (
                              coalesce(mapped <> service_order_id, false) AS foreign_id) AS what
 ), ruled AS MATERIALIZED (
   -- What is asked of every event comes first: Postgres reads a row up to the last column that it needs.
-  SELECT nth, delivery_nth, outcome, ours, conflict, order_erased, rank, service_order_id IS NULL AS by_pos_id, target,
+  SELECT nth, webhook_nth, outcome, ours, conflict, order_erased, rank, service_order_id IS NULL AS by_pos_id, target,
          order_sequence + (count(*) FILTER (WHERE moves) OVER (PARTITION BY target, location_id ORDER BY nth))::int
            AS new_sequence,
-         order_rank, foreign_id, delivery_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
+         order_rank, foreign_id, webhook_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
          order_pos_id,
          CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may tell of the member
          native_status, order_fulfillment, order_reason, integration, mapped
@@ -117,9 +117,9 @@ WITH event AS (
   WHERE ours
   GROUP BY target, location_id
 ), history AS (
-  INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome, conflict, sequence,
+  INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, conflict, sequence,
                              provider_order_id, reason, occurred_at)
-  SELECT target, delivery_id, (${STATUS_BY_RANK})[rank + 1], native_status, (${OUTCOME_BY_CODE})[outcome], conflict,
+  SELECT target, webhook_id, (${STATUS_BY_RANK})[rank + 1], native_status, (${OUTCOME_BY_CODE})[outcome], conflict,
          CASE WHEN outcome = 1 THEN new_sequence END, provider_order_id, reason, occurred_at
   FROM ruled
   WHERE ours
@@ -157,14 +157,14 @@ WITH event AS (
   ON CONFLICT DO NOTHING
   RETURNING location_id, integration, provider_order_id
 ), waiting AS (
-  INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank,
+  INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank,
                              native_status, reason, occurred_at)
   SELECT location_id, integration, provider_order_id, (${OUTCOME_BY_CODE})[outcome],
-         (($4::timestamptz[])[delivery_nth] AT TIME ZONE 'UTC')::date, delivery_id, rank, native_status, reason,
+         (($4::timestamptz[])[webhook_nth] AT TIME ZONE 'UTC')::date, webhook_id, rank, native_status, reason,
          occurred_at
   FROM ruled
   -- One that names an order by our id is about that order, whoever's the POS id may become.
-  WHERE NOT ours AND by_pos_id AND delivery_nth > 0
+  WHERE NOT ours AND by_pos_id AND webhook_nth > 0
   ORDER BY nth
 ), live AS (
   INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, reason,
@@ -174,11 +174,11 @@ WITH event AS (
   FROM ruled
   WHERE outcome = 1
 ), best AS MATERIALIZED (
-  SELECT array_agg(outcome ORDER BY delivery_nth) AS outcomes, array_agg(erased ORDER BY delivery_nth) AS erased
-  FROM (SELECT delivery_nth, min(outcome) AS outcome, bool_or(order_erased) AS erased
-        FROM ruled WHERE delivery_nth > 0 GROUP BY delivery_nth) AS each
+  SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
+  FROM (SELECT webhook_nth, min(outcome) AS outcome, bool_or(order_erased) AS erased
+        FROM ruled WHERE webhook_nth > 0 GROUP BY webhook_nth) AS each
 ), kept AS (
-  INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, sealed, body, truncated, events,
+  INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, sealed, body, truncated, events,
                           outcome, reason, replay_of, first_received_at)
   SELECT (d.received_at AT TIME ZONE 'UTC')::date, d.location_id, d.id, d.integration, d.received_at,
          CASE WHEN erased THEN '{}' ELSE d.headers::jsonb END, d.sealed,
@@ -203,23 +203,23 @@ SELECT (SELECT outcomes FROM best) AS best,
 FROM ruled`;
 
 /**
- * @param deliveries webhooks to keep, with their events
- * @param redriven events of deliveries that are kept already
+ * @param webhooks webhooks to keep, with their events
+ * @param redriven events of webhooks that are kept already
  * @param parkTtlS seconds for which a POS id we do not know may still become ours
  */
-export async function applyDeliveries(
+export async function applyWebhooks(
   client: ClientBase,
-  deliveries: readonly Delivery[],
+  webhooks: readonly TranslatedWebhook[],
   redriven: readonly ArrivedEvent[],
   parkTtlS: number,
 ): Promise<Applied> {
   // Those with events come first, so that their outcomes are an array without holes.
-  const withEvents = deliveries.filter((delivery) => delivery.events.length > 0);
-  const without = deliveries.filter((delivery) => delivery.events.length === 0);
+  const withEvents = webhooks.filter((webhook) => webhook.events.length > 0);
+  const without = webhooks.filter((webhook) => webhook.events.length === 0);
   const stored = [...withEvents, ...without];
   const arrived = [
     ...withEvents.flatMap(({ id, locationId, integration, events }, index) =>
-      events.map((event) => ({ nth: index + 1, deliveryId: id, locationId, integration, event })),
+      events.map((event) => ({ nth: index + 1, webhookId: id, locationId, integration, event })),
     ),
     ...redriven.map((event) => ({ nth: 0, ...event })),
   ];
@@ -230,23 +230,23 @@ export async function applyDeliveries(
     found: Record<string, string> | null;
     new_pos_ids: PosId[] | null;
   }>({
-    name: 'apply-deliveries',
+    name: 'apply-webhooks',
     text: APPLY,
     values: [
-      binaryArray('uuid', stored, (delivery) => delivery.id),
-      binaryArray('text', stored, (delivery) => delivery.locationId),
-      binaryArray('text', stored, (delivery) => delivery.integration),
-      binaryArray('timestamptz', stored, (delivery) => delivery.receivedAt),
-      binaryArray('text', stored, (delivery) => JSON.stringify(delivery.headers)),
-      binaryArray('text', stored, (delivery) => delivery.sealed),
-      binaryArray('bytea', stored, (delivery) => delivery.body),
-      binaryArray('boolean', stored, (delivery) => delivery.truncated),
-      binaryArray('smallint', stored, (delivery) => delivery.events.length),
-      binaryArray('text', stored, (delivery) => delivery.dropped),
-      binaryArray('uuid', stored, (delivery) => delivery.replayOf?.deliveryId),
-      binaryArray('timestamptz', stored, (delivery) => delivery.replayOf?.receivedAt),
+      binaryArray('uuid', stored, (webhook) => webhook.id),
+      binaryArray('text', stored, (webhook) => webhook.locationId),
+      binaryArray('text', stored, (webhook) => webhook.integration),
+      binaryArray('timestamptz', stored, (webhook) => webhook.receivedAt),
+      binaryArray('text', stored, (webhook) => JSON.stringify(webhook.headers)),
+      binaryArray('text', stored, (webhook) => webhook.sealed),
+      binaryArray('bytea', stored, (webhook) => webhook.body),
+      binaryArray('boolean', stored, (webhook) => webhook.truncated),
+      binaryArray('smallint', stored, (webhook) => webhook.events.length),
+      binaryArray('text', stored, (webhook) => webhook.dropped),
+      binaryArray('uuid', stored, (webhook) => webhook.replayOf?.webhookId),
+      binaryArray('timestamptz', stored, (webhook) => webhook.replayOf?.receivedAt),
       binaryArray('integer', arrived, (item) => item.nth),
-      binaryArray('uuid', arrived, (item) => item.deliveryId),
+      binaryArray('uuid', arrived, (item) => item.webhookId),
       binaryArray('text', arrived, (item) => item.locationId),
       binaryArray('text', arrived, (item) => item.integration),
       binaryArray('text', arrived, (item) => item.event.serviceOrderId),
@@ -260,8 +260,8 @@ export async function applyDeliveries(
   });
   const row = rows[0];
   const named = (code: number): EventOutcome => EVENT_OUTCOMES[code - 1] ?? 'unmatched';
-  const outcomeOf = new Map<Delivery, DeliveryOutcome>(
-    withEvents.map((delivery, i) => [delivery, named(row?.best?.[i] ?? 0)]),
+  const outcomeOf = new Map<TranslatedWebhook, WebhookOutcome>(
+    withEvents.map((webhook, i) => [webhook, named(row?.best?.[i] ?? 0)]),
   );
   const events = (row?.outcomes ?? []).map(named);
   const serviceOrderIds = events.map((outcome, i) =>
@@ -270,8 +270,8 @@ export async function applyDeliveries(
       : (arrived[i]?.event.serviceOrderId ?? row?.found?.[i + 1]),
   );
   return {
-    deliveries: deliveries.map(
-      (delivery) => outcomeOf.get(delivery) ?? (delivery.dropped === undefined ? 'ignored' : 'dropped'),
+    webhooks: webhooks.map(
+      (webhook) => outcomeOf.get(webhook) ?? (webhook.dropped === undefined ? 'ignored' : 'dropped'),
     ),
     events,
     serviceOrderIds,

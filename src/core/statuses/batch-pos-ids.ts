@@ -5,7 +5,7 @@ import type { PosId } from '../domain/webhook.ts';
  * mostly nothing waits for it.
  * @param onError the events that wait are left to the sweep
  */
-export function gatherPosIds(
+export function batchPosIds(
   redrive: (posIds: readonly PosId[]) => Promise<void>,
   onError: (error: unknown) => void,
 ): (posIds: readonly PosId[]) => void {

@@ -1,38 +1,38 @@
 import pg, { type Pool } from 'pg';
-import { applyDeliveries, type Applied } from './apply-webhooks.ts';
-import type { Delivery, DeliveryOutcome } from '../domain/webhook.ts';
-import { ensureDeliveryPartitions } from '../postgres/ensure-webhook-partitions.ts';
+import { applyWebhooks, type Applied } from './apply-webhooks.ts';
+import type { TranslatedWebhook, WebhookOutcome } from '../domain/webhook.ts';
+import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
 import { fairQueue } from './fair-queue.ts';
-import { isRefusalOfData } from '../postgres/is-data-error.ts';
+import { isDataError } from '../postgres/is-data-error.ts';
 import type { Observe } from '../domain/observed.ts';
 import { withClient } from '../postgres/with-client.ts';
 
-/** The delivery could not be committed in time, or there is no room for it: the sender may repeat it later. */
+/** The webhook could not be committed in time, or there is no room for it: the sender may repeat it later. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
-/** What became of a delivery, and the orders of ours that it is about. */
-export type Accepted = { outcome: DeliveryOutcome; serviceOrderIds: readonly string[] };
+/** What became of a webhook, and the orders of ours that it is about. */
+export type Accepted = { outcome: WebhookOutcome; serviceOrderIds: readonly string[] };
 
-export type GatherDeliveries = {
-  /** Resolves once what the delivery changed is committed. @throws Unavailable */
-  accept(delivery: Delivery, deadline: number): Promise<Accepted>;
+export type BatchWebhooks = {
+  /** Resolves once what the webhook changed is committed. @throws Unavailable */
+  accept(webhook: TranslatedWebhook, deadline: number): Promise<Accepted>;
   /** Resolves when everything accepted so far has been decided. */
   drain(): Promise<void>;
 };
 
 type Waiting = {
-  delivery: Delivery;
+  webhook: TranslatedWebhook;
   resolve(accepted: Accepted): void;
   reject(error: Error): void;
 };
 
 /**
- * Gathers concurrent deliveries into one statement and one commit. A flusher takes whatever is queued as soon as it is
- * free, without a timer: at low load a delivery goes alone, at high load the batch grows by itself.
+ * Gathers concurrent webhooks into one statement and one commit. A flusher takes whatever is queued as soon as it is
+ * free, without a timer: at low load a webhook goes alone, at high load the batch grows by itself.
  */
-export function gatherDeliveries(deps: {
+export function batchWebhooks(deps: {
   /** Connections of the flushers alone; each flusher holds one at a time. */
   pool: Pool;
   flushers: number;
@@ -41,8 +41,8 @@ export function gatherDeliveries(deps: {
   /** Called after each commit that did something for others: the relay, the re-drive. */
   onApplied: (applied: Applied) => void;
   /** Postgres refused a batch: a payload is at fault, or two batches got in each other's way, which must not be. */
-  onRefused: (about: { code: string | undefined; deliveries: number }) => void;
-}): GatherDeliveries {
+  onRefused: (about: { code: string | undefined; webhooks: number }) => void;
+}): BatchWebhooks {
   const queue = fairQueue<Waiting>();
   let flushing = 0;
   let undecided = 0;
@@ -50,18 +50,18 @@ export function gatherDeliveries(deps: {
 
   const flush = async (batch: readonly Waiting[], repeated = false): Promise<void> => {
     if (batch.length === 0) return;
-    const deliveries = batch.map((waiting) => waiting.delivery);
+    const webhooks = batch.map((waiting) => waiting.webhook);
     const began = performance.now();
     let applied: Applied;
     try {
-      applied = await withClient(deps.pool, (client) => applyDeliveries(client, deliveries, [], deps.parkTtlS));
+      applied = await withClient(deps.pool, (client) => applyWebhooks(client, webhooks, [], deps.parkTtlS));
     } catch (error) {
       if (!repeated && (await isMended(error, deps.pool))) return flush(batch, true);
-      if (!isRefusalOfData(error)) {
+      if (!isDataError(error)) {
         for (const waiting of batch) waiting.reject(new Unavailable('could not be committed', { cause: error }));
         return undefined;
       }
-      deps.onRefused({ code: error.code, deliveries: batch.length });
+      deps.onRefused({ code: error.code, webhooks: batch.length });
       // One row that Postgres refuses must not cost its neighbours: halve until it stands alone.
       if (batch.length > 1) {
         const middle = batch.length >> 1;
@@ -69,20 +69,20 @@ export function gatherDeliveries(deps: {
         return flush(batch.slice(middle));
       }
       const [only] = batch;
-      if (only === undefined || only.delivery.dropped !== undefined) {
+      if (only === undefined || only.webhook.dropped !== undefined) {
         only?.reject(new Unavailable('cannot be stored', { cause: error }));
         return undefined;
       }
       const dropped = `Postgres refused what it says (${error.code})`;
-      return flush([{ ...only, delivery: { ...only.delivery, events: [], dropped } }]);
+      return flush([{ ...only, webhook: { ...only.webhook, events: [], dropped } }]);
     }
     const milliseconds = performance.now() - began;
     const { serviceOrderIds } = applied;
-    deps.observe({ what: 'flush', deliveries: batch.length, serviceOrderIds, milliseconds });
+    deps.observe({ what: 'flush', webhooks: batch.length, serviceOrderIds, milliseconds });
     let first = 0;
-    for (const [index, { delivery, resolve }] of batch.entries()) {
-      const about = serviceOrderIds.slice(first, (first += delivery.events.length));
-      resolve({ outcome: applied.deliveries[index] ?? 'ignored', serviceOrderIds: distinct(about) });
+    for (const [index, { webhook, resolve }] of batch.entries()) {
+      const about = serviceOrderIds.slice(first, (first += webhook.events.length));
+      resolve({ outcome: applied.webhooks[index] ?? 'ignored', serviceOrderIds: distinct(about) });
     }
     deps.onApplied(applied);
     return undefined;
@@ -113,11 +113,11 @@ export function gatherDeliveries(deps: {
   };
 
   return {
-    accept(delivery, deadline) {
-      if (queue.isFullFor(delivery.locationId)) return Promise.reject(new Unavailable('the queue is full'));
+    accept(webhook, deadline) {
+      if (queue.isFullFor(webhook.locationId)) return Promise.reject(new Unavailable('the queue is full'));
       undecided += 1;
       const decided = new Promise<Accepted>((resolve, reject) => {
-        const waiting: Waiting = { delivery, resolve, reject };
+        const waiting: Waiting = { webhook, resolve, reject };
         const timer = setTimeout(
           () => {
             // Its body is no longer counted once the sender has its answer, so it must not stay.
@@ -159,7 +159,7 @@ async function isMended(error: unknown, pool: Pool): Promise<boolean> {
   if (error.code === '40P01' || error.code === '40001') return true;
   if (error.code !== '23514') return false;
   try {
-    await ensureDeliveryPartitions(pool);
+    await ensureWebhookPartitions(pool);
     return true;
   } catch {
     return false;

@@ -1,4 +1,4 @@
-import type { Delivery } from '../domain/webhook.ts';
+import type { TranslatedWebhook } from '../domain/webhook.ts';
 
 const MAX_QUEUED = 4096;
 /** One location's flood leaves the queue to the others. */
@@ -17,24 +17,24 @@ export type FairQueue<Waiting> = {
 };
 
 /**
- * Deliveries that wait, in one line per location. The lines are served in turn, one delivery at a time: whoever sends
+ * Webhooks that wait, in one line per location. The lines are served in turn, one webhook at a time: whoever sends
  * little never stands behind what somebody else sends.
  */
-export function fairQueue<Waiting extends { delivery: Delivery }>(): FairQueue<Waiting> {
+export function fairQueue<Waiting extends { webhook: TranslatedWebhook }>(): FairQueue<Waiting> {
   const lines = new Map<string, Waiting[]>();
   let size = 0;
   return {
     size: () => size,
     isFullFor: (locationId) => size >= MAX_QUEUED || (lines.get(locationId)?.length ?? 0) >= MAX_QUEUED_PER_LOCATION,
     add(waiting) {
-      const { locationId } = waiting.delivery;
+      const { locationId } = waiting.webhook;
       const line = lines.get(locationId);
       if (line === undefined) lines.set(locationId, [waiting]);
       else line.push(waiting);
       size += 1;
     },
     remove(waiting) {
-      const { locationId } = waiting.delivery;
+      const { locationId } = waiting.webhook;
       const line = lines.get(locationId) ?? [];
       const place = line.indexOf(waiting);
       if (place < 0) return;
@@ -48,7 +48,7 @@ export function fairQueue<Waiting extends { delivery: Delivery }>(): FairQueue<W
       for (const [locationId, line] of lines) {
         const [next] = line;
         if (next === undefined) throw new Error('an empty line was kept');
-        events += next.delivery.events.length;
+        events += next.webhook.events.length;
         if (taken.length === MAX_BATCH || (taken.length > 0 && events > MAX_BATCH_EVENTS)) break;
         taken.push(next);
         line.shift();

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { applyDeliveries } from './apply-webhooks.ts';
+import { applyWebhooks } from './apply-webhooks.ts';
 import { EVENT_OUTCOMES, type ArrivedEvent, type Conflict, type PosId } from '../domain/webhook.ts';
-import { blankDeliveries } from '../retention/erase-members.ts';
+import { blankWebhooks } from '../retention/erase-members.ts';
 import { inTransaction } from '../postgres/in-transaction.ts';
 import { LOCK_SWEEP_PARKED, tryLock } from '../postgres/locks.ts';
 import { statusAt } from '../domain/lifecycle.ts';
@@ -11,8 +11,8 @@ type ParkedRow = {
   location_id: string;
   integration: string;
   provider_order_id: string;
-  delivery_day: string;
-  delivery_id: string;
+  webhook_day: string;
+  webhook_id: string;
   rank: number;
   native_status: string;
   reason: string | null;
@@ -83,7 +83,7 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
           ];
     const { rows } = await client.query<ParkedRow>(
       // Looked up event by event, by subqueries that are no joins: merged or hashed, all that was ever placed is read.
-      `SELECT e.event_id, e.location_id, e.integration, e.provider_order_id, e.delivery_day::text, e.delivery_id,
+      `SELECT e.event_id, e.location_id, e.integration, e.provider_order_id, e.webhook_day::text, e.webhook_id,
               e.rank, e.native_status, e.reason, to_json(e.occurred_at) #>> '{}' AS occurred_at,
               (SELECT o.erased_at IS NOT NULL FROM orders o WHERE o.service_order_id = p.service_order_id) IS TRUE
                 AS erased
@@ -103,10 +103,10 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
       events: outcomes,
       serviceOrderIds,
       conflicts,
-    } = await applyDeliveries(client, [], rows.map(toArrived), parkTtlS);
+    } = await applyWebhooks(client, [], rows.map(toArrived), parkTtlS);
     await client.query(
       `WITH gone AS (DELETE FROM parked_events WHERE event_id = ANY ($1::bigint[]))
-       UPDATE deliveries d SET outcome = ($6::text[])[r.outcome]
+       UPDATE webhooks d SET outcome = ($6::text[])[r.outcome]
        FROM (SELECT day, location_id, id, min(array_position($6::text[], outcome)) AS outcome
              FROM unnest($2::date[], $3::text[], $4::uuid[], $5::text[]) AS e(day, location_id, id, outcome)
              GROUP BY day, location_id, id) AS r
@@ -114,15 +114,15 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
          AND (d.outcome = 'parked' OR r.outcome < array_position($6::text[], d.outcome))`,
       [
         rows.map((row) => row.event_id),
-        rows.map((row) => row.delivery_day),
+        rows.map((row) => row.webhook_day),
         rows.map((row) => row.location_id),
-        rows.map((row) => row.delivery_id),
+        rows.map((row) => row.webhook_id),
         outcomes,
         EVENT_OUTCOMES,
       ],
     );
     const erased = rows.filter((row) => row.erased);
-    if (erased.length > 0) await blankDeliveries(client, erased);
+    if (erased.length > 0) await blankWebhooks(client, erased);
     return { count: rows.length, serviceOrderIds, conflicts };
   });
 }
@@ -131,7 +131,7 @@ function toArrived(row: ParkedRow): ArrivedEvent {
   const status = statusAt(row.rank);
   if (status === null) throw new Error(`parked event ${row.event_id} has rank ${row.rank}, which no POS reports`);
   return {
-    deliveryId: row.delivery_id,
+    webhookId: row.webhook_id,
     locationId: row.location_id,
     integration: row.integration,
     event: {

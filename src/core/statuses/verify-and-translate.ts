@@ -12,10 +12,10 @@ const Events = z.array(StatusEvent).max(MAX_EVENTS, {
 });
 
 /**
- * Lets the provider verify and translate a webhook. Whatever goes wrong in it becomes the reason why the delivery is
+ * Lets the provider verify and translate a webhook. Whatever goes wrong in it becomes the reason why the webhook is
  * dropped, without any value of the payload.
  */
-export function translateDelivery(
+export function verifyAndTranslate(
   provider: Provider,
   settings: unknown,
   webhook: Webhook,

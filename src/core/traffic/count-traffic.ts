@@ -27,7 +27,7 @@ const CLAIMED = 1_000;
  * lost, some seconds of it; a write whose answer was lost may count twice.
  * @param about.integrations those there are
  */
-export function keepTraffic(
+export function countTraffic(
   pool: Pool,
   about: { integrations: ReadonlySet<string>; now: Now },
 ): {

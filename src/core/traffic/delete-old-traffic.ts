@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
 import { inBatches } from '../postgres/in-batches.ts';
-import { LOCK_FORGET_TRAFFIC } from '../postgres/locks.ts';
+import { LOCK_DELETE_TRAFFIC } from '../postgres/locks.ts';
 import { TRAFFIC_KEPT_S } from './write-traffic.ts';
 
 const BATCH = 5_000;
 
 /** Nobody asks for more than the last day. @returns how many rows went */
-export function forgetTraffic(pool: Pool): Promise<number> {
-  return inBatches(pool, { lock: LOCK_FORGET_TRAFFIC, batch: BATCH }, async (client) => {
+export function deleteOldTraffic(pool: Pool): Promise<number> {
+  return inBatches(pool, { lock: LOCK_DELETE_TRAFFIC, batch: BATCH }, async (client) => {
     const { rowCount } = await client.query(
       `DELETE FROM traffic WHERE ctid = ANY (ARRAY(
          SELECT ctid FROM traffic WHERE minute < now() - make_interval(secs => ${TRAFFIC_KEPT_S})

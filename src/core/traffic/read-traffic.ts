@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { DeliveryOutcome } from '../domain/webhook.ts';
+import type { WebhookOutcome } from '../domain/webhook.ts';
 import { noLatencies, quantile, type Latencies } from './latency-buckets.ts';
 import { ALL_LOCATIONS, type Traffic } from './write-traffic.ts';
 
@@ -18,7 +18,7 @@ export type ReadTraffic = {
 export type IntegrationTraffic = {
   integration: string;
   /** Only outcomes that occurred. */
-  webhooks: Partial<Record<DeliveryOutcome | 'unauthorized' | 'not_committed', number[]>>;
+  webhooks: Partial<Record<WebhookOutcome | 'unauthorized' | 'not_committed', number[]>>;
   placements: Record<'sent' | 'failed' | 'held' | 'in_doubt', number[]>;
   /** Seconds, estimated as `quantile` does; null where none was. */
   placementSeconds: Quantiles;

@@ -2,26 +2,26 @@ import cookie from '@fastify/cookie';
 import type { FastifyInstance } from 'fastify';
 import { answerErrors } from '../operator/answer-errors.ts';
 import { speakJson, type OperatorDeps } from '../operator/mount-routes.ts';
-import { operatorToken, unauthorized } from '../operator/check-token.ts';
+import { tokenGate, unauthorized } from '../operator/token-gate.ts';
 import { BUILT, pageFiles } from './page-files.ts';
 import { isSameOrigin } from './same-origin.ts';
 import { secureHeaders } from './secure-headers.ts';
-import { SESSION_COOKIE, session } from './session-routes.ts';
+import { SESSION_COOKIE, sessionRoutes } from './session-routes.ts';
 import { sessionTokens } from './session-tokens.ts';
 
 /**
  * The operators' door for people: the console's page, for anybody; a session for the operator's token; and the API again,
  * under `/api`, for who has one. Neither door takes what opens the other.
  *
- * @param mountApi of `operatorApi`
+ * @param mountApi of `mountRoutes`
  */
-export async function operatorConsole(
+export async function sessionDoor(
   scope: FastifyInstance,
   deps: OperatorDeps,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
   const publicOrigin = URL.parse(deps.translating.publicUrl)?.origin;
-  const { isOurs } = operatorToken(deps.token);
+  const { isOurs } = tokenGate(deps.token);
   const tokens = sessionTokens(deps.token, deps.now);
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
   answerErrors(scope);
@@ -39,7 +39,7 @@ export async function operatorConsole(
 
     await own.register(async (entry) => {
       speakJson(entry);
-      session(entry, { isOurs, tokens, publicOrigin });
+      sessionRoutes(entry, { isOurs, tokens, publicOrigin });
     });
     await own.register(
       async (api) => {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isLoopback } from '../../config.ts';
 import { version } from '../../version.ts';
 import { audit } from '../operator/audit.ts';
-import { unauthorized } from '../operator/check-token.ts';
+import { unauthorized } from '../operator/token-gate.ts';
 import { SESSION_S, type SessionTokens } from './session-tokens.ts';
 
 export const SESSION_COOKIE = 'expediter_session';
@@ -17,7 +17,7 @@ const Login = z.object({ token: z.string({ error: 'is not a text: the operator t
  * - `GET /session` `200` until when, and the service's version; `401` there is none
  * - `DELETE /session` `204` the browser forgets it
  */
-export function session(
+export function sessionRoutes(
   scope: FastifyInstance,
   about: { isOurs: (token: string) => boolean; tokens: SessionTokens; publicOrigin: string | undefined },
 ): void {

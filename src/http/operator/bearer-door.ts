@@ -1,21 +1,21 @@
 import type { FastifyInstance, RouteOptions } from 'fastify';
-import { metrics } from './metrics-route.ts';
+import { metricsRoute } from './metrics-route.ts';
 import { speakJson, type OperatorDeps } from './mount-routes.ts';
-import { operatorToken } from './check-token.ts';
-import { pages } from './docs-routes.ts';
+import { tokenGate } from './token-gate.ts';
+import { docsRoutes } from './docs-routes.ts';
 
 /**
  * The operators' door for programs: everything takes `Authorization: Bearer OPERATOR_TOKEN`; what a browser opens takes
  * it as the password of Basic too.
  *
- * @param mountApi of `operatorApi`
+ * @param mountApi of `mountRoutes`
  */
-export async function operator(
+export async function bearerDoor(
   scope: FastifyInstance,
   deps: OperatorDeps,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
-  const gate = operatorToken(deps.token);
+  const gate = tokenGate(deps.token);
   const routes: RouteOptions[] = [];
   scope.addHook('onRoute', (route) => {
     if (route.method !== 'HEAD') routes.push(route);
@@ -24,11 +24,11 @@ export async function operator(
   await scope.register(async (api) => {
     api.addHook('onRequest', gate.bearer);
     mountApi(api);
-    metrics(api, deps.metrics);
+    metricsRoute(api, deps.metrics);
   });
   await scope.register(async (browsed) => {
     browsed.addHook('onRequest', gate.bearerOrBasic);
     speakJson(browsed);
-    pages(browsed, routes);
+    docsRoutes(browsed, routes);
   });
 }

@@ -5,10 +5,10 @@ import { failures } from './answers.ts';
 import { Attention, BoardComplete, BoardOrders, BoardReset, LiveQuery } from './board-shapes.ts';
 import { openStream } from './open-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
-import { tellBoard } from './write-board-events.ts';
+import { writeBoardEvents } from './write-board-events.ts';
 
 /** `GET /live` the board as server-sent events: all orders of now and of the last day, whichever process moves them. */
-export function board(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
+export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/live',
     {
@@ -44,7 +44,7 @@ export function board(scope: FastifyInstance, deps: OperatorDeps, shared: Shared
     },
     async ({ query: { location, integration } }, reply) => {
       const stream = openStream(scope, shared);
-      stream.onClose(deps.watch({ locationId: location, integration }, tellBoard(stream)));
+      stream.onClose(deps.watch({ locationId: location, integration }, writeBoardEvents(stream)));
       return reply
         .type('text/event-stream')
         .header('x-accel-buffering', 'no')

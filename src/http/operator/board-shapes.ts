@@ -60,7 +60,7 @@ export const Attention = z
           locationId: z.string().nullable(),
           status: Status,
           recordedAt: Instant,
-          deliveryId: z.string().nullable(),
+          webhookId: z.string().nullable(),
         }),
       )
       .meta({ description: 'Events that contradict what we know: of the last 24 hours, the newest 100.' }),
@@ -82,7 +82,7 @@ export const Attention = z
         z.object({
           locationId: z.string(),
           integration: z.string().nullable(),
-          heardAt: Instant.nullable().meta({ description: 'The last webhook of it; null for none ever.' }),
+          lastSeenAt: Instant.nullable().meta({ description: 'The last webhook of it; null for none ever.' }),
           sent: z.int().meta({ description: 'How many tickets the POS has not said a word of.' }),
           oldestSentAt: Instant,
         }),

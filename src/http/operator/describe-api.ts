@@ -35,18 +35,18 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
       servers: [{ url: '/' }],
       tags: [
         { name: 'Orders', description: 'On their way to a POS and back.' },
-        { name: 'Deliveries', description: 'Webhooks as they arrived, and applying them anew.' },
+        { name: 'Webhooks', description: 'Webhooks as they arrived, and applying them anew.' },
         { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
         { name: 'Traffic', description: 'What went through in the last day.' },
         { name: 'Process', description: 'This process, and this page.' },
       ],
       components: {
         securitySchemes: {
-          operatorToken: { type: 'http', scheme: 'bearer', description: 'OPERATOR_TOKEN.' },
+          tokenGate: { type: 'http', scheme: 'bearer', description: 'OPERATOR_TOKEN.' },
           browser: { type: 'http', scheme: 'basic', description: 'Any user name, and OPERATOR_TOKEN as the password.' },
         },
       },
-      security: [{ operatorToken: [] }],
+      security: [{ tokenGate: [] }],
     },
     transform: jsonSchemaTransform,
     transformObject(about) {

@@ -4,10 +4,10 @@ import { failures, json } from './answers.ts';
 import type { ApiDocument } from './docs-page.ts';
 
 const tags = ['Process'];
-const security = [{ operatorToken: [] }, { browser: [] }];
+const security = [{ tokenGate: [] }, { browser: [] }];
 
 /** `GET /openapi.json` and, for people, `GET /docs`: what there is. @param routes of operators, these two included */
-export function pages(scope: FastifyInstance, routes: readonly RouteOptions[]): void {
+export function docsRoutes(scope: FastifyInstance, routes: readonly RouteOptions[]): void {
   let describing: Promise<ApiDocument> | undefined;
   const describe = (): Promise<ApiDocument> =>
     (describing ??= import('./describe-api.ts').then(({ describeApi }) => describeApi(routes)));

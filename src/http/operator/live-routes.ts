@@ -20,7 +20,7 @@ const Resume = z.looseObject({
 /**
  * `GET /orders/:serviceOrderId/live` an order's live messages as server-sent events, whichever process moves it.
  */
-export function live(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
+export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/orders/:serviceOrderId/live',
     {

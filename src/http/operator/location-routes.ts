@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { checkLocation } from '../../core/locations/check-location.ts';
-import { listHeardLocations } from '../../core/locations/list-locations.ts';
+import { listSeenLocations } from '../../core/locations/list-locations.ts';
 import { WrongLocation, pauseLocation, resumeLocation } from '../../core/locations/locations.ts';
 import { listTokens, revokeToken, stateOfToken, webhookPath } from '../../core/locations/webhook-tokens.ts';
 import { failures, json } from './answers.ts';
@@ -30,7 +30,7 @@ const CHECK_MS = 8_000;
  *
  * @param closing ends a check that is under way: a drain has no time for a POS
  */
-export function locations(scope: FastifyInstance, deps: OperatorDeps, closing: AbortSignal): void {
+export function locationRoutes(scope: FastifyInstance, deps: OperatorDeps, closing: AbortSignal): void {
   const { pool, registry, now } = deps;
   const { open, publicUrl } = deps.translating;
   const api = scope.withTypeProvider<ZodTypeProvider>();
@@ -47,7 +47,7 @@ export function locations(scope: FastifyInstance, deps: OperatorDeps, closing: A
         response: { 200: json('All locations.', ListedLocations), ...failures() },
       },
     },
-    async () => ({ locations: await listHeardLocations(pool) }),
+    async () => ({ locations: await listSeenLocations(pool) }),
   );
 
   api.get(
@@ -63,7 +63,7 @@ export function locations(scope: FastifyInstance, deps: OperatorDeps, closing: A
       },
     },
     async ({ params: { locationId } }) => {
-      const [found, tokens] = await Promise.all([listHeardLocations(pool, locationId), listTokens(pool, locationId)]);
+      const [found, tokens] = await Promise.all([listSeenLocations(pool, locationId), listTokens(pool, locationId)]);
       const [location] = found;
       if (location === undefined) throw noSuchLocation();
       const { integration } = location;

@@ -5,7 +5,7 @@ import { failures } from './answers.ts';
 export type RenderMetrics = () => Promise<{ contentType: string; body: string }>;
 
 /** `GET /metrics` for Prometheus; asks Postgres nothing. */
-export function metrics(scope: FastifyInstance, render: RenderMetrics): void {
+export function metricsRoute(scope: FastifyInstance, render: RenderMetrics): void {
   scope.get(
     '/metrics',
     {

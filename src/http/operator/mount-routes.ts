@@ -2,20 +2,20 @@ import type { FastifyInstance } from 'fastify';
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import type { Pool } from 'pg';
 import type { Now } from '../../core/postgres/database-clock.ts';
-import type { FollowBoard } from '../../core/orders/board-feed.ts';
-import type { FollowOrders } from '../../core/live/order-feed.ts';
+import type { BoardFeed } from '../../core/orders/board-feed.ts';
+import type { OrderFeed } from '../../core/live/order-feed.ts';
 import type { Credentials, Registry } from '../../core/domain/provider.ts';
-import type { TranslatingAgain } from '../../core/replay/retranslate.ts';
+import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
 import { answerErrors } from './answer-errors.ts';
-import { board } from './board-routes.ts';
-import { deliveries } from './webhook-routes.ts';
+import { boardRoutes } from './board-routes.ts';
+import { webhookRoutes } from './webhook-routes.ts';
 import type { EventStream } from './event-stream.ts';
-import { live } from './live-routes.ts';
-import { locations } from './location-routes.ts';
+import { liveRoutes } from './live-routes.ts';
+import { locationRoutes } from './location-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
-import { orders } from './order-routes.ts';
+import { orderRoutes } from './order-routes.ts';
 import { takeJson } from './take-json.ts';
-import { traffic } from './traffic-routes.ts';
+import { trafficRoutes } from './traffic-routes.ts';
 
 export type OperatorDeps = {
   /** OPERATOR_TOKEN. */
@@ -23,13 +23,13 @@ export type OperatorDeps = {
   pool: Pool;
   /** The time by Postgres's clock. */
   now: Now;
-  translating: TranslatingAgain;
+  translating: RetranslateDeps;
   registry: Registry;
   credentialsFor: (integration: string) => Credentials;
   /** Seconds for which a POS id we do not know may still become ours. */
   parkTtlS: number;
-  follow: FollowOrders['follow'];
-  watch: FollowBoard['watch'];
+  follow: OrderFeed['follow'];
+  watch: BoardFeed['watch'];
   metrics: RenderMetrics;
   /** There is something to do for the workers of this process. */
   wake(): void;
@@ -51,7 +51,7 @@ export type Shared = {
  *
  * @returns puts the routes behind a door, on a scope of its own
  */
-export function operatorApi(app: FastifyInstance, deps: OperatorDeps): (scope: FastifyInstance) => void {
+export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: FastifyInstance) => void {
   const ending = new AbortController();
   const shared: Shared = { closing: ending.signal, streams: new Set() };
   app.addHook('preClose', async () => {
@@ -60,12 +60,12 @@ export function operatorApi(app: FastifyInstance, deps: OperatorDeps): (scope: F
   });
   return (scope) => {
     speakJson(scope);
-    orders(scope, deps);
-    live(scope, deps, shared);
-    board(scope, deps, shared);
-    deliveries(scope, deps, shared.closing);
-    locations(scope, deps, shared.closing);
-    traffic(scope, deps);
+    orderRoutes(scope, deps);
+    liveRoutes(scope, deps, shared);
+    boardRoutes(scope, deps, shared);
+    webhookRoutes(scope, deps, shared.closing);
+    locationRoutes(scope, deps, shared.closing);
+    trafficRoutes(scope, deps);
   };
 }
 

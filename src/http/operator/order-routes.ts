@@ -29,7 +29,7 @@ const tags = ['Orders'];
  * - `GET /orders/:serviceOrderId` one's whole story
  * - `POST /orders/:serviceOrderId/retry`, `/resolve` what a person may say about its placement
  */
-export function orders(scope: FastifyInstance, deps: OperatorDeps): void {
+export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
   const { pool } = deps;
   const api = scope.withTypeProvider<ZodTypeProvider>();
   const noSuchOrder = (): Error => scope.httpErrors.notFound('no signal ever named this order');

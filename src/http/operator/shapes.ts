@@ -1,6 +1,6 @@
 /** What operators send and get, for the routes and for the OpenAPI document. */
 import { z } from 'zod';
-import { DELIVERY_OUTCOMES, EVENT_OUTCOMES } from '../../core/domain/webhook.ts';
+import { WEBHOOK_OUTCOMES, EVENT_OUTCOMES } from '../../core/domain/webhook.ts';
 import { PLACEMENT_STATES } from '../../core/domain/placement.ts';
 import { STATUSES } from '../../core/domain/lifecycle.ts';
 import { Instant, MEMBER_STATES } from '../../core/domain/live-message.ts';
@@ -18,7 +18,7 @@ const PlacementState = z.enum(PLACEMENT_STATES).meta({
     'waiting: tried, or to be tried. held: nothing works until one of us mends something. in_doubt: the POS may have it. ' +
     'sent: the ticket is at the POS. failed: final, and the member was told.',
 });
-const Outcome = z.enum(DELIVERY_OUTCOMES).meta({ id: 'Outcome', description: 'What became of a webhook.' });
+const Outcome = z.enum(WEBHOOK_OUTCOMES).meta({ id: 'Outcome', description: 'What became of a webhook.' });
 const Fulfillment = z.enum(['pickup', 'delivery']);
 
 export const Failure = z
@@ -40,10 +40,10 @@ export const OrderParams = z.strictObject({
 export const LocationParams = z.strictObject({
   locationId: Id.meta({ description: 'Its id on the ordering platform, percent-encoded.', examples: ['club-1'] }),
 });
-const DeliveryId = z
-  .uuid({ version: 'v7', error: 'is not the id of a delivery, such as 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33' })
+const WebhookId = z
+  .uuid({ version: 'v7', error: 'is not the id of a webhook, such as 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33' })
   .meta({ examples: ['019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'] });
-export const DeliveryParams = z.strictObject({ deliveryId: DeliveryId });
+export const WebhookParams = z.strictObject({ webhookId: WebhookId });
 
 const When = z
   .string()
@@ -134,8 +134,8 @@ const Next = z
   });
 export const ListedOrders = z.object({ orders: z.array(ListedOrder), next: Next });
 
-const KeptDelivery = {
-  deliveryId: z.string(),
+const StoredWebhook = {
+  webhookId: z.string(),
   receivedAt: Instant,
   integration: z.string(),
   outcome: Outcome,
@@ -214,12 +214,12 @@ export const ShownOrder = z
         sequence: z.int().nullable(),
         providerOrderId: z.string().nullable(),
         reason: z.string().nullable(),
-        deliveryId: z.string().nullable().meta({ description: 'Null for what we decided ourselves.' }),
+        webhookId: z.string().nullable().meta({ description: 'Null for what we decided ourselves.' }),
         occurredAt: Instant.nullable(),
         recordedAt: Instant,
       }),
     ),
-    deliveries: z.array(z.object(KeptDelivery)),
+    webhooks: z.array(z.object(StoredWebhook)),
     live: z.array(
       z.object({
         sequence: z.int(),
@@ -261,35 +261,35 @@ export const Resolved = z.object({
   late: z.boolean().exactOptional().meta({ description: 'Its deadline has passed, so it fails now.' }),
 });
 
-const deliveryFilter = {
-  outcome: oneOf(DELIVERY_OUTCOMES, 'What became of it.').optional(),
+const webhookFilter = {
+  outcome: oneOf(WEBHOOK_OUTCOMES, 'What became of it.').optional(),
   location: Id.optional().meta({ description: 'At this location.' }),
   integration: Id.optional().meta({ description: 'That it came through.' }),
   since: When.optional().describe('Received then or later.'),
   until: When.optional().describe('Received before.'),
 };
-export const DeliveriesQuery = z.strictObject({
-  ...deliveryFilter,
+export const WebhooksQuery = z.strictObject({
+  ...webhookFilter,
   order: Id.optional().meta({ description: "Those in this order's history." }),
-  ...paging(DeliveryId),
+  ...paging(WebhookId),
 });
 
-export const ListedDeliveries = z.object({
-  deliveries: z.array(
+export const ListedWebhooks = z.object({
+  webhooks: z.array(
     z
       .object({
-        ...KeptDelivery,
+        ...StoredWebhook,
         receivedAt: z.date(),
         locationId: z.string(),
         bytes: z.int().meta({ description: 'Of its body.' }),
         truncated: z.boolean(),
       })
-      .meta({ id: 'ListedDelivery' }),
+      .meta({ id: 'ListedWebhook' }),
   ),
   next: Next,
 });
 
-export const DeliveryQuery = z.strictObject({
+export const WebhookQuery = z.strictObject({
   contents: whether(
     'With `false` nothing of what it said: no `headers`, no `body`, no `reason` in its events. Only who reads those is logged.',
   ).optional(),
@@ -304,9 +304,9 @@ const Event = z.object({
   occurredAt: z.string().optional(),
 });
 
-export const ShownDelivery = z
+export const ShownWebhook = z
   .object({
-    ...KeptDelivery,
+    ...StoredWebhook,
     receivedAt: z.date(),
     locationId: z.string(),
     firstReceivedAt: z.date().meta({ description: 'Of a replay: when the webhook itself came.' }),
@@ -333,10 +333,10 @@ export const ShownDelivery = z
         description: "What a replay would read in it, by today's settings; why it would be dropped, or cannot be.",
       }),
     replays: z.array(
-      z.object({ deliveryId: z.string(), receivedAt: z.date(), outcome: Outcome, reason: z.string().nullable() }),
+      z.object({ webhookId: z.string(), receivedAt: z.date(), outcome: Outcome, reason: z.string().nullable() }),
     ),
   })
-  .meta({ id: 'ShownDelivery' });
+  .meta({ id: 'ShownWebhook' });
 
 export const Replay = z
   .preprocess(
@@ -350,7 +350,7 @@ export const Replay = z
 
 export const Replayed = z
   .object({
-    deliveryId: z.string().nullable().meta({ description: 'The new delivery; null after a dry run.' }),
+    webhookId: z.string().nullable().meta({ description: 'The new webhook; null after a dry run.' }),
     replayOf: z.string(),
     locationId: z.string(),
     integration: z.string(),
@@ -372,13 +372,13 @@ export const Replayed = z
 export const REPLAY_MAX = 1_000;
 export const ReplayMany = z
   .strictObject({
-    ...deliveryFilter,
+    ...webhookFilter,
     again: z.boolean().default(false).meta({
       description: 'Also those of which a replay has made something else already.',
     }),
     dryRun: z.boolean().default(false),
     limit: z.int().min(1).max(REPLAY_MAX).default(REPLAY_MAX),
-    cursor: DeliveryId.exactOptional().meta({ description: 'The `next` of the answer before.' }),
+    cursor: WebhookId.exactOptional().meta({ description: 'The `next` of the answer before.' }),
   })
   .refine((filter) => filter.outcome !== undefined || filter.since !== undefined, {
     error: 'says not which: outcome, or since, or both are required',
@@ -390,11 +390,11 @@ export const ReplayedMany = z.object({
     description: 'It is about what was received before. Given as `until`, the same is about the same webhooks later.',
   }),
   outcomes: z
-    .partialRecord(z.enum(DELIVERY_OUTCOMES), z.int())
+    .partialRecord(z.enum(WEBHOOK_OUTCOMES), z.int())
     .meta({ description: 'How many of each.', examples: [{ applied: 12, dropped: 1 }] }),
   replayed: z.array(Replayed),
   refused: z.array(
-    z.object({ deliveryId: z.string(), locationId: z.string(), integration: z.string(), refused: z.string() }),
+    z.object({ webhookId: z.string(), locationId: z.string(), integration: z.string(), refused: z.string() }),
   ),
   left: z.int().meta({
     description:
@@ -420,7 +420,7 @@ const KeptLocation = {
   integration: z.string(),
   pausedAt: z.date().nullable(),
   updatedAt: z.date(),
-  heardAt: z
+  lastSeenAt: z
     .date()
     .nullable()
     .meta({ description: 'When its last webhook came through this integration, to some ten seconds.' }),

@@ -6,7 +6,7 @@ import type { OperatorDeps } from './mount-routes.ts';
 import { Traffic, TrafficQuery } from './traffic-shapes.ts';
 
 /** - `GET /traffic` what went through in the last day, of all processes together */
-export function traffic(scope: FastifyInstance, { pool }: Pick<OperatorDeps, 'pool'>): void {
+export function trafficRoutes(scope: FastifyInstance, { pool }: Pick<OperatorDeps, 'pool'>): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/traffic',
     {

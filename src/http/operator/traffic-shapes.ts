@@ -1,6 +1,6 @@
 /** What operators send and get about traffic, for the route and for the OpenAPI document. */
 import { z } from 'zod';
-import { DELIVERY_OUTCOMES } from '../../core/domain/webhook.ts';
+import { WEBHOOK_OUTCOMES } from '../../core/domain/webhook.ts';
 import { Instant } from '../../core/domain/live-message.ts';
 import { Id } from '../../core/domain/order.ts';
 
@@ -30,7 +30,7 @@ export const Traffic = z
       z.object({
         integration: z.string(),
         webhooks: z
-          .partialRecord(z.enum([...DELIVERY_OUTCOMES, 'unauthorized', 'not_committed']), Counts)
+          .partialRecord(z.enum([...WEBHOOK_OUTCOMES, 'unauthorized', 'not_committed']), Counts)
           .meta({ description: 'By what became of them, or how they were refused; only what occurred.' }),
         placements: z.object({ sent: Counts, failed: Counts, held: Counts, in_doubt: Counts }).meta({
           description: 'That came into the state. One in doubt that a person says is there is not counted as sent.',

@@ -1,4 +1,4 @@
-import type { ToldAttention, Watcher, WholeBoard } from '../../core/orders/board-feed.ts';
+import type { BoardAttention, Watcher, WholeBoard } from '../../core/orders/board-feed.ts';
 import type { BoardOrder } from '../../core/orders/read-board.ts';
 import type { EventStream } from './event-stream.ts';
 
@@ -11,12 +11,12 @@ const BEHIND_MAX = 50_000;
  * Writes what a watcher of the board is told into a stream, as fast as its reader takes it. For one that is behind, the
  * newest of each order waits, and the newest of what needs attention.
  */
-export function tellBoard(stream: EventStream): Watcher {
+export function writeBoardEvents(stream: EventStream): Watcher {
   let board: Omit<WholeBoard, 'orders'> | undefined;
   /** Of the whole board; what has changed since comes behind. A list: for each of many readers a Map is large. */
   let rest: BoardOrder[] = [];
   const orders = new Map<string, BoardOrder>();
-  let attention: ToldAttention | undefined;
+  let attention: BoardAttention | undefined;
 
   const next = (): { event: string; data: object } | undefined => {
     const some = rest.splice(0, ORDERS_MAX);

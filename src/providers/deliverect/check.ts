@@ -8,7 +8,7 @@ import type { Settings } from './payloads.ts';
  *
  * A kept token was granted hours ago perhaps, so it is passed off as refused: then a fresh one comes, once a minute for
  * all locations that share it. Deliverect asks not to be asked more often than that.
- * @throws TryAgain, OursToFix
+ * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
   const grant = tokenOf(context);

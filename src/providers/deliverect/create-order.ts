@@ -1,10 +1,10 @@
-import { GiveUp, OursToFix } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callWithToken } from '../call-with-token.ts';
-import { explainRefusal } from '../quote-refusal.ts';
+import { quoteRefusal } from '../quote-refusal.ts';
 import { limitRate } from '../limit-rate.ts';
 import { tokenOf } from './obtain-token.ts';
 import { NotAllowed, OrderRefused } from './payloads.ts';
@@ -38,7 +38,7 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
         },
         body,
         signal,
-      }).catch(explainRefusal([401, 403], noAccess)),
+      }).catch(quoteRefusal([401, 403], noAccess)),
     ),
   );
   if (answer.status < 300) return {};
@@ -57,10 +57,10 @@ function noAccess(httpStatus: number): string {
   );
 }
 
-function refusalOf({ status: httpStatus, json }: PosAnswer): OursToFix | GiveUp {
+function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator | GiveUp {
   if (httpStatus === 404 || httpStatus === 405 || NotAllowed.safeParse(json).success) {
     const question = 'are channelName, channelLinkId and baseUrl right?';
-    return new OursToFix(`Deliverect knows no such channel link (${httpStatus}): ${question}`, { httpStatus });
+    return new NeedsOperator(`Deliverect knows no such channel link (${httpStatus}): ${question}`, { httpStatus });
   }
   const fields = fieldsIn(json);
   const named = fields.length === 0 ? '' : ` for ${fields.join(', ')}`;

@@ -1,7 +1,7 @@
-import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
-import { explainRefusal } from '../quote-refusal.ts';
+import { quoteRefusal } from '../quote-refusal.ts';
 import { TokenGranted } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
@@ -29,8 +29,8 @@ async function obtainToken({ settings, now }: PosContext<Settings>, signal: Abor
       grant_type: 'client_credentials',
     }),
     signal,
-  }).catch(explainRefusal([401, 403], refused));
-  if (answer.status >= 300) throw new OursToFix(refused(answer.status), { httpStatus: answer.status });
+  }).catch(quoteRefusal([401, 403], refused));
+  if (answer.status >= 300) throw new NeedsOperator(refused(answer.status), { httpStatus: answer.status });
   const granted = TokenGranted.safeParse(answer.json);
   if (!granted.success) throw new TryAgain('Deliverect granted no token that can be read', { sent: false });
   const { access_token: accessToken, expires_in: expiresIn, expires_at: expiresAt } = granted.data;

@@ -1,4 +1,4 @@
-import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos, type PosAnswer } from '../call-pos.ts';
 import { limitRate } from '../limit-rate.ts';
@@ -26,7 +26,7 @@ export type HubriseRequest = {
 
 /**
  * Calls HubRise with the connection's token.
- * @throws as `callPos` does, but with `sent: true` on 500 and 501 of what changes something; OursToFix on 404: the token
+ * @throws as `callPos` does, but with `sent: true` on 500 and 501 of what changes something; NeedsOperator on 404: the token
  *   is of no location, or `baseUrl` is wrong
  */
 export async function callHubrise(
@@ -48,9 +48,12 @@ export async function callHubrise(
   const limited = () => anyRequest(accessToken, now, request);
   const answer = await (heavy ? heavyRequest(accessToken, now, limited) : limited());
   if (answer.status === 404) {
-    throw new OursToFix('HubRise answered 404: is accessToken of a location (not of an account), and baseUrl right?', {
-      httpStatus: 404,
-    });
+    throw new NeedsOperator(
+      'HubRise answered 404: is accessToken of a location (not of an account), and baseUrl right?',
+      {
+        httpStatus: 404,
+      },
+    );
   }
   return answer;
 }

@@ -1,6 +1,6 @@
-import { OursToFix } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
-import { explainRefusal } from '../quote-refusal.ts';
+import { quoteRefusal } from '../quote-refusal.ts';
 import { callHubrise } from './call-hubrise.ts';
 import { nameRefusal } from './name-refusal.ts';
 import { Location, type Settings } from './payloads.ts';
@@ -8,21 +8,23 @@ import { Location, type Settings } from './payloads.ts';
 /**
  * `GET /location`, the location that the token is of: https://www.hubrise.com/developers/api/accounts. It proves
  * the token alone: nothing is ever asked with `clientSecret`, and the settings name no location to compare with.
- * @throws TryAgain, OursToFix
+ * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
   const answer = await callHubrise(context, { method: 'GET', path: '/location' }).catch(
-    explainRefusal(
+    quoteRefusal(
       [401, 403],
       (status) => `HubRise refuses accessToken (${status}): is it copied whole, and is the connection still there?`,
     ),
   );
   if (answer.status >= 300) {
-    throw new OursToFix(`HubRise refused to show the location with ${nameRefusal(answer)}: is baseUrl right?`, {
+    throw new NeedsOperator(`HubRise refused to show the location with ${nameRefusal(answer)}: is baseUrl right?`, {
       httpStatus: answer.status,
     });
   }
   if (!Location.pick({ id: true }).safeParse(answer.json).success) {
-    throw new OursToFix('what answered is no location of HubRise’s: is baseUrl right?', { httpStatus: answer.status });
+    throw new NeedsOperator('what answered is no location of HubRise’s: is baseUrl right?', {
+      httpStatus: answer.status,
+    });
   }
 }

@@ -1,4 +1,4 @@
-import { OursToFix } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import { callHubrise, type HubriseRequest } from './call-hubrise.ts';
 import { nameRefusal } from './name-refusal.ts';
@@ -13,7 +13,7 @@ const EVENTS = { order: ['update'] };
 /**
  * Sets the connection's callback, of which it has one: https://www.hubrise.com/developers/api/callbacks#callbacks. Each
  * run comes with a token of its own, hence with another URL, so it is set each time.
- * @throws as `callHubrise` does, and OursToFix
+ * @throws as `callHubrise` does, and NeedsOperator
  */
 export async function connect(context: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
   const { webhookUrl: url } = context;
@@ -39,7 +39,7 @@ export async function connect(context: PosContext<Settings> & { webhookUrl: stri
   async function ask(request: HubriseRequest): Promise<unknown> {
     const answer = await callHubrise(context, request);
     if (answer.status < 300) return answer.json;
-    throw new OursToFix(`HubRise refused ${request.method} ${request.path} with ${nameRefusal(answer)}`, {
+    throw new NeedsOperator(`HubRise refused ${request.method} ${request.path} with ${nameRefusal(answer)}`, {
       httpStatus: answer.status,
     });
   }

@@ -1,4 +1,4 @@
-import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callHubrise } from './call-hubrise.ts';
@@ -14,7 +14,7 @@ export async function findOrder(serviceOrderId: string, context: PosContext<Sett
   const path = `/location/orders?private_ref=${encodeURIComponent(serviceOrderId)}`;
   const answer = await callHubrise(context, { method: 'GET', path, heavy: true });
   if (answer.status >= 300) {
-    throw new OursToFix(`HubRise refused to look an order up with ${nameRefusal(answer)}`, {
+    throw new NeedsOperator(`HubRise refused to look an order up with ${nameRefusal(answer)}`, {
       httpStatus: answer.status,
     });
   }

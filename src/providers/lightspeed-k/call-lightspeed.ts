@@ -1,4 +1,4 @@
-import { OursToFix } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -64,9 +64,11 @@ export function listFields(fields: ReturnType<typeof fieldsRefused>): string {
  * @param what for the message, as in "the webhook"
  * @param settings that it may be about
  */
-export function refusalOf({ status: httpStatus, json }: PosAnswer, what: string, settings: string): OursToFix {
+export function refusalOf({ status: httpStatus, json }: PosAnswer, what: string, settings: string): NeedsOperator {
   const named = listFields(fieldsRefused(json));
-  return new OursToFix(`Lightspeed refused ${what} with ${httpStatus}${named}: are ${settings} right?`, { httpStatus });
+  return new NeedsOperator(`Lightspeed refused ${what} with ${httpStatus}${named}: are ${settings} right?`, {
+    httpStatus,
+  });
 }
 
 function isName(word: string | undefined): word is string {

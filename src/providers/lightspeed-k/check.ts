@@ -1,6 +1,6 @@
-import { OursToFix } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
-import { explainRefusal } from '../quote-refusal.ts';
+import { quoteRefusal } from '../quote-refusal.ts';
 import { callLightspeed, refusalOf } from './call-lightspeed.ts';
 import { findEndpoint } from './find-endpoint.ts';
 import { AccountProfiles, Businesses } from './payloads.ts';
@@ -9,14 +9,14 @@ import type { Settings } from './payloads.ts';
 /**
  * Looks for all that an order names and a read shows: the business location among those of the authorisation, its order
  * profiles, and the webhook's registration. Payment methods and SKUs show in no read that would be as small.
- * @throws TryAgain, OursToFix
+ * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
   const { businessLocationId, accountProfileCodes, endpointId } = context.settings;
   const locations = await listLocations(context);
   // As numbers: beyond 2^53 that is all that JSON leaves of them.
   if (!locations.some((id) => Number(id) === Number(businessLocationId))) {
-    throw new OursToFix(
+    throw new NeedsOperator(
       `businessLocationId is none of the ${locations.length} locations that the restaurant authorised: which is it?`,
     );
   }
@@ -24,13 +24,13 @@ export async function check(context: PosContext<Settings>): Promise<void> {
   const known = wanted.length === 0 ? [] : await listProfiles(context);
   for (const [fulfillment, code] of wanted) {
     if (code !== undefined && !known.includes(code)) {
-      throw new OursToFix(
+      throw new NeedsOperator(
         `accountProfileCodes.${fulfillment} is none of the location's active order profiles: which is it?`,
       );
     }
   }
   if ((await findEndpoint(context)) === undefined) {
-    throw new OursToFix(
+    throw new NeedsOperator(
       `endpointId "${endpointId}" is not registered at Lightspeed, and it refuses every order until it is: connect the ` +
         'location (expediter provider connect)',
     );
@@ -40,14 +40,14 @@ export async function check(context: PosContext<Settings>): Promise<void> {
 /** The ids of all that the token may see: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
 async function listLocations(context: PosContext<Settings>): Promise<readonly (string | number)[]> {
   const answer = await callLightspeed(context, 'GET', '/o/op/data/businesses').catch(
-    explainRefusal(
+    quoteRefusal(
       [403],
       (status) => `Lightspeed lets this authorisation read nothing (${status}): has it the scope orders-api?`,
     ),
   );
   if (answer.status >= 300) throw refusalOf(answer, 'to list the locations', 'baseUrl and clientId');
   const businesses = Businesses.safeParse(answer.json);
-  if (!businesses.success) throw new OursToFix("Lightspeed's list of locations cannot be read: is baseUrl right?");
+  if (!businesses.success) throw new NeedsOperator("Lightspeed's list of locations cannot be read: is baseUrl right?");
   return businesses.data.flatMap(({ businessLocations }) => businessLocations.map(({ id }) => id));
 }
 
@@ -57,6 +57,7 @@ async function listProfiles(context: PosContext<Settings>): Promise<readonly str
   const answer = await callLightspeed(context, 'GET', path);
   if (answer.status >= 300) throw refusalOf(answer, 'to list the order profiles', 'businessLocationId and baseUrl');
   const profiles = AccountProfiles.safeParse(answer.json);
-  if (!profiles.success) throw new OursToFix("Lightspeed's list of order profiles cannot be read: is baseUrl right?");
+  if (!profiles.success)
+    throw new NeedsOperator("Lightspeed's list of order profiles cannot be read: is baseUrl right?");
   return profiles.data.accountProfileList.map(({ code }) => code);
 }

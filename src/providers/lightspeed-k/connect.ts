@@ -1,4 +1,4 @@
-import { OursToFix } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import { callLightspeed, refusalOf } from './call-lightspeed.ts';
 import { ENDPOINTS, findEndpoint } from './find-endpoint.ts';
@@ -16,7 +16,7 @@ export async function connect(
   const { endpointId, businessLocationId, paymentMethod } = settings;
   const known = await findEndpoint(context);
   if (known !== undefined && pathOf(known) !== pathOf(webhookUrl)) {
-    throw new OursToFix(
+    throw new NeedsOperator(
       `endpointId "${endpointId}" is registered at Lightspeed for another URL: give this location one of its own, ` +
         `or delete that with DELETE ${ENDPOINTS}/${endpointId}`,
     );

@@ -1,4 +1,4 @@
-import { GiveUp, OursToFix } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -31,15 +31,15 @@ function isRepeat({ status, json }: PosAnswer): boolean {
   return /^reference has already been used\b/i.test(msg) && (status === 409 || status === 400);
 }
 
-function refusalOf({ status: httpStatus, json }: PosAnswer): OursToFix | GiveUp {
+function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator | GiveUp {
   if (httpStatus === 404 || httpStatus === 405) {
     const question = 'are baseUrl, businessLocationId and endpointId right?';
-    return new OursToFix(`Lightspeed answered the order with ${httpStatus}: ${question}`, { httpStatus });
+    return new NeedsOperator(`Lightspeed answered the order with ${httpStatus}: ${question}`, { httpStatus });
   }
   const fields = fieldsRefused(json);
   const message = `Lightspeed refused the order with ${httpStatus}${listFields(fields)}`;
   if (fields.some(({ field }) => OF_SETTINGS.test(field))) {
-    return new OursToFix(`${message}: is it right in the settings?`, { httpStatus });
+    return new NeedsOperator(`${message}: is it right in the settings?`, { httpStatus });
   }
   return new GiveUp(message, { reason: 'The restaurant could not take this order.', httpStatus });
 }

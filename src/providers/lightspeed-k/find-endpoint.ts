@@ -1,4 +1,4 @@
-import { OursToFix } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callLightspeed, refusalOf } from './call-lightspeed.ts';
 import { Endpoint } from './payloads.ts';
@@ -14,7 +14,7 @@ export async function findEndpoint(context: PosContext<Settings>): Promise<strin
   if (answer.status >= 300) throw refusalOf(answer, 'the webhook', 'baseUrl and endpointId');
   const endpoint = Endpoint.safeParse(answer.json);
   if (!endpoint.success) {
-    throw new OursToFix('Lightspeed told of the webhook endpoint without its url: is baseUrl right?');
+    throw new NeedsOperator('Lightspeed told of the webhook endpoint without its url: is baseUrl right?');
   }
   return endpoint.data.url;
 }

@@ -16,6 +16,6 @@ export const lightspeedK: Provider<Settings> = {
   check,
   connect,
   // A refresh token dies after 14 days in which nobody used it; the access token lasts an hour, so this renews both.
-  keepConnected: (context) => context.credentials.accessToken(tokenOf(context)),
+  renewConnection: (context) => context.credentials.accessToken(tokenOf(context)),
   account: ({ baseUrl, businessLocationId }) => `${baseUrl} ${businessLocationId}`,
 };

@@ -1,4 +1,4 @@
-import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -25,7 +25,7 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
  * client's credentials travel as HTTP Basic.
  * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
  * @param signal not the order's: cut off with it, the request would have spent the refresh token for nothing
- * @throws OursToFix `reconnect needed` when the refresh token is spent or over 14 days old
+ * @throws NeedsOperator `reconnect needed` when the refresh token is spent or over 14 days old
  */
 async function obtainToken(settings: Settings, refreshToken: string, signal: AbortSignal): Promise<Grant> {
   const { baseUrl, tokenUrl = `${baseUrl}/oauth/token`, clientId, clientSecret } = settings;
@@ -40,7 +40,7 @@ async function obtainToken(settings: Settings, refreshToken: string, signal: Abo
     body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refreshToken }).toString(),
     signal,
   }).catch((error: unknown) => {
-    throw error instanceof OursToFix && error.httpStatus === 401 ? notKnown() : error;
+    throw error instanceof NeedsOperator && error.httpStatus === 401 ? notKnown() : error;
   });
   if (answer.status >= 300) throw refusalOf(answer);
 
@@ -52,18 +52,18 @@ async function obtainToken(settings: Settings, refreshToken: string, signal: Abo
 }
 
 /** Not documented what a 401 says here; elsewhere in OAuth it is either of both. */
-function notKnown(): OursToFix {
-  return new OursToFix(
+function notKnown(): NeedsOperator {
+  return new NeedsOperator(
     `Lightspeed refused the request for a token with 401: either clientId and clientSecret are wrong, or ${RECONNECT}`,
     { httpStatus: 401 },
   );
 }
 
-function refusalOf({ status: httpStatus, json }: PosAnswer): OursToFix {
+function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator {
   const { error = '' } = TokenRefused.safeParse(json).data ?? {};
-  if (error === 'invalid_grant') return new OursToFix(RECONNECT, { httpStatus });
+  if (error === 'invalid_grant') return new NeedsOperator(RECONNECT, { httpStatus });
   const named = /^[a-z_]{1,40}$/.test(error) ? `, ${error}` : '';
-  return new OursToFix(
+  return new NeedsOperator(
     `Lightspeed grants no token (${httpStatus}${named}): are clientId, clientSecret, baseUrl and tokenUrl right?`,
     { httpStatus },
   );

@@ -1,4 +1,4 @@
-import { GiveUp, OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos, type PosAnswer } from '../call-pos.ts';
 import { limitRate } from '../limit-rate.ts';
@@ -72,7 +72,7 @@ const OURS = new Set([
  *
  * Only codes, field names and ids of the catalog are passed on: details may quote the member.
  */
-export function refusalBy({ status: httpStatus, json }: PosAnswer, what: string): TryAgain | OursToFix | GiveUp {
+export function refusalBy({ status: httpStatus, json }: PosAnswer, what: string): TryAgain | NeedsOperator | GiveUp {
   const errors = Refusal.safeParse(json).data?.errors ?? [];
   const said = errors.map(({ code, field, detail }) => `${wordIn(code)}${fieldIn(field)}${catalogIdIn(detail)}`);
   const message = `Square refused ${what} with ${[httpStatus, ...said].join(' ')}`;
@@ -82,7 +82,7 @@ export function refusalBy({ status: httpStatus, json }: PosAnswer, what: string)
     return new TryAgain(message, { sent: true, httpStatus });
   }
   if (httpStatus === 404 || httpStatus === 405 || has(OURS) || errors.some(isAboutSettings)) {
-    return new OursToFix(message, { httpStatus });
+    return new NeedsOperator(message, { httpStatus });
   }
   return new GiveUp(message, { reason: 'The restaurant could not take this order.', httpStatus });
 }

@@ -1,6 +1,6 @@
-import { OursToFix } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
-import { explainRefusal } from '../quote-refusal.ts';
+import { quoteRefusal } from '../quote-refusal.ts';
 import { callSquare } from './call-square.ts';
 import { LocationAnswer, OrderEntries, type Settings } from './payloads.ts';
 import { readAnswer } from './read-answer.ts';
@@ -9,12 +9,12 @@ import { tokenScopes } from './token-scopes.ts';
 /**
  * Asks what the token may do, then for the location. A seller's token sees that only with MERCHANT_PROFILE_READ, which
  * orders do not need; without it one of the location's orders is looked for, which at least says whose it is.
- * @throws TryAgain, OursToFix
+ * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
   const { granted, missing } = await tokenScopes(context);
   if (missing.length > 0) {
-    throw new OursToFix(
+    throw new NeedsOperator(
       `the accessToken lacks ${missing.join(', ')}: let the seller authorise the application for that as well`,
     );
   }
@@ -26,16 +26,16 @@ export async function check(context: PosContext<Settings>): Promise<void> {
 async function showLocation(context: PosContext<Settings>): Promise<void> {
   const { locationId } = context.settings;
   const answer = await callSquare(context, { method: 'GET', path: `/v2/locations/${locationId}` }).catch(
-    explainRefusal([403], (status) => `Square does not show the location (${status}): is locationId the token's?`),
+    quoteRefusal([403], (status) => `Square does not show the location (${status}): is locationId the token's?`),
   );
   if (answer.status === 404) {
-    throw new OursToFix('Square knows no such location: are locationId and baseUrl right?', { httpStatus: 404 });
+    throw new NeedsOperator('Square knows no such location: are locationId and baseUrl right?', { httpStatus: 404 });
   }
   const { id, status } = readAnswer(LocationAnswer, answer, 'the location of locationId').location;
   // "main" is another name of some location, which no webhook says.
-  if (id !== locationId) throw new OursToFix('locationId is another name of the location, and not its id');
+  if (id !== locationId) throw new NeedsOperator('locationId is another name of the location, and not its id');
   if (status === 'INACTIVE') {
-    throw new OursToFix('the location of locationId is inactive at Square: is it the right one?');
+    throw new NeedsOperator('the location of locationId is inactive at Square: is it the right one?');
   }
 }
 
@@ -46,7 +46,7 @@ async function showLocation(context: PosContext<Settings>): Promise<void> {
 async function searchLocation(context: PosContext<Settings>): Promise<void> {
   const body = { location_ids: [context.settings.locationId], limit: 1, return_entries: true };
   const answer = await callSquare(context, { method: 'POST', path: '/v2/orders/search', body }).catch(
-    explainRefusal(
+    quoteRefusal(
       [403],
       (status) => `Square does not search the location's orders (${status}): is locationId the token's?`,
     ),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { OursToFix } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { API_VERSION, callSquare, type Square } from './call-square.ts';
@@ -48,7 +48,7 @@ async function listOurs(context: ConnectContext): Promise<Subscription[] | undef
     try {
       answer = await callSquare(context, { method: 'GET', path: `${PATH}?${query.toString()}` });
     } catch (error) {
-      if (error instanceof OursToFix && (error.httpStatus === 401 || error.httpStatus === 403)) return undefined;
+      if (error instanceof NeedsOperator && (error.httpStatus === 401 || error.httpStatus === 403)) return undefined;
       throw error;
     }
     const list = readAnswer(SubscriptionList, answer, 'the list of subscriptions');
@@ -97,12 +97,12 @@ async function signatureKeyOf(subscription: Subscription, context: Square): Prom
   const answer = await callSquare(context, { method: 'GET', path: pathOf(subscription) });
   const { signature_key } = readAnswer(SubscriptionAnswer, answer, 'to show the subscription').subscription;
   if (signature_key === undefined) {
-    throw new OursToFix(`Square does not tell the signature key of the subscription ${subscription.id}`);
+    throw new NeedsOperator(`Square does not tell the signature key of the subscription ${subscription.id}`);
   }
   return signature_key;
 }
 
-/** A seller's token is good for orders alone. @throws OursToFix where it is not even that */
+/** A seller's token is good for orders alone. @throws NeedsOperator where it is not even that */
 async function byHand(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
   const { missing } = await tokenScopes(context);

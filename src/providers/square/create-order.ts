@@ -1,4 +1,4 @@
-import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -53,7 +53,7 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
         });
   if (answer.status < 300) return;
   const refusal = refusalBy(answer, 'the payment of the order');
-  if (refusal instanceof OursToFix || refusal instanceof TryAgain) throw refusal;
+  if (refusal instanceof NeedsOperator || refusal instanceof TryAgain) throw refusal;
   // A paid order takes no second payment, and the member must not be told that it failed.
   const now = await retrieveOrder(square.id, context).catch((error: unknown) => {
     if (!(error instanceof TryAgain)) throw error;
@@ -90,8 +90,8 @@ function afterOrder(error: unknown): unknown {
     const { message, sent, retryAfterMs, httpStatus } = error;
     return new TryAgain(`the order is there, but not paid: ${message}`, { sent, retryAfterMs, httpStatus });
   }
-  if (error instanceof OursToFix) {
-    return new OursToFix(`the order is there, but not paid: ${error.message}`, { httpStatus: error.httpStatus });
+  if (error instanceof NeedsOperator) {
+    return new NeedsOperator(`the order is there, but not paid: ${error.message}`, { httpStatus: error.httpStatus });
   }
   return error;
 }

@@ -1,23 +1,23 @@
 import type { ZodType } from 'zod';
-import { GiveUp, OursToFix, type TryAgain } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator, type TryAgain } from '../../core/domain/errors.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { refusalBy } from './call-square.ts';
 
 /**
  * What Square answered where no order is at stake.
  * @param what for the message, as in "the list of subscriptions"
- * @throws TryAgain, OursToFix
+ * @throws TryAgain, NeedsOperator
  */
 export function readAnswer<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what: string): Shape {
   if (answer.status >= 300) throw refusalOf(answer, what);
   const result = shape.safeParse(answer.json);
-  if (!result.success) throw new OursToFix(`Square's answer about ${what} cannot be read: is baseUrl right?`);
+  if (!result.success) throw new NeedsOperator(`Square's answer about ${what} cannot be read: is baseUrl right?`);
   return result.data;
 }
 
 /** Nothing is given up without an order. */
-export function refusalOf(answer: PosAnswer, what: string): TryAgain | OursToFix {
+export function refusalOf(answer: PosAnswer, what: string): TryAgain | NeedsOperator {
   const refusal = refusalBy(answer, what);
   if (!(refusal instanceof GiveUp)) return refusal;
-  return new OursToFix(refusal.message, { httpStatus: refusal.httpStatus });
+  return new NeedsOperator(refusal.message, { httpStatus: refusal.httpStatus });
 }

@@ -1,4 +1,4 @@
-import { GiveUp, OursToFix } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
@@ -43,7 +43,7 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
   if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};
   const reason = reasonIn(answer.json);
   if (reason === undefined && (answer.status === 404 || answer.status === 405)) {
-    throw new OursToFix(`the POS answered ${answer.status}: is ordersUrl right?`, { httpStatus: answer.status });
+    throw new NeedsOperator(`the POS answered ${answer.status}: is ordersUrl right?`, { httpStatus: answer.status });
   }
   throw new GiveUp(`the POS refused the order with ${answer.status}`, {
     reason: reason ?? 'The restaurant could not take this order.',

@@ -1,8 +1,8 @@
-import { OursToFix } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { FulfillmentType } from '../../core/domain/lifecycle.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
-import { explainRefusal } from '../quote-refusal.ts';
+import { quoteRefusal } from '../quote-refusal.ts';
 import { callToast } from './call-toast.ts';
 import { DiningOptions, OrderGuids, type Settings } from './payloads.ts';
 
@@ -14,7 +14,7 @@ const BEHAVIORS: Readonly<Record<FulfillmentType, string>> = { pickup: 'TAKE_OUT
 /**
  * Asks for the GUIDs of the last minute's orders, which needs no other scopes than orders themselves, and proves client
  * and restaurant; then for the dining options, where the client may see them.
- * @throws TryAgain, OursToFix
+ * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
   await listOrders(context);
@@ -24,10 +24,10 @@ export async function check(context: PosContext<Settings>): Promise<void> {
     const guid = context.settings.diningOptionGuids[fulfillment];
     const option = options.find((each) => each.guid === guid);
     const name = `diningOptionGuids.${fulfillment}`;
-    if (option === undefined) throw new OursToFix(`${name} is no dining option of this restaurant: which is it?`);
+    if (option === undefined) throw new NeedsOperator(`${name} is no dining option of this restaurant: which is it?`);
     const { behavior = BEHAVIORS[fulfillment], curbside = false } = option;
     if (behavior !== BEHAVIORS[fulfillment] || curbside) {
-      throw new OursToFix(
+      throw new NeedsOperator(
         `${name} is a dining option for ${curbside ? 'curbside pickup' : behavior}: one for ${BEHAVIORS[fulfillment]} is wanted`,
       );
     }
@@ -42,7 +42,7 @@ async function listOrders(context: PosContext<Settings>): Promise<void> {
     endDate: dateTime(now),
   });
   const answer = await callToast(context, 'GET', `/orders/v2/orders?${span.toString()}`).catch(
-    explainRefusal(
+    quoteRefusal(
       [403],
       (status) =>
         `Toast shows us no orders (${status}): is restaurantGuid connected to this client, and has the client the ` +
@@ -51,7 +51,7 @@ async function listOrders(context: PosContext<Settings>): Promise<void> {
   );
   if (answer.status >= 300) throw refusalOf(answer, 'orders');
   if (!OrderGuids.safeParse(answer.json).success) {
-    throw new OursToFix("Toast's list of orders cannot be read: is baseUrl right?");
+    throw new NeedsOperator("Toast's list of orders cannot be read: is baseUrl right?");
   }
 }
 
@@ -65,19 +65,19 @@ async function listDiningOptions(context: PosContext<Settings>): Promise<DiningO
     answer = await callToast(context, 'GET', '/config/v2/diningOptions');
   } catch (error) {
     // Orders have just been shown, so it is about nothing else.
-    if (error instanceof OursToFix && error.httpStatus === 403) return undefined;
+    if (error instanceof NeedsOperator && error.httpStatus === 403) return undefined;
     throw error;
   }
   if (answer.status >= 300) throw refusalOf(answer, 'dining options');
   if (answer.headers.has('toast-next-page-token')) return undefined;
   const options = DiningOptions.safeParse(answer.json);
-  if (!options.success) throw new OursToFix("Toast's list of dining options cannot be read: is baseUrl right?");
+  if (!options.success) throw new NeedsOperator("Toast's list of dining options cannot be read: is baseUrl right?");
   return options.data;
 }
 
 /** Not documented: which status an unknown restaurant has. A 404 is one of an order's own. */
-function refusalOf({ status: httpStatus }: PosAnswer, what: string): OursToFix {
-  return new OursToFix(`Toast shows us no ${what} (${httpStatus}): are restaurantGuid and baseUrl right?`, {
+function refusalOf({ status: httpStatus }: PosAnswer, what: string): NeedsOperator {
+  return new NeedsOperator(`Toast shows us no ${what} (${httpStatus}): are restaurantGuid and baseUrl right?`, {
     httpStatus,
   });
 }

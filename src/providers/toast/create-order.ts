@@ -1,4 +1,4 @@
-import { GiveUp, OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -86,10 +86,10 @@ async function findRefused(
     if (/already exist|unique|duplicate/i.test(words)) {
       throw new TryAgain(`${refused}: it has this externalId, and does not show it`, { sent: true, httpStatus });
     }
-    throw new OursToFix(`${refused}: it is about the externalId, is namingAuthority right?`, { httpStatus });
+    throw new NeedsOperator(`${refused}: it is about the externalId, is namingAuthority right?`, { httpStatus });
   }
   if (httpStatus === 404) {
-    throw new OursToFix(
+    throw new NeedsOperator(
       `${refused}: it does not know one of the GUIDs in restaurantGuid, diningOptionGuids, alternatePaymentGuid, ` +
         'feeServiceChargeGuid and itemMap',
       { httpStatus },

@@ -1,7 +1,7 @@
-import { OursToFix, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
-import { explainRefusal } from '../quote-refusal.ts';
+import { quoteRefusal } from '../quote-refusal.ts';
 import { LoginAnswer } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
@@ -31,7 +31,7 @@ async function obtainToken({ settings, now, signal }: PosContext<Settings>): Pro
   const client = JSON.stringify([baseUrl, clientId, clientSecret]);
   const recent = (answered.get(client) ?? []).filter((at) => at > now.getTime() - HOUR_MS);
   if (recent.length >= LOGINS) {
-    throw new OursToFix(
+    throw new NeedsOperator(
       'Toast allows two logins an hour, and both are spent: are clientId and clientSecret right, and may they be used?',
     );
   }
@@ -45,20 +45,17 @@ async function obtainToken({ settings, now, signal }: PosContext<Settings>): Pro
     signal,
   })
     .catch((error: unknown) => {
-      if (error instanceof OursToFix) count();
+      if (error instanceof NeedsOperator) count();
       throw error;
     })
     .catch(
-      explainRefusal(
-        [401, 403],
-        (status) => `Toast refuses the login (${status}): are clientId and clientSecret right?`,
-      ),
+      quoteRefusal([401, 403], (status) => `Toast refuses the login (${status}): are clientId and clientSecret right?`),
     );
   count();
 
   const { status: httpStatus } = answer;
   if (httpStatus >= 300) {
-    throw new OursToFix(`Toast answered the login with ${httpStatus}: is baseUrl right?`, { httpStatus });
+    throw new NeedsOperator(`Toast answered the login with ${httpStatus}: is baseUrl right?`, { httpStatus });
   }
   const granted = LoginAnswer.safeParse(answer.json);
   if (!granted.success) throw new TryAgain("Toast's answer to the login holds no token", { sent: false, httpStatus });

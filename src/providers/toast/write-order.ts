@@ -11,7 +11,7 @@ type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>[
 /**
  * The order in Toast's words, as `/prices` wants it: without what is paid.
  * https://doc.toasttab.com/openapi/orders/operation/ordersPost/
- * @throws GiveUp where it lacks what Toast requires, OursToFix where the settings do
+ * @throws GiveUp where it lacks what Toast requires, NeedsOperator where the settings do
  */
 export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date) {
   const { fulfillment, money } = order;

@@ -1,4 +1,4 @@
-import { GiveUp, OursToFix } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
 import { cutText } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -22,7 +22,7 @@ type Group = 'itemGroup' | 'optionGroup';
 
 /**
  * A line of the order as Toast's selection. Prices are those of Toast's menu.
- * @throws OursToFix when Toast's menu is not told apart by `itemMap` or the id
+ * @throws NeedsOperator when Toast's menu is not told apart by `itemMap` or the id
  */
 export function writeSelection(item: Item, itemMap: Settings['itemMap']) {
   const { quantity } = item;
@@ -67,10 +67,10 @@ function referTo(id: string, group: Group, itemMap: Settings['itemMap']) {
   const entry = entryOf(itemMap, id) ?? readPlain(id, group);
   const name = JSON.stringify(id);
   if (entry === undefined) {
-    throw new OursToFix(`itemMap[${name}] is missing, and the id itself is not <${group}'s GUID>/<item's GUID>`);
+    throw new NeedsOperator(`itemMap[${name}] is missing, and the id itself is not <${group}'s GUID>/<item's GUID>`);
   }
   const guid = entry[group];
-  if (guid === undefined) throw new OursToFix(`itemMap[${name}].${group} is missing`);
+  if (guid === undefined) throw new NeedsOperator(`itemMap[${name}].${group} is missing`);
   return { item: { guid: entry.item }, [group]: { guid } };
 }
 

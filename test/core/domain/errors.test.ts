@@ -21,12 +21,12 @@ describe("errors of another package's copy", () => {
   it('are ours, each of its own kind', () => {
     const thrown = [
       new theirs.TryAgain('busy', { sent: true }),
-      new theirs.OursToFix('wrong key'),
+      new theirs.NeedsOperator('wrong key'),
       new theirs.GiveUp('closed', { reason: 'The restaurant is closed.' }),
       new theirs.Poison('no JSON'),
       new theirs.NotAuthentic('no signature'),
     ];
-    const kinds = [ours.TryAgain, ours.OursToFix, ours.GiveUp, ours.Poison, ours.NotAuthentic];
+    const kinds = [ours.TryAgain, ours.NeedsOperator, ours.GiveUp, ours.Poison, ours.NotAuthentic];
     expect(kinds.some((kind, nth) => kind === thrown[nth]?.constructor)).toBe(false);
     expect(thrown.map((error) => kinds.map((kind) => error instanceof kind))).toEqual(
       kinds.map((kind) => kinds.map((other) => other === kind)),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { followOrders } from '../../../src/core/live/order-feed.ts';
+import { orderFeed } from '../../../src/core/live/order-feed.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -33,7 +33,7 @@ const counting = (): pg.Pool =>
   });
 
 it('one statement a second asks for all orders that are followed, and none when nobody follows', async () => {
-  const following = followOrders({ pool: counting(), log: { warn: () => {} } });
+  const following = orderFeed({ pool: counting(), log: { warn: () => {} } });
   following.wake();
   await sleep(1_200);
   expect(asked, 'nobody follows').toBe(0);
@@ -84,7 +84,7 @@ it('one that joins while Postgres is asked on behalf of another misses nothing',
       };
     },
   });
-  const following = followOrders({ pool: slow, log: { warn: () => {} } });
+  const following = orderFeed({ pool: slow, log: { warn: () => {} } });
   const follow = (name: string, after: number): void =>
     void following.follow('order-2', after, ({ messages }) =>
       heard[name]?.push(...messages.map(({ sequence }) => sequence)),

@@ -2,8 +2,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { checkLocation, type Checked } from '../../../src/core/locations/check-location.ts';
-import { GiveUp, OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
-import { keepCredentials } from '../../../src/core/locations/credential-store.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
+import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/locations/locations.ts';
 import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => pool.end());
 
 function ask(locationId = 'asked', { open = settingsOpener(rules), withinMs = 5_000 } = {}): Promise<Checked> {
-  const deps = { pool, open, credentialsFor: keepCredentials(pool, keys), now: () => NOW };
+  const deps = { pool, open, credentialsFor: credentialStore(pool, keys), now: () => NOW };
   return checkLocation(deps, locationId, withinMs);
 }
 
@@ -78,7 +78,7 @@ it.each([
   ['a limit', new TryAgain('429', { sent: false, retryAfterMs: 30_500 }), /could not be reached/, /again in 31 s/],
   [
     'a wrong setting',
-    new OursToFix('site is another one'),
+    new NeedsOperator('site is another one'),
     /^site is another one$/,
     /expediter location put --location asked/,
   ],

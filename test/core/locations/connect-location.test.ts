@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { connectLocation } from '../../../src/core/locations/connect-location.ts';
-import { GiveUp, OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import { findLocation, putLocation } from '../../../src/core/locations/locations.ts';
 import type { Connection, Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
@@ -59,7 +59,7 @@ it('does not undo what somebody put meanwhile, and says so; the token stays, as 
 });
 
 it.each([
-  ['refuses', new OursToFix('401'), 0],
+  ['refuses', new NeedsOperator('401'), 0],
   ['will never take it', new GiveUp('no', { reason: 'no' }), 0],
   ['was not reached', new TryAgain('no connection', { sent: false }), 0],
   ['may have taken it, its answer being lost', new TryAgain('no answer', { sent: true }), 1],

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
-import { forgetOldGrants, keepCredentials } from '../../../src/core/locations/credential-store.ts';
+import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
+import { deleteOldGrants, credentialStore } from '../../../src/core/locations/credential-store.ts';
 import type { Credentials, Grant } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -34,7 +34,7 @@ function startVendor(expiresIn = 3600) {
     answer: undefined as (() => Promise<unknown>) | undefined,
     async obtain(refreshToken: string | undefined): Promise<Grant> {
       const token = refreshToken ?? 'the first';
-      if (spent.includes(token)) throw new OursToFix('reconnect needed: the refresh token is spent');
+      if (spent.includes(token)) throw new NeedsOperator('reconnect needed: the refresh token is spent');
       spent.push(token);
       grants += 1;
       const grant = { accessToken: `access-${grants}`, expiresIn, refreshToken: `refresh-${grants}` };
@@ -45,7 +45,7 @@ function startVendor(expiresIn = 3600) {
 }
 
 /** A process of its own: it shares nothing but Postgres. */
-const process = (): Credentials => keepCredentials(pool, keys)('acme');
+const process = (): Credentials => credentialStore(pool, keys)('acme');
 const tokenFrom = (credentials: Credentials, rejected?: string): Promise<string> =>
   credentials.accessToken({ seed, obtain: vendor.obtain, ...(rejected !== undefined && { rejected }) });
 const rowOf = async (): Promise<Record<string, unknown>> =>
@@ -132,7 +132,7 @@ it('that no key of ours opens any more is as good as none', async () => {
   await tokenFrom(process());
   const others = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
   const asked: unknown[] = [];
-  const token = await keepCredentials(
+  const token = await credentialStore(
     pool,
     others,
   )('acme').accessToken({
@@ -151,7 +151,7 @@ it('is forgotten when nobody has renewed it for a season', async () => {
     (await rowOf())['grant'],
   ]);
   const { rows: before } = await pool.query('SELECT FROM credentials');
-  await forgetOldGrants(pool);
+  await deleteOldGrants(pool);
   const { rows: after } = await pool.query('SELECT FROM credentials');
   expect(before.length - after.length).toBe(1);
 });
@@ -162,7 +162,7 @@ it('whose renewal died with its process is tried again, and a refresh token that
   while (vendor.spent.length === 0) await sleep(5);
   await die();
   const next = process();
-  await expect(tokenFrom(next)).rejects.toThrow(new OursToFix('reconnect needed: the refresh token is spent'));
+  await expect(tokenFrom(next)).rejects.toThrow(new NeedsOperator('reconnect needed: the refresh token is spent'));
 
   // The operator puts new settings.
   seed = { ...seed, refreshToken: 'another' };
@@ -174,10 +174,10 @@ it('that is refused for good is not asked for by each order that waits for it', 
   let asked = 0;
   const obtain = async (): Promise<Grant> => {
     asked += 1;
-    throw new OursToFix('reconnect needed');
+    throw new NeedsOperator('reconnect needed');
   };
   const credentials = process();
-  for (let i = 0; i < 5; i += 1) await expect(credentials.accessToken({ seed, obtain })).rejects.toThrow(OursToFix);
+  for (let i = 0; i < 5; i += 1) await expect(credentials.accessToken({ seed, obtain })).rejects.toThrow(NeedsOperator);
   expect(asked).toBe(1);
 });
 

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { OursToFix } from '../../../src/core/domain/errors.ts';
-import { keepConnected } from '../../../src/core/locations/renew-connections.ts';
-import { keepCredentials } from '../../../src/core/locations/credential-store.ts';
+import { NeedsOperator } from '../../../src/core/domain/errors.ts';
+import { renewConnections } from '../../../src/core/locations/renew-connections.ts';
+import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/locations/locations.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
@@ -19,11 +19,11 @@ const rotating: Provider<z.infer<typeof Settings>> = {
   deduplicates: true,
   createOrder: async () => ({}),
   translateWebhook: () => [],
-  keepConnected: ({ settings, credentials }) =>
+  renewConnection: ({ settings, credentials }) =>
     credentials.accessToken({
       seed: settings,
       async obtain(refreshToken = settings.refreshToken) {
-        if (refreshToken === 'lost') throw new OursToFix('reconnect needed');
+        if (refreshToken === 'lost') throw new NeedsOperator('reconnect needed');
         spent.push(refreshToken);
         return { accessToken: 'a', expiresIn: 0, refreshToken: `${refreshToken}+` };
       },
@@ -65,12 +65,12 @@ it('spends every refresh token before it dies, and names the location that needs
     pool,
     open: settingsOpener(rules),
     now: () => new Date(),
-    credentialsFor: keepCredentials(pool, keys),
+    credentialsFor: credentialStore(pool, keys),
     signal: new AbortController().signal,
     log: { error: (about: object) => void logged.push(about as Record<string, unknown>) },
   };
-  await keepConnected(deps);
-  await keepConnected(deps);
+  await renewConnections(deps);
+  await renewConnections(deps);
   expect(spent).toEqual(['first', 'other', 'first+', 'other+']);
   expect(logged.slice(0, 2)).toEqual([
     { locationId: 'broken', integration: 'rotating', problem: 'reconnect needed' },

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { issueToken, revokeToken, tokenJudge } from '../../../src/core/locations/webhook-tokens.ts';
+import { issueToken, revokeToken, tokenAuthenticator } from '../../../src/core/locations/webhook-tokens.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 let pool: pg.Pool;
@@ -14,7 +14,7 @@ it('a revoked token opens nothing after five seconds, though the clock of Postgr
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'standard', '')`);
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   let now = new Date();
-  const judge = tokenJudge(
+  const judge = tokenAuthenticator(
     pool,
     async () => ({ provider: {} as never, settings: {} }),
     () => now,

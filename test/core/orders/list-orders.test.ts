@@ -71,7 +71,7 @@ it('whatever is filtered, going on until there is no next finds all that match, 
 
 it('an order of which a POS said the same ten thousand times can still be read', async () => {
   await pool.query(
-    `INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome)
+    `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome)
      SELECT 'order-5', gen_random_uuid(), 'completed', 'DONE', 'duplicate' FROM generate_series(1, 10000)`,
   );
   expect((await showOrder(pool, 'order-5'))?.history).toHaveLength(1000);

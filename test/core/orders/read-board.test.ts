@@ -31,13 +31,13 @@ beforeAll(async () => {
     [ORDERS],
   );
   await pool.query(
-    `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
+    `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
      SELECT (now() AT TIME ZONE 'UTC')::date, 'club-' || i % 100, gen_random_uuid(), 'standard', now(), '{}', 'x', 1,
             CASE WHEN i % 100 = 0 THEN 'dropped' ELSE 'applied' END, 'no'
      FROM generate_series(1, $1::int) AS i`,
     [ORDERS],
   );
-  await pool.query('ANALYZE placements, orders, status_events, deliveries');
+  await pool.query('ANALYZE placements, orders, status_events, webhooks');
 });
 afterAll(() => pool?.end());
 

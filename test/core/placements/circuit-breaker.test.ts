@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { circuitBreaker, type CircuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
-import { GiveUp, OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 
 const SILENCE = new TryAgain('no answer', { sent: true });
 
@@ -79,9 +79,9 @@ describe('a circuit', () => {
   it.each<[string, unknown]>([
     ['429', new TryAgain('slow down', { sent: false, httpStatus: 429, retryAfterMs: 1_000 })],
     ['404', new GiveUp('no such menu', { reason: 'closed', httpStatus: 404 })],
-    ['401', new OursToFix('wrong token', { httpStatus: 401 })],
+    ['401', new NeedsOperator('wrong token', { httpStatus: 401 })],
     ['our own keeping to a limit', new TryAgain('enough for now', { sent: false, retryAfterMs: 1_000 })],
-    ['settings that make no request', new OursToFix('the URL is not valid')],
+    ['settings that make no request', new NeedsOperator('the URL is not valid')],
     ['an order that cannot be expressed', new GiveUp('no such item', { reason: 'not on the menu' })],
   ])('stays closed at %s, which is no silence', (_, error) => {
     start();

@@ -187,7 +187,7 @@ describe('ours to fix', () => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { bestellung: {} } }));
     const refetch = orderRefetcher({ url: server.url, token: undefined, query: '{ bestellung { id } }' });
     await expect(refetch('x')).rejects.toMatchObject({
-      name: 'OursToFix',
+      name: 'NeedsOperator',
       message: expect.stringContaining('ORDER_QUERY_FILE'),
     });
     await server.stop();

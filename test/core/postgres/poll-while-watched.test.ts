@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { keepLooking } from '../../../src/core/postgres/poll-while-watched.ts';
+import { pollWhileWatched } from '../../../src/core/postgres/poll-while-watched.ts';
 import { until } from '../../support/until.ts';
 
 it('rests behind a slow look, also one that failed, and not once more before the next', async () => {
   const began: number[] = [];
-  const loop = keepLooking({
+  const loop = pollWhileWatched({
     pollMs: 60_000,
     isWatched: () => true,
     async look() {

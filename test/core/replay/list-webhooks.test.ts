@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { listDeliveries, type DeliveryFilter, type DeliveryKey } from '../../../src/core/replay/list-webhooks.ts';
-import { replayDeliveries } from '../../../src/core/replay/replay-webhooks.ts';
+import { listWebhooks, type WebhookFilter, type WebhookKey } from '../../../src/core/replay/list-webhooks.ts';
+import { replayWebhooks } from '../../../src/core/replay/replay-webhooks.ts';
 import type { Replaying } from '../../../src/core/replay/replay-webhook.ts';
 import { openDatabase } from '../../../src/database.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
 
-const DELIVERIES = 40_000;
+const WEBHOOKS = 40_000;
 /** Rows that a page may look at, however many there are: 5,000 twice, and what it leaps through. */
 const READS = 12_000;
 
@@ -17,20 +17,20 @@ let pool: Pool;
 beforeAll(async () => {
   ({ pool } = openDatabase(await createDatabase(), 5, () => {}));
   await pool.query(
-    `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
+    `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
      SELECT (at AT TIME ZONE 'UTC')::date, CASE WHEN i % 4 = 0 THEN 'busy' ELSE 'club-' || i % 101 END,
             (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7000' || '8000' ||
              lpad(to_hex(i), 12, '0'))::uuid,
             CASE WHEN i IN (3, 39996, 39998) THEN 'rare' ELSE 'standard' END, at, '{}', 'x', 1,
             CASE WHEN i % 1000 = 0 THEN 'dropped' ELSE 'applied' END, CASE WHEN i % 1000 = 0 THEN 'no' END
      FROM (SELECT i, now() - make_interval(secs => i * 0.5) AS at FROM generate_series(1, $1::int) AS i) AS d`,
-    [DELIVERIES],
+    [WEBHOOKS],
   );
-  await pool.query('ANALYZE deliveries');
+  await pool.query('ANALYZE webhooks');
 });
 afterAll(() => pool?.end());
 
-it.each<[string, DeliveryFilter]>([
+it.each<[string, WebhookFilter]>([
   ['all', {}],
   ["a location's", { locationId: 'busy' }],
   ["a location's, of an outcome that none has", { locationId: 'busy', outcome: 'stale' }],
@@ -42,17 +42,15 @@ it.each<[string, DeliveryFilter]>([
   ['of all time', { since: new Date(0) }],
   ["an order's", { locationId: 'busy', serviceOrderId: 'order-1' }],
   ['to be replayed', { outcome: 'dropped', replayable: 'open' }],
-])('a page of deliveries costs the same however many there are: %s', async (_what, filter) => {
+])('a page of webhooks costs the same however many there are: %s', async (_what, filter) => {
   for (const oldestFirst of [false, true]) {
-    const { whole, reads } = await readPlans(pool, (asked) =>
-      listDeliveries(asked, filter, { oldestFirst, limit: 50 }),
-    );
+    const { whole, reads } = await readPlans(pool, (asked) => listWebhooks(asked, filter, { oldestFirst, limit: 50 }));
     expect(whole).toEqual([]);
     expect(reads).toBeLessThanOrEqual(READS);
   }
 });
 
-it.each<[string, DeliveryFilter, string]>([
+it.each<[string, WebhookFilter, string]>([
   ['an integration that hardly any has', { integration: 'rare' }, `integration = 'rare'`],
   ['an outcome that the index has', { outcome: 'dropped' }, `outcome = 'dropped'`],
   ['an outcome that it has not', { outcome: 'applied', integration: 'rare' }, `integration = 'rare'`],
@@ -66,14 +64,14 @@ it.each<[string, DeliveryFilter, string]>([
 ])(
   'going on until there is no next finds all that match, in order and once: by %s',
   async (_what, filter, condition) => {
-    const { rows } = await pool.query<{ id: string }>(`SELECT id FROM deliveries WHERE ${condition} ORDER BY id`);
+    const { rows } = await pool.query<{ id: string }>(`SELECT id FROM webhooks WHERE ${condition} ORDER BY id`);
     const expected = rows.map(({ id }) => id);
     for (const oldestFirst of [true, false]) {
       const found: string[] = [];
-      let after: DeliveryKey | undefined;
+      let after: WebhookKey | undefined;
       do {
-        const page = await listDeliveries(pool, filter, { oldestFirst, after, limit: 1_000 });
-        found.push(...page.deliveries.map(({ deliveryId }) => deliveryId));
+        const page = await listWebhooks(pool, filter, { oldestFirst, after, limit: 1_000 });
+        found.push(...page.webhooks.map(({ webhookId }) => webhookId));
         after = page.next;
       } while (after !== undefined);
       expect(found).toEqual(oldestFirst ? expected : expected.toReversed());
@@ -83,9 +81,9 @@ it.each<[string, DeliveryFilter, string]>([
 
 it('a replay of many can be ended, and gone on with, where none matches', async () => {
   const deps = { pool, dryRun: true } as Replaying;
-  const passed: DeliveryKey[] = [];
+  const passed: WebhookKey[] = [];
   for (let nth = 0; nth < 2; nth += 1) {
-    const run = replayDeliveries(
+    const run = replayWebhooks(
       deps,
       { integration: 'nobody', replayable: 'open' },
       {
@@ -98,24 +96,24 @@ it('a replay of many can be ended, and gone on with, where none matches', async 
     );
     for await (const { of } of run) expect(of, 'none matches').toBeUndefined();
   }
-  const ids = passed.map(({ deliveryId }) => deliveryId);
+  const ids = passed.map(({ webhookId }) => webhookId);
   expect(ids).toEqual(ids.toSorted());
   expect(new Set(ids).size).toBe(2);
 });
 
 it('more than a page may look at, all of one millisecond, are found too', async () => {
   await pool.query(
-    `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+    `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
      SELECT (at AT TIME ZONE 'UTC')::date, 'club-' || i % 3,
             (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(i), 12, '0'))::uuid,
             'burst', at, '{}', 'x', 1, 'applied'
      FROM (SELECT now() + interval '1 day' AS at) AS t, generate_series(1, 6000) AS i`,
   );
   let found = 0;
-  let after: DeliveryKey | undefined;
+  let after: WebhookKey | undefined;
   do {
-    const page = await listDeliveries(pool, { integration: 'burst' }, { oldestFirst: false, after, limit: 10_000 });
-    found += page.deliveries.length;
+    const page = await listWebhooks(pool, { integration: 'burst' }, { oldestFirst: false, after, limit: 10_000 });
+    found += page.webhooks.length;
     after = page.next;
   } while (after !== undefined);
   expect(found).toBe(6_000);

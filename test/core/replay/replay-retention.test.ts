@@ -1,15 +1,15 @@
 import pg from 'pg';
 import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureDeliveryPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
+import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { eraseMembers } from '../../../src/core/retention/erase-members.ts';
 import { NotAuthentic } from '../../../src/core/domain/errors.ts';
 import { settingsOpener } from '../../../src/core/locations/locations.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
-import { replayDelivery, type Replayed } from '../../../src/core/replay/replay-webhook.ts';
+import { replayWebhook, type Replayed } from '../../../src/core/replay/replay-webhook.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
-import { showDelivery } from '../../../src/core/replay/show-webhook.ts';
+import { showWebhook } from '../../../src/core/replay/show-webhook.ts';
 import { openDatabase } from '../../../src/database.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 
@@ -31,7 +31,7 @@ let system: System;
 let pool: pg.Pool;
 let flushPool: pg.Pool;
 let url: string;
-let deps: Parameters<typeof replayDelivery>[0];
+let deps: Parameters<typeof replayWebhook>[0];
 
 beforeAll(async () => {
   system = await startSystem({ providers: [picky] });
@@ -41,7 +41,7 @@ beforeAll(async () => {
   const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
   const open = settingsOpener({ registry: new Map([['picky', picky]]), keys, publicUrl: undefined });
   deps = { pool, open, keys, publicUrl: '', parkTtlS: 3600, dryRun: false };
-  await ensureDeliveryPartitions(pool);
+  await ensureWebhookPartitions(pool);
 });
 afterAll(async () => {
   await Promise.all([pool.end(), flushPool.end()]);
@@ -49,7 +49,7 @@ afterAll(async () => {
 });
 
 async function replay(id: string | null, dryRun = false): Promise<Replayed> {
-  const replayed = await replayDelivery({ ...deps, dryRun }, id ?? '');
+  const replayed = await replayWebhook({ ...deps, dryRun }, id ?? '');
   if (replayed === undefined || 'refused' in replayed) throw new Error(replayed?.refused ?? 'there is none');
   return replayed;
 }
@@ -61,11 +61,11 @@ async function drop(serviceOrderId: string): Promise<string> {
   const events = [{ serviceOrderId, status: 'cancelled', nativeStatus: 'x', reason: words }];
   const { body } = await post(url, { events }, { 'x-table': words });
   expect(body['outcome']).toBe('dropped');
-  return String(body['deliveryId']);
+  return String(body['webhookId']);
 }
 
 const kept = async (id: string | null): Promise<Record<string, unknown> | undefined> =>
-  (await system.query('SELECT * FROM deliveries WHERE id = $1', [id]))[0];
+  (await system.query('SELECT * FROM webhooks WHERE id = $1', [id]))[0];
 
 const BLANK = { headers: {}, body: Buffer.alloc(0), sealed: null };
 
@@ -74,12 +74,12 @@ describe('a dropped webhook that is replayed in vain', () => {
     const webhook = await drop('vain');
     const first = await replay(webhook);
     expect(first).toMatchObject({ outcome: 'dropped', replayOf: webhook });
-    const second = await replay(first.deliveryId);
+    const second = await replay(first.webhookId);
     expect(second).toMatchObject({ outcome: 'dropped', replayOf: webhook });
-    for (const { deliveryId } of [first, second]) {
-      expect(await kept(deliveryId)).toMatchObject({ ...BLANK, reason: expect.stringContaining('not authentic') });
+    for (const { webhookId } of [first, second]) {
+      expect(await kept(webhookId)).toMatchObject({ ...BLANK, reason: expect.stringContaining('not authentic') });
     }
-    expect(await showDelivery(deps, second.deliveryId ?? '')).toMatchObject({
+    expect(await showWebhook(deps, second.webhookId ?? '')).toMatchObject({
       outcome: 'dropped',
       replayOf: webhook,
       erased: false,
@@ -87,9 +87,9 @@ describe('a dropped webhook that is replayed in vain', () => {
       today: { dropped: expect.stringContaining('not authentic') },
     });
     secretIsRight = true;
-    const third = await replay(second.deliveryId);
+    const third = await replay(second.webhookId);
     expect(third).toMatchObject({ outcome: 'applied', replayOf: webhook });
-    expect(await kept(third.deliveryId)).toMatchObject({ body: (await kept(webhook))?.['body'], sealed: null });
+    expect(await kept(third.webhookId)).toMatchObject({ body: (await kept(webhook))?.['body'], sealed: null });
   });
 
   it('keeps nothing of what Postgres refuses either', async () => {
@@ -99,17 +99,17 @@ describe('a dropped webhook that is replayed in vain', () => {
     const replayed = await replay(webhook);
     await system.query('ALTER TABLE status_events DROP CONSTRAINT strict');
     expect(replayed).toMatchObject({ outcome: 'dropped', reason: 'Postgres refused what it says (23514)' });
-    expect(await kept(replayed.deliveryId)).toMatchObject(BLANK);
-    expect(await replay(replayed.deliveryId)).toMatchObject({ outcome: 'applied' });
+    expect(await kept(replayed.webhookId)).toMatchObject(BLANK);
+    expect(await replay(replayed.webhookId)).toMatchObject({ outcome: 'applied' });
   });
 
   it('is gone with its day, and its replay says so', async () => {
     const webhook = await drop('gone');
-    const { deliveryId } = await replay(webhook);
-    await system.query('DELETE FROM deliveries WHERE id = $1', [webhook]);
+    const { webhookId } = await replay(webhook);
+    await system.query('DELETE FROM webhooks WHERE id = $1', [webhook]);
     const refused = 'the webhook that it replays, with its body, is not kept any more';
-    expect(await replayDelivery(deps, deliveryId ?? '')).toEqual({ refused });
-    expect(await showDelivery(deps, deliveryId ?? '')).toMatchObject({ today: { refused }, erased: false });
+    expect(await replayWebhook(deps, webhookId ?? '')).toEqual({ refused });
+    expect(await showWebhook(deps, webhookId ?? '')).toMatchObject({ today: { refused }, erased: false });
   });
 });
 
@@ -118,10 +118,10 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
     const webhook = await drop('erased');
     // A replay from before, of a time when the order was another's: it has contents of its own.
     const [other] = await system.query(
-      `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome,
+      `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome,
                                replay_of, first_received_at)
        SELECT day, location_id, gen_random_uuid(), integration, received_at, headers, body, 1, 'unmatched', id, received_at
-       FROM deliveries WHERE id = $1 RETURNING id`,
+       FROM webhooks WHERE id = $1 RETURNING id`,
       [webhook],
     );
     await system.query(`UPDATE orders SET ended_at = now() - interval '40 days' WHERE service_order_id = 'erased'`);
@@ -132,11 +132,11 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
     secretIsRight = true;
     expect(await replay(webhook, true)).toMatchObject({ outcome: 'applied' });
     expect(await kept(webhook)).toEqual(before);
-    const { deliveryId } = await replay(webhook);
-    for (const id of [webhook, String(other?.['id']), deliveryId]) {
+    const { webhookId } = await replay(webhook);
+    for (const id of [webhook, String(other?.['id']), webhookId]) {
       expect(await kept(id)).toMatchObject({ ...BLANK, reason: null });
     }
-    expect(await replayDelivery(deps, webhook)).toEqual({ refused: expect.stringContaining('erased') });
+    expect(await replayWebhook(deps, webhook)).toEqual({ refused: expect.stringContaining('erased') });
   });
 
   it('is blanked as well where its replay waited for a POS id before it went on', async () => {
@@ -148,13 +148,13 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
     await system.query(
       `UPDATE orders SET ended_at = now() - interval '40 days', erased_at = now() WHERE service_order_id = 'slow'`,
     );
-    const { outcome, deliveryId } = await replay(String(body['deliveryId']));
+    const { outcome, webhookId } = await replay(String(body['webhookId']));
     expect(outcome).toBe('unmatched');
     const told = await post(url, {
       events: [{ serviceOrderId: 'slow', providerOrderId: 'slow-1', status: 'ready', nativeStatus: 'x' }],
     });
     expect(told.status).toBe(200);
-    await expect.poll(async () => (await kept(deliveryId))?.['body'], { timeout: 5_000 }).toEqual(Buffer.alloc(0));
-    expect(await kept(String(body['deliveryId']))).toMatchObject(BLANK);
+    await expect.poll(async () => (await kept(webhookId))?.['body'], { timeout: 5_000 }).toEqual(Buffer.alloc(0));
+    expect(await kept(String(body['webhookId']))).toMatchObject(BLANK);
   });
 });

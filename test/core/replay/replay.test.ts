@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { seal } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
-import { keepCli, type KeptCli } from '../../support/cli-process.ts';
+import { startCliProcess, type CliProcess } from '../../support/cli-process.ts';
 import { CLI, runCli, type Ended } from '../../support/run-cli.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
@@ -38,7 +38,7 @@ const WITNESS = `
   };`;
 
 type Replayed = {
-  deliveryId: string | null;
+  webhookId: string | null;
   replayOf: string;
   outcome: string;
   reason: string | null;
@@ -47,14 +47,14 @@ type Replayed = {
 type Many = {
   outcomes: Record<string, number>;
   replayed: Replayed[];
-  refused: { deliveryId: string; refused: string }[];
+  refused: { webhookId: string; refused: string }[];
 };
-type Listed = { deliveryId: string; outcome: string; replayOf: string | null };
+type Listed = { webhookId: string; outcome: string; replayOf: string | null };
 
 let folder: string;
 let system: System;
 let env: Record<string, string>;
-let commands: KeptCli;
+let commands: CliProcess;
 /** All that any command said. */
 const said: string[] = [];
 
@@ -65,7 +65,7 @@ beforeAll(async () => {
   const module = (await import(/* @vite-ignore */ witness)) as { default: Provider };
   system = await startSystem({ providers: [module.default], env: { PUBLIC_URL, WEBHOOK_BODY_LIMIT: '100000' } });
   env = { ...system.env, PROVIDER_MODULES: witness };
-  commands = keepCli();
+  commands = startCliProcess();
 });
 afterAll(async () => {
   await commands?.stop();
@@ -93,8 +93,8 @@ async function json<Value>(...args: string[]): Promise<Value> {
 }
 
 const replay = (id: unknown, ...more: string[]): Promise<Replayed> =>
-  json<Replayed>('delivery', 'replay', String(id), ...more);
-const replayAll = (...filters: string[]): Promise<Many> => json<Many>('delivery', 'replay', ...filters);
+  json<Replayed>('webhook', 'replay', String(id), ...more);
+const replayAll = (...filters: string[]): Promise<Many> => json<Many>('webhook', 'replay', ...filters);
 
 async function put(locationId: string, settings: object, integration = 'standard'): Promise<void> {
   const args = ['location', 'put', '--location', locationId, '--integration', integration, '--settings', '-'];
@@ -123,7 +123,7 @@ async function order(locationId: string): Promise<string> {
   return serviceOrderId;
 }
 
-/** Posts a signed status, as the POS of a `standard` location does. @returns the delivery's id */
+/** Posts a signed status, as the POS of a `standard` location does. @returns the webhook's id */
 async function send(
   url: string,
   about: Parameters<typeof statusWebhook>[0],
@@ -136,18 +136,18 @@ async function send(
     ...(headers as Record<string, string>),
   });
   expect(answer).toMatchObject({ status: 200, body: { outcome: expected } });
-  return String(answer.body['deliveryId']);
+  return String(answer.body['webhookId']);
 }
 
 const kept = async (id: unknown): Promise<Record<string, unknown>> =>
-  (await system.query('SELECT * FROM deliveries WHERE id = $1', [id]))[0] ?? {};
+  (await system.query('SELECT * FROM webhooks WHERE id = $1', [id]))[0] ?? {};
 
 const told = (serviceOrderId: string): string[] => system.live(serviceOrderId).map((message) => message.memberState);
 
 /** Every row of every table and all that is in it, but for when somebody was heard last, which is written now and then. */
 async function everything(): Promise<string> {
   const tables = await system.query(`SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
-                                     AND relname <> 'location_heard'
+                                     AND relname <> 'location_last_seen'
                                      AND relnamespace = 'public'::regnamespace ORDER BY 1`);
   const rows = await Promise.all(
     tables.map(({ relname }) => system.query(`SELECT t.*, '${String(relname)}' AS "table" FROM ${String(relname)} t`)),
@@ -200,7 +200,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     expect(told(serviceOrderId)).toEqual(['ready_for_pickup']);
 
     expect(await kept(dropped)).toEqual(before);
-    expect(await kept(replayed.deliveryId)).toMatchObject({
+    expect(await kept(replayed.webhookId)).toMatchObject({
       replay_of: dropped,
       first_received_at: before['received_at'],
       headers: before['headers'],
@@ -209,11 +209,11 @@ describe('a webhook that was dropped for a wrong secret', () => {
       outcome: 'applied',
       events: 1,
     });
-    expect(((await kept(replayed.deliveryId))['received_at'] as Date).getTime()).toBeGreaterThan(
+    expect(((await kept(replayed.webhookId))['received_at'] as Date).getTime()).toBeGreaterThan(
       (before['received_at'] as Date).getTime(),
     );
     expect(
-      await system.query('SELECT outcome, sequence FROM status_events WHERE delivery_id = $1', [replayed.deliveryId]),
+      await system.query('SELECT outcome, sequence FROM status_events WHERE webhook_id = $1', [replayed.webhookId]),
     ).toEqual([{ outcome: 'applied', sequence: 3 }]);
   });
 
@@ -223,13 +223,13 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const dropped = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     const again = await replay(dropped);
     expect(again).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('not authentic'), events: [] });
-    expect(await kept(again.deliveryId)).toMatchObject({ outcome: 'dropped', sealed: null });
+    expect(await kept(again.webhookId)).toMatchObject({ outcome: 'dropped', sealed: null });
     expect(await system.order(serviceOrderId)).toMatchObject({ status: null });
 
     await mend(locationId);
-    const third = await replay(again.deliveryId);
+    const third = await replay(again.webhookId);
     expect(third).toMatchObject({ outcome: 'applied', replayOf: dropped });
-    expect(await replay(third.deliveryId)).toMatchObject({ outcome: 'duplicate', replayOf: dropped });
+    expect(await replay(third.webhookId)).toMatchObject({ outcome: 'duplicate', replayOf: dropped });
   });
 
   it('is judged by the time at which it came, not by that of the replay, nor by that of a replay between', async () => {
@@ -239,12 +239,12 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const dropped = await send(url, { serviceOrderId, status: 'READY' }, 'dropped', { at });
     // The same, an hour too old when it came.
     const late = await send(url, { serviceOrderId: other, status: 'READY' }, 'dropped', { at });
-    await system.query('UPDATE deliveries SET received_at = $2 WHERE id = $1', [dropped, at]);
+    await system.query('UPDATE webhooks SET received_at = $2 WHERE id = $1', [dropped, at]);
 
     const between = await replay(dropped);
     expect(between).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('no signature') });
     await mend(locationId);
-    expect(await replay(between.deliveryId)).toMatchObject({ outcome: 'applied' });
+    expect(await replay(between.webhookId)).toMatchObject({ outcome: 'applied' });
     expect(await replay(late)).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('300 s old') });
   });
 
@@ -274,7 +274,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
       { authorization: 'Basic aHVudGVyMg==', cookie: 'session=hunter3', 'x-original-url': `${path}?token=${token}` },
     );
     expect(answer.body['outcome']).toBe('dropped');
-    const id = String(answer.body['deliveryId']);
+    const id = String(answer.body['webhookId']);
 
     const again = await replay(id);
     expect(again).toMatchObject({ outcome: 'dropped' });
@@ -288,9 +288,9 @@ describe('a webhook that was dropped for a wrong secret', () => {
       ['replay', id, '--dry-run'],
       ['replay', '--outcome', 'dropped', '--location', locationId, '--dry-run'],
     ]) {
-      expect(await cliAlone(['delivery', ...args])).toMatchObject({ code: 0 });
+      expect(await cliAlone(['webhook', ...args])).toMatchObject({ code: 0 });
     }
-    expect(await replay(again.deliveryId)).toMatchObject({ outcome: 'applied' });
+    expect(await replay(again.webhookId)).toMatchObject({ outcome: 'applied' });
     for (const words of [said.join(''), system.logged.join(''), await everything()]) {
       for (const secret of [token, 'aHVudGVyMg', 'hunter3', 'a=%20b']) expect(words).not.toContain(secret);
     }
@@ -304,7 +304,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const answer = await post(url, { status: 'ready', nativeStatus: 'R', serviceOrderId });
     expect(answer.body['outcome']).toBe('dropped');
     await system.addLocation('club-1', { sees: `${PUBLIC_URL}${path}?  ` }, 'witness');
-    expect(await replay(answer.body['deliveryId'])).toMatchObject({ outcome: 'applied' });
+    expect(await replay(answer.body['webhookId'])).toMatchObject({ outcome: 'applied' });
   });
 
   it('is dropped again where Postgres refuses what it says, and can be replayed when it no longer does', async () => {
@@ -318,11 +318,11 @@ describe('a webhook that was dropped for a wrong secret', () => {
     await system.addLocation(locationId, { sees }, 'witness');
     await system.query(`ALTER TABLE status_events ADD CONSTRAINT picky CHECK (native_status <> 'unstorable')`);
     const reason = 'Postgres refused what it says (23514)';
-    expect(await replay(answer.body['deliveryId'], '--dry-run')).toMatchObject({ outcome: 'dropped', reason });
-    const again = await replay(answer.body['deliveryId']);
+    expect(await replay(answer.body['webhookId'], '--dry-run')).toMatchObject({ outcome: 'dropped', reason });
+    const again = await replay(answer.body['webhookId']);
     expect(again).toMatchObject({ outcome: 'dropped', reason, events: [] });
     await system.query('ALTER TABLE status_events DROP CONSTRAINT picky');
-    expect(await replay(again.deliveryId)).toMatchObject({ outcome: 'applied' });
+    expect(await replay(again.webhookId)).toMatchObject({ outcome: 'applied' });
   });
 
   it('cannot be replayed with a SETTINGS_KEY that does not open it, and says which key is missing', async () => {
@@ -330,8 +330,8 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const dropped = await send(url, { serviceOrderId: 'any', status: 'READY' }, 'dropped');
     await mend(locationId);
     const sealed = await seal(new Map([['lost', Buffer.alloc(32, 8)]]), { target: '' });
-    await system.query('UPDATE deliveries SET sealed = $2 WHERE id = $1', [dropped, sealed]);
-    expect(await cliAlone(['delivery', 'replay', dropped])).toEqual({
+    await system.query('UPDATE webhooks SET sealed = $2 WHERE id = $1', [dropped, sealed]);
+    expect(await cliAlone(['webhook', 'replay', dropped])).toEqual({
       code: 1,
       out: '',
       error: expect.stringMatching(/^error: .* cannot be replayed: .*SETTINGS_KEY has no key with id "lost"\n$/),
@@ -386,14 +386,14 @@ describe('a webhook that verified when it came', () => {
     await system.query('ALTER TABLE status_events DROP CONSTRAINT picky');
     expect(answer.body['outcome']).toBe('dropped');
     const reason = 'Postgres refused what it says (23514)';
-    expect(await kept(answer.body['deliveryId'])).toMatchObject({ reason, sealed: null });
+    expect(await kept(answer.body['webhookId'])).toMatchObject({ reason, sealed: null });
 
     await reads('badly');
-    const unread = await replay(answer.body['deliveryId']);
+    const unread = await replay(answer.body['webhookId']);
     expect(unread).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('translator failed') });
     await reads('well');
-    expect(await replay(unread.deliveryId)).toMatchObject({ outcome: 'applied' });
-    expect(await replay(answer.body['deliveryId'])).toMatchObject({ outcome: 'duplicate' });
+    expect(await replay(unread.webhookId)).toMatchObject({ outcome: 'applied' });
+    expect(await replay(answer.body['webhookId'])).toMatchObject({ outcome: 'duplicate' });
   });
 
   it('that tells a POS id lets events that waited for it go on, with no service running', async () => {
@@ -408,10 +408,10 @@ describe('a webhook that verified when it came', () => {
       const body = statusWebhook({ serviceOrderId: 'alone', providerOrderId: 'slip', status: 'RECEIVED' });
       await client.query(
         `WITH d AS (
-           INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+           INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
            VALUES ((now() AT TIME ZONE 'UTC')::date, 'club', $1, 'standard', now(), '{"host": "x"}', $2, 0, 'ignored')
          ), e AS (
-           INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id,
+           INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id,
                                       rank, native_status)
            VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 4, 'READY')
          )
@@ -419,7 +419,7 @@ describe('a webhook that verified when it came', () => {
          VALUES ('alone', 'club', 'standard', 'pickup', 1)`,
         [id, Buffer.from(JSON.stringify(body))],
       );
-      const { out } = await cli(['delivery', 'replay', id, '--json'], '', alone);
+      const { out } = await cli(['webhook', 'replay', id, '--json'], '', alone);
       expect(JSON.parse(out)).toMatchObject({ outcome: 'applied', redriven: 1 });
       const { rows } = await client.query('SELECT status, provider_order_id FROM orders');
       expect(rows).toEqual([{ status: 'ready', provider_order_id: 'slip' }]);
@@ -432,20 +432,20 @@ describe('a webhook that verified when it came', () => {
 describe('what cannot be replayed', () => {
   const refused = async (id: string, why: RegExp): Promise<void> => {
     for (const more of [[], ['--dry-run']]) {
-      const { code, out, error } = await cli(['delivery', 'replay', id, ...more]);
+      const { code, out, error } = await cli(['webhook', 'replay', id, ...more]);
       expect({ code, out }).toEqual({ code: 1, out: '' });
       expect(error).toMatch(why);
       expect(error).toMatch(/^error: [^\n]+\n$/);
     }
-    expect(await system.query('SELECT FROM deliveries WHERE replay_of = $1', [id])).toEqual([]);
-    expect(await cli(['delivery', 'show', id])).toMatchObject({ code: 0, out: expect.stringContaining('cannot be: ') });
+    expect(await system.query('SELECT FROM webhooks WHERE replay_of = $1', [id])).toEqual([]);
+    expect(await cli(['webhook', 'show', id])).toMatchObject({ code: 0, out: expect.stringContaining('cannot be: ') });
   };
 
   it('one that was cut off', async () => {
     const { locationId, url } = await open();
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer.body['outcome']).toBe('dropped');
-    await refused(String(answer.body['deliveryId']), /only its beginning is kept/);
+    await refused(String(answer.body['webhookId']), /only its beginning is kept/);
     expect(await replayAll('--outcome', 'dropped', '--location', locationId)).toMatchObject({
       replayed: [],
       refused: [],
@@ -466,7 +466,7 @@ describe('what cannot be replayed', () => {
   it('one whose body was erased', async () => {
     const { locationId, url } = await open();
     const id = await send(url, { serviceOrderId: await order(locationId), status: 'READY' }, 'applied');
-    await system.query(`UPDATE deliveries SET body = '', headers = '{}', reason = NULL WHERE id = $1`, [id]);
+    await system.query(`UPDATE webhooks SET body = '', headers = '{}', reason = NULL WHERE id = $1`, [id]);
     await refused(id, /erased/);
     expect(await replayAll('--outcome', 'applied', '--location', locationId)).toMatchObject({
       replayed: [],
@@ -483,10 +483,10 @@ describe('what cannot be replayed', () => {
         ['show', id],
         ['list', '--after', id],
       ]) {
-        expect(await cli(['delivery', ...args])).toEqual({
+        expect(await cli(['webhook', ...args])).toEqual({
           code: 3,
           out: '',
-          error: expect.stringMatching(/^error: no delivery [^\n]+\n$/),
+          error: expect.stringMatching(/^error: no webhook [^\n]+\n$/),
         });
       }
     },
@@ -501,11 +501,11 @@ describe('what cannot be replayed', () => {
     ['a time that is none', ['list', '--since', 'yesterday'], /3d/],
     ['a limit that is none', ['list', '--limit', '0'], /1 to 1000/],
   ])('%s: exit 2', async (_what, args, problem) => {
-    expect(await cliAlone(['delivery', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(problem) });
+    expect(await cliAlone(['webhook', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(problem) });
   });
 
-  it.each([[[]], [['list']], [['show']], [['replay']]])('help with examples: delivery %j', async (args) => {
-    const { code, out } = await cli(['delivery', ...args, '--help']);
+  it.each([[[]], [['list']], [['show']], [['replay']]])('help with examples: webhook %j', async (args) => {
+    const { code, out } = await cli(['webhook', ...args, '--help']);
     expect(code).toBe(0);
     expect(out).toMatch(/Examples:\n {2}\$ /);
     expect(out).toContain('--json');
@@ -522,19 +522,19 @@ it('a replay moves no order of another location', async () => {
 });
 
 describe('a dry run', () => {
-  it('says what would become of a delivery, and of all that match, and changes nothing in any table', async () => {
+  it('says what would become of a webhook, and of all that match, and changes nothing in any table', async () => {
     const { locationId, url } = await misconfigured();
     const [a, b] = [await order(locationId), await order(locationId)];
     const first = await send(url, { serviceOrderId: a, status: 'READY' }, 'dropped');
     const second = await send(url, { serviceOrderId: b, providerOrderId: 'pos-b', status: 'FAILED' }, 'dropped');
     const filters = ['--outcome', 'dropped', '--location', locationId];
     const wrong = await replay(first, '--dry-run');
-    expect(wrong).toMatchObject({ outcome: 'dropped', deliveryId: null, dryRun: true });
+    expect(wrong).toMatchObject({ outcome: 'dropped', webhookId: null, dryRun: true });
     await mend(locationId);
 
     const before = await everything();
     expect(await replay(first, '--dry-run')).toMatchObject({
-      deliveryId: null,
+      webhookId: null,
       replayOf: first,
       outcome: 'applied',
       events: [{ status: 'ready', serviceOrderId: a, outcome: 'applied' }],
@@ -543,11 +543,11 @@ describe('a dry run', () => {
       dryRun: true,
       outcomes: { applied: 2 },
       replayed: [
-        { replayOf: first, deliveryId: null },
-        { replayOf: second, deliveryId: null },
+        { replayOf: first, webhookId: null },
+        { replayOf: second, webhookId: null },
       ],
     });
-    expect(await cli(['delivery', 'replay', second, '--dry-run'])).toMatchObject({
+    expect(await cli(['webhook', 'replay', second, '--dry-run'])).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^would be +applied\n/),
     });
@@ -575,9 +575,9 @@ describe('all that match', () => {
     expect(replayed.map((each) => each.replayOf)).toEqual(dropped);
     await until(() => told(serviceOrderId).length === 4);
     expect(told(serviceOrderId)).toEqual(['confirmed', 'preparing', 'ready_for_pickup', 'picked_up']);
-    expect(await kept(replayed[0]?.deliveryId)).toMatchObject({ replay_of: dropped[0], outcome: 'applied' });
+    expect(await kept(replayed[0]?.webhookId)).toMatchObject({ replay_of: dropped[0], outcome: 'applied' });
 
-    expect(await cli(['delivery', 'replay', ...filters])).toMatchObject({ code: 0, out: 'nothing to replay\n' });
+    expect(await cli(['webhook', 'replay', ...filters])).toMatchObject({ code: 0, out: 'nothing to replay\n' });
     expect((await replayAll(...filters, '--again')).outcomes).toEqual({ duplicate: 1, stale: 3 });
     expect(await replayAll('--since', '2020-01-01', '--until', '1h', '--location', locationId)).toMatchObject({
       replayed: [],
@@ -587,7 +587,7 @@ describe('all that match', () => {
     });
     expect(told(serviceOrderId)).toHaveLength(4);
     expect(
-      await system.query('SELECT FROM deliveries WHERE replay_of IS NOT NULL AND location_id = $1', [
+      await system.query('SELECT FROM webhooks WHERE replay_of IS NOT NULL AND location_id = $1', [
         elsewhere.locationId,
       ]),
     ).toEqual([]);
@@ -597,11 +597,11 @@ describe('all that match', () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const bad = await send(url, { serviceOrderId, status: 'RECEIVED' }, 'dropped');
-    await system.query(`UPDATE deliveries SET sealed = 'spoilt' WHERE id = $1`, [bad]);
+    await system.query(`UPDATE webhooks SET sealed = 'spoilt' WHERE id = $1`, [bad]);
     await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     await mend(locationId);
     const { code, out } = await cliAlone([
-      'delivery',
+      'webhook',
       'replay',
       '--outcome',
       'dropped',
@@ -612,10 +612,10 @@ describe('all that match', () => {
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({
       outcomes: { applied: 1 },
-      refused: [{ deliveryId: bad, refused: expect.stringContaining('cannot be decrypted') }],
+      refused: [{ webhookId: bad, refused: expect.stringContaining('cannot be decrypted') }],
     });
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
-    const words = await cli(['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--again']);
+    const words = await cli(['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--again']);
     expect(words).toMatchObject({ code: 1, out: expect.stringMatching(/\n1 duplicate, 1 not replayable\n$/) });
   });
 
@@ -626,7 +626,7 @@ describe('all that match', () => {
     await send(url, { serviceOrderId: free, status: 'READY' }, 'dropped');
     await mend(locationId);
     const ended = await whileLocked(locked, () =>
-      cli(['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']),
+      cli(['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']),
     );
     expect(ended.code).toBe(1);
     expect(JSON.parse(ended.out)).toMatchObject({
@@ -640,15 +640,15 @@ describe('all that match', () => {
     const serviceOrderId = await order(locationId);
     const first = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     await system.query(
-      `INSERT INTO deliveries
+      `INSERT INTO webhooks
        SELECT d.day, d.location_id, more.id, d.integration, d.received_at, d.headers, d.sealed, d.body, d.truncated,
               d.events, d.outcome, d.reason
-       FROM deliveries d, unnest($2::uuid[]) AS more(id) WHERE d.id = $1`,
+       FROM webhooks d, unnest($2::uuid[]) AS more(id) WHERE d.id = $1`,
       [first, Array.from({ length: 200 }, () => randomUUIDv7())],
     );
     await mend(locationId);
     const ended = await whileLocked(serviceOrderId, async () => {
-      const run = cli(['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
+      const run = cli(['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
       await until(async () => (await waitingForLock()).length === 1);
       const forged = { 'webhook-signature': 'v1,Zm9yZ2Vk' };
       await send(url, { serviceOrderId, status: 'READY' }, 'dropped', forged);
@@ -665,7 +665,7 @@ describe('all that match', () => {
     for (const serviceOrderId of [first, second]) await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     await mend(locationId);
     const { code, out, error } = await whileLocked(second, async () => {
-      const ended = cli(['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
+      const ended = cli(['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
       const [waiting] = await until(async () => {
         const all = await waitingForLock();
         return all.length === 1 && all;
@@ -686,9 +686,9 @@ describe('all that match', () => {
       await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     }
     await mend(locationId);
-    const filters = ['delivery', 'replay', '--outcome', 'dropped', '--location', locationId, '--json'];
+    const filters = ['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json'];
     const replays = async (): Promise<number> =>
-      (await system.query('SELECT FROM deliveries WHERE location_id = $1 AND replay_of IS NOT NULL', [locationId]))
+      (await system.query('SELECT FROM webhooks WHERE location_id = $1 AND replay_of IS NOT NULL', [locationId]))
         .length;
 
     await whileLocked(orders[3] ?? '', async () => {
@@ -716,31 +716,31 @@ describe('all that match', () => {
   });
 });
 
-describe('delivery list', () => {
+describe('webhook list', () => {
   it('pages through what matches, newest first, with nothing of its contents', async () => {
     const { locationId, url } = await open();
     const serviceOrderId = await order(locationId);
     const ids: string[] = [];
     for (const reason of ['late', 'Ada Lovelace', 'x', 'y', 'z']) {
       const answer = await post(url, statusWebhook({ serviceOrderId, status: 'READY', reason }));
-      ids.push(String(answer.body['deliveryId']));
+      ids.push(String(answer.body['webhookId']));
     }
-    const list = (...args: string[]): Promise<Listed[]> => json<Listed[]>('delivery', 'list', ...args);
+    const list = (...args: string[]): Promise<Listed[]> => json<Listed[]>('webhook', 'list', ...args);
     const first = await list('--location', locationId, '--limit', '2');
-    expect(first.map((row) => row.deliveryId)).toEqual([ids[4], ids[3]]);
+    expect(first.map((row) => row.webhookId)).toEqual([ids[4], ids[3]]);
     const rest = await list('--location', locationId, '--after', String(ids[3]));
-    expect(rest.map((row) => row.deliveryId)).toEqual([ids[2], ids[1], ids[0]]);
+    expect(rest.map((row) => row.webhookId)).toEqual([ids[2], ids[1], ids[0]]);
     expect(await list('--order', serviceOrderId)).toHaveLength(5);
-    expect(await list('--order', serviceOrderId, '--outcome', 'applied')).toMatchObject([{ deliveryId: ids[0] }]);
+    expect(await list('--order', serviceOrderId, '--outcome', 'applied')).toMatchObject([{ webhookId: ids[0] }]);
     expect(await list('--location', locationId, '--outcome', 'dropped')).toEqual([]);
     expect(await list('--location', locationId, '--until', '1h')).toEqual([]);
-    expect((await list('--since', '1h', '--limit', '1000')).map((row) => row.deliveryId)).toEqual(
+    expect((await list('--since', '1h', '--limit', '1000')).map((row) => row.webhookId)).toEqual(
       expect.arrayContaining(ids),
     );
     expect(Object.keys(first[0] ?? {}).toSorted()).toEqual(
       [
         'bytes',
-        'deliveryId',
+        'webhookId',
         'events',
         'integration',
         'locationId',
@@ -751,38 +751,38 @@ describe('delivery list', () => {
         'truncated',
       ].toSorted(),
     );
-    const words = await cli(['delivery', 'list', '--location', locationId, '--limit', '2']);
-    expect(words.out).toMatch(new RegExp(`^delivery +received .*\n\nthere may be more: --after ${ids[3]}\n$`, 's'));
+    const words = await cli(['webhook', 'list', '--location', locationId, '--limit', '2']);
+    expect(words.out).toMatch(new RegExp(`^webhook +received .*\n\nthere may be more: --after ${ids[3]}\n$`, 's'));
     expect(words.out).not.toContain('Lovelace');
-    expect(await cliAlone(['delivery', 'list', '--order', 'nowhere'])).toMatchObject({ code: 3 });
+    expect(await cliAlone(['webhook', 'list', '--order', 'nowhere'])).toMatchObject({ code: 3 });
   });
 
-  it('goes from day to day, and finds a delivery of a machine whose clock is off', async () => {
+  it('goes from day to day, and finds a webhook of a machine whose clock is off', async () => {
     const { locationId, url } = await open();
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) {
-      ids.push(String((await post(url, { eventType: 'ping' })).body['deliveryId']));
+      ids.push(String((await post(url, { eventType: 'ping' })).body['webhookId']));
     }
     // Yesterday's, by its day and its time; the id still says today. And one from a week ahead.
     await system.query(
-      `UPDATE deliveries SET day = day - 1, received_at = received_at - interval '1 day' WHERE id = $1`,
+      `UPDATE webhooks SET day = day - 1, received_at = received_at - interval '1 day' WHERE id = $1`,
       [ids[2]],
     );
     await system.query(
-      `UPDATE deliveries SET day = day + 6, received_at = received_at + interval '6 days' WHERE id = $1`,
+      `UPDATE webhooks SET day = day + 6, received_at = received_at + interval '6 days' WHERE id = $1`,
       [ids[0]],
     );
     const list = (...args: string[]): Promise<Listed[]> =>
-      json<Listed[]>('delivery', 'list', '--location', locationId, ...args);
-    expect((await list()).map((row) => row.deliveryId)).toEqual(ids);
-    expect((await list('--after', String(ids[0]))).map((row) => row.deliveryId)).toEqual(ids.slice(1));
-    expect((await list('--since', '1h')).map((row) => row.deliveryId)).toEqual(ids.slice(0, 2));
+      json<Listed[]>('webhook', 'list', '--location', locationId, ...args);
+    expect((await list()).map((row) => row.webhookId)).toEqual(ids);
+    expect((await list('--after', String(ids[0]))).map((row) => row.webhookId)).toEqual(ids.slice(1));
+    expect((await list('--since', '1h')).map((row) => row.webhookId)).toEqual(ids.slice(0, 2));
     for (const id of ids) expect(await replay(id)).toMatchObject({ outcome: 'ignored', replayOf: id });
   });
 });
 
-describe('delivery show', () => {
-  it('shows all of a delivery but what is sealed, and what would become of it today', async () => {
+describe('webhook show', () => {
+  it('shows all of a webhook but what is sealed, and what would become of it today', async () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const id = await send(url, { serviceOrderId, status: 'READY', reason: 'Ada is late' }, 'dropped', {
@@ -791,9 +791,9 @@ describe('delivery show', () => {
     const dropped = await replay(id);
     await mend(locationId);
     const applied = await replay(id);
-    const shown = await json<Record<string, unknown>>('delivery', 'show', id);
+    const shown = await json<Record<string, unknown>>('webhook', 'show', id);
     expect(shown).toMatchObject({
-      deliveryId: id,
+      webhookId: id,
       locationId,
       integration: 'standard',
       outcome: 'dropped',
@@ -804,20 +804,20 @@ describe('delivery show', () => {
       body: { text: JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY', reason: 'Ada is late' })) },
       today: { events: [{ status: 'ready', serviceOrderId, reason: 'Ada is late' }] },
       replays: [
-        { deliveryId: dropped.deliveryId, outcome: 'dropped' },
-        { deliveryId: applied.deliveryId, outcome: 'applied' },
+        { webhookId: dropped.webhookId, outcome: 'dropped' },
+        { webhookId: applied.webhookId, outcome: 'applied' },
       ],
     });
     expect(shown).not.toHaveProperty('sealed');
-    expect(await json('delivery', 'show', String(applied.deliveryId))).toMatchObject({
+    expect(await json('webhook', 'show', String(applied.webhookId))).toMatchObject({
       replayOf: id,
       firstReceivedAt: shown['receivedAt'],
-      replays: [{ deliveryId: dropped.deliveryId }],
+      replays: [{ webhookId: dropped.webhookId }],
     });
-    const raw = await cli(['delivery', 'show', id, '--json']);
+    const raw = await cli(['webhook', 'show', id, '--json']);
     expect(raw.out).not.toMatch(/[^\P{Cc}\n]/u);
     expect(JSON.parse(raw.out)).toMatchObject({ headers: { 'x-vendor': 'v\x9b2J1' } });
-    const { out } = await cli(['delivery', 'show', id]);
+    const { out } = await cli(['webhook', 'show', id]);
     expect(out).toMatch(/^why +not authentic/m);
     expect(out).toMatch(/^a replay today +would read 1 events$/m);
     expect(out).toMatch(/^Headers\n/m);
@@ -831,17 +831,17 @@ describe('delivery show', () => {
     ['a body with a C1 control', Buffer.from('{"a": "\u009b2J"}')],
   ])('shows %s in base64', async (_what, body) => {
     const { url } = await open();
-    const id = String((await post(url, body)).body['deliveryId']);
-    expect(await json('delivery', 'show', id)).toMatchObject({ body: { base64: body.toString('base64') } });
-    const { out } = await cli(['delivery', 'show', id]);
+    const id = String((await post(url, body)).body['webhookId']);
+    expect(await json('webhook', 'show', id)).toMatchObject({ body: { base64: body.toString('base64') } });
+    const { out } = await cli(['webhook', 'show', id]);
     expect(out).toContain(body.toString('base64'));
     expect(out).not.toMatch(/[^\P{Cc}\n]/u);
   });
 
   it('a bare carriage return hides nothing', async () => {
     const { url } = await open();
-    const id = String((await post(url, '{"a":\r\n\t1,\r"b":2}')).body['deliveryId']);
-    const { out } = await cli(['delivery', 'show', id]);
+    const id = String((await post(url, '{"a":\r\n\t1,\r"b":2}')).body['webhookId']);
+    const { out } = await cli(['webhook', 'show', id]);
     expect(out).toContain('{"a":\n\t1, "b":2}');
   });
 });

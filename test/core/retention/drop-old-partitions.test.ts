@@ -17,18 +17,16 @@ beforeAll(async () => {
     ['20200102', '20200103'],
     ['20200103', '20200104'],
   ]) {
-    await pool.query(
-      `CREATE TABLE deliveries_${day} PARTITION OF deliveries FOR VALUES FROM ('${day}') TO ('${after}')`,
-    );
+    await pool.query(`CREATE TABLE webhooks_${day} PARTITION OF webhooks FOR VALUES FROM ('${day}') TO ('${after}')`);
   }
 });
 afterAll(() => Promise.all([pool.end(), flushPool.end()]));
 
 it('a day whose table cannot go keeps no later day, says why, and goes once it can', async () => {
-  await pool.query('CREATE VIEW audit AS SELECT id FROM deliveries_20200101');
+  await pool.query('CREATE VIEW audit AS SELECT id FROM webhooks_20200101');
   await expect(dropOldPartitions(pool, 14)).rejects.toMatchObject({ code: '2BP01' });
-  const { rows } = await pool.query(`SELECT relname FROM pg_class WHERE relname ~ '^deliveries_2020\\d+$'`);
-  expect(rows).toEqual([{ relname: 'deliveries_20200101' }]);
+  const { rows } = await pool.query(`SELECT relname FROM pg_class WHERE relname ~ '^webhooks_2020\\d+$'`);
+  expect(rows).toEqual([{ relname: 'webhooks_20200101' }]);
   await pool.query('DROP VIEW audit');
-  expect(await dropOldPartitions(pool, 14)).toEqual(['deliveries_20200101']);
+  expect(await dropOldPartitions(pool, 14)).toEqual(['webhooks_20200101']);
 });

@@ -49,7 +49,7 @@ describe('the member data of orders that ended', () => {
   it('goes where a till repeated itself hundreds of thousands of times, while webhooks about the same orders go on', async () => {
     await seedEnded('flooded', 'other');
     await system.query(
-      `INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome, recorded_at)
+      `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, recorded_at)
        SELECT 'flooded', gen_random_uuid(), 'received', 'x', 'duplicate', now() - interval '31 days'
        FROM generate_series(1, 400000)`,
     );
@@ -66,19 +66,19 @@ describe('the member data of orders that ended', () => {
   it('goes with the webhook that came the night before its event was recorded, in the oldest table there is', async () => {
     await seedEnded('night');
     const [row] = await system.query(
-      `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+      `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
        SELECT min(i.day), 'club-1', gen_random_uuid(), 'standard', now(), '{"x":"y"}', 'Ada', 1, 'applied'
        FROM (SELECT to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD') AS day
-             FROM pg_inherits WHERE inhparent = 'deliveries'::regclass) AS i
+             FROM pg_inherits WHERE inhparent = 'webhooks'::regclass) AS i
        RETURNING id, day::text`,
     );
     await system.query(
-      `INSERT INTO status_events (service_order_id, delivery_id, status, native_status, outcome, recorded_at)
+      `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, recorded_at)
        VALUES ('night', $1, 'completed', 'x', 'applied', ($2::date - interval '1 second') AT TIME ZONE 'UTC')`,
       [row?.['id'], row?.['day']],
     );
     expect(await eraseMembers(pool, PII_DAYS)).toBe(1);
-    const [kept] = await system.query('SELECT body, headers FROM deliveries WHERE id = $1', [row?.['id']]);
+    const [kept] = await system.query('SELECT body, headers FROM webhooks WHERE id = $1', [row?.['id']]);
     expect(kept).toEqual({ body: Buffer.alloc(0), headers: {} });
   });
 

@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { applyDeliveries } from '../../../src/core/statuses/apply-webhooks.ts';
-import type { Delivery } from '../../../src/core/domain/webhook.ts';
-import { ensureDeliveryPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
+import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
+import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
+import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { dropOldPartitions } from '../../../src/core/retention/drop-old-partitions.ts';
 import { endOrders } from '../../../src/core/retention/end-orders.ts';
 import { eraseMembers, eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
-import { forgetUnmatched } from '../../../src/core/retention/delete-unmatched.ts';
-import { LOCK_DROP_PARTITIONS, LOCK_ERASE_MEMBERS, LOCK_FORGET_UNMATCHED } from '../../../src/core/postgres/locks.ts';
+import { deleteUnmatched } from '../../../src/core/retention/delete-unmatched.ts';
+import { LOCK_DROP_PARTITIONS, LOCK_ERASE_MEMBERS, LOCK_DELETE_UNMATCHED } from '../../../src/core/postgres/locks.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
@@ -24,7 +24,7 @@ import { post, startSystem, type Answer, type System } from '../../support/start
 import { until } from '../../support/until.ts';
 
 const DAY_S = 86_400;
-const DELIVERY_DAYS = 14;
+const WEBHOOK_DAYS = 14;
 const PII_DAYS = 30;
 const UNMATCHED_S = 2 * DAY_S;
 /** So often a process asks Postgres for the time. */
@@ -73,12 +73,12 @@ async function startTestSystem(): Promise<TestSystem> {
     async passDays(days) {
       await moveClock(system.databaseUrl, { days });
       // As every hour.
-      await ensureDeliveryPartitions(pools[0]);
+      await ensureWebhookPartitions(pools[0]);
       const goesByIt = async (webhook: string): Promise<boolean> => {
         const { body } = await post(webhook, []);
         const [row] = await system.query(
-          `SELECT received_at > now() - interval '1 minute' AS today FROM deliveries WHERE id = $1`,
-          [body['deliveryId']],
+          `SELECT received_at > now() - interval '1 minute' AS today FROM webhooks WHERE id = $1`,
+          [body['webhookId']],
         );
         return row?.['today'] === true;
       };
@@ -129,8 +129,8 @@ async function seedOrder(): Promise<string> {
 const send = (event: Partial<StatusEvent>, headers?: Record<string, string>): Promise<Answer> =>
   post(system.webhooks[0], [{ nativeStatus: 'x', ...event }], headers);
 
-const delivery = async ({ body }: Answer): Promise<Record<string, unknown> | undefined> =>
-  (await system.query('SELECT * FROM deliveries WHERE id = $1', [body['deliveryId']]))[0];
+const webhook = async ({ body }: Answer): Promise<Record<string, unknown> | undefined> =>
+  (await system.query('SELECT * FROM webhooks WHERE id = $1', [body['webhookId']]))[0];
 
 /** Every day's table, attached or not, by its day; and how it stands with its parent. */
 async function dayTables(): Promise<Record<string, string>> {
@@ -138,7 +138,7 @@ async function dayTables(): Promise<Record<string, string>> {
     `SELECT right(c.relname, 8) AS day,
             CASE WHEN i.inhdetachpending THEN 'pending' WHEN i.inhrelid IS NOT NULL THEN 'attached' ELSE 'detached' END AS state
      FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
-     WHERE c.relkind = 'r' AND c.relname ~ '^deliveries_' AND c.relnamespace = 'public'::regnamespace`,
+     WHERE c.relkind = 'r' AND c.relname ~ '^webhooks_' AND c.relnamespace = 'public'::regnamespace`,
   );
   return Object.fromEntries(rows.map((row) => [String(row['day']), String(row['state'])]));
 }
@@ -180,7 +180,7 @@ async function whilePosting<Result>(work: Promise<Result>): Promise<{ statuses: 
   return { statuses, result };
 }
 
-describe('webhooks older than DELIVERY_RETENTION_DAYS', () => {
+describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
   beforeAll(useFreshSystem);
   afterAll(() => system.stop());
 
@@ -192,24 +192,24 @@ describe('webhooks older than DELIVERY_RETENTION_DAYS', () => {
     const second = await send({ serviceOrderId, status: 'ready' });
     const secondDay = await dayAt(0);
     await system.passDays(7);
-    expect(await dropOldPartitions(system.pools[0], DELIVERY_DAYS)).toEqual([`deliveries_${await dayAt(-15)}`]);
-    expect(await delivery(first)).toBeDefined();
+    expect(await dropOldPartitions(system.pools[0], WEBHOOK_DAYS)).toEqual([`webhooks_${await dayAt(-15)}`]);
+    expect(await webhook(first)).toBeDefined();
 
     await system.passDays(4);
-    expect(await whileLockedOut(LOCK_DROP_PARTITIONS, () => dropOldPartitions(system.pools[0], DELIVERY_DAYS))).toEqual(
+    expect(await whileLockedOut(LOCK_DROP_PARTITIONS, () => dropOldPartitions(system.pools[0], WEBHOOK_DAYS))).toEqual(
       [],
     );
     const { statuses, result } = await whilePosting(
-      Promise.all(system.pools.map((pool) => dropOldPartitions(pool, DELIVERY_DAYS))),
+      Promise.all(system.pools.map((pool) => dropOldPartitions(pool, WEBHOOK_DAYS))),
     );
     expect(statuses.filter((status) => status !== 200)).toEqual([]);
-    const expected = [-18, -17, -16, -15].map(async (days) => `deliveries_${await dayAt(days)}`);
+    const expected = [-18, -17, -16, -15].map(async (days) => `webhooks_${await dayAt(days)}`);
     expect(result.flat().sort()).toEqual(await Promise.all(expected));
     const tables = await dayTables();
     expect(tables[firstDay]).toBeUndefined();
     expect(tables[secondDay]).toBe('attached');
-    expect(await delivery(first)).toBeUndefined();
-    expect(await delivery(second)).toBeDefined();
+    expect(await webhook(first)).toBeUndefined();
+    expect(await webhook(second)).toBeDefined();
     // What they did to the order stays.
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
@@ -219,9 +219,9 @@ describe('webhooks older than DELIVERY_RETENTION_DAYS', () => {
     const oldest = await dayAt(-18);
     const neighbour = await system.pool.connect();
     await neighbour.query('BEGIN');
-    await neighbour.query('SELECT FROM deliveries LIMIT 1');
+    await neighbour.query('SELECT FROM webhooks LIMIT 1');
     const { statuses, result } = await whilePosting(
-      dropOldPartitions(system.pools[0], DELIVERY_DAYS).catch((error: unknown) => (error as pg.DatabaseError).code),
+      dropOldPartitions(system.pools[0], WEBHOOK_DAYS).catch((error: unknown) => (error as pg.DatabaseError).code),
     );
     expect(result).toBe('55P03');
     expect(statuses.length).toBeGreaterThan(10);
@@ -235,12 +235,12 @@ describe('webhooks older than DELIVERY_RETENTION_DAYS', () => {
     // The end of a detach waits for old snapshots, too.
     await neighbour.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await neighbour.query('SELECT FROM orders LIMIT 1');
-    await expect(dropOldPartitions(system.pools[0], DELIVERY_DAYS)).rejects.toThrow('lock timeout');
+    await expect(dropOldPartitions(system.pools[0], WEBHOOK_DAYS)).rejects.toThrow('lock timeout');
     await neighbour.query('ROLLBACK');
     neighbour.release();
 
     // The other process goes on where this one had to stop.
-    const dropped = await dropOldPartitions(system.pools[1], DELIVERY_DAYS);
+    const dropped = await dropOldPartitions(system.pools[1], WEBHOOK_DAYS);
     expect(dropped).toHaveLength(5);
     const tables = await dayTables();
     expect(Object.keys(tables).filter((day) => day <= oldest)).toEqual([]);
@@ -250,14 +250,14 @@ describe('webhooks older than DELIVERY_RETENTION_DAYS', () => {
   it('go in a later round when the process dies on the way, detached or not yet', async () => {
     await system.passDays(3);
     const [first, second] = [await dayAt(-17), await dayAt(-16)];
-    await system.query(`ALTER TABLE deliveries DETACH PARTITION deliveries_${second} CONCURRENTLY`);
+    await system.query(`ALTER TABLE webhooks DETACH PARTITION webhooks_${second} CONCURRENTLY`);
     const neighbour = await system.pool.connect();
     await neighbour.query('BEGIN');
-    await neighbour.query('SELECT FROM deliveries LIMIT 1');
+    await neighbour.query('SELECT FROM webhooks LIMIT 1');
     const dying = new pg.Client(system.databaseUrl);
     dying.on('error', () => {});
     await dying.connect();
-    const detach = dying.query(`ALTER TABLE deliveries DETACH PARTITION deliveries_${first} CONCURRENTLY`);
+    const detach = dying.query(`ALTER TABLE webhooks DETACH PARTITION webhooks_${first} CONCURRENTLY`);
     const died = expect(detach).rejects.toThrow();
     await until(async () => (await dayTables())[first] === 'pending');
     await system.query(
@@ -268,7 +268,7 @@ describe('webhooks older than DELIVERY_RETENTION_DAYS', () => {
     neighbour.release();
     expect(await dayTables()).toMatchObject({ [first]: 'pending', [second]: 'detached' });
 
-    await dropOldPartitions(system.pools[0], DELIVERY_DAYS);
+    await dropOldPartitions(system.pools[0], WEBHOOK_DAYS);
     const tables = await dayTables();
     expect([tables[first], tables[second]]).toEqual([undefined, undefined]);
     expect(new Set(Object.values(tables))).toEqual(new Set(['attached']));
@@ -278,11 +278,11 @@ describe('webhooks older than DELIVERY_RETENTION_DAYS', () => {
     const serviceOrderId = await seedOrder();
     const kept = await send({ serviceOrderId, status: 'ready' });
     const today = await dayAt(0);
-    await system.query(`ALTER TABLE deliveries DETACH PARTITION deliveries_${today} CONCURRENTLY`);
-    expect(await delivery(kept)).toBeUndefined();
-    await ensureDeliveryPartitions(system.pools[0]);
+    await system.query(`ALTER TABLE webhooks DETACH PARTITION webhooks_${today} CONCURRENTLY`);
+    expect(await webhook(kept)).toBeUndefined();
+    await ensureWebhookPartitions(system.pools[0]);
     expect((await dayTables())[today]).toBe('attached');
-    expect(await delivery(kept)).toMatchObject({ outcome: 'applied' });
+    expect(await webhook(kept)).toMatchObject({ outcome: 'applied' });
     expect((await send({ serviceOrderId, status: 'ready' })).body['outcome']).toBe('duplicate');
   });
 
@@ -304,7 +304,7 @@ describe('webhooks older than DELIVERY_RETENTION_DAYS', () => {
       for (const client of clients) client.release();
       return shown;
     };
-    await dropOldPartitions(pool, DELIVERY_DAYS);
+    await dropOldPartitions(pool, WEBHOOK_DAYS);
     expect(await settings()).toEqual(Array.from({ length: 3 }, () => ({ wait: '4s', locks: 0 })));
   });
 });
@@ -329,15 +329,15 @@ describe('webhooks about no order of ours', () => {
     expect(outcomes).toEqual(['applied', 'duplicate', 'dropped', 'ignored', 'unmatched', 'parked']);
 
     await system.passDays(1.9);
-    expect(await forgetUnmatched(system.pools[0], UNMATCHED_S)).toEqual({ events: 0, deliveries: 0 });
+    expect(await deleteUnmatched(system.pools[0], UNMATCHED_S)).toEqual({ events: 0, webhooks: 0 });
     await system.passDays(0.2);
-    expect(await whileLockedOut(LOCK_FORGET_UNMATCHED, () => forgetUnmatched(system.pools[0], UNMATCHED_S))).toEqual({
+    expect(await whileLockedOut(LOCK_DELETE_UNMATCHED, () => deleteUnmatched(system.pools[0], UNMATCHED_S))).toEqual({
       events: 0,
-      deliveries: 0,
+      webhooks: 0,
     });
-    await Promise.all(system.pools.map((pool) => forgetUnmatched(pool, UNMATCHED_S)));
+    await Promise.all(system.pools.map((pool) => deleteUnmatched(pool, UNMATCHED_S)));
 
-    const kept = await Promise.all([applied, duplicate, dropped, ignored, unmatched, parked].map(delivery));
+    const kept = await Promise.all([applied, duplicate, dropped, ignored, unmatched, parked].map(webhook));
     expect(kept.map((row) => row?.['outcome'])).toEqual([
       'applied',
       'duplicate',
@@ -349,35 +349,35 @@ describe('webhooks about no order of ours', () => {
     expect(kept.at(-1)).toMatchObject({ reason: 'its POS id never became ours', events: 1 });
     expect(await system.query('SELECT * FROM parked_events')).toEqual([]);
     // A later round leaves it to its partition.
-    await forgetUnmatched(system.pools[0], UNMATCHED_S);
-    expect(await delivery(parked)).toBeDefined();
+    await deleteUnmatched(system.pools[0], UNMATCHED_S);
+    expect(await webhook(parked)).toBeDefined();
   });
 
   it('go however many they are, but for one that somebody has at that moment', async () => {
     await system.query(
-      `INSERT INTO deliveries (day, location_id, id, integration, received_at, headers, body, events, outcome)
+      `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
        SELECT (now() AT TIME ZONE 'UTC')::date, 'club-1', gen_random_uuid(), 'gossip', now(), '{}', '', 1,
               CASE WHEN i % 10 = 0 THEN 'applied' ELSE 'unmatched' END
        FROM generate_series(1, 3000) AS i`,
     );
     await system.query(
-      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank, native_status)
-       SELECT location_id, integration, id::text, outcome, day, id, 4, 'x' FROM deliveries WHERE body = '' AND outcome = 'unmatched'`,
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status)
+       SELECT location_id, integration, id::text, outcome, day, id, 4, 'x' FROM webhooks WHERE body = '' AND outcome = 'unmatched'`,
     );
     const [pool] = system.pools;
     await system.passDays(3);
     // What somebody is at is left to the next round.
     const holder = await system.pool.connect();
     await holder.query('BEGIN');
-    await holder.query(`SELECT FROM deliveries WHERE body = '' AND outcome = 'unmatched' LIMIT 1 FOR UPDATE`);
+    await holder.query(`SELECT FROM webhooks WHERE body = '' AND outcome = 'unmatched' LIMIT 1 FOR UPDATE`);
     await holder.query('SELECT FROM parked_events LIMIT 1 FOR UPDATE');
-    const most = await forgetUnmatched(pool, UNMATCHED_S);
+    const most = await deleteUnmatched(pool, UNMATCHED_S);
     expect(most.events).toBe(2699);
-    expect(most.deliveries).toBeGreaterThanOrEqual(2699);
+    expect(most.webhooks).toBeGreaterThanOrEqual(2699);
     await holder.query('ROLLBACK');
     holder.release();
-    expect(await forgetUnmatched(pool, UNMATCHED_S)).toEqual({ events: 1, deliveries: 1 });
-    const [left] = await system.query(`SELECT count(*)::int FROM deliveries WHERE body = '' AND outcome = 'applied'`);
+    expect(await deleteUnmatched(pool, UNMATCHED_S)).toEqual({ events: 1, webhooks: 1 });
+    const [left] = await system.query(`SELECT count(*)::int FROM webhooks WHERE body = '' AND outcome = 'applied'`);
     expect(left).toEqual({ count: 300 });
   });
 });
@@ -428,8 +428,8 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     await send({ serviceOrderId: ids.sent, status: 'cancelled', reason: words }, { 'x-table': words });
     await send({ serviceOrderId: ids.open, status: 'received', reason: openMark }, { 'x-table': openMark });
     original = await post(system.webhooks[0], `{"unreadable": "${mark}`);
-    const receivedAt = (await delivery(original))?.['received_at'] as Date;
-    const replay = (about: Partial<Delivery>): Delivery => ({
+    const receivedAt = (await webhook(original))?.['received_at'] as Date;
+    const replay = (about: Partial<TranslatedWebhook>): TranslatedWebhook => ({
       id: randomUUIDv7(),
       locationId: 'club-1',
       integration: 'gossip',
@@ -438,7 +438,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       body: Buffer.from(`{"unreadable": "${mark}`),
       truncated: false,
       events: [],
-      replayOf: { deliveryId: String(original.body['deliveryId']), receivedAt },
+      replayOf: { webhookId: String(original.body['webhookId']), receivedAt },
       ...about,
     });
     const replays = [
@@ -446,22 +446,20 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       replay({ events: [{ serviceOrderId: ids.sent, status: 'ready', nativeStatus: 'x' }] }),
     ];
     const client = await system.pools[0].connect();
-    await applyDeliveries(client, replays, [], 3600);
+    await applyWebhooks(client, replays, [], 3600);
     client.release();
   });
   afterAll(() => system.stop());
 
   it('is where it is expected, and stays until then', async () => {
-    const [row] = await system.query('SELECT day, id FROM deliveries WHERE outcome = $1 LIMIT 1', ['duplicate']);
+    const [row] = await system.query('SELECT day, id FROM webhooks WHERE outcome = $1 LIMIT 1', ['duplicate']);
     await system.query(
-      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, delivery_day, delivery_id, rank, native_status, reason)
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status, reason)
        VALUES ('club-1', 'gossip', $1, 'unmatched', $2, $3, 4, 'x', $4)`,
       [`pos-${ids.sent}`, row?.['day'], row?.['id'], words],
     );
     const before = await placesOf(system, mark);
     expect(before).toEqual([
-      'deliveries.body',
-      'deliveries.headers',
       'order_contents.contents',
       'orders.reason',
       'outbox.reason',
@@ -469,6 +467,8 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       'placement_attempts.error',
       'placements.problem',
       'status_events.reason',
+      'webhooks.body',
+      'webhooks.headers',
     ]);
     expect(await eraseMembers(system.pools[0], PII_DAYS)).toBe(0);
     expect(await placesOf(system, mark)).toEqual(
@@ -479,7 +479,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
   it('is gone everywhere, and nothing of an open order is', async () => {
     const open = await placesOf(system, openMark);
     expect(open).toEqual(
-      expect.arrayContaining(['deliveries.body', 'deliveries.headers', 'order_contents.contents', 'orders.reason']),
+      expect.arrayContaining(['webhooks.body', 'webhooks.headers', 'order_contents.contents', 'orders.reason']),
     );
     expect((await system.placement(ids.unfetched))?.['problem']).toContain('not canonical');
     await system.passDays(8);
@@ -489,7 +489,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(sum(erased)).toBe(3);
     expect(await placesOf(system, mark)).toEqual([]);
     expect(await placesOf(system, openMark)).toEqual(open);
-    expect(await delivery(original)).toMatchObject({ outcome: 'dropped', sealed: null, reason: null });
+    expect(await webhook(original)).toMatchObject({ outcome: 'dropped', sealed: null, reason: null });
     expect((await system.placement(ids.unfetched))?.['problem']).toBeNull();
     // What is no member's stays.
     expect(await system.order(ids.sent)).toMatchObject({ status: 'cancelled', erased_at: expect.any(Date) });
@@ -525,7 +525,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       const answer = await send({ serviceOrderId: id(), status, reason: words }, { 'x-table': words });
       expect(answer).toMatchObject({ status: 200, body: { outcome } });
       expect(await placesOf(system, mark)).toEqual([]);
-      expect(await delivery(answer)).toMatchObject({ outcome, events: 1, body: Buffer.alloc(0), headers: {} });
+      expect(await webhook(answer)).toMatchObject({ outcome, events: 1, body: Buffer.alloc(0), headers: {} });
       const [last] = await system.query(
         'SELECT * FROM status_events WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT 1',
         [id()],
@@ -550,7 +550,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(waiting.body['outcome']).toBe('unmatched');
     expect(await placesOf(system, mark)).not.toEqual([]);
     await send({ serviceOrderId: ids.sent, providerOrderId, status: 'ready' });
-    await until(async () => (await delivery(waiting))?.['outcome'] === 'stale');
+    await until(async () => (await webhook(waiting))?.['outcome'] === 'stale');
     expect(await placesOf(system, mark)).toEqual([]);
   });
 
@@ -592,9 +592,9 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     const main = await runMain({ ...system.env, PROVIDER_MODULES: '' });
     try {
       await until(async () => (await system.order(late))?.['erased_at'] instanceof Date);
-      const oldest = await dayAt(-DELIVERY_DAYS);
+      const oldest = await dayAt(-WEBHOOK_DAYS);
       await until(async () => Object.keys(await dayTables()).every((day) => day >= oldest));
-      expect([await delivery(kept), await delivery(unmatched)]).toEqual([undefined, undefined]);
+      expect([await webhook(kept), await webhook(unmatched)]).toEqual([undefined, undefined]);
       await until(async () => (await system.query('SELECT FROM parked_events')).length === 0);
       expect(await placesOf(system, mark)).toEqual([]);
     } finally {

@@ -2,9 +2,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { applyDeliveries, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
-import type { Delivery } from '../../../src/core/domain/webhook.ts';
-import { ensureDeliveryPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
+import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
+import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
+import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
@@ -12,7 +12,7 @@ let pool: pg.Pool;
 
 beforeAll(async () => {
   pool = new pg.Pool({ connectionString: await createDatabase(), max: 3, options: '-c deadlock_timeout=50ms' });
-  await ensureDeliveryPartitions(pool);
+  await ensureWebhookPartitions(pool);
 });
 
 afterAll(() => pool.end());
@@ -25,7 +25,7 @@ async function layOrders(ids: readonly string[]): Promise<void> {
   );
 }
 
-function delivery(...events: readonly Pick<StatusEvent, 'serviceOrderId' | 'status' | 'reason'>[]): Delivery {
+function webhook(...events: readonly Pick<StatusEvent, 'serviceOrderId' | 'status' | 'reason'>[]): TranslatedWebhook {
   return {
     id: randomUUIDv7(),
     locationId: 'club-1',
@@ -38,10 +38,10 @@ function delivery(...events: readonly Pick<StatusEvent, 'serviceOrderId' | 'stat
   };
 }
 
-async function apply(deliveries: readonly Delivery[]): Promise<Applied> {
+async function apply(webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
   const client = await pool.connect();
   try {
-    return await applyDeliveries(client, deliveries, [], 3_600);
+    return await applyWebhooks(client, webhooks, [], 3_600);
   } finally {
     client.release();
   }
@@ -50,8 +50,8 @@ async function apply(deliveries: readonly Delivery[]): Promise<Applied> {
 it('two batches about the same orders, one the other way round, do not wait for each other in a circle', async () => {
   const ids = Array.from({ length: 100 }, (_, nth) => `circle-${String(nth).padStart(2, '0')}`);
   await layOrders(ids);
-  const there = ids.map((serviceOrderId) => delivery({ serviceOrderId, status: 'ready' }));
-  const back = ids.toReversed().map((serviceOrderId) => delivery({ serviceOrderId, status: 'ready' }));
+  const there = ids.map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));
+  const back = ids.toReversed().map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));
   // Held in the middle until both have locked what comes before it.
   const holder = await pool.connect();
   await holder.query('BEGIN');
@@ -68,7 +68,7 @@ it('two batches about the same orders, one the other way round, do not wait for 
 it('many events of one order in one batch move it as they would one by one', async () => {
   await layOrders(['many']);
   const said = ['ready', 'received', 'ready', 'en_route', 'in_progress', 'completed', 'completed'] as const;
-  const { events } = await apply(said.map((status) => delivery({ serviceOrderId: 'many', status })));
+  const { events } = await apply(said.map((status) => webhook({ serviceOrderId: 'many', status })));
   expect(events).toEqual(['applied', 'stale', 'duplicate', 'applied', 'stale', 'applied', 'duplicate']);
   const { rows } = await pool.query(
     `SELECT status, outcome, sequence FROM status_events WHERE service_order_id = 'many' ORDER BY event_id`,
@@ -87,15 +87,15 @@ it('many events of one order in one batch move it as they would one by one', asy
 it('the last reason that moved an order is its reason, and a later duplicate fills in one that is missing', async () => {
   await layOrders(['reasons', 'late']);
   await apply([
-    delivery({ serviceOrderId: 'reasons', status: 'received', reason: 'first' }),
-    delivery({ serviceOrderId: 'reasons', status: 'ready', reason: 'second' }),
-    delivery({ serviceOrderId: 'reasons', status: 'ready', reason: 'of a duplicate' }),
-    delivery({ serviceOrderId: 'reasons', status: 'received', reason: 'of a stale one' }),
-    delivery({ serviceOrderId: 'late', status: 'ready' }),
+    webhook({ serviceOrderId: 'reasons', status: 'received', reason: 'first' }),
+    webhook({ serviceOrderId: 'reasons', status: 'ready', reason: 'second' }),
+    webhook({ serviceOrderId: 'reasons', status: 'ready', reason: 'of a duplicate' }),
+    webhook({ serviceOrderId: 'reasons', status: 'received', reason: 'of a stale one' }),
+    webhook({ serviceOrderId: 'late', status: 'ready' }),
   ]);
   await apply([
-    delivery({ serviceOrderId: 'late', status: 'ready', reason: 'told late' }),
-    delivery({ serviceOrderId: 'late', status: 'ready', reason: 'told later' }),
+    webhook({ serviceOrderId: 'late', status: 'ready', reason: 'told late' }),
+    webhook({ serviceOrderId: 'late', status: 'ready', reason: 'told later' }),
   ]);
   const { rows } = await pool.query(
     `SELECT service_order_id AS id, reason FROM orders WHERE service_order_id IN ('reasons', 'late') ORDER BY 1`,

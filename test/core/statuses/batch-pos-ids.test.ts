@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PosId } from '../../../src/core/domain/webhook.ts';
-import { gatherPosIds } from '../../../src/core/statuses/batch-pos-ids.ts';
+import { batchPosIds } from '../../../src/core/statuses/batch-pos-ids.ts';
 
 const posId = (providerOrderId: string): PosId => ({ locationId: 'club-1', integration: 'standard', providerOrderId });
 
@@ -30,7 +30,7 @@ function slowRedrive(): {
 describe('POS ids that became ours', () => {
   test('are re-driven at once, and those that come meanwhile as one', async () => {
     const { rounds, redrive, end } = slowRedrive();
-    const onPosIds = gatherPosIds(redrive, () => {});
+    const onPosIds = batchPosIds(redrive, () => {});
     onPosIds([posId('a')]);
     onPosIds([posId('b')]);
     onPosIds([posId('c'), posId('d')]);
@@ -44,14 +44,14 @@ describe('POS ids that became ours', () => {
 
   test('none, and nobody asks Postgres', () => {
     const { rounds, redrive } = slowRedrive();
-    gatherPosIds(redrive, () => {})([]);
+    batchPosIds(redrive, () => {})([]);
     expect(rounds).toEqual([]);
   });
 
   test('a re-drive that fails is told, and the next ids go on', async () => {
     const { rounds, redrive, end } = slowRedrive();
     const told: unknown[] = [];
-    const onPosIds = gatherPosIds(redrive, (error) => told.push(error));
+    const onPosIds = batchPosIds(redrive, (error) => told.push(error));
     const away = new Error('Postgres is away');
     onPosIds([posId('a')]);
     onPosIds([posId('b')]);

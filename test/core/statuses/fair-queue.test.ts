@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import type { Delivery } from '../../../src/core/domain/webhook.ts';
+import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { fairQueue } from '../../../src/core/statuses/fair-queue.ts';
 
 const waiting = (locationId: string, id: string, events = 1) => ({
-  delivery: { id, locationId, events: Array.from({ length: events }) } as unknown as Delivery,
+  webhook: { id, locationId, events: Array.from({ length: events }) } as unknown as TranslatedWebhook,
 });
-const ids = (taken: { delivery: Delivery }[]): string[] => taken.map(({ delivery }) => delivery.id);
+const ids = (taken: { webhook: TranslatedWebhook }[]): string[] => taken.map(({ webhook }) => webhook.id);
 
 it('takes from each location in turn: one that floods keeps nobody waiting', () => {
   const queue = fairQueue();
@@ -29,7 +29,7 @@ it('begins where the last batch ended', () => {
   expect(queue.take()).toEqual([]);
 });
 
-it('takes no more events than fit into one statement, but always one delivery', () => {
+it('takes no more events than fit into one statement, but always one webhook', () => {
   const queue = fairQueue();
   for (let nth = 0; nth < 30; nth += 1) queue.add(waiting('club-1', `${nth}`, 50));
   expect(queue.take()).toHaveLength(20);

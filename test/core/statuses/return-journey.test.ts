@@ -51,8 +51,8 @@ async function order(locationId = 'club-1', providerOrderId?: string, fulfillmen
   return serviceOrderId;
 }
 
-const delivery = async (answer: { body: Record<string, unknown> }): Promise<Record<string, unknown> | undefined> =>
-  (await system.query('SELECT * FROM deliveries WHERE id = $1', [answer.body['deliveryId']]))[0];
+const webhook = async (answer: { body: Record<string, unknown> }): Promise<Record<string, unknown> | undefined> =>
+  (await system.query('SELECT * FROM webhooks WHERE id = $1', [answer.body['webhookId']]))[0];
 
 const history = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
   system.query('SELECT * FROM status_events WHERE service_order_id = $1 ORDER BY event_id', [serviceOrderId]);
@@ -74,9 +74,9 @@ describe('what a webhook is answered, and what is kept of it', () => {
     const serviceOrderId = await order();
     const answer = await post(url, statusWebhook({ serviceOrderId, status: 'ready' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
-    expect(Object.keys(answer.body).sort()).toEqual(['deliveryId', 'outcome']);
+    expect(Object.keys(answer.body).sort()).toEqual(['outcome', 'webhookId']);
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', rank: 4, sequence: 3 });
-    expect(await delivery(answer)).toMatchObject({
+    expect(await webhook(answer)).toMatchObject({
       outcome: 'applied',
       integration: 'standard',
       location_id: 'club-1',
@@ -111,7 +111,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
   ])('%s: ignored', async (_what, body) => {
     const answer = await post(url, body);
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
-    expect(await delivery(answer)).toMatchObject({ outcome: 'ignored', events: 0, sealed: null });
+    expect(await webhook(answer)).toMatchObject({ outcome: 'ignored', events: 0, sealed: null });
   });
 
   it.each([
@@ -128,7 +128,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
       'x-vendor': 'v1',
     });
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
-    const kept = await delivery(answer);
+    const kept = await webhook(answer);
     expect(kept).toMatchObject({ outcome: 'dropped', reason: expect.stringMatching(/./), truncated: false });
     expect(String(kept?.['body'])).toBe(typeof body === 'string' ? body : JSON.stringify(body));
     expect(kept?.['headers']).toMatchObject({ 'x-vendor': 'v1' });
@@ -146,7 +146,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     const headers = signWebhook(SECRET, body);
     const forged = await post(signedUrl, body.replace('READY', 'FAILED'), headers);
     expect(forged.body['outcome']).toBe('dropped');
-    expect(await delivery(forged)).toMatchObject({ reason: expect.stringContaining('not authentic') });
+    expect(await webhook(forged)).toMatchObject({ reason: expect.stringContaining('not authentic') });
     expect((await post(signedUrl, body, headers)).body['outcome']).toBe('applied');
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
@@ -154,7 +154,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
   it('a body over the limit: dropped, its beginning kept and marked', async () => {
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
-    const kept = await delivery(answer);
+    const kept = await webhook(answer);
     expect(kept).toMatchObject({ truncated: true, reason: expect.stringContaining('over 100000 bytes') });
     expect(kept?.['body']).toHaveLength(65_536);
     expect((await post(url, 'x'.repeat(100_000))).body['outcome']).toBe('dropped');
@@ -171,7 +171,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
   it('about no order of ours: unmatched', async () => {
     const answer = await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
-    expect(await delivery(answer)).toMatchObject({ outcome: 'unmatched' });
+    expect(await webhook(answer)).toMatchObject({ outcome: 'unmatched' });
   });
 
   it.each([
@@ -186,7 +186,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     const serviceOrderId = await order();
     const answer = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }), { 'content-type': type });
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
-    expect((await delivery(answer))?.['headers']).toMatchObject({ 'content-type': type });
+    expect((await webhook(answer))?.['headers']).toMatchObject({ 'content-type': type });
   });
 });
 
@@ -217,7 +217,7 @@ describe('several events in one webhook', () => {
     expect(answer.body['outcome']).toBe('applied');
     expect((await history(b)).map((row) => row['sequence']).filter(Boolean)).toEqual([3, 4, 5, 6, 7]);
     expect(await history(b)).toHaveLength(50);
-    expect(await delivery(answer)).toMatchObject({ events: 50, outcome: 'applied' });
+    expect(await webhook(answer)).toMatchObject({ events: 50, outcome: 'applied' });
   });
 
   it('over 50: dropped, none of them applied', async () => {
@@ -227,7 +227,7 @@ describe('several events in one webhook', () => {
       Array.from({ length: 51 }, () => event(a, 'ready')),
     );
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
-    expect(await delivery(answer)).toMatchObject({ reason: expect.stringContaining('51 events, at most 50') });
+    expect(await webhook(answer)).toMatchObject({ reason: expect.stringContaining('51 events, at most 50') });
     expect(await system.order(a)).toMatchObject({ status: null });
   });
 
@@ -236,7 +236,7 @@ describe('several events in one webhook', () => {
     async (fail) => {
       const answer = await post(await system.webhookUrl('verbatim'), { fail });
       expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
-      expect((await delivery(answer))?.['reason']).not.toContain(fail === 'a bug' ? 'a bug' : '\0');
+      expect((await webhook(answer))?.['reason']).not.toContain(fail === 'a bug' ? 'a bug' : '\0');
     },
   );
 
@@ -250,7 +250,7 @@ describe('several events in one webhook', () => {
     async (occurredAt) => {
       const answer = await post(await system.webhookUrl('verbatim'), [event('x', 'ready', { occurredAt })]);
       expect(answer.body['outcome']).toBe('dropped');
-      expect(await delivery(answer)).toMatchObject({ sealed: expect.stringMatching(/^eyJ/) });
+      expect(await webhook(answer)).toMatchObject({ sealed: expect.stringMatching(/^eyJ/) });
     },
   );
 
@@ -265,7 +265,7 @@ describe('several events in one webhook', () => {
     const told = system.logged.filter((line) => line.includes('conflict')).length;
     await post(many, [event(serviceOrderId, 'received', { providerOrderId })]);
     await until(async () => (await system.order(serviceOrderId))?.['status'] === 'cancelled');
-    expect(await delivery(parked)).toMatchObject({ outcome: 'applied' });
+    expect(await webhook(parked)).toMatchObject({ outcome: 'applied' });
     await until(() => system.logged.filter((line) => line.includes('conflict')).length > told);
   });
 });
@@ -284,12 +284,12 @@ describe('an id that only the POS knows', () => {
     const providerOrderId = `pos-${randomUUID()}`;
     const parked = await post(url, statusWebhook({ providerOrderId, status: 'READY' }));
     expect(parked).toMatchObject({ status: 200, body: { outcome: 'parked' } });
-    expect(await delivery(parked)).toMatchObject({ outcome: 'parked' });
+    expect(await webhook(parked)).toMatchObject({ outcome: 'parked' });
     expect(
       (await post(url, statusWebhook({ serviceOrderId, providerOrderId, status: 'RECEIVED' }))).body['outcome'],
     ).toBe('applied');
     await until(async () => (await system.order(serviceOrderId))?.['status'] === 'ready');
-    expect(await delivery(parked)).toMatchObject({ outcome: 'applied' });
+    expect(await webhook(parked)).toMatchObject({ outcome: 'applied' });
     expect(await system.query('SELECT FROM parked_events WHERE provider_order_id = $1', [providerOrderId])).toEqual([]);
   });
 
@@ -511,7 +511,7 @@ describe('many at once', () => {
 
   it('a missing partition is made, and the webhook is answered as if it had been there', async () => {
     await system.query(`DO $$ DECLARE p text; BEGIN
-      FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'deliveries'::regclass
+      FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'webhooks'::regclass
       LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$`);
     const answer = await post(url, statusWebhook({ serviceOrderId: await order(), status: 'READY' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
@@ -520,11 +520,11 @@ describe('many at once', () => {
 
 describe('who may come in', () => {
   const refused = async (target: string): Promise<void> => {
-    const kept = (await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n'];
+    const kept = (await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
     const answer = await post(target, statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
     expect(answer).toMatchObject({ status: 401, body: { error: 'unauthorized' } });
     expect(answer.headers.get('connection')).toBe('close');
-    expect((await system.query('SELECT count(*)::int AS n FROM deliveries'))[0]?.['n']).toBe(kept);
+    expect((await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n']).toBe(kept);
   };
   const path = (integration: string, location: string, query: string): string =>
     `${system.urls[0]}/webhook/${integration}/${location}${query}`;

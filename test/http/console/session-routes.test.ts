@@ -222,7 +222,7 @@ describe('a session', () => {
       ['/console/api/orders/any', 'GET'],
       ['/console/api/orders/any/live', 'GET'],
       ['/console/api/locations/club-1/pause', 'POST'],
-      ['/console/api/deliveries/replay', 'POST'],
+      ['/console/api/webhooks/replay', 'POST'],
     ] as const) {
       expect(await ask(path, headers, method), path).toMatchObject(UNAUTHORIZED);
     }
@@ -231,7 +231,7 @@ describe('a session', () => {
 
   it('opens nothing that is for the token', async () => {
     const cookie = await logIn(urls[0] ?? '');
-    for (const path of ['/orders', '/locations', '/deliveries', '/metrics', '/docs', '/openapi.json']) {
+    for (const path of ['/orders', '/locations', '/webhooks', '/metrics', '/docs', '/openapi.json']) {
       expect((await ask(path, { cookie, ...OWN_PAGE })).status, path).toBe(401);
     }
     for (const path of [

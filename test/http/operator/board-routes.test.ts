@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
-import { followBoard, type WholeBoard } from '../../../src/core/orders/board-feed.ts';
+import { boardFeed, type WholeBoard } from '../../../src/core/orders/board-feed.ts';
 import type { BoardOrder as Ordered } from '../../../src/core/orders/read-board.ts';
 import {
   Attention,
@@ -13,7 +13,7 @@ import {
   BoardReset,
 } from '../../../src/http/operator/board-shapes.ts';
 import { eventStream } from '../../../src/http/operator/event-stream.ts';
-import { tellBoard } from '../../../src/http/operator/write-board-events.ts';
+import { writeBoardEvents } from '../../../src/http/operator/write-board-events.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
@@ -266,7 +266,7 @@ describe('what needs attention', () => {
     });
 
     const replay = (): Promise<Response> =>
-      fetch(`${system.urls[0]}/deliveries/${String(body['deliveryId'])}/replay`, { method: 'POST', headers });
+      fetch(`${system.urls[0]}/webhooks/${String(body['webhookId'])}/replay`, { method: 'POST', headers });
     expect(await (await replay()).json()).toMatchObject({ outcome: 'dropped' });
     const seen = watched.events.length;
     await sleep(2_500);
@@ -311,8 +311,8 @@ describe('what needs attention', () => {
        WHERE service_order_id IN ('unreceived', 'for-tomorrow')`,
     );
     await until(() => silentThere(watched) !== undefined);
-    expect(silentThere(watched)).toMatchObject({ integration: 'standard', heardAt: null, sent: 1 });
-    await system.query(`INSERT INTO location_heard VALUES ('quiet', 'standard', now())`);
+    expect(silentThere(watched)).toMatchObject({ integration: 'standard', lastSeenAt: null, sent: 1 });
+    await system.query(`INSERT INTO location_last_seen VALUES ('quiet', 'standard', now())`);
     await until(() => silentThere(watched) === undefined);
   });
 });
@@ -360,7 +360,7 @@ it('while nobody watches, nothing is asked; one copy serves all who do', async (
       };
     },
   });
-  const board = followBoard({ pool: counting, log: { warn: () => {} } });
+  const board = boardFeed({ pool: counting, log: { warn: () => {} } });
   board.wake();
   await sleep(500);
   expect(asked, 'nobody watches').toBe(0);
@@ -403,7 +403,7 @@ it('one that comes just when the last has left has the whole board', async () =>
       };
     },
   });
-  const board = followBoard({ pool: slow, log: { warn: () => {} } });
+  const board = boardFeed({ pool: slow, log: { warn: () => {} } });
   const heard: WholeBoard[] = [];
   const watcher = { whole: (whole: WholeBoard) => void heard.push(whole), changed: () => {}, attention: () => {} };
   const leave = board.watch({}, watcher);
@@ -429,7 +429,7 @@ it('what no change tells of is read anew some time: nothing is kept of an erased
      INSERT INTO orders (service_order_id, location_id, fulfillment, rank, ended_at)
      VALUES ('erased', 'club-1', 'pickup', 7, now())`,
   );
-  const board = followBoard({ pool, log: { warn: () => {} } }, 300);
+  const board = boardFeed({ pool, log: { warn: () => {} } }, 300);
   const problems: unknown[] = [];
   const tell = (orders: Ordered[]): void => void problems.push(...orders.map(({ problem }) => problem));
   board.watch({}, { whole: ({ orders }) => tell(orders), changed: tell, attention: () => {} });
@@ -447,7 +447,7 @@ describe('a reader that hangs', () => {
 
   it('has the newest of each order kept for it, and no more', async () => {
     const stream = eventStream();
-    const watcher = tellBoard(stream);
+    const watcher = writeBoardEvents(stream);
     const old = Array.from({ length: 1_000 }, (_, id) => order(id, 0));
     watcher.whole({ at: 'now', orders: old, open: 0, ended: 0, truncated: false });
     const ROUNDS = 200;
@@ -476,7 +476,7 @@ describe('a reader that hangs', () => {
     const stream = eventStream();
     let isClosed = false;
     stream.onClose(() => (isClosed = true));
-    const watcher = tellBoard(stream);
+    const watcher = writeBoardEvents(stream);
     for (let from = 0; from < 60_000; from += 1_000) {
       watcher.changed(Array.from({ length: 1_000 }, (_, id) => order(from + id, 1)));
     }

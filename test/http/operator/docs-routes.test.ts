@@ -18,7 +18,7 @@ const commands = curlCommandsOf(page).map((command) => {
 
 let system: System;
 let operator: Operator;
-let deliveryId: string;
+let webhookId: string;
 let tokenId: string;
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ beforeAll(async () => {
     await system.webhookUrl('club-1'),
     statusWebhook({ serviceOrderId: 'order-4712', status: 'READY' }),
   );
-  deliveryId = String(dropped.body['deliveryId']);
+  webhookId = String(dropped.body['webhookId']);
   const [token] = await system.query('SELECT token_id FROM webhook_tokens');
   tokenId = String(token?.['token_id']);
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
@@ -49,7 +49,7 @@ afterAll(() => system?.stop());
 
 it.each(commands)('$command', async ({ command, shown }) => {
   const { url, method, headers, body } = readCurl(
-    command.replaceAll(EXAMPLE, deliveryId).replaceAll(EXAMPLE_TOKEN, tokenId),
+    command.replaceAll(EXAMPLE, webhookId).replaceAll(EXAMPLE_TOKEN, tokenId),
     {
       EXPEDITER: '',
       OPERATOR_TOKEN,
@@ -87,7 +87,7 @@ it('the page has a command for every route', () => {
   }
 });
 
-/** The very same, but for times and the ids of deliveries. */
+/** The very same, but for times and the ids of webhooks. */
 function alike(shown: unknown): unknown {
   if (Array.isArray(shown)) return shown.length === 0 ? [] : expect.arrayContaining(shown.map(alike));
   if (typeof shown === 'object' && shown !== null) {

@@ -144,7 +144,7 @@ describe('the live stream of an order', () => {
     await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
     await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
     try {
-      for (const path of ['/orders', '/orders/outlived', '/orders/outlived/live', '/deliveries', '/locations']) {
+      for (const path of ['/orders', '/orders/outlived', '/orders/outlived/live', '/webhooks', '/locations']) {
         const answer = await fetch(`${system.urls[1]}${path}`, { headers });
         expect([path, answer.status, answer.headers.get('retry-after')]).toEqual([path, 503, '2']);
         expect(await answer.json()).toEqual({ error: 'Postgres cannot be used now: ask again later' });

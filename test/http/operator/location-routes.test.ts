@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { OursToFix, TryAgain } from '../../../src/core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts';
 
 type Location = Record<string, unknown> & {
   locationId: string;
-  heardAt: string | null;
+  lastSeenAt: string | null;
   webhooks: number[];
   errors: number[];
 };
@@ -78,25 +78,25 @@ describe('a location', () => {
     expect([heard.webhooks.length, heard.errors.length]).toEqual([12, 12]);
     // It may have been at the turn of five minutes.
     expect(sum(heard.webhooks.slice(-2))).toBe(5);
-    expect(Math.abs(Date.parse(heard.heardAt ?? '') - Date.now())).toBeLessThan(20_000);
+    expect(Math.abs(Date.parse(heard.lastSeenAt ?? '') - Date.now())).toBeLessThan(20_000);
 
     const { body } = await operator.get('/locations');
     const locations = body['locations'] as Location[];
     expect(locations.map(({ locationId }) => locationId)).toEqual(['asked-1', 'club/1', 'silent', 'unasked-1']);
     const { tokens: _tokens, webhookUrl: _url, knows: _knows, ...listed } = heard;
     expect(locations[1]).toEqual(listed);
-    expect(locations[2]).toMatchObject({ heardAt: null, webhooks: zeros(), errors: zeros(), pausedAt: null });
+    expect(locations[2]).toMatchObject({ lastSeenAt: null, webhooks: zeros(), errors: zeros(), pausedAt: null });
   });
 
   it('what was heard longer ago than an hour, or through another integration, is not said', async () => {
     await system.addLocation('moved', { key: SECRET }, 'asked');
-    await system.query(`INSERT INTO location_heard VALUES ('moved', 'standard', now())`);
+    await system.query(`INSERT INTO location_last_seen VALUES ('moved', 'standard', now())`);
     await system.query(
       `INSERT INTO traffic SELECT 'moved', date_trunc('minute', now()) - make_interval(mins => n), 'asked', 'webhook', 'dropped', 1
        FROM generate_series(0, 120) AS n`,
     );
-    const { heardAt, webhooks, errors } = await show('moved');
-    expect(heardAt).toBeNull();
+    const { lastSeenAt, webhooks, errors } = await show('moved');
+    expect(lastSeenAt).toBeNull();
     expect(webhooks.slice(0, 11)).toEqual(Array.from({ length: 11 }, () => 5));
     expect(webhooks.at(-1)).toBeLessThanOrEqual(5);
     expect(errors).toEqual(webhooks);
@@ -147,7 +147,7 @@ describe('a check', () => {
   });
 
   it('says what is wrong and what to do', async () => {
-    check.mockRejectedValueOnce(new OursToFix('key: the POS refuses it'));
+    check.mockRejectedValueOnce(new NeedsOperator('key: the POS refuses it'));
     expect((await operator.post('/locations/asked-1/check')).body).toEqual({
       locationId: 'asked-1',
       state: 'failed',

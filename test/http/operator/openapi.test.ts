@@ -65,8 +65,8 @@ describe('the OpenAPI document', () => {
     expect(document).toMatchObject({
       openapi: '3.1.0',
       info: { title: expect.any(String), version: expect.stringMatching(/^\d+\.\d+\.\d+/) },
-      security: [{ operatorToken: [] }],
-      components: { securitySchemes: { operatorToken: { type: 'http', scheme: 'bearer' } } },
+      security: [{ tokenGate: [] }],
+      components: { securitySchemes: { tokenGate: { type: 'http', scheme: 'bearer' } } },
     });
     const text = JSON.stringify(document);
     for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
@@ -124,7 +124,7 @@ describe('the OpenAPI document', () => {
       '/orders',
       '/orders/order-1',
       '/orders/order-1/live',
-      '/deliveries',
+      '/webhooks',
       '/locations',
       '/locations/club-1',
       '/traffic',
@@ -142,10 +142,10 @@ describe('the OpenAPI document', () => {
     expect((await operator.post('/locations/club-1/check')).status).toBe(200);
     const token = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
     expect((await operator.post(`/locations/club-1/tokens/${token}/revoke`)).status).toBe(404);
-    expect((await operator.post('/deliveries/replay', { outcome: 'dropped' })).status).toBe(200);
+    expect((await operator.post('/webhooks/replay', { outcome: 'dropped' })).status).toBe(200);
     const missing = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
-    expect((await operator.get(`/deliveries/${missing}`)).status).toBe(404);
-    expect((await operator.post(`/deliveries/${missing}/replay`)).status).toBe(404);
+    expect((await operator.get(`/webhooks/${missing}`)).status).toBe(404);
+    expect((await operator.post(`/webhooks/${missing}/replay`)).status).toBe(404);
     expect(operator.answered.size).toBe(operationsOf(operator.document).length);
   });
 });

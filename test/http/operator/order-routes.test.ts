@@ -151,7 +151,7 @@ describe('one order', () => {
       await system.webhookUrl('club-1'),
       statusWebhook({ serviceOrderId, providerOrderId: ticket.providerOrderId, status: 'READY' }),
     );
-    const { deliveryId } = sent.body;
+    const { webhookId } = sent.body;
     await until(() => system.live(serviceOrderId).length === 3);
     await until(async () => {
       const [row] = await system.query('SELECT count(*)::int AS n FROM live_messages WHERE service_order_id = $1', [
@@ -168,8 +168,8 @@ describe('one order', () => {
       placement: { state: 'sent', locationId: 'club-1' },
       order: { memberState: 'ready_for_pickup', providerOrderId: ticket.providerOrderId, sequence: 3 },
       attempts: [{ attempt: 1, call: 'createOrder' }],
-      history: [{ status: 'ready', outcome: 'applied', deliveryId }],
-      deliveries: [{ deliveryId, outcome: 'applied', events: 1, replayOf: null }],
+      history: [{ status: 'ready', outcome: 'applied', webhookId }],
+      webhooks: [{ webhookId, outcome: 'applied', events: 1, replayOf: null }],
       live: [
         { sequence: 1, memberState: 'placed', publishedAt: expect.any(String), attempts: null },
         { sequence: 2, memberState: 'sent', publishedAt: expect.any(String) },

@@ -2,8 +2,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
-import { forgetTraffic } from '../../../src/core/traffic/delete-old-traffic.ts';
-import { keepTraffic } from '../../../src/core/traffic/count-traffic.ts';
+import { deleteOldTraffic } from '../../../src/core/traffic/delete-old-traffic.ts';
+import { countTraffic } from '../../../src/core/traffic/count-traffic.ts';
 import type { Observed } from '../../../src/core/domain/observed.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import type { IntegrationTraffic, ReadTraffic } from '../../../src/core/traffic/read-traffic.ts';
@@ -181,18 +181,18 @@ describe('on a quiet system', () => {
   const counter = (
     pool: Pick<pg.Pool, 'query'> = system.pool,
     now = () => new Date(),
-  ): ReturnType<typeof keepTraffic> => keepTraffic(pool as pg.Pool, { integrations: new Set(['standard']), now });
+  ): ReturnType<typeof countTraffic> => countTraffic(pool as pg.Pool, { integrations: new Set(['standard']), now });
 
   it('what is older than a day goes, and what is not stays', async () => {
     const left = (): Promise<Record<string, unknown>[]> =>
       system.query(`SELECT outcome, count(*)::int AS n FROM traffic WHERE what = 'left' GROUP BY outcome`);
     // The process does so itself, soon after its start, and one of the two goes without.
     await until(async () => {
-      await forgetTraffic(system.pool);
+      await deleteOldTraffic(system.pool);
       return (await left()).length === 1;
     });
     expect(await left()).toEqual([{ outcome: 'young', n: 6_000 }]);
-    expect(await forgetTraffic(system.pool)).toBe(0);
+    expect(await deleteOldTraffic(system.pool)).toBe(0);
   });
 
   it('percentiles are of the bucket, also when they stem from several rows', async () => {

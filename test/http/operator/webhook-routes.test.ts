@@ -28,31 +28,31 @@ async function misconfigured(): Promise<{ locationId: string; url: string }> {
   return { locationId, url: await system.webhookUrl(locationId) };
 }
 
-/** @returns the delivery's id */
+/** @returns the webhook's id */
 async function send(url: string, about: Parameters<typeof statusWebhook>[0]): Promise<string> {
   const body = JSON.stringify(statusWebhook(about));
   const answer = await post(url, body, signWebhook(RIGHT, body));
   expect(answer.status).toBe(200);
-  return String(answer.body['deliveryId']);
+  return String(answer.body['webhookId']);
 }
 
-async function dropped(count: number): Promise<{ locationId: string; orders: string[]; deliveries: string[] }> {
+async function dropped(count: number): Promise<{ locationId: string; orders: string[]; webhooks: string[] }> {
   const { locationId, url } = await misconfigured();
   const orders = Array.from({ length: count }, (_, i) => `${locationId}-${i}`);
-  const deliveries: string[] = [];
+  const webhooks: string[] = [];
   for (const serviceOrderId of orders) {
     await system.seedOrder({ serviceOrderId, locationId });
-    deliveries.push(await send(url, { serviceOrderId, status: 'READY' }));
+    webhooks.push(await send(url, { serviceOrderId, status: 'READY' }));
   }
   // A run is about what came before it, by Postgres's clock.
   await sleep(CLOCKS_APART_MS);
-  return { locationId, orders, deliveries };
+  return { locationId, orders, webhooks };
 }
 const mend = (locationId: string): Promise<void> => system.addLocation(locationId, { ordersUrl, secret: RIGHT });
 const listed = async (query: string): Promise<Record<string, unknown>[]> =>
-  (await operator.get(`/deliveries?${query}`)).body['deliveries'] as Record<string, unknown>[];
+  (await operator.get(`/webhooks?${query}`)).body['webhooks'] as Record<string, unknown>[];
 
-describe('deliveries', () => {
+describe('webhooks', () => {
   it('are shown without what they said to who does not ask for it, and that is not written down', async () => {
     const { locationId, url } = await misconfigured();
     await mend(locationId);
@@ -60,10 +60,10 @@ describe('deliveries', () => {
     const about = { serviceOrderId: `${locationId}-told`, status: 'CANCELLED', reason: 'Ada has no allergy' };
     const id = await send(url, about);
     const reads = (): number =>
-      system.logged.filter((line) => line.includes(id) && line.includes('read delivery')).length;
-    const masked = await operator.get(`/deliveries/${id}?contents=false`);
+      system.logged.filter((line) => line.includes(id) && line.includes('read webhook')).length;
+    const masked = await operator.get(`/webhooks/${id}?contents=false`);
     expect(masked.body).toMatchObject({
-      deliveryId: id,
+      webhookId: id,
       outcome: 'applied',
       today: { events: [{ status: 'cancelled', serviceOrderId: about.serviceOrderId }] },
     });
@@ -71,25 +71,25 @@ describe('deliveries', () => {
     expect(masked.text).not.toContain('Ada');
     expect(reads()).toBe(0);
     for (const query of ['', '?contents=true']) {
-      const { body, text } = await operator.get(`/deliveries/${id}${query}`);
+      const { body, text } = await operator.get(`/webhooks/${id}${query}`);
       expect(body).toHaveProperty('headers');
       expect(text).toContain('Ada');
     }
     expect(reads()).toBe(2);
-    expect((await operator.get(`/deliveries/${id}?contents=no`)).status).toBe(400);
+    expect((await operator.get(`/webhooks/${id}?contents=no`)).status).toBe(400);
   });
 
   it('are listed newest first, by what is asked for, page by page', async () => {
-    const { locationId, orders, deliveries } = await dropped(5);
+    const { locationId, orders, webhooks } = await dropped(5);
     await mend(locationId);
     const applied = await send(await system.webhookUrl(locationId), {
       serviceOrderId: orders[0] ?? '',
       status: 'READY',
     });
     const of = async (query: string): Promise<unknown[]> =>
-      (await listed(`location=${locationId}&${query}`)).map((row) => row['deliveryId']);
-    expect(await of('')).toEqual([applied, ...deliveries.toSorted().toReversed()]);
-    expect(await of('outcome=dropped')).toEqual(deliveries.toSorted().toReversed());
+      (await listed(`location=${locationId}&${query}`)).map((row) => row['webhookId']);
+    expect(await of('')).toEqual([applied, ...webhooks.toSorted().toReversed()]);
+    expect(await of('outcome=dropped')).toEqual(webhooks.toSorted().toReversed());
     expect(await of(`order=${orders[0]}`)).toEqual([applied]);
     expect(await of('integration=square')).toEqual([]);
     expect(await of(`since=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([]);
@@ -97,12 +97,12 @@ describe('deliveries', () => {
     const paged: unknown[] = [];
     let cursor = '';
     for (;;) {
-      const { body } = await operator.get(`/deliveries?location=${locationId}&limit=2${cursor}`);
-      paged.push(...(body['deliveries'] as { deliveryId: string }[]).map((row) => row.deliveryId));
+      const { body } = await operator.get(`/webhooks?location=${locationId}&limit=2${cursor}`);
+      paged.push(...(body['webhooks'] as { webhookId: string }[]).map((row) => row.webhookId));
       if (body['next'] === null) break;
       cursor = `&cursor=${body['next'] as string}`;
     }
-    expect(paged).toEqual([applied, ...deliveries.toSorted().toReversed()]);
+    expect(paged).toEqual([applied, ...webhooks.toSorted().toReversed()]);
     expect(await listed(`location=${locationId}&limit=1`)).toMatchObject([
       { outcome: 'applied', integration: 'standard', events: 1, truncated: false, replayOf: null },
     ]);
@@ -115,16 +115,16 @@ describe('deliveries', () => {
     [`cursor=${randomUUIDv7()}`, 'cursor'],
     ['order=a%00', 'order'],
   ])('a wrong filter is named: %s', async (query, field) => {
-    const { status, text } = await operator.get(`/deliveries?${query}`);
+    const { status, text } = await operator.get(`/webhooks?${query}`);
     expect([status, text]).toEqual([400, expect.stringContaining(field)]);
   });
 
   it('one shows why it was dropped, its headers, its bytes, and what a replay would read today', async () => {
-    const { locationId, deliveries, orders } = await dropped(1);
-    const path = `/deliveries/${deliveries[0]}`;
+    const { locationId, webhooks, orders } = await dropped(1);
+    const path = `/webhooks/${webhooks[0]}`;
     const before = await operator.get(path);
     expect(before.body).toMatchObject({
-      deliveryId: deliveries[0],
+      webhookId: webhooks[0],
       locationId,
       outcome: 'dropped',
       reason: expect.stringContaining('not authentic'),
@@ -143,16 +143,14 @@ describe('deliveries', () => {
     expect((await operator.get(path)).body['today']).toMatchObject({
       events: [{ status: 'ready', serviceOrderId: orders[0] }],
     });
-    await until(() =>
-      system.logged.some((line) => line.includes('read delivery') && line.includes(deliveries[0] ?? '')),
-    );
+    await until(() => system.logged.some((line) => line.includes('read webhook') && line.includes(webhooks[0] ?? '')));
   });
 
   it('that is no text is shown in base64 alone', async () => {
     const { url } = await misconfigured();
     const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x41]);
     const { body } = await post(url, bytes);
-    const shown = await operator.get(`/deliveries/${String(body['deliveryId'])}`);
+    const shown = await operator.get(`/webhooks/${String(body['webhookId'])}`);
     expect(shown.body['body']).toEqual({ base64: bytes.toString('base64') });
   });
 
@@ -164,23 +162,23 @@ describe('deliveries', () => {
       ['a%00b', 400],
       ['..%2forders', 400],
     ] as const) {
-      expect((await operator.get(`/deliveries/${id}`)).status, id).toBe(status);
-      expect((await operator.post(`/deliveries/${id}/replay`)).status, id).toBe(status);
+      expect((await operator.get(`/webhooks/${id}`)).status, id).toBe(status);
+      expect((await operator.post(`/webhooks/${id}/replay`)).status, id).toBe(status);
     }
   });
 });
 
 describe('a replay', () => {
-  it('after the secret was mended moves the order, as a delivery of its own that is written down', async () => {
-    const { locationId, orders, deliveries } = await dropped(1);
-    const [id, serviceOrderId] = [deliveries[0] ?? '', orders[0] ?? ''];
-    expect((await operator.post(`/deliveries/${id}/replay`)).body).toMatchObject({ outcome: 'dropped' });
+  it('after the secret was mended moves the order, as a webhook of its own that is written down', async () => {
+    const { locationId, orders, webhooks } = await dropped(1);
+    const [id, serviceOrderId] = [webhooks[0] ?? '', orders[0] ?? ''];
+    expect((await operator.post(`/webhooks/${id}/replay`)).body).toMatchObject({ outcome: 'dropped' });
     await mend(locationId);
-    const dry = await operator.post(`/deliveries/${id}/replay`, { dryRun: true });
-    expect(dry.body).toMatchObject({ deliveryId: null, outcome: 'applied' });
+    const dry = await operator.post(`/webhooks/${id}/replay`, { dryRun: true });
+    expect(dry.body).toMatchObject({ webhookId: null, outcome: 'applied' });
     expect(await system.order(serviceOrderId)).toMatchObject({ status: null });
 
-    const replayed = await operator.post(`/deliveries/${id}/replay`, {});
+    const replayed = await operator.post(`/webhooks/${id}/replay`, {});
     expect(replayed.body).toMatchObject({
       replayOf: id,
       outcome: 'applied',
@@ -189,44 +187,44 @@ describe('a replay', () => {
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
     await until(() => system.live(serviceOrderId).length === 1, 900);
     const shown = await operator.get(`/orders/${serviceOrderId}`);
-    expect(shown.body).toMatchObject({ deliveries: [{ deliveryId: replayed.body['deliveryId'], replayOf: id }] });
-    expect((await operator.get(`/deliveries/${id}`)).body['replays']).toHaveLength(2);
+    expect(shown.body).toMatchObject({ webhooks: [{ webhookId: replayed.body['webhookId'], replayOf: id }] });
+    expect((await operator.get(`/webhooks/${id}`)).body['replays']).toHaveLength(2);
     const line = system.logged.map((each) => JSON.parse(each) as Record<string, unknown>);
     expect(line.filter((each) => each['did'] === 'replay' && each['replayOf'] === id)).toMatchObject([
       { outcome: 'dropped' },
-      { outcome: 'applied', locationId, integration: 'standard', deliveryId: replayed.body['deliveryId'] },
+      { outcome: 'applied', locationId, integration: 'standard', webhookId: replayed.body['webhookId'] },
     ]);
   });
 
   it('of what is gone is refused, and says why', async () => {
-    const { locationId, deliveries } = await dropped(1);
+    const { locationId, webhooks } = await dropped(1);
     await mend(locationId);
-    await system.query(`UPDATE deliveries SET body = '', headers = '{}' WHERE id = $1`, [deliveries[0]]);
-    expect(await operator.post(`/deliveries/${deliveries[0]}/replay`)).toMatchObject({
+    await system.query(`UPDATE webhooks SET body = '', headers = '{}' WHERE id = $1`, [webhooks[0]]);
+    expect(await operator.post(`/webhooks/${webhooks[0]}/replay`)).toMatchObject({
       status: 409,
       body: { error: expect.stringContaining('erased') },
     });
   });
 
   it('of many goes by the oldest first, says what is left, and goes on where it is sent again', async () => {
-    const { locationId, orders, deliveries } = await dropped(5);
+    const { locationId, orders, webhooks } = await dropped(5);
     await mend(locationId);
-    await system.query(`UPDATE deliveries SET truncated = true WHERE id = $1`, [deliveries[4]]);
+    await system.query(`UPDATE webhooks SET truncated = true WHERE id = $1`, [webhooks[4]]);
     const body = { outcome: 'dropped', location: locationId, since: new Date(Date.now() - 60_000).toISOString() };
     // What has just come is not in a run yet: a process knows Postgres's clock to some milliseconds.
     const dry = await until(async () => {
-      const { body: answer } = await operator.post('/deliveries/replay', { ...body, dryRun: true });
+      const { body: answer } = await operator.post('/webhooks/replay', { ...body, dryRun: true });
       return (answer['replayed'] as unknown[]).length === 4 && answer;
     });
     expect(dry).toMatchObject({ dryRun: true, outcomes: { applied: 4 }, refused: [], left: 0 });
-    const first = await operator.post('/deliveries/replay', { ...body, limit: 3 });
+    const first = await operator.post('/webhooks/replay', { ...body, limit: 3 });
     expect(first.body).toMatchObject({ dryRun: false, outcomes: { applied: 3 }, left: 1 });
     expect((first.body['replayed'] as { replayOf: string }[]).map((each) => each.replayOf)).toEqual(
-      deliveries.slice(0, 4).toSorted().slice(0, 3),
+      webhooks.slice(0, 4).toSorted().slice(0, 3),
     );
-    expect((await operator.post('/deliveries/replay', body)).body).toMatchObject({ outcomes: { applied: 1 }, left: 0 });
-    expect((await operator.post('/deliveries/replay', body)).body).toMatchObject({ outcomes: {}, replayed: [] });
-    expect((await operator.post('/deliveries/replay', { ...body, again: true })).body).toMatchObject({
+    expect((await operator.post('/webhooks/replay', body)).body).toMatchObject({ outcomes: { applied: 1 }, left: 0 });
+    expect((await operator.post('/webhooks/replay', body)).body).toMatchObject({ outcomes: {}, replayed: [] });
+    expect((await operator.post('/webhooks/replay', { ...body, again: true })).body).toMatchObject({
       outcomes: { duplicate: 4 },
     });
     for (const serviceOrderId of orders.slice(0, 4))
@@ -235,14 +233,14 @@ describe('a replay', () => {
   });
 
   it('of many gets past those that stay as they are, dry or not', async () => {
-    const { locationId, deliveries } = await dropped(5);
+    const { locationId, webhooks } = await dropped(5);
     const body = { outcome: 'dropped', location: locationId, limit: 2 };
-    const listed = deliveries.toSorted();
+    const listed = webhooks.toSorted();
     for (const dryRun of [true, false]) {
       const reached: string[] = [];
       let cursor: unknown;
       for (let nth = 0; nth < 3; nth += 1) {
-        const { body: answer } = await operator.post('/deliveries/replay', {
+        const { body: answer } = await operator.post('/webhooks/replay', {
           ...body,
           dryRun,
           ...(nth > 0 && { cursor }),
@@ -253,7 +251,7 @@ describe('a replay', () => {
       }
       expect([reached, cursor]).toEqual([listed, null]);
     }
-    const unknown = await operator.post('/deliveries/replay', { ...body, cursor: randomUUIDv7() });
+    const unknown = await operator.post('/webhooks/replay', { ...body, cursor: randomUUIDv7() });
     expect([unknown.status, unknown.text]).toEqual([400, expect.stringContaining('cursor')]);
   });
 
@@ -262,12 +260,12 @@ describe('a replay', () => {
     const first = await send(url, { serviceOrderId: 'nobodys', status: 'READY' });
     const body = { outcome: 'dropped', location: locationId };
     const dry = await until(async () => {
-      const { body: answer } = await operator.post('/deliveries/replay', { ...body, dryRun: true });
+      const { body: answer } = await operator.post('/webhooks/replay', { ...body, dryRun: true });
       return (answer['replayed'] as unknown[]).length === 1 && answer;
     });
     await sleep(CLOCKS_APART_MS);
     await send(url, { serviceOrderId: 'nobodys', status: 'READY' });
-    const { body: answer } = await operator.post('/deliveries/replay', { ...body, until: dry['until'] });
+    const { body: answer } = await operator.post('/webhooks/replay', { ...body, until: dry['until'] });
     expect(answer).toMatchObject({ until: dry['until'], replayed: [{ replayOf: first }], left: 0 });
   });
 
@@ -277,13 +275,13 @@ describe('a replay', () => {
     const replays = async (): Promise<number> =>
       Number(
         (
-          await system.query('SELECT count(*) AS n FROM deliveries WHERE location_id = $1 AND replay_of IS NOT NULL', [
+          await system.query('SELECT count(*) AS n FROM webhooks WHERE location_id = $1 AND replay_of IS NOT NULL', [
             locationId,
           ])
         )[0]?.['n'],
       );
     const caller = new AbortController();
-    const call = fetch(`${system.urls[0]}/deliveries/replay`, {
+    const call = fetch(`${system.urls[0]}/webhooks/replay`, {
       method: 'POST',
       headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify({ outcome: 'dropped', location: locationId }),
@@ -307,7 +305,7 @@ describe('a replay', () => {
     try {
       await holder.query('BEGIN');
       await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [orders[1]]);
-      const answering = operator.post('/deliveries/replay', { outcome: 'dropped', location: locationId });
+      const answering = operator.post('/webhooks/replay', { outcome: 'dropped', location: locationId });
       const [waiting] = await until(async () => {
         const all = await system.query(
           `SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
@@ -334,14 +332,14 @@ describe('a replay', () => {
     ['has a time that is none', { since: 'yesterday' }, 'since'],
     ['is no object', [], 'body'],
   ])('of many that %s is refused, and nothing is replayed', async (_what, body, named) => {
-    const before = await system.query('SELECT count(*) FROM deliveries');
-    const { status, text } = await operator.post('/deliveries/replay', body);
+    const before = await system.query('SELECT count(*) FROM webhooks');
+    const { status, text } = await operator.post('/webhooks/replay', body);
     expect([status, text]).toEqual([400, expect.stringContaining(named)]);
-    expect(await system.query('SELECT count(*) FROM deliveries')).toEqual(before);
+    expect(await system.query('SELECT count(*) FROM webhooks')).toEqual(before);
   });
 
   it('with a body over 64 kB is refused', async () => {
     const body = { outcome: 'dropped', location: 'x'.repeat(1_000_000) };
-    expect((await operator.post('/deliveries/replay', body)).status).toBe(413);
+    expect((await operator.post('/webhooks/replay', body)).status).toBe(413);
   });
 });

@@ -7,7 +7,7 @@ export type TokenGate = (request: FastifyRequest, reply: FastifyReply) => Promis
  * Lets nobody past who does not have the operator's token; the same 401 for every reason, before the body is read.
  * Both sides are hashed first, so that neither their first difference nor their length shows in the time it takes.
  */
-export function operatorToken(token: string): {
+export function tokenGate(token: string): {
   isOurs: (given: string | undefined) => boolean;
   bearer: TokenGate;
   bearerOrBasic: TokenGate;

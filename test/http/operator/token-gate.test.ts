@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
 
-const PATHS = ['/orders', '/orders/any', '/orders/any/live', '/deliveries', '/locations', '/metrics', '/docs'];
+const PATHS = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/locations', '/metrics', '/docs'];
 const basic = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
@@ -66,7 +66,7 @@ describe('the operator API', () => {
     for (const path of PATHS.filter((each) => each !== '/docs')) {
       expect((await ask(path, basic('anybody', OPERATOR_TOKEN))).status).toBe(401);
     }
-    for (const path of ['/orders/any/retry', '/locations/club-1/pause', '/deliveries/replay']) {
+    for (const path of ['/orders/any/retry', '/locations/club-1/pause', '/webhooks/replay']) {
       expect((await ask(path, basic('anybody', OPERATOR_TOKEN), 'POST')).status).toBe(401);
     }
     expect((await system.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
