@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { putLocation } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
-import { issueToken, webhookUrl } from '../src/core/locations/webhook-tokens.ts';
+import { issueToken } from '../src/core/locations/webhook-tokens.ts';
+import { webhookUrl } from '../src/core/domain/webhook-path.ts';
 import { registry } from '../src/providers/index.ts';
 
 /** What `expediter location put` and `expediter token issue` do. @returns the webhook's URL */

@@ -2,30 +2,31 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
 import { buildApp } from './app.ts';
-import { startBackgroundWork, type BackgroundWork } from './background-work.ts';
 import { WrongSchema, checkSchema } from './check-schema.ts';
 import type { Config } from './config.ts';
-import type { Conflict } from './core/domain/webhook.ts';
-import type { CircuitBreaker } from './core/placements/circuit-breaker.ts';
-import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
-import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
-import { boardFeed } from './core/orders/board-feed.ts';
-import { orderFeed } from './core/live/order-feed.ts';
-import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
-import { batchPosIds } from './core/statuses/batch-pos-ids.ts';
-import { credentialStore } from './core/locations/credential-store.ts';
-import { settingsOpener } from './core/locations/locations.ts';
 import type { Observed } from './core/domain/observed.ts';
 import type { Registry } from './core/domain/provider.ts';
-import { recordSignal } from './core/placements/record-signal.ts';
-import { redriveParked, type Parked } from './core/statuses/redrive-parked.ts';
-import { orderRefetcher, readOrderQuery } from './core/placements/refetch-order.ts';
+import type { Conflict } from './core/domain/webhook.ts';
+import { publishLive } from './core/live/publish-live.ts';
+import { credentialStore } from './core/locations/credential-store.ts';
+import { settingsOpener } from './core/locations/locations.ts';
 import { tokenAuthenticator } from './core/locations/webhook-tokens.ts';
-import type { WorkLoop } from './core/postgres/work-loop.ts';
+import { circuitBreaker } from './core/placements/circuit-breaker.ts';
+import { recordSignal } from './core/placements/record-signal.ts';
+import { orderRefetcher, readOrderQuery } from './core/placements/refetch-order.ts';
+import { workPlacements } from './core/placements/work-placements.ts';
+import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
+import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
+import { batchPosIds } from './core/statuses/batch-pos-ids.ts';
+import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
+import { redriveParked, type Parked } from './core/statuses/redrive-parked.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
 import type { Readiness } from './http/health.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
 import { startObserving } from './observe/start-observing.ts';
+import { operatorParts } from './operator-parts.ts';
+import { periodicWork } from './periodic-work.ts';
+import { statusTopic } from './status-topic.ts';
 
 const DATABASE_RETRY_MS = 1_000;
 /** After this, calls under way are left behind: what they did is in doubt, and another process will find out. */
@@ -39,17 +40,22 @@ export type Running = {
   drain(): Promise<void>;
 };
 
-/** Ties the doors, the workers and the connections together, and listens. */
+/** Ties the doors, the workers and the connections together, and listens. The workers start once Postgres is ready. */
 export async function start(config: Config, registry: Registry, log: FastifyBaseLogger): Promise<Running> {
-  const query = await readOrderQuery(config.ORDER_QUERY_FILE);
-  const open = settingsOpener({ registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL });
+  const { SETTINGS_KEY: keys, PARK_TTL_S: parkTtlS, PLACEMENT_DEADLINE_S: deadlineS } = config;
+  const refetch = orderRefetcher({
+    url: config.ORDER_API_URL,
+    token: config.ORDER_API_TOKEN,
+    query: await readOrderQuery(config.ORDER_QUERY_FILE),
+  });
+  const open = settingsOpener({ registry, keys, publicUrl: config.PUBLIC_URL });
   const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {
     log.warn({ err: error }, 'lost an idle connection to Postgres');
   });
   const clock = databaseClock(pool);
+  const credentialsFor = credentialStore(pool, keys);
   const readiness: Readiness = { ready: false, database: 'unknown' };
-  const stopping = new AbortController();
-  const loops: { relay?: WorkLoop; placements?: WorkLoop; breaker?: CircuitBreaker } = {};
+  const breaker = circuitBreaker(log);
   const observing = startObserving({
     config,
     log,
@@ -58,20 +64,36 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     flushPool,
     now: clock.now,
     readiness: () => readiness,
-    breakers: () => loops.breaker?.states() ?? new Map(),
+    breakers: breaker.states,
   });
   const { observe } = observing;
-  const following = config.OPERATOR_TOKEN === undefined ? undefined : orderFeed({ pool, log });
-  const board = config.OPERATOR_TOKEN === undefined ? undefined : boardFeed({ pool, log });
+
+  const topic = statusTopic({ project: config.GOOGLE_CLOUD_PROJECT, topic: config.STATUS_TOPIC });
+  const relay = publishLive({ pool, publish: topic.publish, log, observe });
+  const translating = { pool, open, keys, publicUrl: config.PUBLIC_URL ?? '' };
+  const wake = (): void => {
+    placements.wake();
+    onLive();
+  };
+  const operator = operatorParts(config.OPERATOR_TOKEN, {
+    log,
+    pool,
+    now: clock.now,
+    translating,
+    registry,
+    credentialsFor,
+    parkTtlS,
+    metrics: observing.metrics,
+    wake,
+  });
   const onLive = (): void => {
-    loops.relay?.wake();
-    following?.wake();
-    board?.wake();
+    relay.wake();
+    operator?.onLive();
   };
 
   const redrive = async (parked: Parked): Promise<void> => {
     const began = performance.now();
-    const { count, serviceOrderIds, conflicts } = await redriveParked(pool, parked, config.PARK_TTL_S);
+    const { count, serviceOrderIds, conflicts } = await redriveParked(pool, parked, parkTtlS);
     for (const conflict of conflicts) observe(toObserved(conflict));
     if (count === 0) return;
     observe({ what: 'redrive', serviceOrderIds, milliseconds: performance.now() - began });
@@ -81,10 +103,10 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     (posIds) => redrive({ posIds }),
     (error) => log.warn({ err: error }, 'parked events left to the sweep'),
   );
-  const gather = batchWebhooks({
+  const batches = batchWebhooks({
     pool: flushPool,
     flushers: FLUSHERS,
-    parkTtlS: config.PARK_TTL_S,
+    parkTtlS,
     observe,
     onRefused: (about) => log.warn(about, 'Postgres refuses a batch of webhooks'),
     onApplied(applied) {
@@ -93,19 +115,31 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       onPosIds(applied.newPosIds);
     },
   });
+  const placements = workPlacements({
+    pool,
+    refetch,
+    open,
+    now: clock.now,
+    credentialsFor,
+    deadlineS,
+    log,
+    observe,
+    breaker,
+    onLive,
+    onPosIds,
+  });
+  const { tasks } = observing;
+  const periodic = periodicWork({ config, pool, clock, log, observe, open, credentialsFor, redrive, readiness, tasks });
 
-  const keys = config.SETTINGS_KEY;
-  const publicUrl = config.PUBLIC_URL ?? '';
-  const credentialsFor = credentialStore(pool, keys);
   const app = buildApp({
     log,
     readiness: () => readiness,
     push: {
       verifyPushToken: pushTokenVerifier(config, clock.now),
       async recordSignal(serviceOrderId) {
-        const recorded = await recordSignal(pool, serviceOrderId, config.PLACEMENT_DEADLINE_S);
-        loops.placements?.wake();
-        board?.wake();
+        const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
+        placements.wake();
+        operator?.onSignal();
         return recorded;
       },
       observe,
@@ -113,83 +147,51 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     webhook: {
       now: clock.now,
       authenticateToken: tokenAuthenticator(pool, open, clock.now),
-      accept: gather.accept,
+      accept: batches.accept,
       observe,
       keys,
-      publicUrl,
+      publicUrl: translating.publicUrl,
       bodyLimit: config.WEBHOOK_BODY_LIMIT,
       bodyBudget: config.BODY_BUDGET,
       perSecond: config.WEBHOOK_SHARE,
     },
-    operator:
-      config.OPERATOR_TOKEN === undefined ||
-      following === undefined ||
-      board === undefined ||
-      observing.metrics === undefined
-        ? undefined
-        : {
-            token: config.OPERATOR_TOKEN,
-            pool,
-            now: clock.now,
-            translating: { pool, open, keys, publicUrl },
-            registry,
-            credentialsFor,
-            parkTtlS: config.PARK_TTL_S,
-            follow: following.follow,
-            watch: board.watch,
-            metrics: observing.metrics,
-            wake() {
-              loops.placements?.wake();
-              onLive();
-            },
-          },
+    operator: operator?.door,
   });
   await app.listen({ host: config.HOST, port: config.PORT });
 
-  const begin = async (): Promise<BackgroundWork> => {
+  const stopping = new AbortController();
+  const begin = async (): Promise<void> => {
     await Promise.all([databaseReady(pool, clock, log, stopping.signal), observing.load()]);
-    const refetch = orderRefetcher({ url: config.ORDER_API_URL, token: config.ORDER_API_TOKEN, query });
-    const work = await startBackgroundWork({
-      config,
-      pool,
-      clock,
-      log,
-      refetch,
-      open,
-      redrive,
-      onPosIds,
-      credentialsFor,
-      readiness,
-      observing,
-    });
-    loops.relay = work.relay;
-    loops.placements = work.placements;
-    loops.breaker = work.breaker;
-    readiness.ready = !stopping.signal.aborted;
+    readiness.database = 'up';
+    await topic.load();
+    if (stopping.signal.aborted) return;
+    relay.start();
+    placements.start();
+    periodic.start();
+    readiness.ready = true;
     log.info({ integrations: [...registry.keys()] }, 'ready');
-    return work;
   };
-  const begun = begin();
+  const ready = begin();
 
   return {
     app,
-    ready: begun.then(() => {}),
+    ready,
     async drain() {
       log.info('draining');
       readiness.ready = false;
       stopping.abort();
-      const placing = loops.placements?.stop();
+      const placing = placements.stop();
       // The load balancer must see us gone before connections are refused.
       await sleep(config.DRAIN_DELAY_MS);
       const finished = (async () => {
         await app.close();
-        await Promise.all([following?.stop(), board?.stop()]);
-        await gather.drain();
+        await operator?.stop();
+        await batches.drain();
         await placing;
-        await begun.then(
-          (work) => work.stop(),
-          () => {},
-        );
+        await ready.catch(() => {});
+        await periodic.stop();
+        await relay.stop();
+        await topic.close();
         await observing.close();
         await Promise.all([pool.end(), flushPool.end()]);
       })();

@@ -7,10 +7,10 @@ import {
   listTokens,
   revokeToken,
   stateOfToken,
-  webhookUrl,
   type TokenRow,
   type TokenState,
 } from '../core/locations/webhook-tokens.ts';
+import { webhookUrl } from '../core/domain/webhook-path.ts';
 import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
 import { facts, print, table } from './print.ts';

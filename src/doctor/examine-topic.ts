@@ -1,3 +1,4 @@
+import { withTimeout } from '../core/domain/with-timeout.ts';
 import type { PubSub } from '@google-cloud/pubsub';
 import { readConfigOf } from '../config.ts';
 import { reporterOf, type Finding } from './finding.ts';
@@ -22,7 +23,8 @@ export async function examineTopic(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { PubSub } = await import('@google-cloud/pubsub');
   const pubsub = new PubSub({ projectId: config.GOOGLE_CLOUD_PROJECT });
   try {
-    return [await within(GIVE_UP_MS, examine(pubsub, config.GOOGLE_CLOUD_PROJECT, config.STATUS_TOPIC))];
+    const asked = (): Promise<Finding> => examine(pubsub, config.GOOGLE_CLOUD_PROJECT, config.STATUS_TOPIC);
+    return [await withTimeout(GIVE_UP_MS, asked, () => new Error('no answer'))];
   } catch (error) {
     return [explain(error as { code?: number; message?: string }, config)];
   } finally {
@@ -66,14 +68,4 @@ function explain(
   }
   const what = code === undefined ? 'no answer' : code === UNAVAILABLE ? 'it cannot be reached' : `gRPC status ${code}`;
   return failed(CHECK, `${where}: ${what}`, 'look at PUBSUB_EMULATOR_HOST (unset in production), DNS and the network');
-}
-
-async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error('no answer')), ms);
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

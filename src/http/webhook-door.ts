@@ -1,6 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
+import { withTimeout } from '../core/domain/with-timeout.ts';
+import { WEBHOOK_PATH } from '../core/domain/webhook-path.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
 import type { Observe, WebhookRefused } from '../core/domain/observed.ts';
@@ -33,6 +35,7 @@ export type WebhookDeps = {
 const SMALL_BODY = 64 * 1024;
 /** A sender hears from us within 1.5 s, whatever Postgres does. */
 const ANSWER_MS = 1_400;
+const lateToken = (): Error => new Error(`the token was not looked up in ${ANSWER_MS} ms`);
 
 /**
  * The return door. First the token, then the bytes, then the provider verifies and translates, then one commit.
@@ -62,7 +65,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
     const began = performance.now();
     // Given twice it is an array, and opens nothing.
     const judged = typeof token === 'string' && token !== '' ? deps.authenticateToken(token) : undefined;
-    const scope = judged instanceof Promise ? await within(ANSWER_MS, judged) : judged;
+    const scope = judged instanceof Promise ? await withTimeout(ANSWER_MS, () => judged, lateToken) : judged;
     if (scope?.integration !== integration || scope.locationId !== locationId) {
       return turnAway(request, reply);
     }
@@ -122,13 +125,13 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
       if (!(floods && isSmall)) reply.header('connection', 'close');
       return reply.send({ error: 'send it again later' });
     });
-    scope.post('/webhook/:integration/:locationId', { onRequest: authenticate }, async (request, reply) => {
+    scope.post(`${WEBHOOK_PATH}/:integration/:locationId`, { onRequest: authenticate }, async (request, reply) => {
       const answer = await receive(request, reply);
       if (!request.raw.complete) reply.header('connection', 'close');
       return answer;
     });
     // Whatever else is called below is called wrongly, and says no more than a wrong token does.
-    for (const path of ['/webhook', '/webhook/*']) {
+    for (const path of [WEBHOOK_PATH, `${WEBHOOK_PATH}/*`]) {
       scope.post(path, { onRequest: turnAway }, () => undefined);
     }
   });
@@ -202,16 +205,4 @@ function withoutSecrets(headers: Record<string, string>, request: FastifyRequest
 /** A header may be called `__proto__`. */
 function withoutPrototype(): Record<string, string> {
   return Object.create(null) as Record<string, string>;
-}
-
-async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const expired = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${milliseconds} ms`)), milliseconds);
-  });
-  try {
-    return await Promise.race([work, expired]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

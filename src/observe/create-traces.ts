@@ -1,3 +1,4 @@
+import { withTimeout } from '../core/domain/with-timeout.ts';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { SpanKind, SpanStatusCode, TraceFlags, type Attributes, type HrTime } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -89,13 +90,9 @@ export function createTraces(about: {
       for (const [serviceOrderId, span] of spansOf(observed, about.now)) add(serviceOrderId, span);
     },
     async close() {
-      let timer: NodeJS.Timeout | undefined;
-      const expired = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, CLOSE_MS);
-      });
+      const late = (): Error => new Error(`not closed in ${CLOSE_MS} ms`);
       // What the exporter could not send has been told already.
-      await Promise.race([processor.shutdown().catch(() => {}), expired]);
-      clearTimeout(timer);
+      await withTimeout(CLOSE_MS, () => processor.shutdown(), late).catch(() => {});
     },
   };
 }

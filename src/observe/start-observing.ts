@@ -17,8 +17,8 @@ export type Observing = {
   observe: Observe;
   /** Loads what reads along beside the log, where it is wanted. It takes a moment, so the doors open before. */
   load(): Promise<void>;
-  /** What Prometheus reads. Undefined where nobody may read it. */
-  metrics: (() => Promise<Exposition>) | undefined;
+  /** What Prometheus reads, once it is loaded. */
+  metrics(): Promise<Exposition>;
   /** To be done every few seconds. */
   tasks: readonly { name: BackgroundWorkName; work: () => Promise<void> }[];
   /** Writes and sends what is left. */
@@ -38,7 +38,7 @@ export function startObserving(about: {
 }): Observing {
   const { config, log, pool, flushPool, now } = about;
   const readers = fanOut(log);
-  const heard = recordLastSeen(pool);
+  const lastSeen = recordLastSeen(pool);
   const integrations = new Set(about.integrations);
   const isRead = config.OPERATOR_TOKEN !== undefined;
   const traffic = isRead ? countTraffic(pool, { integrations, now }) : undefined;
@@ -46,7 +46,7 @@ export function startObserving(about: {
   let metrics: Metrics | undefined;
   let traces: Traces | undefined;
   readers.add('log', logJourneys(log));
-  readers.add('heard', heard.observe);
+  readers.add('lastSeen', lastSeen.observe);
   if (traffic !== undefined) readers.add('traffic', traffic.observe);
 
   const loadMetrics = async (): Promise<void> => {
@@ -76,18 +76,18 @@ export function startObserving(about: {
       if (isRead) await loadMetrics();
       if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) await loadTraces(config.OTEL_EXPORTER_OTLP_ENDPOINT);
     },
-    metrics: isRead ? async () => (await loaded.promise).render() : undefined,
+    metrics: async () => (await loaded.promise).render(),
     tasks: [
-      { name: 'recording of last-seen times', work: heard.write },
+      { name: 'recording of last-seen times', work: lastSeen.write },
       ...(traffic === undefined ? [] : [{ name: 'recording of traffic' as const, work: traffic.write }]),
       ...(isRead ? [{ name: 'look at the backlog' as const, work: sample }] : []),
     ],
     async close() {
       const written = [
-        heard.write().catch((error: unknown) => log.warn({ err: error }, 'who was heard is forgotten')),
+        lastSeen.write().catch((error: unknown) => log.warn({ err: error }, 'last-seen times are lost')),
         traffic
           ?.write()
-          .catch((error: unknown) => log.warn({ err: error }, 'traffic of the last seconds is forgotten')),
+          .catch((error: unknown) => log.warn({ err: error }, 'traffic of the last seconds is lost')),
       ];
       await Promise.all([...written, traces?.close()]);
     },

@@ -32,6 +32,14 @@ export class TryAgain extends Error {
   }
 }
 
+/** The same failure, with what is known better: whether the request was sent, how long to wait, what it was about. */
+export function tryAgainWith(
+  { message, sent, retryAfterMs, httpStatus }: TryAgain,
+  better: { message?: string; sent?: boolean; retryAfterMs?: number },
+): TryAgain {
+  return new TryAgain(better.message ?? message, { sent, retryAfterMs, httpStatus, ...better });
+}
+
 /** Nothing will work until one of us mends settings, credentials or the location. */
 export class NeedsOperator extends Error {
   override readonly name = 'NeedsOperator';

@@ -1,17 +1,22 @@
-import { TryAgain } from './errors.ts';
-
 /**
- * Lets a provider call its POS for so long and no longer, even if it forgets its signal.
- * @throws what the call throws; TryAgain with `sent: true` once the time is up
+ * Waits for a call so long and no longer, also where the call forgets its signal.
+ * @param late the error once the time is up
+ * @throws what the call throws
  */
 export async function withTimeout<Result>(
   milliseconds: number,
   call: (signal: AbortSignal) => Promise<Result>,
+  late: () => Error,
 ): Promise<Result> {
-  const signal = AbortSignal.timeout(milliseconds);
+  const aborting = new AbortController();
   const expired = Promise.withResolvers<never>();
-  signal.addEventListener('abort', () => {
-    expired.reject(new TryAgain(`no answer in ${milliseconds} ms`, { sent: true }));
-  });
-  return Promise.race([call(signal), expired.promise]);
+  const timer = setTimeout(() => {
+    aborting.abort(new DOMException(`no answer in ${milliseconds} ms`, 'TimeoutError'));
+    expired.reject(late());
+  }, milliseconds);
+  try {
+    return await Promise.race([call(aborting.signal), expired.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -30,8 +30,10 @@ export async function checkLocation(
     if (provider.check === undefined) {
       return { state: 'unchecked', why: `${integration} knows no call that would prove it; the first order will tell` };
     }
-    await withTimeout(withinMs, async (signal) =>
-      provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration) }),
+    await withTimeout(
+      withinMs,
+      async (signal) => provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration) }),
+      () => new TryAgain(`no answer in ${withinMs} ms`, { sent: false }),
     );
     return { state: 'ok' };
   } catch (error) {

@@ -12,7 +12,8 @@ import {
 } from './locations.ts';
 import type { Connection } from '../domain/provider.ts';
 import { unseal } from './settings-key.ts';
-import { issueToken, revokeToken, webhookUrl } from './webhook-tokens.ts';
+import { issueToken, revokeToken } from './webhook-tokens.ts';
+import { webhookUrl } from '../domain/webhook-path.ts';
 
 /** For all calls of one connection together. */
 const CONNECT_TIMEOUT_MS = 60_000;

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { withTimeout } from '../domain/with-timeout.ts';
+import { NeedsOperator, TryAgain, tryAgainWith } from '../domain/errors.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import type { Credentials, Grant } from '../domain/provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
@@ -119,7 +120,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
       const renewal = underWay.get(key) ?? renew(key, integration, wish).finally(() => underWay.delete(key));
       underWay.set(key, renewal);
       try {
-        return await withinWait(renewal);
+        return await withTimeout(WAIT_MS, () => renewal, lateToken);
       } catch (error) {
         if (error instanceof NeedsOperator) {
           if (refused.size >= FORGET_AT) refused.clear();
@@ -136,17 +137,7 @@ function spareOf(lifetime: number): number {
   return Math.min(SPARE_S, lifetime / 10);
 }
 
-async function withinWait(renewal: Promise<string>): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLong = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new TryAgain('no access token in time', { sent: false })), WAIT_MS);
-  });
-  try {
-    return await Promise.race([renewal, tooLong]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const lateToken = (): TryAgain => new TryAgain('no access token in time', { sent: false });
 
 /** Forgets what nobody has renewed for long: the locations have other settings now, or are gone. */
 export async function deleteOldGrants(pool: Pool): Promise<void> {
@@ -160,8 +151,7 @@ function notSent(error: unknown): TryAgain {
       sent: false,
     });
   }
-  const { message, retryAfterMs, httpStatus } = error;
-  return new TryAgain(message, { sent: false, retryAfterMs, httpStatus });
+  return tryAgainWith(error, { sent: false });
 }
 
 function keyOf(integration: string, seed: Wish['seed']): string {

@@ -57,15 +57,6 @@ export async function issueToken(
   return { tokenId, token, integration: row.integration };
 }
 
-/** What the POS calls. `base` is the outside base URL. */
-export function webhookUrl(base: string, about: { integration: string; locationId: string; token: string }): string {
-  return `${base}${webhookPath(about)}?token=${about.token}`;
-}
-
-export function webhookPath({ integration, locationId }: { integration: string; locationId: string }): string {
-  return `/webhook/${encodeURIComponent(integration)}/${encodeURIComponent(locationId)}`;
-}
-
 export async function listTokens(pool: Pool, locationId: string | undefined): Promise<TokenRow[]> {
   const { rows } = await pool.query<TokenRow>(
     `SELECT token_id AS "tokenId", location_id AS "locationId", integration, label, created_at AS "createdAt",

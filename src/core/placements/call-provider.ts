@@ -1,5 +1,6 @@
 import { beginAttempt, type AttemptEnd } from './attempts.ts';
 import { describeError } from '../domain/describe-error.ts';
+import { TryAgain } from '../domain/errors.ts';
 import type { Location } from '../locations/locations.ts';
 import type { Placing, Trying } from './placing.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
@@ -8,6 +9,8 @@ import { withTimeout } from '../domain/with-timeout.ts';
 const POS_TIMEOUT_MS = 15_000;
 /** What is left of the lease. A process that slept for longer (SIGSTOP, a frozen machine) may have lost it. */
 const BEGIN_WITHIN_MS = 10_000;
+
+const noAnswer = (): TryAgain => new TryAgain(`no answer in ${POS_TIMEOUT_MS} ms`, { sent: true });
 
 type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; end: AttemptEnd };
 
@@ -40,7 +43,7 @@ export async function callProvider<Result>(
     };
   };
   try {
-    const result = await withTimeout(POS_TIMEOUT_MS, call);
+    const result = await withTimeout(POS_TIMEOUT_MS, call, noAnswer);
     deps.breaker.callEnded(location, began);
     return { result, end: ending(result === undefined ? 'absent' : 'placed') };
   } catch (error) {

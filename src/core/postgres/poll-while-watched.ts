@@ -20,10 +20,10 @@ export function pollWhileWatched(about: {
   log: Pick<Log, 'warn'>;
   /** What is told when a look fails. */
   failing: string;
-}): WorkLoop {
+}): Pick<WorkLoop, 'wake' | 'stop'> {
   let isBlind = false;
   let restedAt = 0;
-  return workLoop<never>({
+  const loop = workLoop<never>({
     capacity: 1,
     pollMs: about.pollMs,
     async claim() {
@@ -45,4 +45,7 @@ export function pollWhileWatched(about: {
       isBlind = true;
     },
   });
+  // Nothing is asked until somebody watches, so it need not wait for a start.
+  loop.start();
+  return loop;
 }

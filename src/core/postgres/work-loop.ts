@@ -1,4 +1,6 @@
 export type WorkLoop = {
+  /** Begins to claim. Woken before that, it is as if it had not been. */
+  start(): void;
   /** There is something to do now. */
   wake(): void;
   /** Claims no more, and resolves when what is under way is done. */
@@ -45,13 +47,16 @@ export function workLoop<Piece>(about: {
     await Promise.all(underWay);
   };
 
-  const running = run();
+  let running: Promise<void> | undefined;
   return {
+    start() {
+      running ??= run();
+    },
     wake,
-    stop() {
+    async stop() {
       stopping.abort();
       wake();
-      return running;
+      await running;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { webhookPath } from '../domain/webhook-path.ts';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { StoredWebhook } from './stored-webhook.ts';
@@ -49,8 +50,7 @@ export async function retranslate(
   const secrets = kept.sealed === null ? undefined : await orRefused(unsealed(deps.keys, kept.sealed));
   if (secrets !== undefined && 'refused' in secrets) return secrets;
 
-  const path = `/webhook/${encodeURIComponent(kept.integration)}/${encodeURIComponent(kept.locationId)}`;
-  const { target = path, ...credentials } = secrets ?? {};
+  const { target = webhookPath(kept), ...credentials } = secrets ?? {};
   return verifyAndTranslate(opened.provider, opened.settings, {
     headers: { ...kept.headers, ...credentials },
     body: kept.body,

@@ -1,4 +1,4 @@
-import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos, type PosAnswer } from '../call-pos.ts';
 import { limitRate } from '../limit-rate.ts';
@@ -59,9 +59,9 @@ export async function callHubrise(
 }
 
 /** HubRise documents no Retry-After; the first window to end is the minute's. */
-function untilNextWindow({ message, retryAfterMs, httpStatus }: TryAgain, now: Date): TryAgain {
-  const wait = retryAfterMs ?? MINUTE_MS - (now.getTime() % MINUTE_MS);
-  return new TryAgain(message, { sent: false, retryAfterMs: wait, httpStatus });
+function untilNextWindow(error: TryAgain, now: Date): TryAgain {
+  const retryAfterMs = error.retryAfterMs ?? MINUTE_MS - (now.getTime() % MINUTE_MS);
+  return tryAgainWith(error, { sent: false, retryAfterMs });
 }
 
 /**
@@ -70,7 +70,6 @@ function untilNextWindow({ message, retryAfterMs, httpStatus }: TryAgain, now: D
  * the repeat.
  */
 function maybeTaken(error: TryAgain): TryAgain {
-  const { message, retryAfterMs, httpStatus } = error;
-  const isFault = httpStatus === 500 || httpStatus === 501;
-  return isFault ? new TryAgain(message, { sent: true, retryAfterMs, httpStatus }) : error;
+  const isFault = error.httpStatus === 500 || error.httpStatus === 501;
+  return isFault ? tryAgainWith(error, { sent: true }) : error;
 }

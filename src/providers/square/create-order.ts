@@ -1,4 +1,4 @@
-import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -56,9 +56,7 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
   if (refusal instanceof NeedsOperator || refusal instanceof TryAgain) throw refusal;
   // A paid order takes no second payment, and the member must not be told that it failed.
   const now = await retrieveOrder(square.id, context).catch((error: unknown) => {
-    if (!(error instanceof TryAgain)) throw error;
-    const { message, retryAfterMs, httpStatus } = error;
-    throw new TryAgain(message, { sent: true, retryAfterMs, httpStatus });
+    throw error instanceof TryAgain ? tryAgainWith(error, { sent: true }) : error;
   });
   if (!isPaid(now)) throw refusal;
 }
@@ -87,8 +85,7 @@ function isPaid({ total_money, net_amount_due_money }: SquareOrder): boolean {
  */
 function afterOrder(error: unknown): unknown {
   if (error instanceof TryAgain) {
-    const { message, sent, retryAfterMs, httpStatus } = error;
-    return new TryAgain(`the order is there, but not paid: ${message}`, { sent, retryAfterMs, httpStatus });
+    return tryAgainWith(error, { message: `the order is there, but not paid: ${error.message}` });
   }
   if (error instanceof NeedsOperator) {
     return new NeedsOperator(`the order is there, but not paid: ${error.message}`, { httpStatus: error.httpStatus });

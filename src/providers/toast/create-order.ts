@@ -1,4 +1,4 @@
-import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -52,9 +52,7 @@ function externalIdOf({ serviceOrderId }: CanonicalOrder, { namingAuthority }: S
  */
 async function askPrice(written: object, context: Context): Promise<number | PosAnswer> {
   const answer = await callToast(context, 'POST', '/orders/v2/prices', written).catch((error: unknown) => {
-    if (!(error instanceof TryAgain)) throw error;
-    const { message, retryAfterMs, httpStatus } = error;
-    throw new TryAgain(message, { sent: false, retryAfterMs, httpStatus });
+    throw error instanceof TryAgain ? tryAgainWith(error, { sent: false }) : error;
   });
   if (answer.status >= 300) return answer;
   const priced = PricedOrder.safeParse(answer.json);

@@ -22,6 +22,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     await lay(1);
     const log = { info: () => {}, error: () => {} };
     const relay = publishLive({ pool, publish: () => Promise.resolve(), log, observe: () => {} });
+    relay.start();
     await until(async () => (await pool.query('SELECT FROM outbox')).rowCount === 0);
     await relay.stop();
 

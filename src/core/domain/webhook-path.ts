@@ -1,0 +1,11 @@
+/** The return door's path, under which a POS calls `/{integration}/{locationId}`. */
+export const WEBHOOK_PATH = '/webhook';
+
+/** The URL that a POS calls. `base` is the outside base URL. */
+export function webhookUrl(base: string, about: { integration: string; locationId: string; token: string }): string {
+  return `${base}${webhookPath(about)}?token=${about.token}`;
+}
+
+export function webhookPath({ integration, locationId }: { integration: string; locationId: string }): string {
+  return `${WEBHOOK_PATH}/${encodeURIComponent(integration)}/${encodeURIComponent(locationId)}`;
+}

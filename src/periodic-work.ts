@@ -1,0 +1,83 @@
+import type { Pool } from 'pg';
+import type { Config } from './config.ts';
+import type { Log } from './core/domain/log.ts';
+import type { BackgroundWorkName, Observe } from './core/domain/observed.ts';
+import type { Credentials } from './core/domain/provider.ts';
+import { deleteOldGrants } from './core/locations/credential-store.ts';
+import type { OpenSettings } from './core/locations/locations.ts';
+import { renewConnections } from './core/locations/renew-connections.ts';
+import type { DatabaseClock } from './core/postgres/database-clock.ts';
+import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
+import { runEvery } from './core/postgres/run-every.ts';
+import { deleteUnmatched } from './core/retention/delete-unmatched.ts';
+import { dropOldPartitions } from './core/retention/drop-old-partitions.ts';
+import { endOrders } from './core/retention/end-orders.ts';
+import { eraseMembers } from './core/retention/erase-members.ts';
+import type { Parked } from './core/statuses/redrive-parked.ts';
+import { deleteOldTraffic } from './core/traffic/delete-old-traffic.ts';
+import type { Readiness } from './http/health.ts';
+import type { Observing } from './observe/start-observing.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** What may be long overdue comes soon after the start: a process may never live for an hour. */
+const SOON_MS = 5_000;
+/** What is about no order of ours is kept as long as it may still become ours, and so long at least. */
+const UNMATCHED_KEPT_S = 2 * 86_400;
+
+/** The work that every process repeats by the clock. It starts once the database is ready. */
+export function periodicWork(deps: {
+  config: Config;
+  pool: Pool;
+  clock: DatabaseClock;
+  log: Log;
+  observe: Observe;
+  open: OpenSettings;
+  credentialsFor: (integration: string) => Credentials;
+  redrive: (parked: Parked) => Promise<void>;
+  readiness: Readiness;
+  tasks: Observing['tasks'];
+}): { start(): void; stop(): Promise<void> } {
+  const { config, pool, clock, log, observe, redrive, readiness, tasks } = deps;
+  const unmatchedKeptS = Math.max(UNMATCHED_KEPT_S, config.PARK_TTL_S);
+  const stopping = new AbortController();
+  let timers: ReturnType<typeof runEvery>[] = [];
+
+  const checkDatabase = async (): Promise<void> => {
+    readiness.database = await clock.follow().then(
+      () => 'up' as const,
+      () => 'down' as const,
+    );
+  };
+  const renew = async (): Promise<void> => {
+    await renewConnections({ ...deps, now: clock.now, signal: stopping.signal });
+    await deleteOldGrants(pool);
+  };
+  const repeat = (name: BackgroundWorkName, everyMs: number, work: () => Promise<unknown>, firstMs = everyMs): void =>
+    void timers.push(runEvery(everyMs, work, observe, name, firstMs));
+
+  return {
+    start() {
+      repeat('sweep of parked events', 2 * SECOND_MS, () => redrive({ withinS: config.PARK_TTL_S, unmatched: false }));
+      repeat('sweep of unmatched events', MINUTE_MS, () => redrive({ withinS: unmatchedKeptS, unmatched: true }));
+      repeat('look at Postgres', 2 * SECOND_MS, checkDatabase);
+      for (const { name, work } of tasks) repeat(name, 10 * SECOND_MS, work, SECOND_MS);
+      repeat('end of orders', MINUTE_MS, () => endOrders(pool, config.ORDER_END_S));
+      repeat('creation of partitions', HOUR_MS, () => ensureWebhookPartitions(pool));
+      const keptDays = config.WEBHOOK_RETENTION_DAYS;
+      repeat('dropping of partitions', HOUR_MS, () => dropOldPartitions(pool, keptDays), SOON_MS);
+      repeat('deletion of unmatched webhooks', HOUR_MS, () => deleteUnmatched(pool, unmatchedKeptS), SOON_MS);
+      repeat('deletion of old traffic', HOUR_MS, () => deleteOldTraffic(pool), SOON_MS);
+      const memberDays = config.PII_RETENTION_DAYS;
+      repeat('erasure of member data', HOUR_MS, () => eraseMembers(pool, memberDays, log), SOON_MS);
+      repeat('renewal of connections', DAY_MS, renew, MINUTE_MS);
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all(timers.map((timer) => timer.stop()));
+      timers = [];
+    },
+  };
+}
