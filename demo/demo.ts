@@ -1,5 +1,6 @@
 /**
- * The whole system on one machine: `npm run demo`. See `read-arguments.ts` for what it can be told.
+ * The whole system on one machine: `npm run demo`, and with `--watch` `npm run dev`. See `read-demo-arguments.ts` for what
+ * it can be told.
  */
 import { once } from 'node:events';
 import { endings } from './endings.ts';
@@ -84,6 +85,7 @@ async function show(
 ): Promise<void> {
   const { print, stopping } = about;
   const { signal } = stopping;
+  const { watch } = options;
   const lines = timeline(print, about.colourful);
 
   // No client may look for credentials: there are none, and the search takes seconds.
@@ -98,12 +100,15 @@ async function show(
   const demo = await startDemo({
     dir: options.dir,
     pos: options.pos,
+    watch,
     env: process.env,
     endings: about.ends,
     timeline: lines,
     stopping,
     announce: (part, where) => print(`  ${part.padEnd('Postgres'.length)}  ${where}`),
+    tell: (line) => print(`${new Date().toLocaleTimeString('en-GB')}  ${line}`),
   });
+  if (watch) return await stayOpen(demo, { ...options, print, signal });
 
   print('\nOne order for pickup, one for delivery, each timed from its own signal\n');
   lines.head();
@@ -127,7 +132,7 @@ async function show(
   );
   print(`
 The console:    ${demo.consoleUrl}
-Log in with:    ${demo.checkToken}
+Log in with:    ${demo.operatorToken}
 ${links.join('\n')}
 
 From now on guests come to ${busy.locations.join(' and ')}, a few a minute, and to ${busy.behind}, whose POS
@@ -138,6 +143,30 @@ Place another:  curl -X POST '${demo.ordersUrl}?type=delivery'   (or type=pickup
 The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz
 Ctrl-C ends everything. The data stays in ${options.dir}
+`);
+  if (!signal.aborted) await once(signal, 'abort');
+  signal.throwIfAborted();
+}
+
+/** For a developer: says where everything is, and leaves it to them. */
+async function stayOpen(
+  demo: Demo,
+  { dir, print, signal }: { dir: string; print: (line: string) => void; signal: AbortSignal },
+): Promise<void> {
+  const byHand = await demo.openByHand();
+  const status = '{"eventType":"order.status","order":{"thirdPartyReference":"<serviceOrderId>","status":"READY"}}';
+  print(`
+The console:    ${demo.consoleUrl}
+Log in with:    ${demo.operatorToken}
+Operator API:   ${demo.serviceUrl}/docs   (any name, the same token as the password)
+The log:        tail -f ${demo.logFile}
+
+Place an order: curl -X POST '${demo.ordersUrl}?type=delivery'   (or type=pickup; the kitchen cooks it)
+Drive one:      curl -X POST '${byHand.ordersUrl}?type=delivery'   (its statuses are yours to send)
+                curl '${byHand.webhookUrl}' -d '${status}'
+
+A change of src starts the service anew, one of console builds the page anew.
+Ctrl-C ends everything. The data stays in ${dir}
 `);
   if (!signal.aborted) await once(signal, 'abort');
   signal.throwIfAborted();
@@ -157,7 +186,7 @@ async function travel(demo: Demo, signal: AbortSignal): Promise<Journey[]> {
 
 /** npm passes a SIGTERM on to the shell between us, which ends without a word to us. */
 function whenNpmEnds(end: () => void): void {
-  if (process.env['npm_lifecycle_event'] !== 'demo') return;
+  if (!['demo', 'dev'].includes(process.env['npm_lifecycle_event'] ?? '')) return;
   const parent = process.ppid;
   setInterval(() => process.ppid !== parent && end(), NPM_LOOK_MS).unref();
 }

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 const POS_NAMES = ['standard', 'hubrise', 'square', 'lightspeed-k', 'deliverect', 'toast'] as const;
 export type PosName = (typeof POS_NAMES)[number];
 
-export type Arguments = { help: boolean; once: boolean; json: boolean; pos: PosName; dir: string };
+export type Arguments = { help: boolean; once: boolean; watch: boolean; json: boolean; pos: PosName; dir: string };
 
 /** Answered with the usage and exit code 2. */
 export class WrongUsage extends Error {
@@ -21,6 +21,7 @@ to the POS and back, and stays up until Ctrl-C.
 
 Options:
   --once       end as soon as both orders are complete; exit code 0 when all went well, otherwise 1
+  --watch      place no order, and start the service anew when a file of src changes: see npm run dev
   --json       with --once: the last line of standard output is the result as JSON; the rest goes to standard error
   --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard)
   --dir <dir>  keep the data there, from one run to the next (default: .demo in this repository)
@@ -33,12 +34,14 @@ Environment:
 
 /** @throws WrongUsage */
 export function readDemoArguments(argv: string[]): Arguments {
-  const { help = false, once = false, json = false, pos: name = 'standard', dir = DEFAULT_DIR } = parse(argv);
+  const { help = false, once = false, watch = false, json = false, pos: name = 'standard', ...given } = parse(argv);
+  const { dir = DEFAULT_DIR } = given;
   const pos = POS_NAMES.find((each) => each === name);
   if (pos === undefined) throw new WrongUsage(`--pos is none of ${POS_NAMES.join(', ')}`);
   if (json && !once && !help) throw new WrongUsage('--json needs --once');
+  if (watch && once) throw new WrongUsage('--watch never ends by itself, so there is no --once');
   if (dir === '') throw new WrongUsage('--dir needs a directory');
-  return { help, once, json, pos, dir: resolve(dir) };
+  return { help, once, watch, json, pos, dir: resolve(dir) };
 }
 
 function parse(argv: string[]) {
@@ -48,6 +51,7 @@ function parse(argv: string[]) {
       options: {
         help: { type: 'boolean', short: 'h' },
         once: { type: 'boolean' },
+        watch: { type: 'boolean' },
         json: { type: 'boolean' },
         pos: { type: 'string' },
         dir: { type: 'string' },

@@ -22,15 +22,18 @@ const READY_WITHIN_MS = 15_000;
 const STOP_WITHIN_MS = 10_000;
 const TAIL = 2_000;
 
-/** Runs the service as it runs anywhere, in a process of its own. Resolves when it is ready. */
-export async function runService(about: {
+export type RunService = {
   env: Record<string, string>;
+  /** Its log is added to this one. */
   logFile: string;
   signal: AbortSignal;
-}): Promise<Service> {
+};
+
+/** Runs the service as it runs anywhere, in a process of its own. Resolves when it is ready. */
+export async function runService(about: RunService): Promise<Service> {
   const child = spawn(process.execPath, ['--import', END_WITH_DEMO, MAIN], {
     cwd: ROOT,
-    env: { ...withoutConfig(process.env), ...about.env, HOST: '127.0.0.1', PORT: '0', DRAIN_DELAY_MS: '0' },
+    env: { ...withoutConfig(process.env), HOST: '127.0.0.1', PORT: '0', DRAIN_DELAY_MS: '0', ...about.env },
     // Its own process group: a Ctrl-C is for the demo, which then ends everything in order.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -81,7 +84,7 @@ function listening(child: ChildProcess): Promise<string> {
 
 /** Keeps the whole log in the file. @returns what tells its end, for an error: words rather than JSON, where there are any */
 function keepLog(child: ChildProcess, logFile: string): () => string {
-  const file = createWriteStream(logFile);
+  const file = createWriteStream(logFile, { flags: 'a' });
   const tail = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]?.setEncoding('utf8').on('data', (text: string) => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { until } from '../test/support/until.ts';
@@ -15,7 +15,9 @@ import { placeOrders, type PlaceOrder } from './place-orders.ts';
 import { POS_SYSTEMS } from './pos-systems.ts';
 import { prepareDemoDatabase } from './prepare-demo-database.ts';
 import type { PosName } from './read-demo-arguments.ts';
-import { runService } from './run-service.ts';
+import { runAnewOnChange } from './run-anew-on-change.ts';
+import { runService, type RunService, type Service } from './run-service.ts';
+import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
 import { setUpLocation } from './set-up-location.ts';
 import { showKitchen } from './show-kitchen.ts';
 import { takeOrders } from './take-orders.ts';
@@ -30,10 +32,12 @@ export type Demo = {
   serviceUrl: string;
   consoleUrl: string;
   /** What the console asks for. */
-  checkToken: string;
+  operatorToken: string;
   logFile: string;
   /** Lets guests come to other locations until the end. @returns their names, and the command that mends the one behind */
   keepBusy(): Promise<{ locations: readonly string[]; behind: string; mend: string }>;
+  /** Opens a location that nobody works for. @returns where to order there, and where its statuses go */
+  openByHand(): Promise<{ ordersUrl: string; webhookUrl: string }>;
 };
 
 const LOCATION = 'demo-club';
@@ -47,16 +51,19 @@ const HURRY = 600;
 export async function startDemo(about: {
   dir: string;
   pos: PosName;
+  watch: boolean;
   env: NodeJS.ProcessEnv;
   endings: Endings;
   timeline: Timeline;
   stopping: AbortController;
   announce: (part: string, where: string) => void;
+  tell: (line: string) => void;
 }): Promise<Demo> {
   const { dir, env, endings, timeline, stopping, announce } = about;
   const { signal } = stopping;
   const logFile = join(dir, 'service.log');
   mkdirSync(dir, { recursive: true });
+  writeFileSync(logFile, '');
 
   const database = await prepareDemoDatabase({ dir, databaseUrl: env['DATABASE_URL'] || undefined });
   endings.add('Postgres', () => database.stop());
@@ -84,12 +91,12 @@ export async function startDemo(about: {
   announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
 
   // Some POS sign the URL that they call, so it is known before the service is there.
-  let instances: string[] = [];
-  const balancer = await balanceLoad(() => instances);
+  let service: Pick<Service, 'url' | 'pid' | 'stop'> | undefined;
+  const balancer = await balanceLoad(() => (service === undefined ? [] : [service.url]));
   endings.add('the load balancer', () => balancer.stop());
 
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
-  const checkToken = keepSecret(dir, 'operator-token', () => randomBytes(24).toString('base64url'));
+  const operatorToken = keepSecret(dir, 'operator-token', () => randomBytes(24).toString('base64url'));
   const webhookUrl = await setUpLocation({
     databaseUrl: database.url,
     settingsKey,
@@ -100,26 +107,26 @@ export async function startDemo(about: {
   });
   signal.throwIfAborted();
 
-  const service = await runService({
+  const run: RunService = {
     env: {
       ...pubsub.env,
       DATABASE_URL: database.url,
       ORDER_API_URL: platform.url,
       ORDER_API_TOKEN: platformToken,
       SETTINGS_KEY: settingsKey,
-      OPERATOR_TOKEN: checkToken,
+      OPERATOR_TOKEN: operatorToken,
       PUBLIC_URL: balancer.url,
     },
     logFile,
     signal,
-  });
-  void service.ended.then((how) => stopping.abort(new Error(`the service ${how}; its log is in ${logFile}`)));
-  endings.add('the service', () => service.stop());
-  instances = [service.url];
+  };
+  const running = about.watch ? await runAnewOnChange({ ...run, tell: about.tell }) : await runOnce(run, stopping);
+  service = running;
+  endings.add('the service', () => running.stop());
   await until(async () => (await fetch(`${balancer.url}/readyz`, { signal })).ok);
-  announce('Service', `${balancer.url}/readyz (process ${service.pid}, log in ${logFile})`);
+  announce('Service', `${balancer.url}/readyz (process ${running.pid}, log in ${logFile})`);
   const consoleUrl = `${balancer.url}/console/`;
-  announce('Console', `${consoleUrl} (operator token: ${checkToken})`);
+  announce('Console', `${consoleUrl} (operator token: ${operatorToken})`);
 
   cookOrders({ pos, webhookUrl, timeline, signal });
   const subscription = await pubsub.subscribeToStatus();
@@ -127,7 +134,8 @@ export async function startDemo(about: {
   endings.add('the subscriber', () => live.stop());
   await pubsub.pushOrdersTo(`${balancer.url}/pubsub/push`);
 
-  const place = placeOrders({ platform, topic: pubsub.orders, locationId: LOCATION, timeline });
+  const ordering = { platform, topic: pubsub.orders, timeline };
+  const place = placeOrders({ ...ordering, locationId: LOCATION });
   const counter = await takeOrders(place);
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
@@ -139,7 +147,7 @@ export async function startDemo(about: {
     ordersUrl: `${counter.url}/orders`,
     serviceUrl: balancer.url,
     consoleUrl,
-    checkToken,
+    operatorToken,
     logFile,
     async keepBusy() {
       const about = { dir, databaseUrl: database.url, settingsKey, publicUrl: balancer.url, platform, signal };
@@ -151,5 +159,19 @@ export async function startDemo(about: {
         `location put --location ${BEHIND} --integration standard --settings ${busy.rightSettings}`;
       return { locations: BUSY, behind: BEHIND, mend };
     },
+    async openByHand() {
+      const hand = await setUpByHand({ databaseUrl: database.url, settingsKey, publicUrl: balancer.url });
+      endings.add('the POS by hand', () => hand.stop());
+      const counter = await takeOrders(placeOrders({ ...ordering, locationId: BY_HAND }));
+      endings.add('its order endpoint', () => counter.stop());
+      return { ordersUrl: `${counter.url}/orders`, webhookUrl: hand.webhookUrl };
+    },
   };
+}
+
+/** The demo ends with it. */
+async function runOnce(run: RunService, stopping: AbortController): Promise<Service> {
+  const service = await runService(run);
+  void service.ended.then((how) => stopping.abort(new Error(`the service ${how}; its log is in ${run.logFile}`)));
+  return service;
 }

@@ -1,9 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { randomUUID } from 'node:crypto';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase } from '../support/create-database.ts';
@@ -12,8 +8,8 @@ import { logIn } from '../support/log-in.ts';
 import { startPubsub } from '../support/start-pubsub.ts';
 import { until } from '../support/until.ts';
 import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
+import { runDemo, type Run } from './run-demo.ts';
 
-const DEMO = fileURLToPath(new URL('../../demo/demo.ts', import.meta.url));
 const WHOLE_RUN_MS = 60_000;
 
 const COMPLETE = {
@@ -52,49 +48,10 @@ afterEach(async () => {
   }
 });
 
-type Run = {
-  child: ChildProcess;
-  stdout: () => string;
-  stderr: () => string;
-  code: Promise<number | null>;
-  /** Whether anything it started still runs. */
-  leftBehind: () => string[];
-};
-
 function run(args: string[], env: Record<string, string> = {}): Run {
-  const mark = `DEMO_TEST=${randomUUID()}`;
-  const [name = '', value = ''] = mark.split('=');
-  const child = spawn(process.execPath, [DEMO, ...args], {
-    env: { ...process.env, DATABASE_URL: '', PUBSUB_EMULATOR_HOST: '', [name]: value, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  const result: Run = {
-    child,
-    stdout: () => stdout,
-    stderr: () => stderr,
-    code: once(child, 'close').then(([code]) => code as number | null),
-    leftBehind: () => running(mark),
-  };
+  const result = runDemo(args, { dir, env });
   started.push(result);
   return result;
-}
-
-/** The service carries our mark in its environment, Postgres has the directory in its command line. */
-function running(mark: string): string[] {
-  if (!existsSync('/proc/self/environ')) return [];
-  return readdirSync('/proc').filter((pid) => {
-    if (!/^\d+$/.test(pid)) return false;
-    try {
-      const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      return commandLine.includes(`-D ${dir}/`) || readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark);
-    } catch {
-      return false;
-    }
-  });
 }
 
 function lastLineOf(text: string): unknown {
@@ -216,6 +173,7 @@ describe('npm run demo', () => {
   it.each([
     [['--nonsense'], "Unknown option '--nonsense'"],
     [['--json'], '--json needs --once'],
+    [['--watch', '--once'], 'there is no --once'],
     [['later'], "argument 'later'"],
   ])('explains itself to %j', async (args, message) => {
     const { code, stdout, stderr } = run(args);

@@ -1,0 +1,68 @@
+import { mkdirSync, mkdtempSync, rmSync, renameSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { onChange } from '../../demo/on-change.ts';
+import { until } from '../support/until.ts';
+
+/** Longer than a change needs to be told. */
+const A_WHILE_MS = 600;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'on-change-'));
+  mkdirSync(join(folder, 'deep'));
+  write('deep/app.ts');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function write(file: string): void {
+  writeFileSync(join(folder, file), '');
+}
+
+it('acts once on what is saved at once, and on each later save', async () => {
+  const acts: string[] = [];
+  const end = onChange(folder, async (file) => void acts.push(file));
+  write('deep/app.ts');
+  write('deep/new.ts');
+  await until(() => acts.length === 1);
+  // As editors save: another file takes the name.
+  write('deep/app.ts~');
+  renameSync(join(folder, 'deep/app.ts~'), join(folder, 'deep/app.ts'));
+  await until(() => acts.length === 2);
+  await end();
+  expect(acts).toEqual(['deep/new.ts', 'deep/app.ts']);
+});
+
+it('acts on nothing that an editor keeps for itself', async () => {
+  const acts: string[] = [];
+  const end = onChange(folder, async (file) => void acts.push(file));
+  for (const file of ['deep/.app.ts.swp', 'deep/app.ts~', 'deep/.#app.ts', 'deep/4913']) write(file);
+  await sleep(A_WHILE_MS);
+  await end();
+  expect(acts).toEqual([]);
+});
+
+it('acts on one change at a time, and once more on those that came meanwhile', async () => {
+  let acting = 0;
+  let acts = 0;
+  const { promise: allowed, resolve: allow } = Promise.withResolvers<void>();
+  const end = onChange(folder, async () => {
+    acts += 1;
+    acting += 1;
+    expect(acting).toBe(1);
+    await allowed;
+    acting -= 1;
+  });
+  write('deep/app.ts');
+  await until(() => acts === 1);
+  for (const file of ['one.ts', 'two.ts']) write(file);
+  await sleep(A_WHILE_MS);
+  expect(acts).toBe(1);
+  allow();
+  await until(() => acts === 2);
+  write('three.ts');
+  await end();
+  expect({ acting, acts }).toEqual({ acting: 0, acts: 2 });
+});
