@@ -13,7 +13,7 @@ RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-
   find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
 
 FROM node:26-bookworm-slim
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Expediter" \
   org.opencontainers.image.description="Sends every order to its POS exactly once and brings every POS status back to the member, durably and live" \
@@ -34,8 +34,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY migrations migrations
-# A provider that is put into node_modules imports `expediter/provider`: this very copy.
-RUN ln -s .. node_modules/expediter && chmod +x dist/cli.js && ln -s /app/dist/cli.js /usr/local/bin/expediter
+RUN chmod +x dist/cli.js && ln -s /app/dist/cli.js /usr/local/bin/expediter
 # node: as a number, so that Kubernetes can tell that it is not root. It writes nowhere; a read-only root is fine.
 USER 1000:1000
 EXPOSE 8080

@@ -160,6 +160,7 @@ The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
 Operator API:   ${demo.serviceUrl}/docs   (any name, the same token as the password)
 The log:        tail -f ${demo.logFile}
+Command line:   ${demo.cli} order list
 
 Place an order: curl -X POST '${demo.ordersUrl}?type=delivery'   (or type=pickup; the kitchen cooks it)
 Drive one:      curl -X POST '${byHand.ordersUrl}?type=delivery'   (its statuses are yours to send)

@@ -34,6 +34,8 @@ export type Demo = {
   /** What the console asks for. */
   operatorToken: string;
   logFile: string;
+  /** What begins a command of `expediter` here. */
+  cli: string;
   /** Lets guests come to other locations until the end. @returns their names, and the command that mends the one behind */
   keepBusy(): Promise<{ locations: readonly string[]; behind: string; mend: string }>;
   /** Opens a location that nobody works for. @returns where to order there, and where its statuses go */
@@ -139,6 +141,8 @@ export async function startDemo(about: {
   const counter = await takeOrders(place);
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
+  const databaseUrl = env['DATABASE_URL'] ? '"$DATABASE_URL"' : database.url;
+  const cli = `DATABASE_URL=${databaseUrl} SETTINGS_KEY="$(cat ${join(dir, 'settings-key')})" npm run expediter --`;
   return {
     place,
     live,
@@ -149,14 +153,12 @@ export async function startDemo(about: {
     consoleUrl,
     operatorToken,
     logFile,
+    cli,
     async keepBusy() {
       const about = { dir, databaseUrl: database.url, settingsKey, publicUrl: balancer.url, platform, signal };
       const busy = await keepBusy({ ...about, topic: pubsub.orders });
       endings.add('the other POS', () => busy.stop());
-      const databaseUrl = env['DATABASE_URL'] ? '"$DATABASE_URL"' : database.url;
-      const mend =
-        `DATABASE_URL=${databaseUrl} SETTINGS_KEY="$(cat ${join(dir, 'settings-key')})" npm run expediter -- ` +
-        `location put --location ${BEHIND} --integration standard --settings ${busy.rightSettings}`;
+      const mend = `${cli} location put --location ${BEHIND} --integration standard --settings ${busy.rightSettings}`;
       return { locations: BUSY, behind: BEHIND, mend };
     },
     async openByHand() {

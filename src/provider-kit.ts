@@ -1,5 +1,5 @@
 /**
- * `expediter/provider`: what the provider of a POS is made of, for those that live in a package of their own and are
+ * `expediter-kit`: what the provider of a POS is made of, for those that live in a package of their own and are
  * loaded with `PROVIDER_MODULES`. docs/writing-a-provider.md shows the way.
  */
 export * from './core/domain/errors.ts';

@@ -1,25 +1,30 @@
 /**
- * The way of a provider that lives in a package of its own, without a network: the package that npm would publish, the
- * template's own checks with it, and a service that loads what the template packs.
+ * The way of a provider that lives in a package of its own, without a network: the kit as npm packs it, the template's own
+ * checks with it, and a service that loads what the template packs.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
-import { realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain } from '../src/core/domain/errors.ts';
 import { runToEnd } from './support/run-cli.ts';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const TEMPLATE = join(PROJECT, 'examples/provider-template');
 const MODULES = join(PROJECT, 'node_modules');
 
+/** Of the kit with what it needs, as it is installed. */
+const LIMIT_BYTES = 15_000_000;
+
 /** Whatever the machine's own npm is told to do. */
 const OFFLINE = ['--offline', '--ignore-scripts=false'];
 
+type Kit = typeof import('../src/provider-kit.ts');
 type Package = {
   version: string;
   dependencies: Record<string, string>;
@@ -28,28 +33,26 @@ type Package = {
 };
 
 let folder: string;
-/** What npm packs of this project, unpacked. */
+/** What npm packs of `kit`, unpacked. */
 let kit: string;
-/** A developer's copy of the template, with the package installed. */
+/** A developer's copy of the template, with the kit installed. */
 let acme: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kit-'));
-  // Packing builds, which would pull `dist` from under whoever uses the one here.
+  // Packing builds, which would pull `kit/dist` from under whoever uses the one here.
   const project = join(folder, 'project');
-  for (const name of ['src', 'test', 'console', 'scripts', 'migrations', 'README.md', 'LICENSE']) copy(name, project);
-  for (const name of ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.kit.json'])
-    copy(name, project);
+  for (const name of ['src', 'test', 'kit', 'LICENSE', 'package.json', 'tsconfig.json']) copy(name, project);
   symlinkSync(MODULES, join(project, 'node_modules'));
-  kit = await pack(project, join(folder, 'expediter'));
+  kit = await pack(join(project, 'kit'), join(folder, 'expediter-kit'));
 
   acme = join(folder, 'acme');
   cpSync(TEMPLATE, acme, {
     recursive: true,
     filter: (path) => !['node_modules', 'dist'].some((left) => path === join(TEMPLATE, left)),
   });
-  const { devDependencies, peerDependencies } = readPackage(TEMPLATE);
-  link(acme, ['.bin', ...Object.keys({ ...devDependencies, ...peerDependencies })]);
+  const { dependencies, devDependencies, peerDependencies } = readPackage(TEMPLATE);
+  link(acme, ['.bin', ...Object.keys({ ...dependencies, ...devDependencies, ...peerDependencies })]);
 }, 60_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -58,16 +61,21 @@ function copy(name: string, to: string): void {
   cpSync(join(PROJECT, name), join(to, name), { recursive: true });
 }
 
+function filesIn(at: string): string[] {
+  const entries = readdirSync(at, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
 function readPackage(of: string): Package {
   return JSON.parse(readFileSync(join(of, 'package.json'), 'utf8')) as Package;
 }
 
-/** In place of an installation: the package as it was packed, everything else as it is installed here. */
+/** In place of an installation: the kit as it was packed, everything else as it is installed here. */
 function link(directory: string, names: readonly string[]): void {
   for (const name of names) {
     const place = join(directory, 'node_modules', name);
     mkdirSync(dirname(place), { recursive: true });
-    if (name === 'expediter') cpSync(kit, place, { recursive: true });
+    if (name === 'expediter-kit') cpSync(kit, place, { recursive: true });
     else symlinkSync(join(MODULES, name), place);
   }
 }
@@ -92,9 +100,29 @@ async function pack(directory: string, to: string): Promise<string> {
 describe('the kit for providers of their own', () => {
   it('asks of a provider what we test with', () => {
     const { version, dependencies, devDependencies } = readPackage(PROJECT);
-    const { devDependencies: asked, peerDependencies } = readPackage(TEMPLATE);
-    expect({ ...devDependencies, expediter: `file:expediter-${version}.tgz` }).toMatchObject(asked);
-    expect(peerDependencies).toEqual({ expediter: `>=${version}`, zod: `^${dependencies['zod']}` });
+    const template = readPackage(TEMPLATE);
+    expect(readPackage(kit).version).toBe(version);
+    expect(template.dependencies).toEqual({ 'expediter-kit': `file:expediter-kit-${version}.tgz` });
+    expect(devDependencies).toMatchObject(template.devDependencies);
+    const majorOf = (range: string): string => range.split('.')[0] ?? '';
+    for (const [name, range] of Object.entries({ ...template.peerDependencies, ...readPackage(kit).peerDependencies }))
+      expect(majorOf(range), name).toBe(`^${majorOf({ ...dependencies, ...devDependencies }[name] ?? '')}`);
+  });
+
+  it('is small, and needs zod alone; its suite needs the runner of tests, too', () => {
+    const { peerDependencies, ...rest } = readPackage(kit);
+    expect(rest).not.toHaveProperty('dependencies');
+    const needed = (file: string): string[] =>
+      [...readFileSync(file, 'utf8').matchAll(/(?:from|import\() ?'([^.'][^']*)'/g)]
+        .map(([, name = '']) => name)
+        .filter((name) => !name.startsWith('node:'));
+    const built = filesIn(join(kit, 'dist'));
+    const inSuite = join(kit, 'dist/test');
+    expect(new Set(built.flatMap(needed))).toEqual(new Set(Object.keys(peerDependencies)));
+    expect(new Set(built.filter((file) => !file.startsWith(inSuite)).flatMap(needed))).toEqual(new Set(['zod']));
+
+    const bytes = [...filesIn(kit), ...filesIn(join(MODULES, 'zod'))].map((file) => statSync(file).size);
+    expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(LIMIT_BYTES);
   });
 
   it('is what the guide shows', () => {
@@ -107,37 +135,40 @@ describe('the kit for providers of their own', () => {
     }
   });
 
-  it('brings the console as it was built', () => {
-    for (const name of ['index.html', 'index.html.br', 'licences.txt'])
-      expect(existsSync(join(kit, 'dist/console', name)), name).toBe(true);
-    for (const name of ['console', 'scripts']) expect(existsSync(join(kit, name)), name).toBe(false);
-  });
-
   it('lets the template pass its types, our lint and the suite', async () => {
     const bin = (name: string) => join(MODULES, '.bin', name);
     const lint = ['--config', join(PROJECT, '.oxlintrc.json'), '--type-aware', '--deny-warnings', 'src', 'test'];
     await Promise.all([run(acme, bin('oxlint'), lint), run(acme, 'npm', ['test', ...OFFLINE])]);
   }, 60_000);
 
-  it('lets a service load what the template packs, which finds the very same code there', async () => {
-    // As the image has it; see the Dockerfile.
+  it('throws what the service knows by its name', async () => {
+    const theirs = (await import(pathToFileURL(join(kit, 'dist/src/provider-kit.js')).href)) as Kit;
+    const thrown = [
+      [new theirs.TryAgain('later', { sent: false }), TryAgain],
+      [new theirs.NeedsOperator('the key is wrong'), NeedsOperator],
+      [new theirs.GiveUp('closed', { reason: 'The restaurant is closed.' }), GiveUp],
+      [new theirs.Poison('no JSON'), Poison],
+      [new theirs.NotAuthentic('no signature'), NotAuthentic],
+    ] as const;
+    for (const [error, known] of thrown) {
+      expect(error.constructor).not.toBe(known);
+      expect(error).toBeInstanceOf(known);
+    }
+  });
+
+  it('lets a service load what the template packs, with its own copy of the kit', async () => {
     const image = join(folder, 'image');
-    cpSync(join(kit, 'dist'), join(image, 'dist'), { recursive: true });
-    cpSync(join(kit, 'package.json'), join(image, 'package.json'));
-    link(image, Object.keys(readPackage(kit).dependencies));
-    symlinkSync('..', join(image, 'node_modules/expediter'));
-    expect(readFileSync(join(PROJECT, 'Dockerfile'), 'utf8')).toContain('ln -s .. node_modules/expediter');
+    for (const name of ['src', 'package.json']) copy(name, image);
+    link(image, Object.keys(readPackage(PROJECT).dependencies));
 
     mkdirSync(join(acme, 'dist'), { recursive: true });
     writeFileSync(join(acme, 'dist/renamed-since.js'), '');
     const installed = await pack(acme, join(image, 'node_modules/expediter-acme'));
     expect(existsSync(join(installed, 'dist/renamed-since.js')), 'of an earlier build').toBe(false);
-    const where = `console.log(import.meta.resolve('expediter/provider'))`;
-    const found = await run(installed, process.execPath, ['--input-type=module', '-e', where]);
-    expect(found.trim()).toBe(pathToFileURL(realpathSync(join(image, 'dist/provider-kit.js'))).href);
+    expect(readdirSync(join(installed, 'node_modules'))).toEqual(['expediter-kit']);
 
     const env = { PROVIDER_MODULES: 'expediter-acme' };
-    const cli = (...words: string[]) => runToEnd(join(image, 'dist/cli.js'), env, [...words, '--json']);
+    const cli = (...words: string[]) => runToEnd(join(image, 'src/cli.ts'), env, [...words, '--json']);
     const [list, schema] = await Promise.all([cli('provider', 'list'), cli('provider', 'schema', 'acme')]);
     expect({ list: list.error, schema: schema.error }).toEqual({ list: '', schema: '' });
     expect(JSON.parse(list.out)).toContainEqual({ integration: 'acme', deduplicates: true, canBeAsked: false });

@@ -170,5 +170,5 @@ fi
 cat <<END
 
 export PROJECT=$PROJECT REGION=$REGION PUBLIC_URL=$public_url
-export IMAGE=$REGION-docker.pkg.dev/$PROJECT/expediter/expediter:0.1.0
+export IMAGE=$REGION-docker.pkg.dev/$PROJECT/expediter/expediter:0.2.0
 END

@@ -30,7 +30,7 @@ const PLACES: Record<string, string> = {
   REGION: 'europe-west1',
   PUBLIC_URL: 'https://expediter.example.com',
   ORDER_API_URL: 'https://orders.example.com/graphql',
-  IMAGE: 'europe-west1-docker.pkg.dev/my-project/expediter/expediter:0.1.0',
+  IMAGE: 'europe-west1-docker.pkg.dev/my-project/expediter/expediter:0.2.0',
 };
 /** What the process takes after its drain before it leaves calls behind, and some air. */
 const FINISH_S = 5;

@@ -1,5 +1,5 @@
 /**
- * `expediter/provider-contract`: the suite that every provider passes, and what the simulator of its POS is made of.
+ * `expediter-kit/contract`: the suite that every provider passes, and what the simulator of its POS is made of.
  * docs/writing-a-provider.md says what each test wants.
  */
 export { providerContract, type ProviderFixtures } from './contract.ts';

@@ -1,5 +1,5 @@
-import { callPos, limitRate, NeedsOperator } from 'expediter/provider';
-import type { PosAnswer, PosContext, PosRequest } from 'expediter/provider';
+import { callPos, limitRate, NeedsOperator } from 'expediter-kit';
+import type { PosAnswer, PosContext, PosRequest } from 'expediter-kit';
 import { Refused, type Settings } from './payloads.ts';
 
 /** "Limits": 60 requests a minute for each store. */

@@ -1,5 +1,5 @@
-import { quoteRefusal, NeedsOperator } from 'expediter/provider';
-import type { PosContext } from 'expediter/provider';
+import { quoteRefusal, NeedsOperator } from 'expediter-kit';
+import type { PosContext } from 'expediter-kit';
 import { callAcme, codeIn } from './call-acme.ts';
 import type { Settings } from './payloads.ts';
 

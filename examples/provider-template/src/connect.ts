@@ -1,5 +1,5 @@
-import { NeedsOperator } from 'expediter/provider';
-import type { Connection, PosContext } from 'expediter/provider';
+import { NeedsOperator } from 'expediter-kit';
+import type { Connection, PosContext } from 'expediter-kit';
 import { callAcme, codeIn } from './call-acme.ts';
 import type { Settings } from './payloads.ts';
 

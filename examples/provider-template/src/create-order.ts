@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { GiveUp, NeedsOperator } from 'expediter/provider';
-import type { CanonicalOrder, OrderRef, PosAnswer, PosContext } from 'expediter/provider';
+import { GiveUp, NeedsOperator } from 'expediter-kit';
+import type { CanonicalOrder, OrderRef, PosAnswer, PosContext } from 'expediter-kit';
 import { callAcme, codeIn } from './call-acme.ts';
 import { OrderTaken, type Settings } from './payloads.ts';
 import { writeOrder } from './write-order.ts';

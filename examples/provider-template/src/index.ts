@@ -1,4 +1,4 @@
-import type { Provider } from 'expediter/provider';
+import type { Provider } from 'expediter-kit';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';

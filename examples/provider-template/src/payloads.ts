@@ -1,4 +1,4 @@
-import { absentable, baseUrl, Id, ItemMap, Secret } from 'expediter/provider';
+import { absentable, baseUrl, Id, ItemMap, Secret } from 'expediter-kit';
 import { z } from 'zod';
 
 /** One location's: a store in Acme's words. Strict, so that a mistyped name is told and not passed over. */

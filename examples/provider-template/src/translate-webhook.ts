@@ -1,5 +1,5 @@
-import { describeIssues, parseJson, Poison, StatusEvent, verifyHmac } from 'expediter/provider';
-import type { Status, Webhook } from 'expediter/provider';
+import { describeIssues, parseJson, Poison, StatusEvent, verifyHmac } from 'expediter-kit';
+import type { Status, Webhook } from 'expediter-kit';
 import { AnyEvent, OrderUpdated, type Settings } from './payloads.ts';
 
 /** "Order states". NEW says only that Acme has the order, which we know; other states may come one day. */

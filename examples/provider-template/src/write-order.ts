@@ -1,5 +1,5 @@
-import { cutText, entryOf, orderNote, toDecimal } from 'expediter/provider';
-import type { CanonicalOrder } from 'expediter/provider';
+import { cutText, entryOf, orderNote, toDecimal } from 'expediter-kit';
+import type { CanonicalOrder } from 'expediter-kit';
 import type { Settings } from './payloads.ts';
 
 // "Orders", lengths.

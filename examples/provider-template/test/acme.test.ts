@@ -1,5 +1,5 @@
-import { CanonicalOrder, type PosContext } from 'expediter/provider';
-import { inMemoryCredentials, providerContract, sampleOrder, sendJson, serveHttp } from 'expediter/provider-contract';
+import { CanonicalOrder, type PosContext } from 'expediter-kit';
+import { inMemoryCredentials, providerContract, sampleOrder, sendJson, serveHttp } from 'expediter-kit/contract';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import acme from '../src/index.ts';
 import { Settings } from '../src/payloads.ts';

@@ -4,8 +4,8 @@
  */
 import { createHmac, randomBytes, randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { deliverWebhook, jsonIn, readBody, sendFault, sendJson, serveHttp } from 'expediter/provider-contract';
-import type { Delivery, SignedWebhook, Simulator, SimulatorOptions, Ticket } from 'expediter/provider-contract';
+import { deliverWebhook, jsonIn, readBody, sendFault, sendJson, serveHttp } from 'expediter-kit/contract';
+import type { Delivery, SignedWebhook, Simulator, SimulatorOptions, Ticket } from 'expediter-kit/contract';
 import { z } from 'zod';
 
 /** "Webhooks": a 2xx within 5 s, or again after 10 s, one minute and ten. */

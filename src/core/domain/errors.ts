@@ -4,7 +4,7 @@
 type Answer = { httpStatus?: number | undefined };
 
 /**
- * What `instanceof` goes by: the name. A provider's own package may bring another copy of this file, and what it throws
+ * What `instanceof` goes by: the name. A provider's own package brings a copy of this file, and what it throws
  * must mean here what it means there.
  */
 function isCalled(name: string, error: unknown): boolean {
