@@ -85,9 +85,7 @@ export function startObserving(about: {
     async close() {
       const written = [
         lastSeen.write().catch((error: unknown) => log.warn({ err: error }, 'last-seen times are lost')),
-        traffic
-          ?.write()
-          .catch((error: unknown) => log.warn({ err: error }, 'traffic of the last seconds is lost')),
+        traffic?.write().catch((error: unknown) => log.warn({ err: error }, 'traffic of the last seconds is lost')),
       ];
       await Promise.all([...written, traces?.close()]);
     },
