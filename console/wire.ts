@@ -4,9 +4,26 @@
  */
 import type { z } from 'zod';
 import type * as order from '../src/core/domain/order.ts';
-import type * as board from '../src/http/operator/board-shapes.ts';
-import type * as shapes from '../src/http/operator/shapes.ts';
-import type * as traffic from '../src/http/operator/traffic-shapes.ts';
+import type * as check from '../src/core/locations/check-location.ts';
+import type * as locations from '../src/core/locations/list-locations.ts';
+import type * as pause from '../src/core/locations/locations.ts';
+import type * as location from '../src/core/locations/show-location.ts';
+import type * as tokens from '../src/core/locations/webhook-tokens.ts';
+import type * as feed from '../src/core/orders/board-feed.ts';
+import type * as orders from '../src/core/orders/list-orders.ts';
+import type * as story from '../src/core/orders/order-timeline.ts';
+import type * as board from '../src/core/orders/read-board.ts';
+import type * as attention from '../src/core/orders/sample-attention.ts';
+import type * as doubt from '../src/core/placements/resolve-doubt.ts';
+import type * as retry from '../src/core/placements/retry-placement.ts';
+import type * as webhooks from '../src/core/replay/list-webhooks.ts';
+import type * as replay from '../src/core/replay/replay-webhook.ts';
+import type * as replays from '../src/core/replay/replay-webhooks.ts';
+import type * as webhook from '../src/core/replay/show-webhook.ts';
+import type * as traffic from '../src/core/traffic/read-traffic.ts';
+import type * as answers from '../src/http/operator/answers.ts';
+import type * as orderRequests from '../src/http/operator/order-requests.ts';
+import type * as webhookRequests from '../src/http/operator/webhook-requests.ts';
 
 /** As JSON has it: a Date is a string there. */
 type Wire<T> = T extends Date
@@ -17,33 +34,34 @@ type Wire<T> = T extends Date
       ? { [Key in keyof T]: Wire<T[Key]> }
       : T;
 type Answer<Shape extends z.ZodType> = Wire<z.output<Shape>>;
+type Request<Shape extends z.ZodType> = Wire<z.input<Shape>>;
 
 export type BoardOrder = Answer<typeof board.BoardOrder>;
-export type Attention = Answer<typeof board.Attention>;
-export type BoardComplete = Answer<typeof board.BoardComplete>;
+export type Attention = Answer<typeof attention.Attention>;
+export type BoardComplete = Answer<typeof feed.BoardComplete>;
 
 export type CanonicalOrder = Answer<typeof order.CanonicalOrder>;
-export type ListedOrders = Answer<typeof shapes.ListedOrders>;
-export type ShownOrder = Answer<typeof shapes.ShownOrder>;
+export type ListedOrders = Answer<typeof orders.ListedOrders>;
+export type ShownOrder = Answer<typeof story.OrderStory>;
 export type Happening = ShownOrder['timeline'][number];
-export type Retried = Answer<typeof shapes.Retried>;
-export type Resolve = Wire<z.input<typeof shapes.Resolve>>;
-export type Resolved = Answer<typeof shapes.Resolved>;
+export type Retried = Answer<typeof retry.Retried>;
+export type Resolve = Request<typeof orderRequests.Resolve>;
+export type Resolved = Answer<typeof doubt.Resolved>;
 
-export type ListedWebhooks = Answer<typeof shapes.ListedWebhooks>;
+export type ListedWebhooks = Answer<typeof webhooks.ListedWebhooks>;
 export type ListedWebhook = ListedWebhooks['webhooks'][number];
-export type ShownWebhook = Answer<typeof shapes.ShownWebhook>;
+export type ShownWebhook = Answer<typeof webhook.ShownWebhook>;
 export type WebhookOutcome = ListedWebhook['outcome'];
-export type Replayed = Answer<typeof shapes.Replayed>;
-export type ReplayMany = Wire<z.input<typeof shapes.ReplayMany>>;
-export type ReplayedMany = Answer<typeof shapes.ReplayedMany>;
+export type Replayed = Answer<typeof replay.Replayed>;
+export type ReplayMany = Request<typeof webhookRequests.ReplayMany>;
+export type ReplayedMany = Answer<typeof replays.ReplayedMany>;
 
-export type ListedLocations = Answer<typeof shapes.ListedLocations>;
+export type ListedLocations = Answer<typeof locations.ListedLocations>;
 export type ListedLocation = ListedLocations['locations'][number];
-export type ShownLocation = Answer<typeof shapes.ShownLocation>;
-export type CheckedLocation = Answer<typeof shapes.CheckedLocation>;
-export type RevokedToken = Answer<typeof shapes.RevokedToken>;
-export type PausedLocation = Answer<typeof shapes.PausedLocation>;
+export type ShownLocation = Answer<typeof location.ShownLocation>;
+export type CheckedLocation = Answer<typeof check.CheckedLocation>;
+export type RevokedToken = Answer<typeof tokens.RevokedToken>;
+export type PausedLocation = Answer<typeof pause.PausedLocation>;
 
-export type Traffic = Answer<typeof traffic.Traffic>;
-export type Failure = Answer<typeof shapes.Failure>;
+export type Traffic = Answer<typeof traffic.ReadTraffic>;
+export type Failure = Answer<typeof answers.Failure>;

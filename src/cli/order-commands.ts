@@ -2,9 +2,8 @@ import { Option, type Command } from 'commander';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
 import { PLACEMENT_STATES, type PlacementState } from '../core/domain/placement.ts';
-import { STATUSES, type MemberState, type Status } from '../core/domain/lifecycle.ts';
+import { MEMBER_STATES, STATUSES, type MemberState, type Status } from '../core/domain/lifecycle.ts';
 import { listOrders, type ListedOrder, type OrderFilter } from '../core/orders/list-orders.ts';
-import { MEMBER_STATES } from '../core/domain/live-message.ts';
 import { Id, describeIssues } from '../core/domain/order.ts';
 import { resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
 import { retryPlacement } from '../core/placements/retry-placement.ts';
@@ -91,9 +90,9 @@ export function addOrderCommands(program: Command): void {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
       const retried = await withDatabase(DATABASE_URL, (pool) => retryPlacement(pool, id));
       if (retried === undefined) throw noSuchOrder(id);
-      if (typeof retried === 'object') throw new Error(`${id}: ${retried.refused}`);
-      const words = retried === 'due' ? 'is due now' : 'is being tried this moment';
-      print(command, { serviceOrderId: id, retry: retried }, `${id} ${words}; see: expediter order show ${id}`);
+      if ('refused' in retried) throw new Error(`${id}: ${retried.refused}`);
+      const words = retried.retry === 'due' ? 'is due now' : 'is being tried this moment';
+      print(command, retried, `${id} ${words}; see: expediter order show ${id}`);
     });
 
   order
@@ -130,7 +129,7 @@ async function there(id: string, posId: string | undefined, command: Command): P
   if ('refused' in resolved) throw new Error(`${id}: ${resolved.refused}`);
   print(
     command,
-    { serviceOrderId: id, state: 'sent', redriven: resolved.redriven },
+    resolved,
     `${id} is sent${resolved.redriven > 0 ? `; ${resolved.redriven} events that waited for it went on` : ''}`,
   );
 }
@@ -142,7 +141,7 @@ async function notThere(id: string, command: Command): Promise<void> {
   if ('refused' in resolved) throw new Error(`${id}: ${resolved.refused}`);
   print(
     command,
-    { serviceOrderId: id, state: 'waiting', late: resolved.late },
+    resolved,
     resolved.late
       ? `${id} is past its deadline: it fails now, and the member is told`
       : `${id} is due now; see: expediter order show ${id}`,

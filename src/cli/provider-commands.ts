@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
-import { checkLocation, type Checked } from '../core/locations/check-location.ts';
+import { checkLocation, type CheckedLocation } from '../core/locations/check-location.ts';
 import { connectLocation } from '../core/locations/connect-location.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { credentialStore } from '../core/locations/credential-store.ts';
@@ -84,7 +84,7 @@ export function addProviderCommands(program: Command): void {
         const credentialsFor = credentialStore(pool, env.SETTINGS_KEY);
         return checkLocation({ pool, open, credentialsFor, now: clock.now }, locationId, CHECK_MS);
       });
-      print(command, { locationId, ...checked }, describeCheck(locationId, checked));
+      print(command, checked, describeCheck(checked));
       if (checked.state === 'failed') process.exitCode = 1;
     });
 
@@ -114,7 +114,8 @@ export function addProviderCommands(program: Command): void {
     });
 }
 
-function describeCheck(locationId: string, checked: Checked): string {
+function describeCheck(checked: CheckedLocation): string {
+  const { locationId } = checked;
   if (checked.state === 'ok') return `the settings of ${locationId} reach its POS`;
   if (checked.state === 'unchecked') return `the settings of ${locationId} were not checked: ${checked.why}`;
   return facts({ location: locationId, problem: checked.problem, 'to do': checked.toDo });

@@ -1,11 +1,10 @@
-import { isUtf8 } from 'node:buffer';
 import { Option, type Command } from 'commander';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
 import { WEBHOOK_OUTCOMES, type WebhookOutcome } from '../core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 import { findWebhook } from '../core/replay/stored-webhook.ts';
-import { listWebhooks, type WebhookFilter, type WebhookKey, type ListedWebhook } from '../core/replay/list-webhooks.ts';
+import { listWebhooks, type WebhookFilter, type WebhookKey, type KeyedWebhook } from '../core/replay/list-webhooks.ts';
 import { settingsOpener } from '../core/locations/locations.ts';
 import { replayWebhooks } from '../core/replay/replay-webhooks.ts';
 import { replayWebhook, type Replayed, type Replaying } from '../core/replay/replay-webhook.ts';
@@ -126,13 +125,13 @@ function toFilter({ location, ...filters }: Filters): WebhookFilter {
 async function list(
   pool: Pool,
   { order, limit, after, ...filters }: Filters & { order?: string; limit: number; after?: string },
-): Promise<ListedWebhook[]> {
+): Promise<KeyedWebhook[]> {
   const cursor = after === undefined ? undefined : await findWebhook(pool, after);
   if (after !== undefined && cursor === undefined) throw noSuchWebhook(after);
   const shown = order === undefined ? undefined : await showOrder(pool, order);
   if (order !== undefined && shown === undefined) throw new NotFound(`no signal ever named the order "${order}"`);
   const filter = { ...toFilter(filters), serviceOrderId: order };
-  const found: ListedWebhook[] = [];
+  const found: KeyedWebhook[] = [];
   let behind: WebhookKey | undefined = cursor;
   do {
     const page = await listWebhooks(pool, filter, { oldestFirst: false, after: behind, limit: limit - found.length });
@@ -240,7 +239,7 @@ async function withReplays<Result>(dryRun: boolean, work: (deps: Replaying) => P
   });
 }
 
-function tableOf(rows: readonly ListedWebhook[]): string {
+function tableOf(rows: readonly KeyedWebhook[]): string {
   return table(
     rows.map((row) => ({
       webhook: row.webhookId,
@@ -257,7 +256,7 @@ function tableOf(rows: readonly ListedWebhook[]): string {
   );
 }
 
-function inWords(shown: ShownWebhook): string {
+function inWords(shown: Shown): string {
   const { today, replays } = shown;
   const body = legible(shown.body);
   const parts = [
@@ -293,14 +292,15 @@ function inWords(shown: ShownWebhook): string {
     ),
     titled('Headers', facts(shown.headers)),
     titled(
-      `Body, ${shown.body.length} bytes${shown.truncated ? ', cut off' : ''}${'base64' in body ? ', in base64' : ''}`,
+      `Body, ${shown.bytes} bytes${shown.truncated ? ', cut off' : ''}${'base64' in body ? ', in base64' : ''}`,
       'text' in body ? body.text.replaceAll('\r\n', '\n').replaceAll('\r', ' ') : body.base64,
     ),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-type ReadEvent = Extract<ShownWebhook['today'], { events: unknown }>['events'][number];
+type Shown = Required<ShownWebhook>;
+type ReadEvent = Extract<Shown['today'], { events: unknown }>['events'][number];
 
 function toRow(event: ReadEvent): Parameters<typeof table>[0][number] {
   return {
@@ -318,9 +318,8 @@ function titled(title: string, words: string): string {
 }
 
 /** Text is UTF-8 without a character that would steer a terminal. */
-function legible(body: Buffer): { text: string } | { base64: string } {
-  const text = isUtf8(body) ? body.toString() : '\0';
-  return /[^\P{Cc}\t\n\r]/u.test(text) ? { base64: body.toString('base64') } : { text };
+function legible({ base64, text }: Shown['body']): { text: string } | { base64: string } {
+  return text === undefined || /[^\P{Cc}\t\n\r]/u.test(text) ? { base64 } : { text };
 }
 
 function noSuchWebhook(id: string): NotFound {

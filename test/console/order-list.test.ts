@@ -5,8 +5,8 @@ import { showMoney } from '../../console/orders/show-money.ts';
 import { fromLocalTime, toLocalTime } from '../../console/parts/local-time.ts';
 import type { ListedOrders } from '../../console/wire.ts';
 import * as claimed from '../../src/core/domain/placement.ts';
-import * as live from '../../src/core/domain/live-message.ts';
-import { OrdersQuery } from '../../src/http/operator/shapes.ts';
+import * as life from '../../src/core/domain/lifecycle.ts';
+import { OrdersQuery } from '../../src/http/operator/order-requests.ts';
 
 describe('the filter of a list of orders', () => {
   it('is what the service takes', () => {
@@ -42,7 +42,7 @@ describe('the filter of a list of orders', () => {
 
   it('offers every state there is', () => {
     expect(PLACEMENT_STATES.toSorted()).toEqual(claimed.PLACEMENT_STATES.toSorted());
-    expect(MEMBER_STATES.toSorted()).toEqual(live.MEMBER_STATES.toSorted());
+    expect(MEMBER_STATES.toSorted()).toEqual(life.MEMBER_STATES.toSorted());
   });
 });
 

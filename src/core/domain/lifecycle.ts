@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /**
  * The life of an order, in one table. The code, the SQL and the README all follow it.
  * An event moves an order exactly when its rank is higher than the order's, so an order's status is the maximum of
@@ -16,11 +18,17 @@ export const LIFECYCLE = [
 ] as const;
 
 type Step = (typeof LIFECYCLE)[number];
-export type Status = NonNullable<Step['status']>;
-export type MemberState = Step['pickup'] | Step['delivery'];
-export type FulfillmentType = 'pickup' | 'delivery';
+
+export const FulfillmentType = z.enum(['pickup', 'delivery']);
+export type FulfillmentType = z.infer<typeof FulfillmentType>;
 
 export const STATUSES = LIFECYCLE.flatMap((step) => (step.status === null ? [] : [step.status]));
+export const Status = z.enum(STATUSES).meta({ id: 'Status', description: 'What the POS reported.' });
+export type Status = z.infer<typeof Status>;
+
+export const MEMBER_STATES = [...new Set(LIFECYCLE.flatMap((step) => [step.pickup, step.delivery]))];
+export const MemberState = z.enum(MEMBER_STATES).meta({ id: 'MemberState', description: 'What the member sees.' });
+export type MemberState = z.infer<typeof MemberState>;
 
 /** The order's row exists. */
 export const RANK_PLACED = 0;

@@ -1,10 +1,6 @@
 import { z } from 'zod';
-import { LIFECYCLE, STATUSES, memberStateAt, statusAt, type FulfillmentType, type MemberState } from './lifecycle.ts';
-
-export const MEMBER_STATES = [...new Set(LIFECYCLE.flatMap((step): MemberState[] => [step.pickup, step.delivery]))];
-
-/** RFC 3339, as Postgres writes it. */
-export const Instant = z.iso.datetime({ offset: true });
+import { FulfillmentType, MEMBER_STATES, STATUSES, memberStateAt, statusAt } from './lifecycle.ts';
+import { Instant } from './order.ts';
 
 /** What the member's client is told. The committed `docs/live-message.schema.json` is made from this. */
 export const LiveMessage = z
@@ -19,7 +15,7 @@ export const LiveMessage = z
       .nullable()
       .meta({ description: 'What the POS reported. Null for `placed` and `sent`, which no POS reports.' }),
     memberState: z.enum(MEMBER_STATES).meta({ description: 'What the member sees.' }),
-    fulfillment: z.enum(['pickup', 'delivery']),
+    fulfillment: FulfillmentType,
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     reason: z.string().exactOptional().meta({ description: 'Why it failed or was cancelled, fit for the member.' }),
     occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),

@@ -28,6 +28,9 @@ export const Time = z.iso
     error: 'is no time that can be stored',
   });
 
+/** RFC 3339, as Postgres writes it. */
+export const Instant = z.iso.datetime({ offset: true });
+
 const MinorUnits = z.int();
 /** More is a mistake, and some POS want every piece named. */
 const MAX_QUANTITY = 9_999;

@@ -1,5 +1,13 @@
+import { z } from 'zod';
+
 export const PLACEMENT_STATES = ['waiting', 'held', 'in_doubt', 'sent', 'failed'] as const;
-export type PlacementState = (typeof PLACEMENT_STATES)[number];
+export const PlacementState = z.enum(PLACEMENT_STATES).meta({
+  id: 'PlacementState',
+  description:
+    'waiting: tried, or to be tried. held: nothing works until one of us mends something. in_doubt: the POS may have it. ' +
+    'sent: the ticket is at the POS. failed: final, and the member was told.',
+});
+export type PlacementState = z.infer<typeof PlacementState>;
 
 /** A placement that this process works on for as long as its lease holds. */
 export type Claim = {

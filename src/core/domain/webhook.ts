@@ -1,10 +1,15 @@
+import { z } from 'zod';
 import type { StatusEvent } from './order.ts';
 
 /** What became of an event; of a webhook, the first of its events' outcomes in this order. */
 export const EVENT_OUTCOMES = ['applied', 'parked', 'duplicate', 'stale', 'unmatched'] as const;
-export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
+export const EventOutcome = z.enum(EVENT_OUTCOMES);
+export type EventOutcome = z.infer<typeof EventOutcome>;
 export const WEBHOOK_OUTCOMES = [...EVENT_OUTCOMES, 'ignored', 'dropped'] as const;
-export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
+export const WebhookOutcome = z
+  .enum(WEBHOOK_OUTCOMES)
+  .meta({ id: 'Outcome', description: 'What became of a webhook.' });
+export type WebhookOutcome = z.infer<typeof WebhookOutcome>;
 
 /** One authenticated webhook as it arrived, translated. */
 export type TranslatedWebhook = {

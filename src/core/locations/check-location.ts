@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { z } from 'zod';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
 import type { Now } from '../postgres/database-clock.ts';
@@ -7,11 +8,18 @@ import type { Credentials } from '../domain/provider.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 
 /** Sentences for the operator, without secrets. */
-export type Checked =
-  | { state: 'ok' }
-  /** Not even asked: the POS has no call for it. */
-  | { state: 'unchecked'; why: string }
-  | { state: 'failed'; problem: string; toDo: string };
+export const CheckedLocation = z
+  .discriminatedUnion('state', [
+    z.object({ locationId: z.string(), state: z.literal('ok') }),
+    z.object({
+      locationId: z.string(),
+      state: z.literal('unchecked'),
+      why: z.string().meta({ description: 'Its POS has no call for it, so it was not asked.' }),
+    }),
+    z.object({ locationId: z.string(), state: z.literal('failed'), problem: z.string(), toDo: z.string() }),
+  ])
+  .meta({ id: 'CheckedLocation' });
+export type CheckedLocation = z.infer<typeof CheckedLocation>;
 
 /**
  * Asks a location's POS whether its settings reach it, without changing anything there; a paused location, too.
@@ -22,22 +30,23 @@ export async function checkLocation(
   deps: { pool: Pool; open: OpenSettings; credentialsFor: (integration: string) => Credentials; now: Now },
   locationId: string,
   withinMs: number,
-): Promise<Checked> {
+): Promise<CheckedLocation> {
   const { pool, open, credentialsFor, now } = deps;
   const { integration, sealedSettings } = await getLocation(pool, locationId);
   try {
     const { provider, settings } = await open(integration, sealedSettings);
     if (provider.check === undefined) {
-      return { state: 'unchecked', why: `${integration} knows no call that would prove it; the first order will tell` };
+      const why = `${integration} knows no call that would prove it; the first order will tell`;
+      return { locationId, state: 'unchecked', why };
     }
     await withTimeout(
       withinMs,
       async (signal) => provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration) }),
       () => new TryAgain(`no answer in ${withinMs} ms`, { sent: false }),
     );
-    return { state: 'ok' };
+    return { locationId, state: 'ok' };
   } catch (error) {
-    return { state: 'failed', ...explain(error, locationId) };
+    return { locationId, state: 'failed', ...explain(error, locationId) };
   }
 }
 

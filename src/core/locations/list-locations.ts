@@ -1,17 +1,24 @@
 import type { Pool } from 'pg';
-import type { LocationRow } from './locations.ts';
-
-export type SeenLocation = LocationRow & {
-  /** When its last webhook came through its integration, to some ten seconds. */
-  lastSeenAt: Date | null;
-  /** Webhooks of the last hour in steps of five minutes, oldest first, the last one under way. */
-  webhooks: number[];
-  /** Those of them that were dropped or refused. */
-  errors: number[];
-};
+import { z } from 'zod';
+import { LocationRow } from './locations.ts';
 
 const STEPS = 12;
 const STEP_S = 300;
+const FiveMinutes = z.array(z.int().min(0)).length(STEPS);
+
+export const SeenLocation = LocationRow.extend({
+  lastSeenAt: z
+    .date()
+    .nullable()
+    .meta({ description: 'When its last webhook came through this integration, to some ten seconds.' }),
+  webhooks: FiveMinutes.meta({ description: 'Of the last hour in steps of five minutes, oldest first.' }),
+  errors: FiveMinutes.meta({
+    description: 'Those of them that were dropped, or refused as `unauthorized` or `not_committed`.',
+  }),
+});
+export type SeenLocation = z.infer<typeof SeenLocation>;
+
+export const ListedLocations = z.object({ locations: z.array(SeenLocation) });
 
 /** Locations with what was heard of each lately: all of them by their ids, or the one of this id. */
 export async function listSeenLocations(pool: Pool, locationId?: string): Promise<SeenLocation[]> {

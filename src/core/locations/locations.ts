@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
+import { z } from 'zod';
 import { Id, describeIssues } from '../domain/order.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
@@ -19,7 +20,13 @@ export function posAccount({ integration, provider, settings }: Location): strin
   return hash('sha256', JSON.stringify([integration, provider.account?.(settings) ?? '']));
 }
 
-export type LocationRow = { locationId: string; integration: string; pausedAt: Date | null; updatedAt: Date };
+export const LocationRow = z.object({
+  locationId: z.string(),
+  integration: z.string(),
+  pausedAt: z.date().nullable(),
+  updatedAt: z.date(),
+});
+export type LocationRow = z.infer<typeof LocationRow>;
 
 /** The location cannot be used as it is; the message says why and what would be right, without any value. */
 export class WrongLocation extends Error {
@@ -153,6 +160,8 @@ export async function listLocations(pool: Pool): Promise<LocationRow[]> {
   );
   return rows;
 }
+
+export const PausedLocation = z.object({ locationId: z.string(), paused: z.boolean() });
 
 /** Orders for a paused location wait; nothing is lost. @returns whether there is such a location */
 export async function pauseLocation(pool: Pool, locationId: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
 import type { Provider } from '../domain/provider.ts';
@@ -15,17 +16,17 @@ export type TokenScope = {
   settings: unknown;
 };
 
-export type TokenRow = {
-  tokenId: string;
-  locationId: string;
-  integration: string;
-  label: string | null;
-  createdAt: Date;
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-  /** To some ten seconds; null where no webhook was ever accepted with it. */
-  lastUsedAt: Date | null;
-};
+export const TokenRow = z.object({
+  tokenId: z.string(),
+  locationId: z.string(),
+  integration: z.string(),
+  label: z.string().nullable(),
+  createdAt: z.date(),
+  expiresAt: z.date().nullable(),
+  revokedAt: z.date().nullable(),
+  lastUsedAt: z.date().nullable().meta({ description: 'To some ten seconds.' }),
+});
+export type TokenRow = z.infer<typeof TokenRow>;
 
 export const TOKEN_STATES = ['valid', 'expired', 'revoked', 'of another integration'] as const;
 export type TokenState = (typeof TOKEN_STATES)[number];
@@ -73,6 +74,8 @@ export function stateOfToken(token: TokenRow, integration: string | undefined, n
   if (token.expiresAt !== null && token.expiresAt <= now) return 'expired';
   return token.integration === integration ? 'valid' : 'of another integration';
 }
+
+export const RevokedToken = z.object({ tokenId: z.string(), revoked: z.literal(true) });
 
 /**
  * Holds within five seconds, the life of a cached answer.

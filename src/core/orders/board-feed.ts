@@ -1,8 +1,10 @@
 import type { Pool } from 'pg';
+import { z } from 'zod';
 import { GATHER_MS, pollWhileWatched } from '../postgres/poll-while-watched.ts';
 import type { Log } from '../domain/log.ts';
-import { ENDED_MAX, OPEN_MAX, readBoard, type BoardOrder, type Seen } from './read-board.ts';
-import { sampleAttention, type Attention } from './sample-attention.ts';
+import { Instant } from '../domain/order.ts';
+import { ENDED_MAX, OPEN_MAX, BoardOrder, readBoard, type Seen } from './read-board.ts';
+import { sampleAttention, type Attention, type SampledAttention } from './sample-attention.ts';
 
 export type BoardFilter = {
   locationId?: string | undefined;
@@ -10,20 +12,24 @@ export type BoardFilter = {
   integration?: string | undefined;
 };
 
-/** The board as one watcher sees it. */
-export type WholeBoard = {
-  /** When it was like this, by Postgres's clock. */
-  at: string;
-  orders: BoardOrder[];
-  open: number;
-  ended: number;
-  /** There are more of either; the oldest are left out. */
-  truncated: boolean;
-};
+/** `reset`: forget what you have, the board follows. */
+export const BoardReset = z.object({
+  at: Instant.meta({ description: "When it was like this, by Postgres's clock." }),
+});
 
-export type BoardAttention = Omit<Attention, 'conflicts'> & {
-  conflicts: Omit<Attention['conflicts'][number], 'integration'>[];
-};
+/** `orders`: each replaces what you have of its `serviceOrderId`. */
+export const BoardOrders = z.object({ orders: z.array(BoardOrder) });
+
+/** `complete`: you have the whole board now. */
+export const BoardComplete = z.object({
+  open: z.int().meta({ description: 'How many have not ended.' }),
+  ended: z.int().meta({ description: 'How many ended within the last 24 hours.' }),
+  truncated: z.boolean().meta({ description: 'There are more of either: the oldest are left out.' }),
+});
+export type BoardComplete = z.infer<typeof BoardComplete>;
+
+/** The board as one watcher sees it. */
+export type WholeBoard = z.infer<typeof BoardReset> & z.infer<typeof BoardOrders> & BoardComplete;
 
 export type Watcher = {
   /** Comes first, and once. */
@@ -31,7 +37,7 @@ export type Watcher = {
   /** They are like this now. One that leaves what is watched is told once more. */
   changed(orders: BoardOrder[]): void;
   /** All of it, behind the board and whenever it is another. */
-  attention(attention: BoardAttention): void;
+  attention(attention: Attention): void;
 };
 
 export type BoardFeed = {
@@ -66,7 +72,7 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs
   let rereadAt = 0;
   let at: string | undefined;
   let truncated = false;
-  let attention: Attention | undefined;
+  let attention: SampledAttention | undefined;
   /** How often all that was resets. */
   let resets = 0;
 
@@ -200,7 +206,7 @@ function isIn(filter: BoardFilter, about: { locationId: string | null; integrati
   );
 }
 
-function within(filter: BoardFilter, { conflicts, dropped, silent }: Attention): BoardAttention {
+function within(filter: BoardFilter, { conflicts, dropped, silent }: SampledAttention): Attention {
   return {
     conflicts: conflicts
       .filter((each) => isIn(filter, each))

@@ -1,6 +1,9 @@
 import type { Pool } from 'pg';
-import type { PlacementState } from '../domain/placement.ts';
-import { LIFECYCLE, memberStateAt, type FulfillmentType, type MemberState, type Status } from '../domain/lifecycle.ts';
+import { z } from 'zod';
+import { PlacementState } from '../domain/placement.ts';
+import { FulfillmentType, LIFECYCLE, MemberState, Status, memberStateAt } from '../domain/lifecycle.ts';
+import { Next } from '../domain/next.ts';
+import { Instant } from '../domain/order.ts';
 
 export type OrderFilter = {
   locationId?: string | undefined;
@@ -19,35 +22,53 @@ export type OrderFilter = {
   until?: Date | undefined;
 };
 
-/** One order among others: no member, no items. Times are RFC 3339. */
-export type ListedOrder = {
-  serviceOrderId: string;
-  /** Null until the order was fetched for the first time. */
-  locationId: string | null;
-  /** At the last attempt. */
-  integration: string | null;
-  fulfillment: FulfillmentType | null;
-  placement: PlacementState;
-  needsOperator: boolean;
-  problem: string | null;
-  status: Status | null;
-  /** Null until the order was fetched for the first time. */
-  memberState: MemberState | null;
-  reason: string | null;
-  providerOrderId: string | null;
-  signalledAt: string;
-  /** Null when nothing more is tried by itself. */
-  nextAttemptAt: string | null;
-  finishedAt: string | null;
-  updatedAt: string | null;
-  endedAt: string | null;
-};
+/** One order among others: no member, no items. */
+export const ListedOrder = z
+  .object({
+    serviceOrderId: z.string(),
+    locationId: z.string().nullable().meta({ description: 'Null until the order was fetched for the first time.' }),
+    integration: z.string().nullable().meta({ description: 'At the last attempt.' }),
+    fulfillment: FulfillmentType.nullable(),
+    placement: PlacementState,
+    needsOperator: z.boolean().meta({ description: 'It waits until somebody calls `resolve`.' }),
+    problem: z.string().nullable().meta({ description: 'Why it waits, is held, is in doubt or failed.' }),
+    status: Status.nullable(),
+    memberState: MemberState.nullable(),
+    reason: z.string().nullable(),
+    providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
+    signalledAt: Instant,
+    nextAttemptAt: Instant.nullable().meta({ description: 'Null when nothing more is tried by itself.' }),
+    finishedAt: Instant.nullable(),
+    updatedAt: Instant.nullable(),
+    endedAt: Instant.nullable(),
+  })
+  .meta({
+    id: 'ListedOrder',
+    examples: [
+      {
+        serviceOrderId: 'order-4711',
+        locationId: 'club-1',
+        integration: 'acme',
+        fulfillment: 'pickup',
+        placement: 'in_doubt',
+        needsOperator: true,
+        problem: 'the POS may have the order and cannot be asked',
+        status: null,
+        memberState: 'placed',
+        reason: null,
+        providerOrderId: null,
+        signalledAt: '2027-01-31T18:00:00.123456+00:00',
+        nextAttemptAt: null,
+        finishedAt: null,
+        updatedAt: '2027-01-31T18:00:00.223456+00:00',
+        endedAt: null,
+      },
+    ],
+  });
+export type ListedOrder = z.infer<typeof ListedOrder>;
 
-export type ListedOrders = {
-  orders: ListedOrder[];
-  /** Behind which order the list goes on, listed or not; null when it is at its end. */
-  next: string | null;
-};
+export const ListedOrders = z.object({ orders: z.array(ListedOrder), next: Next });
+export type ListedOrders = z.infer<typeof ListedOrders>;
 
 /** So many placements are looked at for one page at the most, however few of them match. */
 const SCAN = 2_000;

@@ -1,7 +1,7 @@
-import type { ShownOrder } from './show-order.ts';
-
-/** One thing that happened to an order; `at` is RFC 3339. */
-export type Happening = { at: string; what: (typeof HAPPENINGS)[number]; details: Record<string, unknown> };
+import { z } from 'zod';
+import { Instant } from '../domain/order.ts';
+import { Contents } from './read-contents.ts';
+import { ShownOrder } from './show-order.ts';
 
 /** In the order in which they follow from each other, for those that happened in the same moment. */
 export const HAPPENINGS = [
@@ -18,6 +18,19 @@ export const HAPPENINGS = [
   'ended',
   'erased',
 ] as const;
+
+/** One thing that happened to an order. */
+const Happening = z.object({ at: Instant, what: z.enum(HAPPENINGS), details: z.record(z.string(), z.unknown()) });
+type Happening = z.infer<typeof Happening>;
+
+/** An order's whole story, as operators read it. */
+export const OrderStory = ShownOrder.extend({
+  traceId: z.string().meta({ description: 'Of its OpenTelemetry trace.' }),
+  timeline: z.array(Happening).meta({ description: 'All of it in one line of time.' }),
+  contents: Contents.nullable()
+    .exactOptional()
+    .meta({ description: 'With `contents=true`: the order as it was fetched; null once it is erased.' }),
+}).meta({ id: 'ShownOrder' });
 
 /** An order's whole story in one line of time: what a console draws. */
 export function orderTimeline({ placement, order, attempts, history, webhooks, live }: ShownOrder): Happening[] {

@@ -1,14 +1,39 @@
 import type { Pool } from 'pg';
-import { ENDED_AT, ORDER_FIELDS, seenBy, type ListedOrder } from './list-orders.ts';
+import { z } from 'zod';
+import { Instant } from '../domain/order.ts';
+import { ENDED_AT, ORDER_FIELDS, ListedOrder, seenBy } from './list-orders.ts';
 
 /**
  * One order as the board has it: nothing of its member. `endedAt` is also when the placement failed of one that was
  * never fetched.
  */
-export type BoardOrder = Omit<ListedOrder, 'reason' | 'finishedAt'> & {
-  /** When the member wants it; null for as soon as possible. */
-  requestedAt: string | null;
-};
+export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
+  .extend({
+    requestedAt: Instant.nullable().meta({ description: 'When the member wants it; null for as soon as possible.' }),
+  })
+  .meta({
+    id: 'BoardOrder',
+    examples: [
+      {
+        serviceOrderId: 'order-4711',
+        locationId: 'club-1',
+        integration: 'acme',
+        fulfillment: 'pickup',
+        placement: 'sent',
+        needsOperator: false,
+        problem: null,
+        status: 'in_progress',
+        memberState: 'preparing',
+        providerOrderId: '8F2K',
+        signalledAt: '2027-01-31T18:00:00.123456+00:00',
+        requestedAt: '2027-01-31T18:45:00+00:00',
+        nextAttemptAt: null,
+        updatedAt: '2027-01-31T18:07:12.223456+00:00',
+        endedAt: null,
+      },
+    ],
+  });
+export type BoardOrder = z.infer<typeof BoardOrder>;
 
 export type BoardRead = {
   orders: BoardOrder[];

@@ -1,9 +1,13 @@
 import type { Pool } from 'pg';
-import type { CanonicalOrder } from '../domain/order.ts';
+import { z } from 'zod';
+
+/** A canonical order, as it was stored. */
+export const Contents = z.looseObject({});
+export type Contents = z.infer<typeof Contents>;
 
 /** An order as it was fetched: member data. @returns null before that, and once it is erased */
-export async function readContents(pool: Pool, serviceOrderId: string): Promise<CanonicalOrder | null> {
-  const { rows } = await pool.query<{ contents: CanonicalOrder }>(
+export async function readContents(pool: Pool, serviceOrderId: string): Promise<Contents | null> {
+  const { rows } = await pool.query<{ contents: Contents }>(
     'SELECT contents FROM order_contents WHERE service_order_id = $1',
     [serviceOrderId],
   );

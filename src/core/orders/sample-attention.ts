@@ -1,37 +1,61 @@
 import type { Pool } from 'pg';
-import type { Status } from '../domain/lifecycle.ts';
-import { RANK_SENT } from '../domain/lifecycle.ts';
+import { z } from 'zod';
+import { RANK_SENT, Status } from '../domain/lifecycle.ts';
+import { Instant } from '../domain/order.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 
-/** What a person should look at. Times are RFC 3339. */
-export type Attention = {
-  /** Events that contradict what we know, of the last day: the newest, each order's each status once. */
-  conflicts: {
-    serviceOrderId: string;
-    locationId: string | null;
-    integration: string | null;
-    status: Status;
-    recordedAt: string;
-    webhookId: string | null;
-  }[];
-  /** Webhooks of the last day that were dropped, and of which no replay has made anything else. */
-  dropped: {
-    locationId: string;
-    integration: string;
-    /** Up to 1,000, or fewer where many locations have some. */
-    count: number;
-    lastReceivedAt: string;
-    lastReason: string | null;
-  }[];
-  /** Locations with tickets of which the POS has not said a word, heard of no more since the oldest of them. */
-  silent: {
-    locationId: string;
-    integration: string | null;
-    /** Null for never. */
-    lastSeenAt: string | null;
-    sent: number;
-    oldestSentAt: string;
-  }[];
+/** What a person should look at. */
+export const Attention = z
+  .object({
+    conflicts: z
+      .array(
+        z.object({
+          serviceOrderId: z.string(),
+          locationId: z.string().nullable(),
+          status: Status,
+          recordedAt: Instant,
+          webhookId: z.string().nullable(),
+        }),
+      )
+      .meta({
+        description:
+          "Events that contradict what we know: of the last 24 hours, the newest 100, each order's each status once.",
+      }),
+    dropped: z
+      .array(
+        z.object({
+          locationId: z.string(),
+          integration: z.string(),
+          count: z.int().meta({ description: 'Up to 1,000, or fewer where many locations have some.' }),
+          lastReceivedAt: Instant,
+          lastReason: z.string().nullable(),
+        }),
+      )
+      .meta({
+        description: 'Webhooks of the last 24 hours that were dropped, and of which no replay has made anything else.',
+      }),
+    silent: z
+      .array(
+        z.object({
+          locationId: z.string(),
+          integration: z.string().nullable(),
+          lastSeenAt: Instant.nullable().meta({ description: 'The last webhook of it; null for none ever.' }),
+          sent: z.int().meta({ description: 'How many tickets the POS has not said a word of.' }),
+          oldestSentAt: Instant,
+        }),
+      )
+      .meta({
+        description:
+          'Locations that were sent tickets 5 minutes to 24 hours ago, wanted within the hour, and from which nothing ' +
+          'has come since the oldest of them.',
+      }),
+  })
+  .meta({ id: 'Attention' });
+export type Attention = z.infer<typeof Attention>;
+
+/** The same with the integration of each, by which a watcher may filter. */
+export type SampledAttention = Omit<Attention, 'conflicts'> & {
+  conflicts: (Attention['conflicts'][number] & { integration: string | null })[];
 };
 
 const CONFLICTS = 100;
@@ -43,9 +67,11 @@ const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
 
 /** Looks for what a person should look at, by indexes and never at more than so many rows. */
-export async function sampleAttention(pool: Pool): Promise<Attention> {
-  const list = async <Kind extends keyof Attention>(text: string): Promise<Attention[Kind]> =>
-    (await pool.query<{ each: Attention[Kind][number] }>(text)).rows.map(({ each }) => each) as Attention[Kind];
+export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
+  const list = async <Kind extends keyof SampledAttention>(text: string): Promise<SampledAttention[Kind]> =>
+    (await pool.query<{ each: SampledAttention[Kind][number] }>(text)).rows.map(
+      ({ each }) => each,
+    ) as SampledAttention[Kind];
   return {
     conflicts: await list<'conflicts'>(FIND_CONFLICTS),
     dropped: await list<'dropped'>(FIND_DROPPED),

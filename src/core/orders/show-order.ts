@@ -1,100 +1,94 @@
 import type { Pool } from 'pg';
-import type { WebhookOutcome } from '../domain/webhook.ts';
-import type { PlacementState } from '../domain/placement.ts';
+import { z } from 'zod';
+import { WebhookOutcome } from '../domain/webhook.ts';
+import { PlacementState } from '../domain/placement.ts';
 import { DAYS_WAITED } from '../retention/erase-members.ts';
-import { memberStateAt, type FulfillmentType, type MemberState, type Status } from '../domain/lifecycle.ts';
+import { FulfillmentType, MemberState, Status, memberStateAt } from '../domain/lifecycle.ts';
+import { Instant } from '../domain/order.ts';
+import { ListedWebhook } from '../replay/list-webhooks.ts';
 
 /**
  * All that is known of one order but its contents: no member, no items. `reason`, `problem` and an attempt's `error`
- * are what a member or an operator was told. Times are RFC 3339.
+ * are what a member or an operator was told.
  * Of what an order was told, the newest thousand: a POS that repeats itself for ever must not make it unreadable.
  */
-export type ShownOrder = {
-  serviceOrderId: string;
-  placement: {
-    state: PlacementState;
-    /** Null until the order was fetched for the first time. */
-    locationId: string | null;
-    problem: string | null;
-    /** A worker holds it now; a call to the platform or the POS may be under way. */
-    underWay: boolean;
-    attempts: number;
-    failures: number;
-    signalledAt: string;
-    deadlineAt: string;
-    /** Null when nothing more is tried by itself: it is finished, or an operator decides. */
-    nextAttemptAt: string | null;
-    requestEndedAt: string | null;
-    finishedAt: string | null;
-  };
-  /** Null until the order was fetched for the first time. */
-  order: {
-    locationId: string;
-    /** At the last attempt. */
-    integration: string | null;
-    fulfillment: FulfillmentType;
-    status: Status | null;
-    memberState: MemberState;
-    sequence: number;
-    providerOrderId: string | null;
-    reason: string | null;
-    failedByUs: boolean;
-    requestedAt: string | null;
-    createdAt: string;
-    updatedAt: string;
-    endedAt: string | null;
-    /** All that told of its member is gone since then. */
-    erasedAt: string | null;
-  } | null;
-  attempts: {
-    attempt: number;
-    call: 'createOrder' | 'findOrder';
-    outcome: string;
-    httpStatus: number | null;
-    milliseconds: number | null;
-    error: string | null;
-    startedAt: string;
-    /** Null while the call is under way, or when its process died. */
-    endedAt: string | null;
-  }[];
-  posIds: { locationId: string; integration: string; providerOrderId: string; createdAt: string }[];
-  history: {
-    status: Status;
-    nativeStatus: string;
-    outcome: WebhookOutcome;
-    conflict: boolean;
-    /** Of an applied one. */
-    sequence: number | null;
-    providerOrderId: string | null;
-    reason: string | null;
-    /** Null for what we decided ourselves. */
-    webhookId: string | null;
-    occurredAt: string | null;
-    recordedAt: string;
-  }[];
-  /** Webhooks and replays in its history, as far as they are kept, without their contents. */
-  webhooks: {
-    webhookId: string;
-    receivedAt: string;
-    integration: string;
-    outcome: WebhookOutcome;
-    /** How many the translator made of it, of other orders as well. */
-    events: number;
-    reason: string | null;
-    /** The webhook that it replays. */
-    replayOf: string | null;
-  }[];
-  /** What its member was told, from the first release on that writes it down. */
-  live: {
-    sequence: number;
-    memberState: MemberState;
-    appliedAt: string;
-    /** Null while the topic does not have it yet. */
-    publishedAt: string | null;
-    /** How often that was tried; null once the topic has it. */
-    attempts: number | null;
-  }[];
-};
+export const ShownOrder = z.object({
+  serviceOrderId: z.string(),
+  placement: z.object({
+    state: PlacementState,
+    locationId: z.string().nullable(),
+    problem: z.string().nullable(),
+    underWay: z.boolean().meta({ description: 'A worker holds it now.' }),
+    attempts: z.int(),
+    failures: z.int(),
+    signalledAt: Instant,
+    deadlineAt: Instant,
+    nextAttemptAt: Instant.nullable().meta({ description: 'Null when nothing more is tried by itself.' }),
+    requestEndedAt: Instant.nullable(),
+    finishedAt: Instant.nullable(),
+  }),
+  order: z
+    .object({
+      locationId: z.string(),
+      integration: z.string().nullable().meta({ description: 'At the last attempt.' }),
+      fulfillment: FulfillmentType,
+      status: Status.nullable(),
+      memberState: MemberState,
+      sequence: z.int(),
+      providerOrderId: z.string().nullable(),
+      reason: z.string().nullable(),
+      failedByUs: z.boolean(),
+      requestedAt: Instant.nullable(),
+      createdAt: Instant,
+      updatedAt: Instant,
+      endedAt: Instant.nullable(),
+      erasedAt: Instant.nullable().meta({ description: 'All that told of its member is gone since then.' }),
+    })
+    .nullable()
+    .meta({ description: 'Null until it was fetched for the first time.' }),
+  attempts: z.array(
+    z.object({
+      attempt: z.int(),
+      call: z.enum(['createOrder', 'findOrder']),
+      outcome: z.string(),
+      httpStatus: z.int().nullable(),
+      milliseconds: z.int().nullable(),
+      error: z.string().nullable(),
+      startedAt: Instant,
+      endedAt: Instant.nullable().meta({ description: 'Null while it is under way, or when its process died.' }),
+    }),
+  ),
+  posIds: z.array(
+    z.object({ locationId: z.string(), integration: z.string(), providerOrderId: z.string(), createdAt: Instant }),
+  ),
+  history: z.array(
+    z.object({
+      status: Status,
+      nativeStatus: z.string(),
+      outcome: WebhookOutcome,
+      conflict: z.boolean(),
+      sequence: z.int().nullable().meta({ description: 'Of an applied one.' }),
+      providerOrderId: z.string().nullable(),
+      reason: z.string().nullable(),
+      webhookId: z.string().nullable().meta({ description: 'Null for what we decided ourselves.' }),
+      occurredAt: Instant.nullable(),
+      recordedAt: Instant,
+    }),
+  ),
+  webhooks: z
+    .array(ListedWebhook.omit({ locationId: true, bytes: true, truncated: true }).extend({ receivedAt: Instant }))
+    .meta({ description: 'Webhooks and replays in its history, as far as they are kept.' }),
+  live: z.array(
+    z.object({
+      sequence: z.int(),
+      memberState: MemberState,
+      appliedAt: Instant,
+      publishedAt: Instant.nullable().meta({ description: 'Null while the topic does not have it yet.' }),
+      attempts: z.int().nullable().meta({ description: 'How often that was tried; null once the topic has it.' }),
+    }),
+  ),
+});
+export type ShownOrder = z.infer<typeof ShownOrder>;
 
 type Row = Omit<ShownOrder, 'serviceOrderId' | 'placement' | 'order' | 'live'> & {
   placement: ShownOrder['placement'] | null;

@@ -1,9 +1,18 @@
 /** What an operator who looked at the POS says about an order in doubt. */
 import type { Pool } from 'pg';
+import { z } from 'zod';
 import { storeOrderRef } from './attempts.ts';
 import { LEASE_S, type PlacementState } from '../domain/placement.ts';
 import type { OrderRef } from '../domain/order.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
+
+export const Resolved = z.object({
+  serviceOrderId: z.string(),
+  state: z.enum(['sent', 'waiting']),
+  redriven: z.int().exactOptional().meta({ description: 'Events that had waited for the ticket and went on.' }),
+  late: z.boolean().exactOptional().meta({ description: 'Its deadline has passed, so it fails now.' }),
+});
+type Resolved = Required<z.infer<typeof Resolved>>;
 
 /** Nothing was changed; the sentence says why. */
 export type Refused = { refused: string };
@@ -20,14 +29,14 @@ const WAS_OPEN = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_un
  * The ticket is there: goes on as if the POS had answered just now, with events that waited for its id.
  * @param ref with the POS's id where the operator knows it
  * @param parkTtlS seconds for which a POS id we do not know may still become ours
- * @returns how many parked events went on, why not, or undefined when there is no such order
+ * @returns why not, where it was refused; undefined when there is no such order
  */
 export async function resolveThere(
   pool: Pool,
   serviceOrderId: string,
   ref: OrderRef,
   parkTtlS: number,
-): Promise<{ redriven: number } | Refused | undefined> {
+): Promise<Omit<Resolved, 'late'> | Refused | undefined> {
   // Claimed as a worker would, so that none begins a call before the answer is stored.
   const { rows } = await pool.query<Doubt & { integration: string | null; owner: string | null }>(
     `WITH was AS MATERIALIZED (
@@ -53,18 +62,18 @@ export async function resolveThere(
   const { newPosIds } = await storeOrderRef(pool, serviceOrderId, was.integration, ref);
   // What fails here the sweep does; the answer itself is stored.
   const redriven = await redriveParked(pool, { posIds: newPosIds }, parkTtlS).catch(() => undefined);
-  return { redriven: redriven?.count ?? 0 };
+  return { serviceOrderId, state: 'sent', redriven: redriven?.count ?? 0 };
 }
 
 /**
  * The ticket is not there: the placement is tried again at once, as if nothing had been sent. Past its deadline that
  * means that it fails.
- * @returns whether the deadline has passed, why not, or undefined when there is no such order
+ * @returns why not, where it was refused; undefined when there is no such order
  */
 export async function resolveNotThere(
   pool: Pool,
   serviceOrderId: string,
-): Promise<{ late: boolean } | Refused | undefined> {
+): Promise<Omit<Resolved, 'redriven'> | Refused | undefined> {
   const { rows } = await pool.query<Doubt & { late: boolean }>(
     `WITH was AS MATERIALIZED (
        SELECT p.state, ${WAS_OPEN} AS open, now() > p.deadline_at AS late
@@ -81,7 +90,7 @@ export async function resolveNotThere(
   );
   const was = rows[0];
   if (was === undefined) return undefined;
-  return was.open ? { late: was.late } : { refused: whyNot(was) };
+  return was.open ? { serviceOrderId, state: 'waiting', late: was.late } : { refused: whyNot(was) };
 }
 
 type Doubt = { state: PlacementState; open: boolean };

@@ -1,15 +1,23 @@
 import type { Pool } from 'pg';
+import { z } from 'zod';
 import type { PlacementState } from '../domain/placement.ts';
+
+export const Retried = z.object({
+  serviceOrderId: z.string(),
+  retry: z
+    .enum(['due', 'under_way'])
+    .meta({ description: 'under_way: a worker has it this moment, which is as good.' }),
+});
+export type Retried = z.infer<typeof Retried>;
 
 /**
  * Makes a placement due now instead of at the end of its back-off. Workers see it within a second.
- * @returns `due`; `under_way` when a worker has it this very moment, which is as good; why it cannot be tried again;
- *   or undefined when there is no such order
+ * @returns why it cannot be tried again, where it cannot; undefined when there is no such order
  */
 export async function retryPlacement(
   pool: Pool,
   serviceOrderId: string,
-): Promise<'due' | 'under_way' | { refused: string } | undefined> {
+): Promise<Retried | { refused: string } | undefined> {
   const { rows } = await pool.query<{ state: PlacementState; finished: boolean; underWay: boolean; asks: boolean }>(
     `WITH was AS MATERIALIZED (
        SELECT state, finished_at IS NOT NULL AS finished, coalesce(lease_until > now(), false) AS under_way,
@@ -28,7 +36,7 @@ export async function retryPlacement(
     return { refused: 'it has failed, which is final: the member was told, and the platform places a new order' };
   }
   if (was.finished) return { refused: 'its ticket is at the POS already' };
-  if (was.underWay) return 'under_way';
+  if (was.underWay) return { serviceOrderId, retry: 'under_way' };
   if (was.asks) return { refused: 'the POS may have it, so it is not repeated blindly: look there and resolve it' };
-  return 'due';
+  return { serviceOrderId, retry: 'due' };
 }

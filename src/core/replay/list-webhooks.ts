@@ -1,5 +1,7 @@
 import type { Pool } from 'pg';
-import type { WebhookOutcome } from '../domain/webhook.ts';
+import { z } from 'zod';
+import { Next } from '../domain/next.ts';
+import { WebhookOutcome } from '../domain/webhook.ts';
 
 /** The primary key of a webhook; its id alone says only roughly when it came. */
 export type WebhookKey = { day: string; locationId: string; webhookId: string };
@@ -22,26 +24,36 @@ export type WebhookFilter = {
 };
 
 /** What is known of a webhook without its contents. */
-export type ListedWebhook = WebhookKey & {
-  receivedAt: Date;
-  integration: string;
-  outcome: WebhookOutcome;
-  /** How many the translator made of it. */
-  events: number;
-  /** Of its body. */
-  bytes: number;
-  truncated: boolean;
-  /** Why it was dropped, or what else there is to say about its outcome. */
-  reason: string | null;
-  /** The webhook that it replays. */
-  replayOf: string | null;
-};
+export const ListedWebhook = z
+  .object({
+    webhookId: z.string(),
+    receivedAt: z.date(),
+    integration: z.string(),
+    outcome: WebhookOutcome,
+    events: z.int().meta({ description: 'How many the translator made of it.' }),
+    reason: z
+      .string()
+      .nullable()
+      .meta({ description: 'Why it was dropped, or what else there is to say about its outcome.' }),
+    replayOf: z.string().nullable().meta({ description: 'The webhook that it replays.' }),
+    locationId: z.string(),
+    bytes: z.int().meta({ description: 'Of its body.' }),
+    truncated: z.boolean().meta({ description: 'It was over WEBHOOK_BODY_LIMIT, and only its beginning is kept.' }),
+  })
+  .meta({ id: 'ListedWebhook' });
+export type ListedWebhook = z.infer<typeof ListedWebhook>;
+
+/** A page of them, as operators read it. */
+export const ListedWebhooks = z.object({ webhooks: z.array(ListedWebhook), next: Next });
 
 /** At most `limit` of them by their arrival, from behind one on that was listed or looked at before. */
 type Page = { oldestFirst: boolean; after?: WebhookKey | undefined; limit: number };
 
-export type ListedWebhooks = {
-  webhooks: ListedWebhook[];
+/** One of them with its key. */
+export type KeyedWebhook = WebhookKey & ListedWebhook;
+
+export type FoundWebhooks = {
+  webhooks: KeyedWebhook[];
   /** Behind which webhook the list goes on, listed or not; undefined when it is at its end. */
   next: WebhookKey | undefined;
 };
@@ -75,9 +87,9 @@ export const PLACES = placesOf('true');
  * Lists webhooks, day by day: each statement reads one partition, and within it goes by the primary key. What a page
  * costs is bounded whatever is asked for: it may hold fewer than `limit`, even none, and still have a `next`.
  */
-export async function listWebhooks(pool: Pool, asked: WebhookFilter, page: Page): Promise<ListedWebhooks> {
+export async function listWebhooks(pool: Pool, asked: WebhookFilter, page: Page): Promise<FoundWebhooks> {
   const filter = await withLocation(pool, asked);
-  const webhooks: ListedWebhook[] = [];
+  const webhooks: KeyedWebhook[] = [];
   if (filter === undefined) return { webhooks, next: undefined };
   let { after } = page;
   let left = SCAN;
@@ -134,7 +146,7 @@ async function daysOf(pool: Pool, filter: WebhookFilter, { oldestFirst, after }:
 }
 
 type Part = {
-  webhooks: ListedWebhook[];
+  webhooks: KeyedWebhook[];
   /** More than were to be looked at: the stretch was too long, and its part is worth nothing. */
   lookedAt: number;
   /** The last one that was looked at. */
@@ -163,7 +175,7 @@ async function listPart(
     AND ($9::text IS NULL OR d.id = ANY (ARRAY(
           SELECT e.webhook_id FROM status_events e WHERE e.service_order_id = $9::text AND e.webhook_id IS NOT NULL)))`;
   // Values are known when it is planned, so that what does not apply is not in the plan.
-  const { rows } = await pool.query<Omit<Part, 'webhooks'> & (ListedWebhook | { webhookId: null })>(
+  const { rows } = await pool.query<Omit<Part, 'webhooks'> & (KeyedWebhook | { webhookId: null })>(
     `WITH RECURSIVE days AS (SELECT $1::date AS day), ${PLACES}, at AS MATERIALIZED (
        SELECT at.location_id, d.id AS next
        FROM (SELECT $4::text AS location_id WHERE $4::text IS NOT NULL

@@ -1,12 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
+import { z } from 'zod';
 import { applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
-import type { TranslatedWebhook, WebhookOutcome, EventOutcome } from '../domain/webhook.ts';
+import { EventOutcome, WebhookOutcome, type TranslatedWebhook } from '../domain/webhook.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
 import { inTransaction } from '../postgres/in-transaction.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
 import { GONE, findWebhook, readWebhook, type StoredWebhook } from './stored-webhook.ts';
-import type { Status } from '../domain/lifecycle.ts';
+import { Status } from '../domain/lifecycle.ts';
 import type { WebhookKey } from './list-webhooks.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
 import { retranslate, type Retranslated, type RetranslateDeps } from './retranslate.ts';
@@ -20,27 +21,27 @@ export type Replaying = RetranslateDeps & {
 };
 
 /** Names orders, and nothing that a member or a POS wrote about them. */
-export type Replayed = {
-  /** The new webhook; null after a dry run. */
-  webhookId: string | null;
-  /** The webhook that it replays. */
-  replayOf: string;
-  locationId: string;
-  integration: string;
-  outcome: WebhookOutcome;
-  /** Why it was dropped. */
-  reason: string | null;
-  events: {
-    status: Status;
-    serviceOrderId: string | null;
-    providerOrderId: string | null;
-    outcome: EventOutcome;
-    /** It contradicts what we know: a person should look. */
-    conflict: boolean;
-  }[];
-  /** Events of earlier webhooks that waited for a POS id which this one told. */
-  redriven: number;
-};
+export const Replayed = z
+  .object({
+    webhookId: z.string().nullable().meta({ description: 'The new webhook; null after a dry run.' }),
+    replayOf: z.string().meta({ description: 'The webhook that it replays.' }),
+    locationId: z.string(),
+    integration: z.string(),
+    outcome: WebhookOutcome,
+    reason: z.string().nullable().meta({ description: 'Why it was dropped.' }),
+    events: z.array(
+      z.object({
+        status: Status,
+        serviceOrderId: z.string().nullable(),
+        providerOrderId: z.string().nullable(),
+        outcome: EventOutcome,
+        conflict: z.boolean().meta({ description: 'It contradicts what we know: a person should look.' }),
+      }),
+    ),
+    redriven: z.int().meta({ description: 'Events of others that waited for a POS id which this one told.' }),
+  })
+  .meta({ id: 'Replayed' });
+export type Replayed = z.infer<typeof Replayed>;
 
 /**
  * Replays one kept webhook: translates it anew and applies it as a webhook of its own, as if it came now. Repeats do

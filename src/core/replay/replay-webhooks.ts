@@ -1,8 +1,33 @@
 import pg, { type Pool } from 'pg';
-import { listWebhooks, type WebhookFilter, type WebhookKey, type ListedWebhook } from './list-webhooks.ts';
-import { replayStored, type Replayed, type Replaying } from './replay-webhook.ts';
+import { z } from 'zod';
+import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
+import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
+import { Replayed, replayStored, type Replaying } from './replay-webhook.ts';
 
 const BATCH = 200;
+
+/** What became of a run, or of the part of it that there was time for. */
+export const ReplayedMany = z.object({
+  dryRun: z.boolean(),
+  until: z.date().meta({
+    description: 'It is about what was received before. Given as `until`, the same is about the same webhooks later.',
+  }),
+  outcomes: z
+    .partialRecord(z.enum(WEBHOOK_OUTCOMES), z.int())
+    .meta({ description: 'How many of each.', examples: [{ applied: 12, dropped: 1 }] }),
+  replayed: z.array(Replayed),
+  refused: z.array(
+    z.object({ webhookId: z.string(), locationId: z.string(), integration: z.string(), refused: z.string() }),
+  ),
+  left: z.int().meta({
+    description:
+      'How many of those that match were not reached, counted up to 10,000: send the same again, with `next` as `cursor`.',
+  }),
+  next: z.string().nullable().meta({
+    description: 'Where it goes on, behind those that stay as they are: give it as `cursor`. Null at the end.',
+  }),
+});
+export type ReplayedMany = z.infer<typeof ReplayedMany>;
 
 /**
  * Replays all webhooks that match, oldest first, each with its own commit: one that cannot be replayed stops no other,
@@ -18,7 +43,7 @@ export async function* replayWebhooks(
   deps: Replaying,
   filter: WebhookFilter & { replayable: 'open' | 'all' },
   about: { from?: WebhookKey | undefined; passed?: (upTo: WebhookKey) => 'enough' | undefined } = {},
-): AsyncGenerator<{ of: ListedWebhook; replayed: Replayed | { refused: string } }> {
+): AsyncGenerator<{ of: KeyedWebhook; replayed: Replayed | { refused: string } }> {
   const matching = { ...filter, until: await endOfRun(deps.pool, filter.until) };
   let after = about.from;
   do {

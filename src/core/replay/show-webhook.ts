@@ -1,18 +1,49 @@
-import type { WebhookOutcome } from '../domain/webhook.ts';
-import { GONE, findWebhook, readWebhook, type StoredWebhook } from './stored-webhook.ts';
-import type { StatusEvent } from '../domain/order.ts';
-import { retranslate, type RetranslateDeps } from './retranslate.ts';
+import { isUtf8 } from 'node:buffer';
+import { z } from 'zod';
+import { Status } from '../domain/lifecycle.ts';
+import { ListedWebhook } from './list-webhooks.ts';
+import { GONE, findWebhook, readWebhook } from './stored-webhook.ts';
+import { retranslate, type Retranslated, type RetranslateDeps } from './retranslate.ts';
+
+const Event = z.object({
+  status: Status,
+  nativeStatus: z.string(),
+  serviceOrderId: z.string().optional(),
+  providerOrderId: z.string().optional(),
+  reason: z.string().optional(),
+  occurredAt: z.string().optional(),
+});
 
 /** All that is kept of one webhook but what is sealed: body and headers may hold member data. */
-export type ShownWebhook = Omit<StoredWebhook, 'sealed' | 'day' | 'gone'> & {
-  /** What a replay would read in it: events, or why it would be dropped, or why it cannot be replayed. */
-  today: { events: readonly StatusEvent[] } | { dropped: string } | { refused: string };
-  /** Of the same webhook; oldest first. */
-  replays: { webhookId: string; receivedAt: Date; outcome: WebhookOutcome; reason: string | null }[];
-};
+export const ShownWebhook = ListedWebhook.extend({
+  firstReceivedAt: z.date().meta({ description: 'Of a replay: when the webhook itself came.' }),
+  headers: z
+    .record(z.string(), z.string())
+    .exactOptional()
+    .meta({ description: 'As they came, but for `authorization` and `cookie`.' }),
+  body: z
+    .object({
+      base64: z.string(),
+      text: z.string().exactOptional().meta({ description: 'Where it is UTF-8.' }),
+    })
+    .exactOptional(),
+  erased: z.boolean().meta({ description: 'Body and headers went with the member data of its order.' }),
+  today: z
+    .union([z.object({ events: z.array(Event) }), z.object({ dropped: z.string() }), z.object({ refused: z.string() })])
+    .meta({
+      description: "What a replay would read in it, by today's settings; why it would be dropped, or cannot be.",
+    }),
+  replays: z
+    .array(ListedWebhook.pick({ webhookId: true, receivedAt: true, outcome: true, reason: true }))
+    .meta({ description: 'Of the same webhook, oldest first.' }),
+}).meta({ id: 'ShownWebhook' });
+export type ShownWebhook = z.infer<typeof ShownWebhook>;
 
 /** @returns undefined when there is no such webhook */
-export async function showWebhook(deps: RetranslateDeps, webhookId: string): Promise<ShownWebhook | undefined> {
+export async function showWebhook(
+  deps: RetranslateDeps,
+  webhookId: string,
+): Promise<Required<ShownWebhook> | undefined> {
   const key = await findWebhook(deps.pool, webhookId);
   const kept = key && (await readWebhook(deps.pool, key));
   if (kept === undefined) return undefined;
@@ -22,8 +53,17 @@ export async function showWebhook(deps: RetranslateDeps, webhookId: string): Pro
      FROM webhooks WHERE replay_of = $1::uuid AND id <> $2::uuid ORDER BY received_at`,
     [kept.replayOf ?? kept.webhookId, kept.webhookId],
   );
-  const { sealed: _sealed, day: _day, gone: _gone, ...shown } = kept;
-  if ('refused' in again) return { ...shown, today: again, replays };
-  const { dropped, events } = again;
-  return { ...shown, today: dropped === undefined ? { events } : { dropped }, replays };
+  const { sealed: _sealed, day: _day, gone: _gone, body, ...shown } = kept;
+  return {
+    ...shown,
+    bytes: body.length,
+    body: { base64: body.toString('base64'), ...(isUtf8(body) && { text: body.toString() }) },
+    today: inBrief(again),
+    replays,
+  };
+}
+
+function inBrief(again: Retranslated | { refused: string }): ShownWebhook['today'] {
+  if ('refused' in again) return again;
+  return again.dropped === undefined ? { events: [...again.events] } : { dropped: again.dropped };
 }

@@ -1,24 +1,15 @@
 import type { Pool } from 'pg';
-import type { WebhookOutcome } from '../domain/webhook.ts';
-import { PLACES, type WebhookKey } from './list-webhooks.ts';
+import { PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
 
 /** A webhook as it is kept. */
-export type StoredWebhook = WebhookKey & {
-  integration: string;
-  receivedAt: Date;
-  /** The webhook that it replays, and when that came: a replay's `receivedAt` says nothing about the POS's clock. */
-  replayOf: string | null;
+export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
+  /** Of a replay, when the webhook itself came: a replay's `receivedAt` says nothing about the POS's clock. */
   firstReceivedAt: Date;
   /** Without `authorization` and `cookie`. */
   headers: Record<string, string>;
   /** Those two and the request target; of a dropped one only. */
   sealed: string | null;
   body: Buffer;
-  truncated: boolean;
-  events: number;
-  outcome: WebhookOutcome;
-  /** Why it was dropped, or what else there is to say about its outcome. */
-  reason: string | null;
   /** Whose order was erased, and its body and headers with it. */
   erased: boolean;
   /** A replay that was dropped keeps none of these, and the webhook that does is not kept any more. */

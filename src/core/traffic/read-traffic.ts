@@ -1,30 +1,41 @@
 import type { Pool } from 'pg';
-import type { WebhookOutcome } from '../domain/webhook.ts';
+import { z } from 'zod';
+import { Instant } from '../domain/order.ts';
+import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
 import { noLatencies, quantile, type Latencies } from './latency-buckets.ts';
 import { ALL_LOCATIONS, type Traffic } from './write-traffic.ts';
 
 export type TrafficHours = 1 | 6 | 24;
 
+const Counts = z.array(z.int().min(0));
+const Seconds = z.array(z.number().nullable());
+/** Estimated as `quantile` does. */
+const Quantiles = z.object({ p50: Seconds, p95: Seconds });
+
 /** Lists have one value for each step, oldest first; the last step is under way. */
-export type ReadTraffic = {
-  /** RFC 3339, as Postgres writes it. */
-  from: string;
-  to: string;
-  stepSeconds: 60 | 300 | 900;
-  /** When each step began. */
-  at: string[];
-  integrations: IntegrationTraffic[];
-};
-export type IntegrationTraffic = {
-  integration: string;
-  /** Only outcomes that occurred. */
-  webhooks: Partial<Record<WebhookOutcome | 'unauthorized' | 'not_committed', number[]>>;
-  placements: Record<'sent' | 'failed' | 'held' | 'in_doubt', number[]>;
-  /** Seconds, estimated as `quantile` does; null where none was. */
-  placementSeconds: Quantiles;
-  liveLagSeconds: Quantiles;
-};
-type Quantiles = { p50: (number | null)[]; p95: (number | null)[] };
+export const ReadTraffic = z
+  .object({
+    from: Instant,
+    to: Instant,
+    stepSeconds: z.literal([60, 300, 900]),
+    at: z.array(Instant).meta({ description: 'When each step began; every other list here has one value for each.' }),
+    integrations: z.array(
+      z.object({
+        integration: z.string(),
+        webhooks: z
+          .partialRecord(z.enum([...WEBHOOK_OUTCOMES, 'unauthorized', 'not_committed']), Counts)
+          .meta({ description: 'By what became of them, or how they were refused; only what occurred.' }),
+        placements: z.object({ sent: Counts, failed: Counts, held: Counts, in_doubt: Counts }).meta({
+          description: 'That came into the state. One in doubt that a person says is there is not counted as sent.',
+        }),
+        placementSeconds: Quantiles.meta({ description: 'From the signal to the ticket; null where none was sent.' }),
+        liveLagSeconds: Quantiles.meta({ description: 'From the commit until the topic had the message.' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Traffic' });
+export type ReadTraffic = z.infer<typeof ReadTraffic>;
+export type IntegrationTraffic = ReadTraffic['integrations'][number];
 
 type Row = Pick<Traffic, 'what' | 'outcome' | 'count'> & {
   integration: string;
@@ -67,7 +78,7 @@ function toIntegration(integration: string, rows: readonly Row[], steps: number)
     for (const row of rows) if (row.what === what && row.outcome === outcome) found[row.step] = row.count;
     return found;
   };
-  const quantiles = (what: Row['what']): Quantiles => {
+  const quantiles = (what: Row['what']): z.infer<typeof Quantiles> => {
     const timed = new Map(
       rows.flatMap((row) => (row.what === what && row.latencies ? [[row.step, row.latencies]] : [])),
     );

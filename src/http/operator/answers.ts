@@ -1,5 +1,14 @@
-import type { z } from 'zod';
-import { Failure } from './shapes.ts';
+import { z } from 'zod';
+
+export const Failure = z
+  .object({
+    error: z.string(),
+    problems: z
+      .array(z.object({ field: z.string(), problem: z.string() }))
+      .exactOptional()
+      .meta({ description: 'What is wrong with the request, field by field.' }),
+  })
+  .meta({ id: 'Failure', examples: [{ error: 'no signal ever named this order' }] });
 
 /** One answer of a route, as JSON. */
 export function json<Schema extends z.ZodType>(

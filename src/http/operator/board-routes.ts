@@ -1,11 +1,18 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { Id } from '../../core/domain/order.ts';
+import { BoardComplete, BoardOrders, BoardReset } from '../../core/orders/board-feed.ts';
+import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
-import { Attention, BoardComplete, BoardOrders, BoardReset, LiveQuery } from './board-shapes.ts';
 import { openStream } from './open-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
 import { writeBoardEvents } from './write-board-events.ts';
+
+const LiveQuery = z.strictObject({
+  location: Id.optional().meta({ description: 'At this location.' }),
+  integration: Id.optional().meta({ description: 'That the order was last sent through.' }),
+});
 
 /** `GET /live` the board as server-sent events: all orders of now and of the last day, whichever process moves them. */
 export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {

@@ -7,9 +7,9 @@ import {
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { CanonicalOrder } from '../../core/domain/order.ts';
+import { Contents } from '../../core/orders/read-contents.ts';
 import { version } from '../../version.ts';
 import type { ApiDocument } from './docs-page.ts';
-import { Contents } from './shapes.ts';
 
 const ABOUT = `What people on call and their programs may see and do. Every request carries
 \`Authorization: Bearer OPERATOR_TOKEN\`. Ids in a path are percent-encoded. Times are RFC 3339. Whatever changes something

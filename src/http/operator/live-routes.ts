@@ -6,7 +6,7 @@ import { readLive } from '../../core/live/read-live.ts';
 import { failures } from './answers.ts';
 import { openStream } from './open-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
-import { OrderParams } from './shapes.ts';
+import { OrderParams } from './order-requests.ts';
 
 const Resume = z.looseObject({
   'last-event-id': z

@@ -1,26 +1,31 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { checkLocation } from '../../core/locations/check-location.ts';
-import { listSeenLocations } from '../../core/locations/list-locations.ts';
-import { WrongLocation, pauseLocation, resumeLocation } from '../../core/locations/locations.ts';
-import { listTokens, revokeToken, stateOfToken } from '../../core/locations/webhook-tokens.ts';
-import { webhookPath } from '../../core/domain/webhook-path.ts';
+import { z } from 'zod';
+import { Id } from '../../core/domain/order.ts';
+import { CheckedLocation, checkLocation } from '../../core/locations/check-location.ts';
+import { ListedLocations, listSeenLocations } from '../../core/locations/list-locations.ts';
+import { PausedLocation, WrongLocation, pauseLocation, resumeLocation } from '../../core/locations/locations.ts';
+import { ShownLocation, showLocation } from '../../core/locations/show-location.ts';
+import { RevokedToken, revokeToken } from '../../core/locations/webhook-tokens.ts';
 import { failures, json } from './answers.ts';
 import { audit } from './audit.ts';
 import type { OperatorDeps } from './mount-routes.ts';
-import {
-  CheckedLocation,
-  ListedLocations,
-  LocationParams,
-  PausedLocation,
-  RevokedToken,
-  ShownLocation,
-  TokenParams,
-} from './shapes.ts';
 
 const tags = ['Locations'];
 /** For all calls to its POS together: somebody sits there and waits. */
 const CHECK_MS = 8_000;
+
+const LocationParams = z.strictObject({
+  locationId: Id.meta({ description: 'Its id on the ordering platform, percent-encoded.', examples: ['club-1'] }),
+});
+const TokenParams = LocationParams.extend({
+  tokenId: z
+    .uuid({ error: 'is not the id of a token, such as 0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11; never the token itself' })
+    .meta({
+      description: 'Its id, as the location shows it; never the token itself.',
+      examples: ['0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11'],
+    }),
+});
 
 /**
  * - `GET /locations` all of them, and what was heard of each in the last hour
@@ -64,17 +69,9 @@ export function locationRoutes(scope: FastifyInstance, deps: OperatorDeps, closi
       },
     },
     async ({ params: { locationId } }) => {
-      const [found, tokens] = await Promise.all([listSeenLocations(pool, locationId), listTokens(pool, locationId)]);
-      const [location] = found;
-      if (location === undefined) throw noSuchLocation();
-      const { integration } = location;
-      const provider = registry.get(integration);
-      return {
-        ...location,
-        webhookUrl: publicUrl === '' ? null : `${publicUrl}${webhookPath(location)}`,
-        knows: { check: provider?.check !== undefined, connect: provider?.connect !== undefined },
-        tokens: tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) })),
-      };
+      const shown = await showLocation({ pool, registry, publicUrl, now }, locationId);
+      if (shown === undefined) throw noSuchLocation();
+      return shown;
     },
   );
 
@@ -100,7 +97,7 @@ export function locationRoutes(scope: FastifyInstance, deps: OperatorDeps, closi
         const checking = checkLocation({ ...deps, open }, locationId, CHECK_MS);
         const checked = await Promise.race([checking, stopped.promise]);
         audit(request, 'check', { locationId, state: checked.state });
-        return { locationId, ...checked };
+        return checked;
       } catch (error) {
         throw error instanceof WrongLocation ? noSuchLocation() : error;
       } finally {

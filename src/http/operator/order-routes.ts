@@ -1,26 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { listOrders } from '../../core/orders/list-orders.ts';
-import { orderTimeline } from '../../core/orders/order-timeline.ts';
+import { ListedOrders, listOrders } from '../../core/orders/list-orders.ts';
+import { OrderStory, orderTimeline } from '../../core/orders/order-timeline.ts';
 import { readContents } from '../../core/orders/read-contents.ts';
-import { resolveNotThere, resolveThere } from '../../core/placements/resolve-doubt.ts';
-import { retryPlacement } from '../../core/placements/retry-placement.ts';
+import { Resolved, resolveNotThere, resolveThere } from '../../core/placements/resolve-doubt.ts';
+import { Retried, retryPlacement } from '../../core/placements/retry-placement.ts';
 import { showOrder } from '../../core/orders/show-order.ts';
 import { traceId } from '../../core/domain/trace-id.ts';
 import { failures, json } from './answers.ts';
 import { audit } from './audit.ts';
 import type { OperatorDeps } from './mount-routes.ts';
-import {
-  ListedOrders,
-  OrderParams,
-  OrderQuery,
-  OrdersQuery,
-  Resolve,
-  Resolved,
-  Retried,
-  ShownOrder,
-} from './shapes.ts';
+import { OrderParams, OrderQuery, OrdersQuery, Resolve } from './order-requests.ts';
 
 const tags = ['Orders'];
 
@@ -67,7 +57,7 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
         description: 'Placement, attempts, POS ids, history, webhooks, live messages; and all of it as one timeline.',
         params: OrderParams,
         querystring: OrderQuery,
-        response: { 200: json('The order.', ShownOrder), ...failures(404) },
+        response: { 200: json('The order.', OrderStory), ...failures(404) },
       },
     },
     async (request) => {
@@ -77,7 +67,7 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       const story = { ...shown, traceId: traceId(serviceOrderId), timeline: orderTimeline(shown) };
       if (request.query.contents !== true) return story;
       audit(request, 'read contents', { serviceOrderId });
-      return { ...story, contents: asJson(await readContents(pool, serviceOrderId)) };
+      return { ...story, contents: await readContents(pool, serviceOrderId) };
     },
   );
 
@@ -95,12 +85,12 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
     },
     async (request) => {
       const { serviceOrderId } = request.params;
-      const retry = await retryPlacement(pool, serviceOrderId);
-      if (retry === undefined) throw noSuchOrder();
-      if (typeof retry === 'object') throw scope.httpErrors.conflict(retry.refused);
+      const retried = await retryPlacement(pool, serviceOrderId);
+      if (retried === undefined) throw noSuchOrder();
+      if ('refused' in retried) throw scope.httpErrors.conflict(retried.refused);
       deps.wake();
-      audit(request, 'retry', { serviceOrderId, outcome: retry });
-      return { serviceOrderId, retry };
+      audit(request, 'retry', { serviceOrderId, outcome: retried.retry });
+      return retried;
     },
   );
 
@@ -127,12 +117,7 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       if ('refused' in resolved) throw scope.httpErrors.conflict(resolved.refused);
       deps.wake();
       audit(request, 'resolve', { serviceOrderId, there: body.there });
-      return { serviceOrderId, state: body.there ? ('sent' as const) : ('waiting' as const), ...resolved };
+      return resolved;
     },
   );
-}
-
-/** Its shape is the canonical order's own. */
-function asJson(contents: CanonicalOrder | null): Record<string, unknown> | null {
-  return contents;
 }

@@ -1,9 +1,22 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { readTraffic } from '../../core/traffic/read-traffic.ts';
+import { z } from 'zod';
+import { Id } from '../../core/domain/order.ts';
+import { ReadTraffic, readTraffic } from '../../core/traffic/read-traffic.ts';
 import { failures, json } from './answers.ts';
 import type { OperatorDeps } from './mount-routes.ts';
-import { Traffic, TrafficQuery } from './traffic-shapes.ts';
+
+const HOURS = { '1': 1, '6': 6, '24': 24 } as const;
+
+const TrafficQuery = z.strictObject({
+  hours: z
+    .enum(['1', '6', '24'], { error: 'is none of 1, 6, 24' })
+    .default('1')
+    .transform((hours) => HOURS[hours])
+    .meta({ description: 'How far back.', examples: ['6'] }),
+  location: Id.optional().meta({ description: 'At this location.' }),
+  integration: Id.optional().meta({ description: 'Through this integration.' }),
+});
 
 /** - `GET /traffic` what went through in the last day, of all processes together */
 export function trafficRoutes(scope: FastifyInstance, { pool }: Pick<OperatorDeps, 'pool'>): void {
@@ -17,7 +30,7 @@ export function trafficRoutes(scope: FastifyInstance, { pool }: Pick<OperatorDep
         description:
           'Of all processes together, to ten seconds, also before the last restart. The last step is under way.',
         querystring: TrafficQuery,
-        response: { 200: json('Lists with one value for each step.', Traffic), ...failures() },
+        response: { 200: json('Lists with one value for each step.', ReadTraffic), ...failures() },
       },
     },
     async ({ query: { hours, location, integration } }) =>

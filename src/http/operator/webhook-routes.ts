@@ -1,28 +1,15 @@
-import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { z } from 'zod';
 import type { WebhookOutcome } from '../../core/domain/webhook.ts';
 import { findWebhook } from '../../core/replay/stored-webhook.ts';
-import { listWebhooks, type WebhookFilter, type WebhookKey } from '../../core/replay/list-webhooks.ts';
-import type { StatusEvent } from '../../core/domain/order.ts';
-import { endOfRun, replayWebhooks } from '../../core/replay/replay-webhooks.ts';
-import { replayWebhook } from '../../core/replay/replay-webhook.ts';
-import { showWebhook } from '../../core/replay/show-webhook.ts';
+import { ListedWebhooks, listWebhooks, type WebhookFilter, type WebhookKey } from '../../core/replay/list-webhooks.ts';
+import { ReplayedMany, endOfRun, replayWebhooks } from '../../core/replay/replay-webhooks.ts';
+import { Replayed, replayWebhook } from '../../core/replay/replay-webhook.ts';
+import { ShownWebhook, showWebhook } from '../../core/replay/show-webhook.ts';
 import { failures, json } from './answers.ts';
 import { audit } from './audit.ts';
 import type { OperatorDeps } from './mount-routes.ts';
-import {
-  WebhooksQuery,
-  WebhookParams,
-  WebhookQuery,
-  ListedWebhooks,
-  Replay,
-  ReplayMany,
-  Replayed,
-  ReplayedMany,
-  ShownWebhook,
-} from './shapes.ts';
+import { Replay, ReplayMany, WebhookParams, WebhookQuery, WebhooksQuery } from './webhook-requests.ts';
 
 const tags = ['Webhooks'];
 /** Before the usual load balancer gives up on the answer. */
@@ -85,18 +72,9 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
     async (request) => {
       const shown = await showWebhook(translating, request.params.webhookId);
       if (shown === undefined) throw noSuchWebhook();
-      const { body, headers, today, ...rest } = shown;
-      const about = { ...rest, bytes: body.length };
-      if (request.query.contents === false) {
-        return { ...about, today: 'events' in today ? { events: today.events.map(withoutReason) } : today };
-      }
+      if (request.query.contents === false) return withoutContents(shown);
       audit(request, 'read webhook', { webhookId: shown.webhookId, locationId: shown.locationId });
-      return {
-        ...about,
-        headers,
-        body: { base64: body.toString('base64'), ...(isUtf8(body) && { text: body.toString() }) },
-        today: 'events' in today ? { events: [...today.events] } : today,
-      };
+      return shown;
     },
   );
 
@@ -146,7 +124,7 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       const after = await whereFrom(cursor);
       const end = await endOfRun(pool, filter.until);
       const matching = { ...filter, until: end, locationId: location, replayable: again ? 'all' : 'open' } as const;
-      const done: z.infer<typeof ReplayedMany> = {
+      const done: ReplayedMany = {
         dryRun,
         until: end,
         outcomes: {},
@@ -220,9 +198,10 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
   }
 }
 
-/** A POS may quote the member in it. */
-function withoutReason({ reason: _reason, ...event }: StatusEvent): StatusEvent {
-  return event;
+/** A POS may quote the member in a reason. */
+function withoutContents({ body: _body, headers: _headers, today, ...about }: ShownWebhook): ShownWebhook {
+  if (!('events' in today)) return { ...about, today };
+  return { ...about, today: { events: today.events.map(({ reason: _reason, ...event }) => event) } };
 }
 
 function count(outcomes: Partial<Record<WebhookOutcome, number>>, outcome: WebhookOutcome): void {

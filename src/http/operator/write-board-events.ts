@@ -1,5 +1,6 @@
-import type { BoardAttention, Watcher, WholeBoard } from '../../core/orders/board-feed.ts';
+import type { Watcher, WholeBoard } from '../../core/orders/board-feed.ts';
 import type { BoardOrder } from '../../core/orders/read-board.ts';
+import type { Attention } from '../../core/orders/sample-attention.ts';
 import type { EventStream } from './event-stream.ts';
 
 /** Small, so that little waits for a slow reader. */
@@ -16,7 +17,7 @@ export function writeBoardEvents(stream: EventStream): Watcher {
   /** Of the whole board; what has changed since comes behind. A list: for each of many readers a Map is large. */
   let rest: BoardOrder[] = [];
   const orders = new Map<string, BoardOrder>();
-  let attention: BoardAttention | undefined;
+  let attention: Attention | undefined;
 
   const next = (): { event: string; data: object } | undefined => {
     const some = rest.splice(0, ORDERS_MAX);

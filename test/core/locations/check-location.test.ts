@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { checkLocation, type Checked } from '../../../src/core/locations/check-location.ts';
+import { checkLocation, type CheckedLocation } from '../../../src/core/locations/check-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/locations/locations.ts';
@@ -38,14 +38,14 @@ beforeAll(async () => {
 });
 afterAll(() => pool.end());
 
-function ask(locationId = 'asked', { open = settingsOpener(rules), withinMs = 5_000 } = {}): Promise<Checked> {
+function ask(locationId = 'asked', { open = settingsOpener(rules), withinMs = 5_000 } = {}): Promise<CheckedLocation> {
   const deps = { pool, open, credentialsFor: credentialStore(pool, keys), now: () => NOW };
   return checkLocation(deps, locationId, withinMs);
 }
 
 it('is fine when the POS answers, asked with what an order would be sent with', async () => {
   check.mockResolvedValueOnce();
-  expect(await ask()).toEqual({ state: 'ok' });
+  expect(await ask()).toEqual({ locationId: 'asked', state: 'ok' });
   expect(check).toHaveBeenLastCalledWith({
     settings: { site: 'one' },
     now: NOW,
@@ -58,11 +58,12 @@ it('goes for a paused location as well: it is checked before it is resumed', asy
   await putLocation(pool, rules, { locationId: 'paused', integration: 'asked', settings: { site: 'one' } });
   await pauseLocation(pool, 'paused');
   check.mockResolvedValueOnce();
-  expect(await ask('paused')).toEqual({ state: 'ok' });
+  expect(await ask('paused')).toEqual({ locationId: 'paused', state: 'ok' });
 });
 
 it('says that nothing was checked where the POS cannot be asked', async () => {
   expect(await ask('plain')).toEqual({
+    locationId: 'plain',
     state: 'unchecked',
     why: expect.stringMatching(/^plain knows no call/) as string,
   });
@@ -87,6 +88,7 @@ it.each([
 ])('tells %s, and what to do', async (_name, error, problem, toDo) => {
   check.mockRejectedValueOnce(error);
   expect(await ask()).toEqual({
+    locationId: 'asked',
     state: 'failed',
     problem: expect.stringMatching(problem) as string,
     toDo: expect.stringMatching(toDo) as string,
@@ -97,6 +99,7 @@ it('tells settings that cannot be opened from ones that are wrong', async () => 
   const otherKeys = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
   const open = settingsOpener({ ...rules, keys: otherKeys });
   expect(await ask('asked', { open })).toEqual({
+    locationId: 'asked',
     state: 'failed',
     problem: expect.stringMatching(/^settings cannot be decrypted/) as string,
     toDo: expect.stringContaining('SETTINGS_KEY') as string,
@@ -106,6 +109,7 @@ it('tells settings that cannot be opened from ones that are wrong', async () => 
 it('waits so long for a provider that forgets its signal, and no longer', async () => {
   check.mockReturnValueOnce(new Promise(() => {}));
   expect(await ask('asked', { withinMs: 50 })).toMatchObject({
+    locationId: 'asked',
     state: 'failed',
     problem: expect.stringContaining('no answer in 50 ms') as string,
   });

@@ -53,7 +53,11 @@ describe('an order that nobody has heard of for long', () => {
     const id = await forgotten('club-1', 'in_doubt');
     await endOrders(system.pool, ORDER_END_S);
     expect(await system.order(id)).toMatchObject({ ended_at: expect.any(Date), rank: 0, sequence: 1 });
-    expect(await resolveThere(system.pool, id, { providerOrderId: 'pos-9' }, 3600)).toEqual({ redriven: 0 });
+    expect(await resolveThere(system.pool, id, { providerOrderId: 'pos-9' }, 3600)).toEqual({
+      serviceOrderId: id,
+      state: 'sent',
+      redriven: 0,
+    });
     expect(await system.order(id)).toMatchObject({ rank: 0, sequence: 1, status: null, provider_order_id: 'pos-9' });
     expect(await system.placement(id)).toMatchObject({ state: 'sent', provider_order_id: 'pos-9' });
     expect(

@@ -501,7 +501,11 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     const asked = system.platform.requests.length;
     for (const id of [ids.sent, ids.refused, ids.lost]) expect(await system.signal(id)).toBe(204);
     expect(await state(ids.lost)).toBe('in_doubt');
-    expect(await resolveNotThere(system.pools[0], ids.lost)).toEqual({ late: true });
+    expect(await resolveNotThere(system.pools[0], ids.lost)).toEqual({
+      serviceOrderId: ids.lost,
+      state: 'waiting',
+      late: true,
+    });
     await whenIn(ids.lost, 'failed');
     expect(await system.placement(ids.lost)).toMatchObject({ problem: 'the order has ended' });
     // Nor where the contents alone are gone.

@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
-import { boardFeed, type WholeBoard } from '../../../src/core/orders/board-feed.ts';
-import type { BoardOrder as Ordered } from '../../../src/core/orders/read-board.ts';
 import {
-  Attention,
   BoardComplete,
-  BoardOrder,
   BoardOrders,
   BoardReset,
-} from '../../../src/http/operator/board-shapes.ts';
+  boardFeed,
+  type WholeBoard,
+} from '../../../src/core/orders/board-feed.ts';
+import { BoardOrder } from '../../../src/core/orders/read-board.ts';
+import { Attention } from '../../../src/core/orders/sample-attention.ts';
 import { eventStream } from '../../../src/http/operator/event-stream.ts';
 import { writeBoardEvents } from '../../../src/http/operator/write-board-events.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
@@ -431,7 +431,7 @@ it('what no change tells of is read anew some time: nothing is kept of an erased
   );
   const board = boardFeed({ pool, log: { warn: () => {} } }, 300);
   const problems: unknown[] = [];
-  const tell = (orders: Ordered[]): void => void problems.push(...orders.map(({ problem }) => problem));
+  const tell = (orders: BoardOrder[]): void => void problems.push(...orders.map(({ problem }) => problem));
   board.watch({}, { whole: ({ orders }) => tell(orders), changed: tell, attention: () => {} });
   await until(() => problems.length === 1);
   await pool.query(`WITH p AS (UPDATE placements SET problem = NULL) UPDATE orders SET erased_at = now()`);
@@ -442,8 +442,8 @@ it('what no change tells of is read anew some time: nothing is kept of an erased
 });
 
 describe('a reader that hangs', () => {
-  const order = (id: number, version: number): Ordered =>
-    ({ serviceOrderId: `order-${id}`, problem: `${version} ${'x'.repeat(300)}` }) as Ordered;
+  const order = (id: number, version: number): BoardOrder =>
+    ({ serviceOrderId: `order-${id}`, problem: `${version} ${'x'.repeat(300)}` }) as BoardOrder;
 
   it('has the newest of each order kept for it, and no more', async () => {
     const stream = eventStream();

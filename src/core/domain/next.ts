@@ -1,0 +1,11 @@
+import { z } from 'zod';
+
+/** Where a list goes on behind one of its pages. */
+export const Next = z
+  .string()
+  .nullable()
+  .meta({
+    description:
+      'Where the list goes on: give it as `cursor`. Null at its end. A page may hold fewer than `limit`, even none, and ' +
+      'have a `next`.',
+  });

@@ -1,0 +1,38 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import type { Registry } from '../domain/provider.ts';
+import { webhookPath } from '../domain/webhook-path.ts';
+import type { Now } from '../postgres/database-clock.ts';
+import { SeenLocation, listSeenLocations } from './list-locations.ts';
+import { TOKEN_STATES, TokenRow, listTokens, stateOfToken } from './webhook-tokens.ts';
+
+/** One location with its tokens: nothing of its settings. */
+export const ShownLocation = SeenLocation.extend({
+  webhookUrl: z
+    .string()
+    .nullable()
+    .meta({ description: 'What its POS calls, without the token. Null while PUBLIC_URL is unset.' }),
+  knows: z.object({
+    check: z.boolean().meta({ description: 'Its settings can be tested, by `check`.' }),
+    connect: z.boolean().meta({ description: 'Its POS can be told our URL: `expediter provider connect`.' }),
+  }),
+  tokens: z.array(TokenRow.omit({ locationId: true }).extend({ state: z.enum(TOKEN_STATES) })),
+}).meta({ id: 'ShownLocation' });
+
+/** @returns undefined when there is no such location */
+export async function showLocation(
+  { pool, registry, publicUrl, now }: { pool: Pool; registry: Registry; publicUrl: string; now: Now },
+  locationId: string,
+): Promise<z.infer<typeof ShownLocation> | undefined> {
+  const [found, tokens] = await Promise.all([listSeenLocations(pool, locationId), listTokens(pool, locationId)]);
+  const [location] = found;
+  if (location === undefined) return undefined;
+  const { integration } = location;
+  const provider = registry.get(integration);
+  return {
+    ...location,
+    webhookUrl: publicUrl === '' ? null : `${publicUrl}${webhookPath(location)}`,
+    knows: { check: provider?.check !== undefined, connect: provider?.connect !== undefined },
+    tokens: tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) })),
+  };
+}
