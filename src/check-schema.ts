@@ -11,6 +11,15 @@ const BREAKING = '.breaking';
 /** The database is not one that this version of the service can work with. */
 export class WrongSchema extends Error {
   override readonly name = 'WrongSchema';
+  /** The fault in half a sentence, and what to do about it. */
+  readonly found: string;
+  readonly toDo: string;
+
+  constructor(found: string, toDo: string) {
+    super(`${found}. ${toDo}`);
+    this.found = found;
+    this.toDo = toDo;
+  }
 }
 
 /**
@@ -22,12 +31,13 @@ export async function checkSchema(pool: Pool): Promise<void> {
   const applied = await appliedMigrations(pool);
   const missing = ours.filter((name) => !applied.has(name));
   if (missing.length > 0) {
-    throw new WrongSchema(`The schema lacks ${missing.join(', ')}. Run: expediter migrate`);
+    throw new WrongSchema(`The schema lacks ${missing.join(', ')}`, 'Run: expediter migrate');
   }
   const breaking = [...applied].filter((name) => name.endsWith(BREAKING) && !ours.includes(name));
   if (breaking.length > 0) {
     throw new WrongSchema(
-      `The schema is too new for this version of the service (${breaking.join(', ')}). Deploy the version that made it.`,
+      `The schema is too new for this version of the service (${breaking.join(', ')})`,
+      'Deploy the version that made it.',
     );
   }
 }

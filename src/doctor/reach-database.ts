@@ -52,10 +52,7 @@ async function lookAtSchema(pool: Pool): Promise<Finding> {
     await checkSchema(pool);
     return ok('schema', "this version's");
   } catch (error) {
-    if (error instanceof WrongSchema) {
-      const [found = '', ...toDo] = error.message.split('. ');
-      return failed('schema', found, toDo.join('. '));
-    }
+    if (error instanceof WrongSchema) return failed('schema', error.found, error.toDo);
     return failed('schema', (error as Error).message, 'GRANT the role of DATABASE_URL all on the tables');
   }
 }
