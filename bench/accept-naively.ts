@@ -24,7 +24,6 @@ export function acceptNaively(pool: Pool): (webhook: TranslatedWebhook) => Promi
 
 type OrderRow = {
   location_id: string;
-  fulfillment: string;
   rank: number;
   sequence: number;
   provider_order_id: string | null;
@@ -32,7 +31,7 @@ type OrderRow = {
 
 async function move(client: PoolClient, webhook: TranslatedWebhook, event: StatusEvent): Promise<WebhookOutcome> {
   const { rows } = await client.query<OrderRow>(
-    `SELECT location_id, fulfillment, rank, sequence, provider_order_id FROM orders
+    `SELECT location_id, rank, sequence, provider_order_id FROM orders
      WHERE service_order_id = $1 FOR UPDATE`,
     [event.serviceOrderId],
   );
@@ -64,20 +63,17 @@ async function move(client: PoolClient, webhook: TranslatedWebhook, event: Statu
   );
   if (!moves) return outcome;
   await client.query(
-    `UPDATE orders SET rank = $2, status = $3, sequence = $4, reason = coalesce($5, reason), updated_at = now(),
-       ended_at = CASE WHEN $6::boolean THEN now() END
+    `UPDATE orders SET rank = $2, sequence = $3, reason = coalesce($4, reason), updated_at = now(),
+       ended_at = CASE WHEN $5::boolean THEN now() END
      WHERE service_order_id = $1`,
-    [event.serviceOrderId, rank, event.status, sequence, event.reason, rank >= RANK_END],
+    [event.serviceOrderId, rank, sequence, event.reason, rank >= RANK_END],
   );
   await client.query(
-    `INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, reason,
-                         occurred_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    `INSERT INTO outbox (service_order_id, sequence, rank, provider_order_id, reason, occurred_at)
+     VALUES ($1, $2, $3, $4, $5, $6)`,
     [
       event.serviceOrderId,
       sequence,
-      order.location_id,
-      order.fulfillment,
       rank,
       event.providerOrderId ?? order.provider_order_id,
       event.reason,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { rankOf } from '../src/core/domain/lifecycle.ts';
 import { until } from '../test/support/until.ts';
 import { findSustained } from './find-sustained.ts';
 import { orderId, seedOrders } from './seed-orders.ts';
@@ -102,15 +103,15 @@ async function measureDrain(stage: LiveStage, rows: number, say: (line: string) 
   // As webhooks leave them that found nobody to publish.
   await stage.client.query(
     `WITH moved AS (
-       UPDATE orders SET rank = 2, status = 'received', sequence = sequence + 1, updated_at = now()
-       RETURNING service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, status
+       UPDATE orders SET rank = ${rankOf('received')}, sequence = sequence + 1, updated_at = now()
+       RETURNING service_order_id, sequence, rank, provider_order_id
      ), history AS (
        INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence, provider_order_id,
                                   occurred_at)
-       SELECT service_order_id, status, status, 'applied', sequence, provider_order_id, now() FROM moved
+       SELECT service_order_id, 'received', 'received', 'applied', sequence, provider_order_id, now() FROM moved
      )
-     INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, occurred_at)
-     SELECT service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, now() FROM moved`,
+     INSERT INTO outbox (service_order_id, sequence, rank, provider_order_id, occurred_at)
+     SELECT service_order_id, sequence, rank, provider_order_id, now() FROM moved`,
   );
   const before = await stage.published();
   await stage.startService();

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { RANK_SENT } from '../src/core/domain/lifecycle.ts';
 import type { Sender } from './prepare-bench-database.ts';
 
 /** The n-th order, from 0 on; of the length of a UUID, as an ordering platform's usually are. */
@@ -23,7 +24,7 @@ export async function seedOrders(databaseUrl: string, senders: readonly Sender[]
     );
     await client.query(
       `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
-       SELECT 'order-' || lpad(nth::text, 30, '0'), ($1::text[])[nth % $2::int + 1], 'standard', 'pickup', 1, 2,
+       SELECT 'order-' || lpad(nth::text, 30, '0'), ($1::text[])[nth % $2::int + 1], 'standard', 'pickup', ${RANK_SENT}, 2,
               'pos-' || nth
        FROM generate_series(0, $3::int - 1) AS nth`,
       [senders.map((sender) => sender.locationId), senders.length, count],

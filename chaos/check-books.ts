@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { LIFECYCLE, RANK_PLACED, RANK_SENT, rankOf, type Status } from '../src/core/domain/lifecycle.ts';
+import { LIFECYCLE, RANK_FAILED, RANK_PLACED, RANK_SENT, statusAt, type Status } from '../src/core/domain/lifecycle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Message } from '../test/support/queue-messages.ts';
 import type { Served } from './serve-orders.ts';
@@ -128,7 +128,7 @@ function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow |
   if (state === 'failed') {
     if (tickets > 0) breaks('ticketsDoubled', id, 'it failed, and there is a ticket');
     if (problem === null) breaks('ticketsMissing', id, 'it failed without a reason');
-    if (order !== undefined && order.rank < rankOf('failed')) breaks('ticketsMissing', id, 'nobody told the member');
+    if (order !== undefined && order.rank < RANK_FAILED) breaks('ticketsMissing', id, 'nobody told the member');
   } else if (state === 'sent') {
     if (tickets === 0) breaks('ticketsMissing', id, 'it counts as sent');
   } else if (!flagged) {
@@ -143,12 +143,12 @@ function divergence(
   reported: ReadonlySet<string> | undefined,
 ): string[] {
   const highest = (statuses: readonly (string | undefined)[]): number =>
-    Math.max(RANK_PLACED, ...statuses.map((status) => rankOf(status as Status)));
+    Math.max(RANK_PLACED, ...LIFECYCLE.flatMap((step) => (statuses.includes(step.status ?? '') ? [step.rank] : [])));
   const applied = history.filter((event) => event.outcome === 'applied');
   const why: string[] = [];
   const maximum = highest(applied.map((event) => event.status));
   if (rank > RANK_SENT ? rank !== maximum : maximum > RANK_SENT) {
-    why.push(`it is ${LIFECYCLE[rank]?.status}, which is not the maximum of its history`);
+    why.push(`it is ${statusAt(rank)}, which is not the maximum of its history`);
   }
   const heard = acknowledged.filter((each) => each.foreign !== true && (posIdKnown || each.byPosIdAlone !== true));
   if (rank < highest(heard.map((each) => each.status))) why.push(`a later status was answered 200`);

@@ -84,15 +84,16 @@ export const MUTATIONS: readonly Mutation[] = [
     guard: 'the outbox in the same commit',
     file: 'src/core/statuses/apply-webhooks.ts',
     edits: [
-      ['  FROM ruled\n  WHERE outcome = 1\n), best', '  FROM ruled\n  WHERE false\n), best'],
+      ['  FROM ruled\n  WHERE outcome = ${APPLIED}\n), best', '  FROM ruled\n  WHERE false\n), best'],
       [
         '  const row = rows[0];\n  const named',
         `  await client.query(
-    \`INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
-     SELECT service_order_id, e.sequence, location_id, fulfillment, array_position(\${STATUS_BY_RANK}, e.status) - 1
-     FROM status_events e JOIN orders o USING (service_order_id)
-     WHERE e.webhook_id = ANY ($1::uuid[]) AND e.outcome = 'applied'\`,
-    [arrived.map((item) => item.webhookId)],
+    \`INSERT INTO outbox (service_order_id, sequence, rank)
+     SELECT DISTINCT e.service_order_id, e.sequence, a.rank
+     FROM status_events e JOIN unnest($1::uuid[], $2::text[], $3::int[]) AS a(webhook_id, status, rank)
+       USING (webhook_id, status)
+     WHERE e.outcome = 'applied'\`,
+    [arrived.map((item) => item.webhookId), arrived.map((item) => item.event.status), arrived.map((item) => item.rank)],
   );
   const row = rows[0];
   const named`,

@@ -1,6 +1,7 @@
 /** What a bad neighbour does, and how the others are measured beside it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { RANK_END, RANK_SENT } from '../src/core/domain/lifecycle.ts';
 import { moveClock } from '../test/support/move-clock.ts';
 import { sampleOrder } from '../test/support/sample-order.ts';
 import type { SmallStage } from './set-small-stage.ts';
@@ -118,7 +119,7 @@ async function seedOrders(
   const nths = Array.from({ length: count }, (_, nth) => nth);
   await pool.query(
     `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-     SELECT id, location_id, 'standard', 'pickup', 1, 2 FROM unnest($1::text[], $2::text[]) AS o(id, location_id)`,
+     SELECT id, location_id, 'standard', 'pickup', ${RANK_SENT}, 2 FROM unnest($1::text[], $2::text[]) AS o(id, location_id)`,
     [nths.map((nth) => `${prefix}${nth}`), nths.map(locationOf)],
   );
 }
@@ -130,8 +131,8 @@ async function seedPast(pool: pg.Pool, count: number): Promise<void> {
        SELECT nth, 'past-' || nth AS id, gen_random_uuid() AS webhook_id, current_date + nth % 3 - 1 AS day
        FROM generate_series(1, $1::int) AS nth
      ), o AS (
-       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, status, rank, sequence, ended_at)
-       SELECT id, 'club', 'standard', 'pickup', 'completed', 6, 7, now() FROM past
+       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, ended_at)
+       SELECT id, 'club', 'standard', 'pickup', ${RANK_END}, 7, now() FROM past
      ), c AS (
        INSERT INTO order_contents (service_order_id, contents)
        SELECT id, jsonb_build_object('member', jsonb_build_object('name', repeat('x', 500))) FROM past

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { memberStateAt, statusAt } from '../src/core/domain/lifecycle.ts';
 import { checkBooks, type Books, type Broken } from './check-books.ts';
 import { recordHistory, type Entry, type History } from './history.ts';
 import { injectFaults } from './inject-faults.ts';
@@ -160,13 +161,19 @@ function storyOf(broken: readonly Broken[], history: History): Entry[] {
 }
 
 async function summary(pool: pg.Pool): Promise<string> {
+  const { rows: orders } = await pool.query<{ rank: number; count: number }>(
+    'SELECT rank, count(*)::int AS count FROM orders GROUP BY 1 ORDER BY 1',
+  );
   const { rows } = await pool.query<{ what: string; count: number }>(
-    `SELECT 'orders ' || coalesce(status, 'without a status') AS what, count(*)::int AS count FROM orders GROUP BY 1
-     UNION ALL SELECT 'webhooks ' || outcome, count(*)::int FROM webhooks GROUP BY 1
+    `SELECT 'webhooks ' || outcome AS what, count(*)::int AS count FROM webhooks GROUP BY 1
      UNION ALL SELECT concat_ws(': ', 'placements ' || state, regexp_replace(problem, 'https?://[^ ]+', 'URL')), count(*)::int
                FROM placements GROUP BY 1
      UNION ALL SELECT 'attempts ' || outcome, count(*)::int FROM placement_attempts GROUP BY 1
      ORDER BY 1`,
   );
-  return rows.map(({ what, count }) => `${what} ${count}`).join(', ');
+  const byStep = orders.map(({ rank, count }) => ({
+    what: `orders ${statusAt(rank) ?? memberStateAt(rank, 'pickup')}`,
+    count,
+  }));
+  return [...byStep, ...rows].map(({ what, count }) => `${what} ${count}`).join(', ');
 }

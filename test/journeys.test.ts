@@ -33,7 +33,7 @@ describe('an order from the member to the kitchen and back', () => {
     async (type, states, statuses) => {
       const { serviceOrderId } = await system.placeOrder({ type });
       const ticket = await until(() => pos.tickets.find((each) => each.serviceOrderId === serviceOrderId));
-      await until(async () => (await system.order(serviceOrderId))?.['rank'] === 1);
+      await until(async () => (await system.order(serviceOrderId))?.['rank'] === 10);
       for (const status of statuses) {
         const answer = await pos.sendStatus(webhookUrl, {
           serviceOrderId,

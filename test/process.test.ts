@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rankOf } from '../src/core/domain/lifecycle.ts';
 import { sampleOrder } from './support/sample-order.ts';
 import { runMain, spawnMain, type MainProcess } from './support/run-main.ts';
 import { startPos, type Pos } from './support/start-pos.ts';
@@ -178,8 +179,8 @@ describe('SIGTERM', () => {
     expect(accepted.length).toBeGreaterThan(50);
     expect(answers.every((answer) => answer === undefined || answer.status === 200)).toBe(true);
     const moved = await system.query(
-      `SELECT service_order_id FROM orders WHERE status = 'ready' AND service_order_id = ANY ($1)`,
-      [accepted],
+      'SELECT service_order_id FROM orders WHERE rank = $1 AND service_order_id = ANY ($2)',
+      [rankOf('ready'), accepted],
     );
     expect(moved).toHaveLength(accepted.length);
   });

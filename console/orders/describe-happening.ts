@@ -143,7 +143,7 @@ function consequence(outcome: WebhookOutcome): string {
   return ` (${outcome})`;
 }
 
-function toneOf(status: Recorded['status'] | Message['memberState']): Tone {
+function toneOf(status: string): Tone {
   if (status === 'failed') return 'bad';
   if (status === 'cancelled') return 'warn';
   return 'good';

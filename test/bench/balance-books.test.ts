@@ -114,8 +114,7 @@ describe('do not balance when', () => {
     ['the outbox is empty', 'DELETE FROM outbox'],
     [
       'there is a row of the outbox too much',
-      `INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
-       VALUES ('${orderId(3)}', 9, 'club-1', 'pickup', 4)`,
+      `INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('${orderId(3)}', 9, 40)`,
     ],
     ['an order took no step', `UPDATE orders SET sequence = sequence - 1 WHERE ${one}`],
     ['an order took a step too much', `UPDATE orders SET sequence = sequence + 1 WHERE ${one}`],

@@ -4,7 +4,7 @@ import type { Sender } from '../../bench/prepare-bench-database.ts';
 import { orderId, senderOf } from '../../bench/seed-orders.ts';
 import { MOVES, type SignedRequest } from '../../bench/sign-request.ts';
 import { ORDERS } from '../../bench/start-contest.ts';
-import { LIFECYCLE, RANK_SENT } from '../../src/core/domain/lifecycle.ts';
+import { RANK_SENT, rankOf } from '../../src/core/domain/lifecycle.ts';
 import { verifyAndTranslate } from '../../src/core/statuses/verify-and-translate.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 
@@ -34,7 +34,7 @@ describe('a spread load', () => {
     const moves = Map.groupBy(all, ({ event }) => event?.serviceOrderId);
     expect(moves.size).toBe(orders);
     for (const of of moves.values()) expect(of.map(({ event }) => event?.status)).toEqual(MOVES);
-    const ranks = MOVES.map((status) => LIFECYCLE.findIndex((step) => step.status === status));
+    const ranks = MOVES.map(rankOf);
     expect(ranks).toEqual(ranks.toSorted((a, b) => a - b));
     expect(ranks[0]).toBeGreaterThan(RANK_SENT);
   });

@@ -36,8 +36,8 @@ async function allWell(): Promise<World> {
                 VALUES (now()::date, 'club-1', $2, 'standard', now(), '{}', '', 1, 'applied')),
           e AS (INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence)
                 VALUES ($1, $2, 'received', 'RECEIVED', 'applied', 3))
-     INSERT INTO orders (service_order_id, location_id, fulfillment, status, rank, sequence)
-     VALUES ($1, 'club-1', 'pickup', 'received', 2, 3)`,
+     INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence)
+     VALUES ($1, 'club-1', 'pickup', 20, 3)`,
     [order, webhookId],
   );
   return {
@@ -102,11 +102,11 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
     { ticketsMissing: 1 },
     sql(`UPDATE placements SET state = 'in_doubt', finished_at = NULL`),
   ],
-  ['the status is above its history', { ordersDiverged: 2 }, sql('UPDATE orders SET rank = 4')],
+  ['the status is above its history', { ordersDiverged: 2 }, sql('UPDATE orders SET rank = 40')],
   [
     'the status is below its history, and below what was answered',
     { ordersDiverged: 2 },
-    sql('UPDATE orders SET rank = 1'),
+    sql('UPDATE orders SET rank = 10'),
   ],
   [
     'the sequence is not that of the history',

@@ -273,7 +273,7 @@ describe('the command line', () => {
       ), e AS (
         INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id,
                                    rank, native_status)
-        VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 4, 'READY')
+        VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 40, 'READY')
       )
       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
       VALUES ('alone', 'club', 'standard', 'pickup', 1)`);
@@ -589,8 +589,8 @@ describe('an operator', () => {
   it('sees live messages that the topic does not have yet', async () => {
     await system.seedOrder({ serviceOrderId: 'unheard', locationId: 'paper-1' });
     await system.query(
-      `INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, lease_until)
-       VALUES ('unheard', 2, 'paper-1', 'pickup', 1, now() + interval '1 hour')`,
+      `INSERT INTO outbox (service_order_id, sequence, rank, lease_until)
+       VALUES ('unheard', 2, 10, now() + interval '1 hour')`,
     );
     expect(await json(env, ['order', 'show', 'unheard'])).toMatchObject({
       live: [{ sequence: 2, memberState: 'sent', publishedAt: null, attempts: 0 }],

@@ -78,7 +78,7 @@ describe('expediter member erase', () => {
     await system.query(
       `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank,
                                   native_status, reason)
-       VALUES ('club-1', 'gossip', $1, 'unmatched', now()::date, gen_random_uuid(), 2, 'X', $2)`,
+       VALUES ('club-1', 'gossip', $1, 'unmatched', now()::date, gen_random_uuid(), 20, 'X', $2)`,
       [`pos-${open}`, mark],
     );
   });

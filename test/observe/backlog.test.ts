@@ -30,14 +30,14 @@ const BACKLOG = `
   SELECT name, 'club-1', 'sent', now(), now() - make_interval(mins => minutes)
   FROM (VALUES ('silent', 10), ('fresh', 1), ('old', 120), ('received', 10), ('ended', 10), ('for-tomorrow', 10)) AS o(name, minutes);
   INSERT INTO orders (service_order_id, location_id, fulfillment, rank, ended_at, requested_at)
-  SELECT service_order_id, 'club-1', 'pickup', CASE service_order_id WHEN 'received' THEN 2 ELSE 1 END,
+  SELECT service_order_id, 'club-1', 'pickup', CASE service_order_id WHEN 'received' THEN 20 ELSE 10 END,
          CASE service_order_id WHEN 'ended' THEN now() END,
          CASE service_order_id WHEN 'for-tomorrow' THEN now() + interval '12 h' END
   FROM placements WHERE state = 'sent';
-  INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, applied_at, lease_until)
-  SELECT 'o-' || n, 1, 'club-1', 'pickup', 1, now() - make_interval(secs => 10 * n), now() + interval '1 h' FROM generate_series(1, 5) AS n;
+  INSERT INTO outbox (service_order_id, sequence, rank, applied_at, lease_until)
+  SELECT 'o-' || n, 1, 10, now() - make_interval(secs => 10 * n), now() + interval '1 h' FROM generate_series(1, 5) AS n;
   INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status, parked_at)
-  SELECT 'club-1', 'standard', 'p', outcome, now()::date, gen_random_uuid(), 2, 'x', now() - make_interval(mins => minutes)
+  SELECT 'club-1', 'standard', 'p', outcome, now()::date, gen_random_uuid(), 20, 'x', now() - make_interval(mins => minutes)
   FROM (VALUES ('parked', 1), ('parked', 30), ('parked', 120), ('unmatched', 1)) AS e(outcome, minutes);
   INSERT INTO location_last_seen VALUES ('club-1', 'standard', now() - interval '20 s');`;
 
@@ -172,15 +172,15 @@ describe('looking at it', () => {
     );
     await pool.query(
       `INSERT INTO orders (service_order_id, location_id, fulfillment, rank)
-       SELECT service_order_id, 'club-1', 'pickup', 3 FROM placements WHERE state = 'sent'`,
+       SELECT service_order_id, 'club-1', 'pickup', 30 FROM placements WHERE state = 'sent'`,
     );
     await pool.query(
-      `INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
-       SELECT 'o-' || n, 1, 'club-1', 'pickup', 1 FROM generate_series(1, 5000) AS n`,
+      `INSERT INTO outbox (service_order_id, sequence, rank)
+       SELECT 'o-' || n, 1, 10 FROM generate_series(1, 5000) AS n`,
     );
     await pool.query(
       `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status)
-       SELECT 'club-1', 'standard', 'p-' || n, 'parked', now()::date, $1::uuid, 2, 'x' FROM generate_series(1, 12000) AS n`,
+       SELECT 'club-1', 'standard', 'p-' || n, 'parked', now()::date, $1::uuid, 20, 'x' FROM generate_series(1, 12000) AS n`,
       [randomUUID()],
     );
     await pool.query('ANALYZE');

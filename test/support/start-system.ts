@@ -2,6 +2,7 @@ import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { createLog } from '../../src/create-log.ts';
+import { statusAt } from '../../src/core/domain/lifecycle.ts';
 import { putLocation } from '../../src/core/locations/locations.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider, Registry } from '../../src/core/domain/provider.ts';
@@ -164,7 +165,7 @@ export async function startSystem(
            SELECT $2, 'standard', $3, $1 WHERE $3::text IS NOT NULL
          )
          INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
-         VALUES ($1, $2, 'standard', $4, 1, 2, $3)`,
+         VALUES ($1, $2, 'standard', $4, 10, 2, $3)`,
         [serviceOrderId, locationId, providerOrderId ?? null, fulfillment],
       );
     },
@@ -178,7 +179,8 @@ export async function startSystem(
       return (await query('SELECT * FROM placements WHERE service_order_id = $1', [serviceOrderId]))[0];
     },
     async order(serviceOrderId) {
-      return (await query('SELECT * FROM orders WHERE service_order_id = $1', [serviceOrderId]))[0];
+      const [row] = await query('SELECT * FROM orders WHERE service_order_id = $1', [serviceOrderId]);
+      return row && { ...row, status: statusAt(Number(row['rank'])) };
     },
     async drain(index) {
       const ending = running[index];

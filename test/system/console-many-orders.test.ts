@@ -25,7 +25,7 @@ beforeAll(async () => {
   await pass.system.query(
     `WITH o AS (
        SELECT 'order-' || i AS id, 'club-' || i % $2::int AS club, now() - make_interval(secs => i % 3600) AS at,
-              1 + i % 4 AS rank, i
+              10 + i % 4 * 10 AS rank, i
        FROM generate_series(1, $1::int) AS i
      ), p AS (
        INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, provider_order_id, finished_at)

@@ -42,7 +42,7 @@ export const LiveMessage = z
   });
 export type LiveMessage = z.infer<typeof LiveMessage>;
 
-/** A message as the outbox holds it. */
+/** A message as the outbox and its order hold it. */
 export type LiveRow = {
   serviceOrderId: string;
   sequence: number;

@@ -37,6 +37,8 @@ export type ArrivedEvent = {
   locationId: string;
   integration: string;
   event: StatusEvent;
+  /** By which it moves its order. A newer version may have parked one that lies between those that we know. */
+  rank: number;
 };
 
 export type Conflict = ArrivedEvent & { serviceOrderId: string | undefined };

@@ -4,6 +4,7 @@ import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-me
 import type { Log } from '../domain/log.ts';
 import type { Observe } from '../domain/observed.ts';
 import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
+import { LIVE_ROW } from './outbox.ts';
 
 /** Resolves when the topic has the message. Messages of one order are given one after the other. */
 export type Publish = (message: LiveMessage) => Promise<void>;
@@ -88,11 +89,11 @@ export function publishLive(deps: {
 }
 
 /**
- * No joins here, and looked up row by row: a plan made while the outbox was empty, as it mostly is, would otherwise read
- * all of it for every row once it is full.
+ * Looked up row by row: a plan made while the outbox was empty, as it mostly is, would otherwise read all of it for
+ * every row once it is full, and all orders with it.
  */
 async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
-  const { rows } = await pool.query<OutboxRow>({
+  const { rows } = await pool.query<{ row: LiveRow; attempts: number }>({
     name: 'claim-outbox',
     text: `
       WITH lowest AS (
@@ -105,17 +106,18 @@ async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
         ORDER BY o.applied_at
         LIMIT $1
         FOR UPDATE SKIP LOCKED
+      ), claimed AS (
+        UPDATE outbox o
+        SET lease_until = now() + make_interval(secs => ${LEASE_S}), attempts = o.attempts + 1
+        WHERE o.ctid = ANY (ARRAY(SELECT ctid FROM lowest))
+        RETURNING o.*
       )
-      UPDATE outbox o
-      SET lease_until = now() + make_interval(secs => ${LEASE_S}), attempts = o.attempts + 1
-      WHERE o.ctid = ANY (ARRAY(SELECT ctid FROM lowest))
-      RETURNING o.service_order_id AS "serviceOrderId", o.sequence, o.location_id AS "locationId", o.fulfillment,
-                o.rank, o.provider_order_id AS "providerOrderId", o.reason,
-                to_json(o.occurred_at) #>> '{}' AS "occurredAt", to_json(o.applied_at) #>> '{}' AS "appliedAt",
-                o.attempts`,
+      SELECT ${LIVE_ROW} AS row, m.attempts
+      FROM claimed m
+      CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = m.service_order_id OFFSET 0) AS o`,
     values: [limit],
   });
-  return rows;
+  return rows.map(({ row, attempts }) => ({ ...row, attempts }));
 }
 
 async function deletePublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
+import { LIVE_ROW } from './outbox.ts';
 
 /** What an order's member was told behind some message of theirs, and whether that was the last. */
 export type ReadLive = { messages: LiveMessage[]; ended: boolean };
@@ -21,19 +22,16 @@ export async function readLive(pool: Pool, after: ReadonlyMap<string, number>): 
       FROM unnest($1::text[], $2::int[]) AS asked(id, after)
       CROSS JOIN LATERAL (
         SELECT CASE WHEN o.service_order_id IS NULL THEN p.finished_at IS NOT NULL ELSE o.ended_at IS NOT NULL END AS ended,
-               (SELECT coalesce(json_agg(json_build_object(
-                         'serviceOrderId', asked.id, 'sequence', m.sequence, 'locationId', o.location_id,
-                         'fulfillment', o.fulfillment, 'rank', m.rank, 'providerOrderId', m.provider_order_id,
-                         'reason', e.reason, 'occurredAt', e.occurred_at, 'appliedAt', m.applied_at)
-                         ORDER BY m.sequence), '[]')
-                FROM (SELECT sequence, rank, provider_order_id, applied_at FROM outbox
-                      WHERE service_order_id = asked.id AND sequence > asked.after
-                      UNION ALL
-                      SELECT sequence, rank, provider_order_id, applied_at FROM live_messages
-                      WHERE service_order_id = asked.id AND sequence > asked.after) AS m
-                LEFT JOIN LATERAL (
-                  SELECT e.reason, e.occurred_at FROM status_events e
-                  WHERE e.service_order_id = asked.id AND e.sequence = m.sequence OFFSET 0) AS e ON true
+               (SELECT coalesce(json_agg(${LIVE_ROW} ORDER BY m.sequence), '[]')
+                FROM (SELECT told.*, e.reason, e.occurred_at
+                      FROM (SELECT sequence, rank, provider_order_id, applied_at FROM outbox
+                            WHERE service_order_id = asked.id AND sequence > asked.after
+                            UNION ALL
+                            SELECT sequence, rank, provider_order_id, applied_at FROM live_messages
+                            WHERE service_order_id = asked.id AND sequence > asked.after) AS told
+                      LEFT JOIN LATERAL (
+                        SELECT e.reason, e.occurred_at FROM status_events e
+                        WHERE e.service_order_id = asked.id AND e.sequence = told.sequence OFFSET 0) AS e ON true) AS m
                ) AS messages
         FROM placements p LEFT JOIN orders o USING (service_order_id)
         WHERE p.service_order_id = asked.id

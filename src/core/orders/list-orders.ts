@@ -1,7 +1,15 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { PlacementState } from '../domain/placement.ts';
-import { FulfillmentType, LIFECYCLE, MemberState, Status, memberStateAt } from '../domain/lifecycle.ts';
+import {
+  FulfillmentType,
+  LIFECYCLE,
+  MemberState,
+  Status,
+  memberStateAt,
+  statusAt,
+  type Step,
+} from '../domain/lifecycle.ts';
 import { Next } from '../domain/next.ts';
 import { Instant } from '../domain/order.ts';
 
@@ -73,7 +81,7 @@ export type ListedOrders = z.infer<typeof ListedOrders>;
 /** So many placements are looked at for one page at the most, however few of them match. */
 const SCAN = 2_000;
 
-type Row = Omit<ListedOrder, 'memberState'> & { rank: number | null };
+type Row = Ranked<ListedOrder>;
 
 const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
 
@@ -81,7 +89,7 @@ const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity'
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
   'fulfillment', o.fulfillment, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
-  'status', o.status, 'rank', o.rank, 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
+  'rank', o.rank, 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
   'signalledAt', p.signalled_at,
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;
@@ -108,25 +116,23 @@ export async function listOrders(
      FROM (${CANDIDATES} LIMIT ${SCAN}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
      WHERE ($8::boolean IS NULL OR $8 = (${ENDED_AT} IS NULL))
-       AND ($9::text IS NULL OR o.status = $9)
-       AND ($10::smallint[] IS NULL OR o.rank = ANY (CASE o.fulfillment WHEN 'pickup' THEN $10 ELSE $11::smallint[] END))
+       AND ($9::int4multirange IS NULL OR o.rank::int <@ $9)
+       AND ($10::int4multirange IS NULL
+            OR o.rank::int <@ CASE o.fulfillment WHEN 'pickup' THEN $10 ELSE $11::int4multirange END)
        AND ($12::text IS NULL OR o.integration = $12)
      ORDER BY p.signalled_at DESC, p.service_order_id DESC
      LIMIT $13::int`,
     [
       ...candidates,
       filter.open ?? null,
-      filter.status ?? null,
-      filter.memberState === undefined ? null : ranksOf('pickup', filter.memberState),
-      filter.memberState === undefined ? null : ranksOf('delivery', filter.memberState),
+      filter.status === undefined ? null : ranksWhere((step) => step.status === filter.status),
+      filter.memberState === undefined ? null : ranksWhere((step) => step.pickup === filter.memberState),
+      filter.memberState === undefined ? null : ranksWhere((step) => step.delivery === filter.memberState),
       filter.integration ?? null,
       page.limit,
     ],
   );
-  const orders = rows.map(({ order: { rank, ...order } }) => ({
-    ...order,
-    memberState: seenBy(rank, order.fulfillment),
-  }));
+  const orders = rows.map(({ order }) => withStep(order));
   if (orders.length === page.limit) return { orders, next: orders.at(-1)?.serviceOrderId ?? null };
   const { rows: last } = await pool.query<{ serviceOrderId: string }>(
     `SELECT service_order_id AS "serviceOrderId" FROM (${CANDIDATES} OFFSET ${SCAN - 1} LIMIT 1) AS p`,
@@ -135,9 +141,17 @@ export async function listOrders(
   return { orders, next: last[0]?.serviceOrderId ?? null };
 }
 
-/** What the member of a listed order sees; null until it was fetched for the first time. */
-export function seenBy(rank: number | null, fulfillment: FulfillmentType | null): MemberState | null {
-  return rank === null || fulfillment === null ? null : memberStateAt(rank, fulfillment);
+/** An order as it is stored: how far it has come is a number. */
+export type Ranked<Order> = Omit<Order, 'status' | 'memberState'> & { rank: number | null };
+
+/** Names how far a listed order has come; null until it was fetched for the first time. */
+export function withStep<Order extends { rank: number | null; fulfillment: FulfillmentType | null }>({
+  rank,
+  ...order
+}: Order): Omit<Order, 'rank'> & { status: Status | null; memberState: MemberState | null } {
+  const { fulfillment } = order;
+  if (rank === null || fulfillment === null) return { ...order, status: null, memberState: null };
+  return { ...order, status: statusAt(rank), memberState: memberStateAt(rank, fulfillment) };
 }
 
 /**
@@ -178,6 +192,10 @@ async function findSignal(pool: Pool, serviceOrderId: string): Promise<Signal | 
   return rows[0];
 }
 
-function ranksOf(fulfillment: FulfillmentType, memberState: MemberState): number[] {
-  return LIFECYCLE.filter((step) => step[fulfillment] === memberState).map((step) => step.rank);
+/** Ranges, as Postgres reads them: each step's up to the next step, since a newer version may have ranks between. */
+function ranksWhere(isMeant: (step: Step) => boolean): string {
+  const ranges = LIFECYCLE.flatMap((step, nth) =>
+    isMeant(step) ? [`[${step.rank},${LIFECYCLE[nth + 1]?.rank ?? ''})`] : [],
+  );
+  return `{${ranges.join(',')}}`;
 }

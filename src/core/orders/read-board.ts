@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
-import { ENDED_AT, ORDER_FIELDS, ListedOrder, seenBy } from './list-orders.ts';
+import { ENDED_AT, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
 
 /**
  * One order as the board has it: nothing of its member. `endedAt` is also when the placement failed of one that was
@@ -53,7 +53,7 @@ export const ENDED_MAX = 2_000;
 type Row = {
   horizon: string;
   at: string;
-  order: (Omit<BoardOrder, 'memberState'> & { rank: number | null }) | null;
+  order: Ranked<BoardOrder> | null;
   hidden: boolean | null;
 };
 
@@ -72,11 +72,9 @@ export async function readBoard(pool: Pool, since?: Seen, hidden: readonly strin
     values: [since?.horizon ?? null, since?.at ?? null, hidden],
   });
   const [{ horizon, at } = { horizon: '', at: '' }] = rows;
-  const found = rows.flatMap(({ order, hidden: isHidden }) => {
-    if (order === null) return [];
-    const { rank, ...about } = order;
-    return [{ order: { ...about, memberState: seenBy(rank, order.fulfillment) }, isHidden }];
-  });
+  const found = rows.flatMap(({ order, hidden: isHidden }) =>
+    order === null ? [] : [{ order: withStep(order), isHidden }],
+  );
   return {
     orders: found.map(({ order }) => order),
     hidden: found.filter(({ isHidden }) => isHidden).map(({ order }) => order.serviceOrderId),

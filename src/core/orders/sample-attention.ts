@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { RANK_SENT, Status } from '../domain/lifecycle.ts';
+import { RANK_SENT, RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 
@@ -12,7 +12,7 @@ export const Attention = z
         z.object({
           serviceOrderId: z.string(),
           locationId: z.string().nullable(),
-          status: Status,
+          status: RecordedStatus,
           recordedAt: Instant,
           webhookId: z.string().nullable(),
         }),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { PlacementState } from '../domain/placement.ts';
 import { DAYS_WAITED } from '../retention/erase-members.ts';
-import { FulfillmentType, MemberState, Status, memberStateAt } from '../domain/lifecycle.ts';
+import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 
@@ -63,7 +63,7 @@ export const ShownOrder = z.object({
   ),
   history: z.array(
     z.object({
-      status: Status,
+      status: RecordedStatus,
       nativeStatus: z.string(),
       outcome: WebhookOutcome,
       conflict: z.boolean(),
@@ -92,7 +92,7 @@ export type ShownOrder = z.infer<typeof ShownOrder>;
 
 type Row = Omit<ShownOrder, 'serviceOrderId' | 'placement' | 'order' | 'live'> & {
   placement: ShownOrder['placement'] | null;
-  order: (Omit<NonNullable<ShownOrder['order']>, 'memberState'> & { rank: number }) | null;
+  order: (Omit<NonNullable<ShownOrder['order']>, 'status' | 'memberState'> & { rank: number }) | null;
   live: (Omit<ShownOrder['live'][number], 'memberState'> & { rank: number })[];
 };
 
@@ -110,7 +110,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
                  request_ended_at AS "requestEndedAt", finished_at AS "finishedAt"
           FROM placements WHERE service_order_id = $1) AS p) AS placement,
        (SELECT to_json(o) FROM (
-          SELECT location_id AS "locationId", integration, fulfillment, status, rank, sequence,
+          SELECT location_id AS "locationId", integration, fulfillment, rank, sequence,
                  provider_order_id AS "providerOrderId", reason, failed_by_us AS "failedByUs",
                  requested_at AS "requestedAt", created_at AS "createdAt", updated_at AS "updatedAt",
                  ended_at AS "endedAt", erased_at AS "erasedAt"
@@ -156,7 +156,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
     ...row,
     serviceOrderId,
     placement: row.placement,
-    order: order && withMemberState(order, order.fulfillment),
+    order: order && { status: statusAt(order.rank), ...withMemberState(order, order.fulfillment) },
     // There is none without an order.
     live: order === null ? [] : row.live.map((message) => withMemberState(message, order.fulfillment)),
   };

@@ -2,7 +2,8 @@
 import type { Pool } from 'pg';
 import type { PosId } from '../domain/webhook.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
-import { RANK_PLACED, RANK_SENT, rankOf } from '../domain/lifecycle.ts';
+import { RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
+import { insertOutbox } from '../live/outbox.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 import type { OrderRef } from '../domain/order.ts';
 
@@ -188,14 +189,18 @@ export async function storeOrderRef(
       ), u AS (
         UPDATE orders
         SET rank = CASE WHEN o.ended_at IS NULL THEN greatest(o.rank, ${RANK_SENT}) ELSE o.rank END, integration = $3,
-            sequence = o.sequence + CASE WHEN o.rank = ${RANK_PLACED} AND o.ended_at IS NULL THEN 1 ELSE 0 END,
+            sequence = o.sequence + CASE WHEN o.rank < ${RANK_SENT} AND o.ended_at IS NULL THEN 1 ELSE 0 END,
             provider_order_id = coalesce(o.provider_order_id, CASE WHEN NOT EXISTS (SELECT FROM foreign_id) THEN $4 END),
             updated_at = now()
         FROM o WHERE orders.service_order_id = o.service_order_id
       ), x AS (
-        INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id)
-        SELECT service_order_id, sequence + 1, location_id, fulfillment, ${RANK_SENT}, $4
-        FROM o WHERE rank = ${RANK_PLACED} AND ended_at IS NULL
+        ${insertOutbox({
+          serviceOrderId: 'service_order_id',
+          sequence: 'sequence + 1',
+          rank: RANK_SENT,
+          providerOrderId: '$4',
+        })}
+        FROM o WHERE rank < ${RANK_SENT} AND ended_at IS NULL
       )
       SELECT o.location_id, EXISTS (SELECT FROM ids) AS is_new,
              o.failed_by_us OR EXISTS (SELECT FROM foreign_id) AS conflict
@@ -242,15 +247,20 @@ export async function failPlacement(
         SELECT o.* FROM o, p WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL
       ), u AS (
         UPDATE orders
-        SET rank = ${rankOf('failed')}, status = 'failed', sequence = f.sequence + 1, reason = left($4, 500),
+        SET rank = ${RANK_FAILED}, sequence = f.sequence + 1, reason = left($4, 500),
             failed_by_us = true, updated_at = now(), ended_at = now()
         FROM failing f WHERE orders.service_order_id = f.service_order_id
       ), h AS (
         INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence, reason)
         SELECT service_order_id, 'failed', 'not placed', 'applied', sequence + 1, left($4, 500) FROM failing
       ), x AS (
-        INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, reason)
-        SELECT service_order_id, sequence + 1, location_id, fulfillment, ${rankOf('failed')}, left($4, 500) FROM failing
+        ${insertOutbox({
+          serviceOrderId: 'service_order_id',
+          sequence: 'sequence + 1',
+          rank: RANK_FAILED,
+          reason: 'left($4, 500)',
+        })}
+        FROM failing
       )
       SELECT FROM p`,
     values: [

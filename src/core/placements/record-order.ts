@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
 import { RANK_PLACED } from '../domain/lifecycle.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
+import { insertOutbox } from '../live/outbox.ts';
 
 /** One that has ended may be erased: nobody asks for its contents any more. */
 export type KnownOrder = { ended: true } | { ended: false; order: CanonicalOrder; integration: string | null };
@@ -35,8 +36,7 @@ export async function recordOrder(
       ), c AS (
         INSERT INTO order_contents (service_order_id, contents) SELECT $1, $7::jsonb FROM o
       ), x AS (
-        INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
-        SELECT $1, 1, $3, $4, ${RANK_PLACED} FROM o
+        ${insertOutbox({ serviceOrderId: '$1', sequence: '1', rank: RANK_PLACED })} FROM o
       )
       SELECT FROM p`,
     values: [

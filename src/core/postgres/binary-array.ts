@@ -41,8 +41,8 @@ const TYPES = {
   },
 } as const;
 
-type Type = keyof typeof TYPES;
-type Value<Of extends Type> = Parameters<(typeof TYPES)[Of]['write']>[2];
+export type Type = keyof typeof TYPES;
+export type Value<Of extends Type> = Parameters<(typeof TYPES)[Of]['write']>[2];
 
 /** dimensions, whether there may be nulls, type, length, number of the first */
 const HEADER_BYTES = 20;

@@ -1,6 +1,5 @@
 import type { ClientBase } from 'pg';
-import { binaryArray } from '../postgres/binary-array.ts';
-import { LIFECYCLE, RANK_END, RANK_PLACED, rankOf } from '../domain/lifecycle.ts';
+import { RANK_END, RANK_FAILED, RANK_SENT, rankOf } from '../domain/lifecycle.ts';
 import {
   EVENT_OUTCOMES,
   type ArrivedEvent,
@@ -10,6 +9,8 @@ import {
   type EventOutcome,
   type PosId,
 } from '../domain/webhook.ts';
+import { insertOutbox } from '../live/outbox.ts';
+import { unnestRows, type Column } from '../postgres/unnest-rows.ts';
 
 export type Applied = {
   /** One per webhook, in order. */
@@ -24,11 +25,57 @@ export type Applied = {
   newPosIds: PosId[];
 };
 
-/** An array of SQL; its values are words of ours. */
-const sqlArray = (words: readonly (string | null)[]): string =>
-  `ARRAY[${words.map((word) => (word === null ? 'NULL' : `'${word}'`)).join(', ')}]`;
-const STATUS_BY_RANK = sqlArray(LIFECYCLE.map((step) => step.status));
-const OUTCOME_BY_CODE = sqlArray(EVENT_OUTCOMES);
+/** What an outcome is in the statement: its place in the list, so that the least of some is the webhook's. */
+const codeOf = (outcome: EventOutcome): number => EVENT_OUTCOMES.indexOf(outcome) + 1;
+const APPLIED = codeOf('applied');
+const PARKED = codeOf('parked');
+const DUPLICATE = codeOf('duplicate');
+const STALE = codeOf('stale');
+const UNMATCHED = codeOf('unmatched');
+const OUTCOME_BY_CODE = `(ARRAY[${EVENT_OUTCOMES.map((outcome) => `'${outcome}'`).join(', ')}])`;
+
+/** What is stored of a webhook, each in the column of its name. */
+const STORED: readonly Column<TranslatedWebhook>[] = [
+  ['id', 'uuid', (webhook) => webhook.id],
+  ['location_id', 'text', (webhook) => webhook.locationId],
+  ['integration', 'text', (webhook) => webhook.integration],
+  ['received_at', 'timestamptz', (webhook) => webhook.receivedAt],
+  [
+    'headers',
+    'text',
+    (webhook) => JSON.stringify(webhook.headers),
+    `CASE WHEN erased THEN '{}' ELSE d.headers::jsonb END`,
+  ],
+  ['sealed', 'text', (webhook) => webhook.sealed],
+  ['body', 'bytea', (webhook) => webhook.body, `CASE WHEN erased THEN '' ELSE d.body END`],
+  ['truncated', 'boolean', (webhook) => webhook.truncated],
+  ['events', 'smallint', (webhook) => webhook.events.length],
+  ['reason', 'text', (webhook) => webhook.dropped],
+  ['replay_of', 'uuid', (webhook) => webhook.replayOf?.webhookId],
+  ['first_received_at', 'timestamptz', (webhook) => webhook.replayOf?.receivedAt],
+];
+const WEBHOOKS = unnestRows(STORED);
+
+/** An event with the place of its webhook among those to keep; 0 where it is kept already. */
+type PlacedEvent = ArrivedEvent & { nth: number };
+
+const EVENTS = unnestRows<PlacedEvent>(
+  [
+    ['webhook_nth', 'integer', (item) => item.nth],
+    ['webhook_id', 'uuid', (item) => item.webhookId],
+    ['location_id', 'text', (item) => item.locationId],
+    ['integration', 'text', (item) => item.integration],
+    ['service_order_id', 'text', (item) => item.event.serviceOrderId],
+    ['provider_order_id', 'text', (item) => item.event.providerOrderId],
+    ['rank', 'smallint', (item) => item.rank],
+    ['status', 'text', (item) => item.event.status],
+    ['native_status', 'text', (item) => item.event.nativeStatus],
+    ['reason', 'text', (item) => item.event.reason],
+    ['occurred_at', 'text', (item) => item.event.occurredAt],
+  ],
+  WEBHOOKS.next,
+);
+const PARK_TTL_S = `$${EVENTS.next}::int`;
 
 /**
  * Applies webhooks in one statement and so in one commit: webhooks, history, orders, POS ids, placements, outbox.
@@ -45,10 +92,7 @@ const OUTCOME_BY_CODE = sqlArray(EVENT_OUTCOMES);
 const APPLY = `
 WITH event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
-  FROM unnest($13::int[], $14::uuid[], $15::text[], $16::text[], $17::text[], $18::text[], $19::smallint[],
-              $20::text[], $21::text[], $22::text[])
-       WITH ORDINALITY AS e(webhook_nth, webhook_id, location_id, integration, service_order_id, provider_order_id,
-                            rank, native_status, reason, occurred_at, nth)
+  FROM ${EVENTS.as('e')}
   CROSS JOIN LATERAL (
     SELECT (SELECT p.service_order_id FROM provider_orders p
             WHERE e.service_order_id IS NULL AND p.location_id = e.location_id AND p.integration = e.integration
@@ -59,9 +103,8 @@ WITH event AS (
 ), matched AS (
   SELECT event.*,
          o.service_order_id IS NOT NULL AS ours,
-         o.rank AS order_rank, o.sequence AS order_sequence, o.fulfillment AS order_fulfillment,
-         o.failed_by_us AS order_failed_by_us, o.provider_order_id AS order_pos_id, o.reason AS order_reason,
-         o.erased_at IS NOT NULL AS order_erased,
+         o.rank AS order_rank, o.sequence AS order_sequence, o.failed_by_us AS order_failed_by_us,
+         o.provider_order_id AS order_pos_id, o.reason AS order_reason, o.erased_at IS NOT NULL AS order_erased,
          -- Whose is the POS id? Mostly it is the one that the order's own row names, and need not be looked up.
          CASE WHEN event.service_order_id IS NULL THEN target
               WHEN event.provider_order_id = o.provider_order_id AND event.integration = o.integration THEN target
@@ -81,16 +124,16 @@ WITH event AS (
   SELECT matched.*,
          moves,
          foreign_id,
-         CASE WHEN moves THEN 1
-              WHEN ours AND rank = reached THEN 3
-              WHEN ours THEN 4
+         CASE WHEN moves THEN ${APPLIED}
+              WHEN ours AND rank = reached THEN ${DUPLICATE}
+              WHEN ours THEN ${STALE}
               WHEN service_order_id IS NULL AND EXISTS (
                 SELECT FROM placements p
                 WHERE p.location_id = matched.location_id AND p.provider_order_id IS NULL
-                  AND p.requested_at > now() - make_interval(secs => $23::int)) THEN 2
-              ELSE 5 END AS outcome,
-         foreign_id OR ours AND (reached = ${RANK_END} AND rank > ${RANK_END}
-                                 OR order_failed_by_us AND rank BETWEEN 2 AND ${RANK_END}) AS conflict
+                  AND p.requested_at > now() - make_interval(secs => ${PARK_TTL_S})) THEN ${PARKED}
+              ELSE ${UNMATCHED} END AS outcome,
+         foreign_id OR ours AND (reached >= ${RANK_END} AND reached < ${RANK_FAILED} AND rank >= ${RANK_FAILED}
+                                 OR order_failed_by_us AND rank < ${RANK_FAILED}) AS conflict
   FROM matched
   CROSS JOIN LATERAL (SELECT ours AND rank > reached AS moves,
                              coalesce(mapped <> service_order_id, false) AS foreign_id) AS what
@@ -102,32 +145,31 @@ WITH event AS (
          order_rank, foreign_id, webhook_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
          order_pos_id,
          CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may tell of the member
-         native_status, order_fulfillment, order_reason, integration, mapped
+         status, native_status, order_reason, integration, mapped
   FROM judged
 ), moved AS MATERIALIZED (
   SELECT target AS service_order_id,
-         max(rank) FILTER (WHERE outcome = 1) AS rank,
+         max(rank) FILTER (WHERE outcome = ${APPLIED}) AS rank,
          max(new_sequence) AS sequence,
-         bool_or(order_rank = ${RANK_PLACED}) AS proves_ticket,
+         bool_or(order_rank < ${RANK_SENT}) AS proves_ticket,
          min(provider_order_id) FILTER (WHERE order_pos_id IS NULL AND NOT foreign_id) AS pos_id,
-         array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL AND outcome = 1) AS reasons,
-         array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL AND outcome = 3 AND order_reason IS NULL)
-           AS late_reasons
+         array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL AND outcome = ${APPLIED}) AS reasons,
+         array_agg(reason ORDER BY nth) FILTER (
+           WHERE reason IS NOT NULL AND outcome = ${DUPLICATE} AND order_reason IS NULL) AS late_reasons
   FROM ruled
   WHERE ours
   GROUP BY target, location_id
 ), history AS (
   INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, conflict, sequence,
                              provider_order_id, reason, occurred_at)
-  SELECT target, webhook_id, (${STATUS_BY_RANK})[rank + 1], native_status, (${OUTCOME_BY_CODE})[outcome], conflict,
-         CASE WHEN outcome = 1 THEN new_sequence END, provider_order_id, reason, occurred_at
+  SELECT target, webhook_id, status, native_status, ${OUTCOME_BY_CODE}[outcome], conflict,
+         CASE WHEN outcome = ${APPLIED} THEN new_sequence END, provider_order_id, reason, occurred_at
   FROM ruled
   WHERE ours
   ORDER BY target, location_id, nth -- as they lie already
 ), updated AS (
   UPDATE orders o
   SET rank = coalesce(m.rank, o.rank),
-      status = coalesce((${STATUS_BY_RANK})[m.rank + 1], o.status),
       sequence = m.sequence,
       provider_order_id = coalesce(o.provider_order_id, m.pos_id),
       reason = coalesce(m.reasons[cardinality(m.reasons)], o.reason, m.late_reasons[1]),
@@ -159,39 +201,36 @@ WITH event AS (
 ), waiting AS (
   INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank,
                              native_status, reason, occurred_at)
-  SELECT location_id, integration, provider_order_id, (${OUTCOME_BY_CODE})[outcome],
-         (($4::timestamptz[])[webhook_nth] AT TIME ZONE 'UTC')::date, webhook_id, rank, native_status, reason,
-         occurred_at
+  SELECT location_id, integration, provider_order_id, ${OUTCOME_BY_CODE}[outcome],
+         (${WEBHOOKS.array('received_at')}[webhook_nth] AT TIME ZONE 'UTC')::date, webhook_id, rank, native_status,
+         reason, occurred_at
   FROM ruled
   -- One that names an order by our id is about that order, whoever's the POS id may become.
   WHERE NOT ours AND by_pos_id AND webhook_nth > 0
   ORDER BY nth
 ), live AS (
-  INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank, provider_order_id, reason,
-                      occurred_at)
-  SELECT target, new_sequence, location_id, order_fulfillment, rank,
-         CASE WHEN foreign_id THEN order_pos_id ELSE coalesce(provider_order_id, order_pos_id) END, reason, occurred_at
+  ${insertOutbox({
+    serviceOrderId: 'target',
+    sequence: 'new_sequence',
+    rank: 'rank',
+    providerOrderId: 'CASE WHEN foreign_id THEN order_pos_id ELSE coalesce(provider_order_id, order_pos_id) END',
+    reason: 'reason',
+    occurredAt: 'occurred_at',
+  })}
   FROM ruled
-  WHERE outcome = 1
+  WHERE outcome = ${APPLIED}
 ), best AS MATERIALIZED (
   SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
   FROM (SELECT webhook_nth, min(outcome) AS outcome, bool_or(order_erased) AS erased
         FROM ruled WHERE webhook_nth > 0 GROUP BY webhook_nth) AS each
 ), kept AS (
-  INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, sealed, body, truncated, events,
-                          outcome, reason, replay_of, first_received_at)
-  SELECT (d.received_at AT TIME ZONE 'UTC')::date, d.location_id, d.id, d.integration, d.received_at,
-         CASE WHEN erased THEN '{}' ELSE d.headers::jsonb END, d.sealed,
-         CASE WHEN erased THEN '' ELSE d.body END,
-         d.truncated, d.events,
+  INSERT INTO webhooks (day, outcome, ${STORED.map(([name]) => name).join(', ')})
+  SELECT (d.received_at AT TIME ZONE 'UTC')::date,
          CASE WHEN d.reason IS NOT NULL THEN 'dropped'
               WHEN d.events = 0 THEN 'ignored'
-              ELSE (${OUTCOME_BY_CODE})[(SELECT outcomes FROM best)[d.nth]] END,
-         d.reason, d.replay_of, d.first_received_at
-  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bytea[], $8::boolean[],
-              $9::smallint[], $10::text[], $11::uuid[], $12::timestamptz[])
-       WITH ORDINALITY AS d(id, location_id, integration, received_at, headers, sealed, body, truncated, events, reason,
-                            replay_of, first_received_at, nth)
+              ELSE ${OUTCOME_BY_CODE}[(SELECT outcomes FROM best)[d.nth]] END,
+         ${STORED.map(([name, , , stored]) => stored ?? `d.${name}`).join(', ')}
+  FROM ${WEBHOOKS.as('d')}
   CROSS JOIN LATERAL (SELECT coalesce((SELECT erased FROM best)[d.nth], false) AS erased) AS about
 )
 SELECT (SELECT outcomes FROM best) AS best,
@@ -217,9 +256,16 @@ export async function applyWebhooks(
   const withEvents = webhooks.filter((webhook) => webhook.events.length > 0);
   const without = webhooks.filter((webhook) => webhook.events.length === 0);
   const stored = [...withEvents, ...without];
-  const arrived = [
+  const arrived: PlacedEvent[] = [
     ...withEvents.flatMap(({ id, locationId, integration, events }, index) =>
-      events.map((event) => ({ nth: index + 1, webhookId: id, locationId, integration, event })),
+      events.map((event) => ({
+        nth: index + 1,
+        webhookId: id,
+        locationId,
+        integration,
+        event,
+        rank: rankOf(event.status),
+      })),
     ),
     ...redriven.map((event) => ({ nth: 0, ...event })),
   ];
@@ -232,31 +278,7 @@ export async function applyWebhooks(
   }>({
     name: 'apply-webhooks',
     text: APPLY,
-    values: [
-      binaryArray('uuid', stored, (webhook) => webhook.id),
-      binaryArray('text', stored, (webhook) => webhook.locationId),
-      binaryArray('text', stored, (webhook) => webhook.integration),
-      binaryArray('timestamptz', stored, (webhook) => webhook.receivedAt),
-      binaryArray('text', stored, (webhook) => JSON.stringify(webhook.headers)),
-      binaryArray('text', stored, (webhook) => webhook.sealed),
-      binaryArray('bytea', stored, (webhook) => webhook.body),
-      binaryArray('boolean', stored, (webhook) => webhook.truncated),
-      binaryArray('smallint', stored, (webhook) => webhook.events.length),
-      binaryArray('text', stored, (webhook) => webhook.dropped),
-      binaryArray('uuid', stored, (webhook) => webhook.replayOf?.webhookId),
-      binaryArray('timestamptz', stored, (webhook) => webhook.replayOf?.receivedAt),
-      binaryArray('integer', arrived, (item) => item.nth),
-      binaryArray('uuid', arrived, (item) => item.webhookId),
-      binaryArray('text', arrived, (item) => item.locationId),
-      binaryArray('text', arrived, (item) => item.integration),
-      binaryArray('text', arrived, (item) => item.event.serviceOrderId),
-      binaryArray('text', arrived, (item) => item.event.providerOrderId),
-      binaryArray('smallint', arrived, (item) => rankOf(item.event.status)),
-      binaryArray('text', arrived, (item) => item.event.nativeStatus),
-      binaryArray('text', arrived, (item) => item.event.reason),
-      binaryArray('text', arrived, (item) => item.event.occurredAt),
-      parkTtlS,
-    ],
+    values: [...WEBHOOKS.values(stored), ...EVENTS.values(arrived), parkTtlS],
   });
   const row = rows[0];
   const named = (code: number): EventOutcome => EVENT_OUTCOMES[code - 1] ?? 'unmatched';

@@ -128,14 +128,14 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
 }
 
 function toArrived(row: ParkedRow): ArrivedEvent {
-  const status = statusAt(row.rank);
-  if (status === null) throw new Error(`parked event ${row.event_id} has rank ${row.rank}, which no POS reports`);
   return {
     webhookId: row.webhook_id,
     locationId: row.location_id,
     integration: row.integration,
+    rank: row.rank,
     event: {
-      status,
+      // A rank of a newer version may lie below the first that a POS reports to us.
+      status: statusAt(row.rank) ?? 'received',
       providerOrderId: row.provider_order_id,
       nativeStatus: row.native_status,
       ...(row.reason !== null && { reason: row.reason }),

@@ -36,8 +36,13 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
 
   async function lay(count: number): Promise<void> {
     await pool.query(
-      `INSERT INTO outbox (service_order_id, sequence, location_id, fulfillment, rank)
-       SELECT 'order-' || nth, 3, 'club', 'pickup', 2 FROM generate_series(1, $1::int) AS nth`,
+      `WITH o AS (
+         INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence)
+         SELECT 'order-' || nth, 'club', 'pickup', 20, 3 FROM generate_series(1, $1::int) AS nth
+         ON CONFLICT DO NOTHING
+       )
+       INSERT INTO outbox (service_order_id, sequence, rank)
+       SELECT 'order-' || nth, 3, 20 FROM generate_series(1, $1::int) AS nth`,
       [count],
     );
   }

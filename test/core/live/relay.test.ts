@@ -91,7 +91,7 @@ describe('the status topic', () => {
   it('has a message: then it is kept when, and where that is known already, nothing waits for it', async () => {
     await system.seedOrder({ serviceOrderId: 'kept', locationId: 'club-1' });
     const earlier = new Date('2026-01-31T12:00:00Z');
-    await system.query(`INSERT INTO live_messages VALUES ('kept', 4, 3, $1, $1)`, [earlier]);
+    await system.query(`INSERT INTO live_messages VALUES ('kept', 4, 30, $1, $1)`, [earlier]);
     for (const state of ['RECEIVED', 'IN_PROGRESS']) {
       await post(url, statusWebhook({ serviceOrderId: 'kept', status: state }));
     }
@@ -99,7 +99,7 @@ describe('the status topic', () => {
     const [first, second] = await system.query(
       `SELECT sequence, rank, applied_at, published_at FROM live_messages WHERE service_order_id = 'kept' ORDER BY sequence`,
     );
-    expect(first).toMatchObject({ sequence: 3, rank: 2 });
+    expect(first).toMatchObject({ sequence: 3, rank: 20 });
     expect(Number(first?.['published_at'])).toBeGreaterThanOrEqual(Number(first?.['applied_at']));
     expect(Math.abs(Number(first?.['published_at']) - Date.now())).toBeLessThan(10_000);
     expect(second).toMatchObject({ sequence: 4, published_at: earlier });

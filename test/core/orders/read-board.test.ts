@@ -24,8 +24,8 @@ beforeAll(async () => {
        INSERT INTO status_events (service_order_id, status, native_status, outcome, conflict)
        SELECT 'order-' || i, 'cancelled', 'X', 'stale', i % 1000 = 0 FROM generate_series(1, $1::int) AS i
      )
-     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, status, rank, ended_at)
-     SELECT 'order-' || i, 'club-' || i % 100, 'standard', 'pickup', 'completed', 6,
+     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, ended_at)
+     SELECT 'order-' || i, 'club-' || i % 100, 'standard', 'pickup', 60,
             CASE WHEN i % 50 > 0 THEN now() - make_interval(secs => i * 28) END
      FROM generate_series(1, $1::int) AS i`,
     [ORDERS],
@@ -56,7 +56,7 @@ it('what changed costs a look at the open and at those that ended last; where no
     ({ seen } = await readBoard(pool, seen));
     return (await readPlans(pool, (asked) => readBoard(asked, seen))).reads === 0;
   }, 20_000);
-  await pool.query(`UPDATE orders SET rank = 5 WHERE service_order_id = 'order-50'`);
+  await pool.query(`UPDATE orders SET rank = 50 WHERE service_order_id = 'order-50'`);
   const { whole, reads } = await readPlans(pool, (asked) => readBoard(asked, seen));
   expect(whole).toEqual([]);
   expect(reads).toBeLessThan(400 + 2_000 + 200);
@@ -72,9 +72,9 @@ it('what needs attention is found by indexes, however much is kept', async () =>
 it('a change is seen once it is committed, however long ago its transaction began', async () => {
   const client = await pool.connect();
   await client.query('BEGIN');
-  await client.query(`UPDATE orders SET rank = 4, updated_at = now() WHERE service_order_id = 'order-100'`);
+  await client.query(`UPDATE orders SET rank = 40, updated_at = now() WHERE service_order_id = 'order-100'`);
   const before = await readBoard(pool);
-  await pool.query(`UPDATE orders SET rank = 4 WHERE service_order_id = 'order-150'`);
+  await pool.query(`UPDATE orders SET rank = 40 WHERE service_order_id = 'order-150'`);
   const between = await readBoard(pool, before.seen);
   expect(idsOf(between)).toContain('order-150');
   expect(idsOf(between)).not.toContain('order-100');
@@ -84,10 +84,10 @@ it('a change is seen once it is committed, however long ago its transaction bega
 });
 
 it.each([
-  ['moves', `UPDATE orders SET rank = 5, status = 'en_route' WHERE service_order_id = $1`, 'order-200'],
-  ['ends', `UPDATE orders SET rank = 6, ended_at = now() WHERE service_order_id = $1`, 'order-250'],
+  ['moves', `UPDATE orders SET rank = 50 WHERE service_order_id = $1`, 'order-200'],
+  ['ends', `UPDATE orders SET rank = 60, ended_at = now() WHERE service_order_id = $1`, 'order-250'],
   ['is given up', `UPDATE orders SET ended_at = now() WHERE service_order_id = $1`, 'order-300'],
-  ['is contradicted after its end', `UPDATE orders SET rank = 8 WHERE service_order_id = $1`, 'order-3'],
+  ['is contradicted after its end', `UPDATE orders SET rank = 80 WHERE service_order_id = $1`, 'order-3'],
   ['is signalled', `INSERT INTO placements (service_order_id, deadline_at) VALUES ($1, now())`, 'new-1'],
   [
     'fails before it was fetched',

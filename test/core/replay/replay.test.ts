@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rankOf } from '../../../src/core/domain/lifecycle.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { seal } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -413,7 +414,7 @@ describe('a webhook that verified when it came', () => {
          ), e AS (
            INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id,
                                       rank, native_status)
-           VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 4, 'READY')
+           VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 40, 'READY')
          )
          INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
          VALUES ('alone', 'club', 'standard', 'pickup', 1)`,
@@ -421,8 +422,8 @@ describe('a webhook that verified when it came', () => {
       );
       const { out } = await cli(['webhook', 'replay', id, '--json'], '', alone);
       expect(JSON.parse(out)).toMatchObject({ outcome: 'applied', redriven: 1 });
-      const { rows } = await client.query('SELECT status, provider_order_id FROM orders');
-      expect(rows).toEqual([{ status: 'ready', provider_order_id: 'slip' }]);
+      const { rows } = await client.query('SELECT rank, provider_order_id FROM orders');
+      expect(rows).toEqual([{ rank: rankOf('ready'), provider_order_id: 'slip' }]);
     } finally {
       await client.end();
     }

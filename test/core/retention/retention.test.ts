@@ -362,7 +362,7 @@ describe('webhooks about no order of ours', () => {
     );
     await system.query(
       `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status)
-       SELECT location_id, integration, id::text, outcome, day, id, 4, 'x' FROM webhooks WHERE body = '' AND outcome = 'unmatched'`,
+       SELECT location_id, integration, id::text, outcome, day, id, 40, 'x' FROM webhooks WHERE body = '' AND outcome = 'unmatched'`,
     );
     const [pool] = system.pools;
     await system.passDays(3);
@@ -455,7 +455,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     const [row] = await system.query('SELECT day, id FROM webhooks WHERE outcome = $1 LIMIT 1', ['duplicate']);
     await system.query(
       `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status, reason)
-       VALUES ('club-1', 'gossip', $1, 'unmatched', $2, $3, 4, 'x', $4)`,
+       VALUES ('club-1', 'gossip', $1, 'unmatched', $2, $3, 40, 'x', $4)`,
       [`pos-${ids.sent}`, row?.['day'], row?.['id'], words],
     );
     const before = await placesOf(system, mark);

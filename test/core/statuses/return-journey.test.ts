@@ -75,7 +75,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     const answer = await post(url, statusWebhook({ serviceOrderId, status: 'ready' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
     expect(Object.keys(answer.body).sort()).toEqual(['outcome', 'webhookId']);
-    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', rank: 4, sequence: 3 });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', rank: 40, sequence: 3 });
     expect(await webhook(answer)).toMatchObject({
       outcome: 'applied',
       integration: 'standard',
@@ -473,7 +473,7 @@ describe('many at once', () => {
     const ids = Array.from({ length: 600 }, (_, i) => `hot-${String(i).padStart(4, '0')}`);
     await system.query(
       `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-       SELECT id, 'club-1', 'standard', 'pickup', 1, 2 FROM unnest($1::text[]) AS id`,
+       SELECT id, 'club-1', 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
       [ids],
     );
     const orders = ids.filter((_, i) => i % 24 === 0);

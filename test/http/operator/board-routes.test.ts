@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
+import { statusAt } from '../../../src/core/domain/lifecycle.ts';
 import {
   BoardComplete,
   BoardOrders,
@@ -211,7 +212,7 @@ describe('the board', () => {
          SELECT 'many-' || i, 'club-2', 'sent', now(), 'pos-many-' || i, now() FROM generate_series(1, $1::int) AS i
        )
        INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
-       SELECT 'many-' || i, 'club-2', 'standard', 'pickup', 1, 2, 'pos-many-' || i FROM generate_series(1, $1::int) AS i`,
+       SELECT 'many-' || i, 'club-2', 'standard', 'pickup', 10, 2, 'pos-many-' || i FROM generate_series(1, $1::int) AS i`,
       [ORDERS],
     );
     const watching = await Promise.all([watch(0), watch(1)]);
@@ -219,7 +220,7 @@ describe('the board', () => {
     const late = new pg.Client(system.databaseUrl);
     await late.connect();
     await late.query('BEGIN');
-    await late.query(`UPDATE orders SET reason = 'begun early', rank = 5 WHERE service_order_id = 'many-1'`);
+    await late.query(`UPDATE orders SET reason = 'begun early', rank = 50 WHERE service_order_id = 'many-1'`);
     const doors = system.urls.map((base) => url.replace(system.urls[0] ?? '', base));
     await Promise.all(
       Array.from({ length: ORDERS - 1 }, async (_, i) => {
@@ -232,13 +233,13 @@ describe('the board', () => {
     await late.query('COMMIT');
     await late.end();
     const rows = await system.query(
-      `SELECT service_order_id AS id, status, ended_at IS NOT NULL AS ended FROM orders WHERE service_order_id LIKE 'many-%'`,
+      `SELECT service_order_id AS id, rank, ended_at IS NOT NULL AS ended FROM orders WHERE service_order_id LIKE 'many-%'`,
     );
     for (const watched of watching) {
       const differing = (): unknown[] =>
-        rows.filter(({ id, status, ended }) => {
+        rows.filter(({ id, rank, ended }) => {
           const order = watched.order(String(id));
-          return order?.status !== status || (order?.endedAt !== null) !== ended;
+          return order?.status !== statusAt(Number(rank)) || (order?.endedAt !== null) !== ended;
         });
       await until(() => differing().length === 0).catch(() => expect(differing()).toEqual([]));
       await until(() => watched.order('many-1')?.memberState === 'ready_for_pickup');
@@ -282,8 +283,7 @@ describe('what needs attention', () => {
     await system.seedOrder({ serviceOrderId: 'contradicted', locationId: 'club-1' });
     const [watched, elsewhere] = await Promise.all([watch(0), watch(0, '?location=club-2')]);
     await system.query(
-      `UPDATE orders SET status = 'failed', rank = 7, failed_by_us = true, ended_at = now()
-       WHERE service_order_id = 'contradicted'`,
+      `UPDATE orders SET rank = 70, failed_by_us = true, ended_at = now() WHERE service_order_id = 'contradicted'`,
     );
     for (let i = 0; i < 3; i++) await report('contradicted', 'READY');
     await until(() => (watched.attention()?.conflicts.length ?? 0) > 0);
@@ -427,7 +427,7 @@ it('what no change tells of is read anew some time: nothing is kept of an erased
        VALUES ('erased', 'club-1', 'failed', 'no peanuts for Ada', now(), now())
      )
      INSERT INTO orders (service_order_id, location_id, fulfillment, rank, ended_at)
-     VALUES ('erased', 'club-1', 'pickup', 7, now())`,
+     VALUES ('erased', 'club-1', 'pickup', 70, now())`,
   );
   const board = boardFeed({ pool, log: { warn: () => {} } }, 300);
   const problems: unknown[] = [];

@@ -66,11 +66,8 @@ describe('orders are listed', () => {
       );
     }
     const [waiting, doubted, held, failed, sent, first] = orders as [string, string, string, string, string, string];
-    await system.query(
-      `UPDATE orders SET rank = 8, status = 'cancelled', ended_at = now() WHERE service_order_id = $1`,
-      [sent],
-    );
-    await system.query(`UPDATE orders SET rank = 5, status = 'en_route' WHERE service_order_id = $1`, [first]);
+    await system.query(`UPDATE orders SET rank = 80, ended_at = now() WHERE service_order_id = $1`, [sent]);
+    await system.query(`UPDATE orders SET rank = 50 WHERE service_order_id = $1`, [first]);
 
     const of = (query: string): Promise<string[]> => ids(`location=${locationId}&${query}`);
     expect(await of('')).toEqual(orders);

@@ -1,0 +1,39 @@
+/**
+ * The outbox: live messages committed with what they tell. What is the same in all messages of an order stands with
+ * the order alone, and is read from there when a message goes out.
+ */
+import type { LiveRow } from '../domain/live-message.ts';
+
+/**
+ * SQL: puts live messages into the outbox; a FROM follows.
+ * @param message SQL expressions
+ */
+export function insertOutbox(message: {
+  serviceOrderId: string;
+  sequence: string;
+  rank: string | number;
+  providerOrderId?: string;
+  reason?: string;
+  occurredAt?: string;
+}): string {
+  const { serviceOrderId, sequence, rank, providerOrderId = 'NULL', reason = 'NULL', occurredAt = 'NULL' } = message;
+  return `INSERT INTO outbox (service_order_id, sequence, rank, provider_order_id, reason, occurred_at)
+    SELECT ${serviceOrderId}, ${sequence}, ${rank}, ${providerOrderId}, ${reason}, ${occurredAt}`;
+}
+
+const LIVE_FIELDS: Record<keyof LiveRow, string> = {
+  serviceOrderId: 'o.service_order_id',
+  sequence: 'm.sequence',
+  locationId: 'o.location_id',
+  fulfillment: 'o.fulfillment',
+  rank: 'm.rank',
+  providerOrderId: 'm.provider_order_id',
+  reason: 'm.reason',
+  occurredAt: 'm.occurred_at',
+  appliedAt: 'm.applied_at',
+};
+
+/** SQL: the `LiveRow` of a message `m` and its order `o`. */
+export const LIVE_ROW = `json_build_object(${Object.entries(LIVE_FIELDS)
+  .map(([field, sql]) => `'${field}', ${sql}`)
+  .join(', ')})`;
