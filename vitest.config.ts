@@ -5,7 +5,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** What mostly waits, and longest; nothing tells of it where no run has been before. */
 const LONGEST = [
   'core/placements/silent-vendor',
-  'chaos/chaos',
   'core/placements/forward-journey',
   'cli/cli',
   'demo/demo',
@@ -27,7 +26,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/system/**'],
+    exclude: ['test/system/**', 'test/harness/**'],
     globalSetup: ['test/support/template-database.ts'],
     // Off Google's machines nobody need look for their metadata server.
     env: {

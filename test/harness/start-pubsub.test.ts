@@ -3,8 +3,8 @@ import { PubSub, type Message, type Subscription } from '@google-cloud/pubsub';
 import { status } from '@grpc/grpc-js';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { readBody, serveHttp } from './serve-http.ts';
-import { startPubsub, type Pubsub } from './start-pubsub.ts';
+import { readBody, serveHttp } from '../support/serve-http.ts';
+import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
 
 let pubsub: Pubsub;
 let client: PubSub;

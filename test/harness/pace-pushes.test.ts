@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { pacePushes } from './pace-pushes.ts';
-import { readBody, serveHttp } from './serve-http.ts';
-import { startPubsub, type Pubsub } from './start-pubsub.ts';
-import { until } from './until.ts';
+import { pacePushes } from '../support/pace-pushes.ts';
+import { readBody, serveHttp } from '../support/serve-http.ts';
+import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
+import { until } from '../support/until.ts';
 
 const SLOWDOWN = { minMs: 50, maxMs: 400 };
 /** Timers may be early by one. */

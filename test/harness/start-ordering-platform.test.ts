@@ -1,8 +1,8 @@
 import { ClientError, gql, request } from 'graphql-request';
 import { expect, onTestFinished, test } from 'vitest';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
-import { sampleOrder } from './sample-order.ts';
-import { startOrderingPlatform, type OrderingPlatform } from './start-ordering-platform.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import { startOrderingPlatform, type OrderingPlatform } from '../support/start-ordering-platform.ts';
 
 const query = gql`
   query Order($id: ID!) {

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
-import { sampleOrder } from './sample-order.ts';
-import { readBody, sendJson, serveHttp } from './serve-http.ts';
-import { signWebhook } from './sign-webhook.ts';
-import { startPos, type Pos, type PosOptions } from './start-pos.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
+import { signWebhook } from '../support/sign-webhook.ts';
+import { startPos, type Pos, type PosOptions } from '../support/start-pos.ts';
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
 
