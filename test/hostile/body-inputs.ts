@@ -1,4 +1,4 @@
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { MIB, usualLines, type Door } from './door.ts';
 import {
   MARKER,
@@ -22,39 +22,39 @@ function sizes({ to, good, junk, limit, oversized, uninvited }: Door): HostileIn
   // Of a refused body the return door reads this much, so that its sender gets to the answer; the other door nothing.
   const discarded = to === toPush ? 16_384 : limit;
   const kind = 'bodies from 0 bytes to 20 MB';
-  const small = [0, 1, 2, 3, 7, 63, 64, 65, 100, 127, 128, 1_000, 1_023, 1_024, 1_025, 4_095, 4_096, 16_383, 16_384];
-  const large = [32_768, 65_535, 65_536, 65_537, 131_072, 262_144, 500_000];
-  const around = [MIB - 1, MIB, MIB + 1, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 5_000_000];
-  const huge = [10_000_000, 16 * MIB - 1, 16 * MIB, 16 * MIB + 1, 20_000_000];
-  return [...small, ...large, ...around, ...huge].flatMap((size) => {
-    const over = size > limit;
-    // More than we read of it: whether the answer is seen depends on who is faster.
-    const orCut = size > 2 * limit;
-    const text = `${MARKER} ${size} `.repeat(Math.ceil(size / 8) + 1).slice(0, size);
-    const expected = over ? { ...oversized, ...(orCut && { orCut }) } : junk(text);
-    const { body, expected: right } = good(`size-${size}`);
-    const padded = body.padEnd(size, ' ');
-    return [
-      to(kind, `${size} bytes`, { body: text }, { expected }),
-      to(kind, `${size} bytes in one chunk`, { body: text, length: 'chunked' }, { expected }),
-      ...(padded.length === size
-        ? [
-            to(
-              kind,
-              `${size} bytes that are right at the start`,
-              { body: padded },
-              { expected: over ? expected : right },
-            ),
-          ]
-        : []),
-      to(
-        kind,
-        `${size} bytes of somebody unknown`,
-        { ...uninvited, body: text },
-        { expected: { status: 401, ...(size > discarded && { orCut: true }) } },
-      ),
-    ];
-  });
+  const small = [0, 1, 64, 1_000, 16_384, 65_535, 65_536, 65_537, 500_000];
+  const around = [limit - 1, limit, limit + 1, 2 * limit, 2 * limit + 1];
+  return [...small, ...around, 20_000_000]
+    .filter((size) => size <= 20_000_000)
+    .flatMap((size) => {
+      const over = size > limit;
+      // More than we read of it: whether the answer is seen depends on who is faster.
+      const orCut = size > 2 * limit;
+      const text = `${MARKER} ${size} `.repeat(Math.ceil(size / 8) + 1).slice(0, size);
+      const expected = over ? { ...oversized, ...(orCut && { orCut }) } : junk(text);
+      const { body, expected: right } = good(`size-${size}`);
+      const padded = body.padEnd(size, ' ');
+      return [
+        to(kind, `${size} bytes`, { body: text }, { expected }),
+        to(kind, `${size} bytes in one chunk`, { body: text, length: 'chunked' }, { expected }),
+        ...(padded.length === size
+          ? [
+              to(
+                kind,
+                `${size} bytes that are right at the start`,
+                { body: padded },
+                { expected: over ? expected : right },
+              ),
+            ]
+          : []),
+        to(
+          kind,
+          `${size} bytes of somebody unknown`,
+          { ...uninvited, body: text },
+          { expected: { status: 401, ...(size > discarded && { orCut: true }) } },
+        ),
+      ];
+    });
 }
 
 function breakingOff({ to, good, interrupted }: Door): HostileInput[] {
@@ -65,7 +65,7 @@ function breakingOff({ to, good, interrupted }: Door): HostileInput[] {
   const start = to === toPush ? 'POST /pu'.length : 1;
   const head = `POST /${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n`;
   return [
-    ...[1, 2, 3, 10, 100, 1_000, 1_000_000, 2 ** 31, 2 ** 53].flatMap((missing) => {
+    ...[1, 1_000, 2 ** 31, 2 ** 53].flatMap((missing) => {
       const request = { body, length: body.length + missing };
       return [
         to(kind, `${missing} bytes missing, half closed`, request, {
@@ -80,7 +80,7 @@ function breakingOff({ to, good, interrupted }: Door): HostileInput[] {
         ),
       ];
     }),
-    ...Array.from({ length: inChunks.length }, (_, at) =>
+    ...every(9, inChunks.length).map((at) =>
       to(
         kind,
         `${at} of the bytes in chunks`,
@@ -88,7 +88,7 @@ function breakingOff({ to, good, interrupted }: Door): HostileInput[] {
         { expected: interrupted, pace: { afterwards: 'half-close' } },
       ),
     ),
-    ...Array.from({ length: head.length - start }, (_, at) =>
+    ...every(9, head.length - start).map((at) =>
       toSocket(kind, `${start + at} bytes of the head`, head.slice(0, start + at), {
         expected: { status: 500 },
         pace: { afterwards: 'half-close' },
@@ -97,28 +97,25 @@ function breakingOff({ to, good, interrupted }: Door): HostileInput[] {
   ];
 }
 
+function every(step: number, length: number): number[] {
+  return Array.from({ length: Math.ceil(length / step) }, (_, nth) => nth * step);
+}
+
 function compressed({ to, good, junk }: Door): HostileInput[] {
   const kind = 'compressed bodies, bombs among them';
   const zeros = Buffer.alloc(20_000_000);
   const json = Buffer.from(good('compressed').body);
-  const list = Buffer.from(`[${'0,'.repeat(5_000_000)}0]`);
   const coders: [string, (bytes: Buffer) => Buffer][] = [
     ['gzip', (bytes) => gzipSync(bytes, { level: 1 })],
-    ['deflate', (bytes) => deflateSync(bytes, { level: 1 })],
     ['br', (bytes) => brotliCompressSync(bytes, { params: { 1: 1 } })],
-    ['zstd', (bytes) => zstdCompressSync(bytes)],
   ];
   return [
     ...coders.flatMap(([name, pack]) => {
-      const bomb = pack(zeros);
       const bodies: [string, Buffer][] = [
-        ['20 MB of zeros', bomb],
-        ['20 MB of zeros, twice packed', pack(bomb)],
-        ['10 MB of a list', pack(list)],
+        ['20 MB of zeros', pack(zeros)],
         ['what would be right', pack(json)],
         ['half of it', pack(json).subarray(0, -8)],
         ['nothing', pack(Buffer.alloc(0))],
-        ['two in a row', Buffer.concat([pack(json), pack(json)])],
       ];
       return bodies.flatMap(([what, body]) => [
         to(
@@ -136,21 +133,7 @@ function compressed({ to, good, junk }: Door): HostileInput[] {
         ),
       ]);
     }),
-    ...[
-      'gzip',
-      'deflate',
-      'br',
-      'zstd',
-      'gzip, gzip',
-      'x-gzip',
-      'compress',
-      'identity',
-      '',
-      'aes128gcm',
-      '__proto__',
-      '*',
-      'gzip;q=0',
-    ].map((coding) => {
+    ...['gzip', 'gzip, gzip', 'identity', '', '__proto__'].map((coding) => {
       const { body, expected } = good(`coding-${coding.replaceAll(/\W/g, '_')}`);
       return to(
         kind,
@@ -166,14 +149,7 @@ function endless({ to, limit, oversized, uninvited }: Door): HostileInput[] {
   const kind = 'bodies without end';
   const pieces: [string, Buffer][] = [
     ['64 KiB', Buffer.alloc(65_536, 'x')],
-    ['1 MiB', Buffer.alloc(MIB, 'y')],
-    ['1 KiB', Buffer.alloc(1_024, 'z')],
-    ...(limit === MIB
-      ? ([
-          ['4 bytes', Buffer.from('1234')],
-          ['16 bytes', Buffer.alloc(16, '2')],
-        ] as [string, Buffer][])
-      : []),
+    ...(limit === MIB ? ([['4 bytes', Buffer.from('1234')]] as [string, Buffer][]) : []),
   ];
   return pieces.flatMap(([name, piece]) => {
     // Small ones are sent by the hundred, or the sender would be the slow one.
@@ -207,7 +183,7 @@ function endless({ to, limit, oversized, uninvited }: Door): HostileInput[] {
 /** The service cuts a request off after 15 s. */
 function slow({ to, good, interrupted, uninvited }: Door): HostileInput[] {
   const kind = 'slow heads and bodies';
-  const dribbled = [1, 2, 3, 5, 16, 50, 100].map((bytes) => {
+  const dribbled = [1, 16].map((bytes) => {
     const { body, expected } = good(`dribbled-${bytes}`);
     return to(
       kind,

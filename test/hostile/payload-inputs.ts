@@ -17,7 +17,7 @@ import {
 /** Well delivered bodies for the return door that are anything but well meant. */
 export function payloadInputs(): HostileInput[] {
   return [
-    ...rfc8259(),
+    ...jsonTexts(),
     ...cutShort(),
     ...wrongTypes(),
     ...unstorable(),
@@ -41,27 +41,23 @@ function around(text: string | Buffer, order: Record<string, unknown> = {}): Buf
   return Buffer.concat([Buffer.from(before), Buffer.from(text), Buffer.from(after)]);
 }
 
-function rfc8259(): HostileInput[] {
-  return JSON_TEXTS.map(({ name, text, taken, open, whole }) => {
-    const kind = `RFC 8259: ${open === true ? 'left open' : taken ? 'allowed' : 'not allowed'}`;
-    if (whole !== true) return webhook(kind, name, around(text), taken ? UNMATCHED : dropped(NOT_JSON));
-    if (taken)
-      return webhook(
-        kind,
-        name,
-        text,
-        dropped(String(text).includes('{') ? 'unreadable: eventType: ' : 'unreadable: value: '),
-      );
-    return webhook(kind, name, text, dropped(isUtf8(Buffer.from(text)) ? NOT_JSON : NOT_UTF8));
+function jsonTexts(): HostileInput[] {
+  return JSON_TEXTS.map(({ text, taken, whole }) => {
+    const put = (body: string | Buffer, expected: Expected): HostileInput =>
+      webhook('the edges of JSON', JSON.stringify(text.toString('utf8')), body, expected);
+    if (whole !== true) return put(around(text), taken ? UNMATCHED : dropped(NOT_JSON));
+    if (!taken) return put(text, dropped(isUtf8(Buffer.from(text)) ? NOT_JSON : NOT_UTF8));
+    return put(text, dropped(String(text).includes('{') ? 'unreadable: eventType: ' : 'unreadable: value: '));
   });
 }
 
 function cutShort(): HostileInput[] {
   const whole = Buffer.from(statusText({ thirdPartyReference: `${MARKER}-ü-🍕`, occurredAt: '2026-01-31T18:30:00Z' }));
-  return Array.from({ length: whole.length - 1 }, (_, at) => {
-    const part = whole.subarray(0, at + 1);
-    return webhook('a payload cut short', `${part.length} bytes`, part, dropped(isUtf8(part) ? NOT_JSON : NOT_UTF8));
-  });
+  return Array.from({ length: whole.length - 1 }, (_, at) => whole.subarray(0, at + 1))
+    .filter((part) => part.length % 25 === 0 || !isUtf8(part))
+    .map((part) =>
+      webhook('a payload cut short', `${part.length} bytes`, part, dropped(isUtf8(part) ? NOT_JSON : NOT_UTF8)),
+    );
 }
 
 function wrongTypes(): HostileInput[] {
@@ -160,21 +156,7 @@ const PLACES: readonly [string, (text: string) => string, Expected][] = [
 ];
 
 function unstorable(): HostileInput[] {
-  const escapes = [
-    '\\u0000',
-    'a\\u0000b',
-    '\\u0000\\u0000\\u0000',
-    '\\ud800',
-    '\\udbff',
-    '\\udc00',
-    '\\udfff',
-    '\\udc00\\ud800',
-    '\\ud83c',
-    '\\ud800\\ud800\\udc00',
-    '\\ud83c\\udf55\\udf55',
-    'x\\ud800y',
-    '\\u0000\\ud800',
-  ];
+  const escapes = ['\\u0000', 'a\\u0000b', '\\ud800', '\\udc00\\ud800', 'x\\udfffy'];
   return [
     ...PLACES.flatMap(([place, put, expected]) =>
       escapes.map((escape) => webhook('NUL and lone surrogates', `${escape} in ${place}`, put(escape), expected)),
@@ -182,7 +164,7 @@ function unstorable(): HostileInput[] {
     ...PLACES.map(([place, put]) =>
       webhook('NUL and lone surrogates', `a raw NUL in ${place}`, put('\0'), dropped(NOT_JSON)),
     ),
-    ...[1, 2, 64, 4096, 65_536].map((length) =>
+    ...[1, 4_096].map((length) =>
       webhook(
         'NUL and lone surrogates',
         `${length} NULs in a row`,
@@ -194,57 +176,11 @@ function unstorable(): HostileInput[] {
 }
 
 function invalidUtf8(): HostileInput[] {
-  const sequences = [
-    '80',
-    'bf',
-    '8080',
-    'c0',
-    'c080',
-    'c1bf',
-    'c2',
-    'c241',
-    'df',
-    'e0',
-    'e080',
-    'e08080',
-    'e09fbf',
-    'e182',
-    'e18241',
-    'ef',
-    'eda080',
-    'edadbf',
-    'edae80',
-    'edafbf',
-    'edb080',
-    'edbfbf',
-    'eda080edb080',
-    'f0',
-    'f080',
-    'f0808080',
-    'f08fbfbf',
-    'f09f8d',
-    'f09f8d41',
-    'f4908080',
-    'f5808080',
-    'f7bfbfbf',
-    'f888808080',
-    'fbbfbfbfbf',
-    'fc8480808080',
-    'fdbfbfbfbfbf',
-    'fe',
-    'ff',
-    'fffe',
-    'feff',
-    'e4f6fc',
-    '93616294',
-    'c3a9e9',
-    'efbbbfff',
-    '1b2442',
-    'a4b3',
-    '82a0',
-  ];
+  // A byte out of place, too long a form, half a surrogate, beyond the last, cut short, Latin-1, and what is only ISO-2022.
+  const sequences = ['80', 'c080', 'eda080', 'f4908080', 'f09f8d', 'ff', 'e4f6fc', '1b2442'];
+  const places = PLACES.filter(([place]) => ['id', 'status', 'a value nobody reads'].includes(place));
   return sequences.flatMap((hex) =>
-    PLACES.map(([place, put]) => {
+    places.map(([place, put]) => {
       const [before = '', after = ''] = put('slot').split('slot');
       const body = Buffer.concat([Buffer.from(before), Buffer.from(hex, 'hex'), Buffer.from(after)]);
       const expected = hex === '1b2442' ? NOT_JSON : NOT_UTF8;
@@ -258,9 +194,8 @@ function nesting(): HostileInput[] {
   const shapes: [string, string, string][] = [
     ['lists', '[', ']'],
     ['objects', '{"a":', '}'],
-    ['both', '[{"a":', '}]'],
   ];
-  return [10, 1_000, 10_000, 100_000].flatMap((depth) =>
+  return [10, 1_000, 100_000].flatMap((depth) =>
     shapes.flatMap(([name, open, close]) => {
       const whole = open.repeat(depth) + (open.endsWith(':') ? '1' : '') + close.repeat(depth);
       const unless = (shallow: Expected): Expected => (depth > 100 ? dropped(TOO_DEEP) : shallow);
@@ -290,25 +225,10 @@ function repeatedNames(): HostileInput[] {
   // The last one counts, as for every JavaScript reader.
   const texts: [string, Expected][] = [
     [`{"eventType":"x","eventType":"order.status","order":${order}}`, UNMATCHED],
-    [`{"eventType":"order.status","eventType":"x","order":${order}}`, IGNORED],
-    [`{"eventType":"order.status","eventType":1,"order":${order}}`, dropped('unreadable: eventType: ')],
     [`{"eventType":"order.status","\\u0065ventType":"x","order":${order}}`, IGNORED],
-    [`{"eventType":"order.status","order":1,"order":${order}}`, UNMATCHED],
     [`{"eventType":"order.status","order":${order},"order":null}`, dropped('unreadable: order: ')],
-    [`{"eventType":"order.status","order":${order},"order":{}}`, dropped('unreadable: order.status: ')],
-    ['{"eventType":"order.status","order":{"id":"1","id":"2","status":"READY"}}', UNMATCHED],
-    ['{"eventType":"order.status","order":{"id":"1","id":2,"status":"READY"}}', dropped('unreadable: order.id: ')],
     ['{"eventType":"order.status","order":{"id":2,"id":"1","status":"READY"}}', UNMATCHED],
-    ['{"eventType":"order.status","order":{"id":"1","status":"READY","status":"x"}}', IGNORED],
-    ['{"eventType":"order.status","order":{"id":"1","status":[],"status":"READY"}}', UNMATCHED],
-    [
-      '{"eventType":"order.status","order":{"id":"1","status":"READY","reason":"a","reason":{}}}',
-      dropped('unreadable: order.reason: '),
-    ],
-    ...[10, 1_000, 20_000].map((times): [string, Expected] => [
-      `{"eventType":"order.status","order":{${'"id":"1",'.repeat(times)}"status":"READY"}}`,
-      UNMATCHED,
-    ]),
+    [`{"eventType":"order.status","order":{${'"id":"1",'.repeat(20_000)}"status":"READY"}}`, UNMATCHED],
   ];
   return texts.map(([text, expected], at) => webhook('names that repeat', String(at), text, expected));
 }
@@ -318,34 +238,16 @@ function namesOfTheLanguage(): HostileInput[] {
   const names = [
     '__proto__',
     'constructor',
-    'prototype',
     'toString',
-    'valueOf',
     'hasOwnProperty',
-    '__defineGetter__',
-    'isPrototypeOf',
     'then',
     'toJSON',
     'length',
-    'NaN',
-    'undefined',
-    'null',
-    'arguments',
-    '$where',
-    '${7*7}',
-    '{{7*7}}',
     "'; DROP TABLE orders; --",
-    '%s%n',
-    '../../etc/passwd',
+    '${7*7}',
     '<script>',
-    '\u202e',
     '\ufeff',
     'a\r\nSet-Cookie: b',
-    '=1+1',
-    'Robert"); --',
-    '\\',
-    '$1',
-    ' ',
   ];
   return names.flatMap((name) => {
     const key = JSON.stringify(name);
@@ -374,51 +276,17 @@ function namesOfTheLanguage(): HostileInput[] {
 
 function numbers(): HostileInput[] {
   const kind = 'huge and negative numbers';
-  const all = [
-    '-1',
-    '-0',
-    '1e308',
-    '-1e308',
-    '1e309',
-    '-1e309',
-    '1e999999',
-    '5e-324',
-    '1e-999999',
-    '9007199254740993',
-    '-9007199254740993',
-    '2147483648',
-    '-2147483649',
-    '9223372036854775808',
-    '-9223372036854775809',
-    '1'.repeat(309),
-    `-${'9'.repeat(1e4)}`,
-    `0.${'0'.repeat(1e4)}1`,
-    `1${'0'.repeat(1e5)}`,
-    '4294967296',
-    '1.7976931348623159e308',
-  ];
+  const all = ['-1', '-0', '1e308', '1e999999', '9007199254740993', '1'.repeat(309), `1${'0'.repeat(1e5)}`];
   return all.flatMap((number, at) => {
     const put = (text: string): string => text.replace('"slot"', number);
     return [
       webhook(kind, `${at} as id`, put(statusText({ id: 'slot' })), dropped('unreadable: order.id: ')),
-      webhook(
-        kind,
-        `${at} as thirdPartyReference`,
-        put(statusText({ thirdPartyReference: 'slot' })),
-        dropped('unreadable: order.thirdPartyReference: '),
-      ),
       webhook(kind, `${at} as status`, put(statusText({ status: 'slot' })), dropped('unreadable: order.status: ')),
       webhook(
         kind,
         `${at} as occurredAt`,
         put(statusText({ occurredAt: 'slot' })),
         dropped('unreadable: order.occurredAt: '),
-      ),
-      webhook(
-        kind,
-        `${at} as eventType`,
-        put(statusText({}, { eventType: 'slot' })),
-        dropped('unreadable: eventType: '),
       ),
       webhook(kind, `${at} as a total nobody reads`, put(statusText({ total: 'slot' })), UNMATCHED),
       webhook(
@@ -443,8 +311,8 @@ function manyEvents(): HostileInput[] {
     toList('none', '[]', IGNORED),
     toList('one', list(1), UNMATCHED),
     toList('fifty', list(50), UNMATCHED),
-    ...[51, 52, 100, 1_000, 5_000, 8_000].map((length) => toList(`${length}`, list(length), tooMany(length))),
-    ...[51, 1_000, 100_000, 500_000].map((length) =>
+    ...[51, 8_000].map((length) => toList(`${length}`, list(length), tooMany(length))),
+    ...[51, 500_000].map((length) =>
       toList(
         `${length} that are none`,
         list(length, () => 0),
@@ -463,7 +331,7 @@ function manyEvents(): HostileInput[] {
     ),
     toList('no list', '{"length":1e9}', dropped('unreadable: value: Invalid input')),
     toList('no JSON', MARKER, dropped('the translator failed: SyntaxError')),
-    ...[2, 1_000, 5_000].flatMap((length) => [
+    ...[2, 5_000].flatMap((length) => [
       webhook(
         kind,
         `${length} where one is spoken of: a list of payloads`,
@@ -492,9 +360,9 @@ function manyEvents(): HostileInput[] {
 
 function longIds(): HostileInput[] {
   const kind = 'long ids';
-  const characters = ['x', 'é', '漢', '🍕', ' ', '"', '\u0001', '\ufdfa'];
+  const characters = ['x', '🍕', '\u0001'];
   return characters.flatMap((character) =>
-    [254, 255, 256, 1_024, 10_240, 102_400].flatMap((length) => {
+    [255, 256, 102_400].flatMap((length) => {
       const text = character.repeat(length);
       const fits = length <= 255;
       const name = `${length} of ${JSON.stringify(character)}`;

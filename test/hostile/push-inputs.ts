@@ -3,14 +3,7 @@ import { MARKER, POISON, recorded, toPush, type Expected, type HostileInput, typ
 
 /** Bodies and paths that only the forward door knows. */
 export function pushInputs(): HostileInput[] {
-  return [
-    ...rfc8259(),
-    ...envelopes(),
-    ...orderIds(),
-    ...nesting(),
-
-    ...paths(),
-  ];
+  return [...jsonTexts(), ...envelopes(), ...orderIds(), ...nesting(), ...paths()];
 }
 
 const push = (kind: string, name: string, body: string | Buffer, expected: Expected): HostileInput =>
@@ -29,35 +22,28 @@ function wrapped(data: string | Buffer | undefined, more: Record<string, unknown
   });
 }
 
-function rfc8259(): HostileInput[] {
-  return JSON_TEXTS.map(({ name, text, taken, open, whole }, at) => {
-    const kind = `RFC 8259: ${open === true ? 'left open' : taken ? 'allowed' : 'not allowed'}`;
-    if (whole === true) return push(kind, name, at % 2 === 0 ? text : wrapped(text), POISON);
-    const order = `h-rfc-${at}`;
-    const data = Buffer.concat([Buffer.from(`{"orderId":"${order}","x":`), Buffer.from(text), Buffer.from('}')]);
-    return push(kind, name, at % 2 === 0 ? data : wrapped(data), taken ? recorded(order) : POISON);
+function jsonTexts(): HostileInput[] {
+  return JSON_TEXTS.flatMap(({ text, taken, whole }, at) => {
+    const order = `h-json-${at}`;
+    const data = whole
+      ? text
+      : Buffer.concat([Buffer.from(`{"orderId":"${order}","x":`), Buffer.from(text), Buffer.from('}')]);
+    const expected = taken && !whole ? recorded(order) : POISON;
+    return [data, wrapped(data)].map((body, nth) =>
+      push(
+        'the edges of JSON',
+        `${JSON.stringify(text.toString('utf8'))}${nth === 0 ? '' : ', wrapped'}`,
+        body,
+        expected,
+      ),
+    );
   });
 }
 
 function envelopes(): HostileInput[] {
   const kind = 'envelopes';
   const words = 'h-words';
-  const junk = [
-    null,
-    true,
-    0,
-    7,
-    -1e308,
-    '',
-    words,
-    [],
-    [MARKER],
-    {},
-    { a: MARKER },
-    [[]],
-    { orderId: 1 },
-    { message: {} },
-  ];
+  const junk = [null, true, 7, '', words, [MARKER], {}, { message: {} }];
   const right = Buffer.from(JSON.stringify({ orderId: 'h-base64' }));
   const base64 = right.toString('base64');
   const texts: [string, string | Buffer, Expected][] = [
@@ -171,7 +157,7 @@ const bearer: Say[] = [({ pushToken }) => `Authorization: Bearer ${pushToken}`];
 
 function orderIds(): HostileInput[] {
   const kind = 'order ids';
-  const numbers = ['-1', '0', '1e308', '-1e309', '9007199254740993', '1'.repeat(400), '1e-999', '-0'];
+  const numbers = ['-1', '1e999', '9007199254740993'];
   const bad = [
     ...numbers,
     '""',
@@ -181,44 +167,25 @@ function orderIds(): HostileInput[] {
     '["x"]',
     '{}',
     '{"id":"x"}',
-    '"\\u0000"',
     '"a\\u0000b"',
-    '"\\ud800"',
-    '"\\udc00x"',
     '"\\udc00\\ud800"',
-    '"\\ud83c\\u0041"',
-    ...[256, 1_024, 10_240, 102_400, 1_000_000].flatMap((length) =>
-      ['x', 'é', '🍕'].map((letter) => `"${letter.repeat(length)}"`),
-    ),
+    ...[256, 1_000_000].flatMap((length) => ['x', '🍕'].map((letter) => `"${letter.repeat(length)}"`)),
   ];
   const good = [
     '__proto__',
     'constructor',
-    'toString',
     ' ',
-    '\t',
     '\n',
-    '\x01',
     '\u202e',
     '\ufeff',
-    '"',
-    '\\',
     "'; DROP TABLE placements; --",
-    '$1',
-    '%s',
-    '../..',
     '${7*7}',
     '<script>',
-    '0',
     'null',
-    'x'.repeat(254),
     'y'.repeat(255),
-    'é'.repeat(255),
     '漢'.repeat(255),
     'a\u0301',
-    '🍕',
     '\u{10ffff}',
-    '\uffff',
     'A',
     'a',
   ].map((text, at) => `${text.length < 200 ? `h-id-${at}-` : ''}${text}`);
@@ -238,7 +205,7 @@ function orderIds(): HostileInput[] {
 
 function nesting(): HostileInput[] {
   const kind = 'deep nesting';
-  return [100, 10_000, 100_000].flatMap((depth) =>
+  return [100, 100_000].flatMap((depth) =>
     (
       [
         ['lists', '[', ']', ''],

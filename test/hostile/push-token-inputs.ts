@@ -40,23 +40,7 @@ function claims(): HostileInput[] {
   const kind = 'OIDC tokens: claims';
   const audience = 'https://expediter.test/pubsub/push';
   const account = 'push@test-project.iam.gserviceaccount.com';
-  const junk = [
-    undefined,
-    null,
-    true,
-    false,
-    0,
-    1,
-    '',
-    ' ',
-    MARKER,
-    [],
-    [MARKER],
-    {},
-    { a: MARKER },
-    '__proto__',
-    '\0',
-  ];
+  const junk = [undefined, null, true, 0, '', MARKER, [MARKER], {}, '__proto__', '\0'];
   const wrong: Record<string, unknown[]> = {
     iss: [
       ...junk,
@@ -220,9 +204,7 @@ function mutilated(): HostileInput[] {
       const name = ['header', 'payload', 'signature'][nth] ?? '';
       return [
         ...changes.map(([what, change]) => at(`${name}: ${what}`, part(nth, change))),
-        ...Array.from({ length: 16 }, (_, step) =>
-          at(`${name}: another letter at ${step} of 16`, part(nth, flipped(step / 16))),
-        ),
+        ...[0, 0.5, 1].map((where) => at(`${name}: another letter at ${where}`, part(nth, flipped(where)))),
       ];
     }),
     at('without its signature', (token) => token.slice(0, token.lastIndexOf('.'))),

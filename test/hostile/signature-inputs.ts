@@ -71,31 +71,15 @@ export function signatureInputs(): HostileInput[] {
       `svix-id: m-1`,
       `svix-signature: ${signature}`,
     ]),
-    ...[
-      'NaN',
-      '-1',
-      '1e9',
-      '0x10',
-      '1.5',
-      '\xb9\xb2\xb3',
-      'now',
-      '1,2',
-      '9'.repeat(13),
-      '9'.repeat(5_000),
-      '__proto__',
-      MARKER,
-      'Infinity',
-      '1_0',
-      '+1',
-      '1 2',
-      '\xb2',
-    ].map((timestamp) => at(`the timestamp ${timestamp.slice(0, 20)}`, uncounted, () => resigned(timestamp))),
-    ...[-301, -600, -86_400, -1e9].map((from) =>
+    ...['NaN', '-1', '1e9', '1.5', '\xb9\xb2\xb3', '1,2', '9'.repeat(13), '9'.repeat(5_000), MARKER, '+1'].map(
+      (timestamp) => at(`the timestamp ${timestamp.slice(0, 20)}`, uncounted, () => resigned(timestamp)),
+    ),
+    ...[-301, -1e9].map((from) =>
       at(`${-from} s old`, dropped('not authentic: webhook-timestamp is over 300 s old'), () =>
         resigned(inSeconds(from - 2)),
       ),
     ),
-    ...[301, 600, 86_400, 1e10].map((from) =>
+    ...[301, 1e10].map((from) =>
       at(`${from} s ahead`, dropped('not authentic: webhook-timestamp is over 300 s ahead'), () =>
         resigned(inSeconds(from + 2)),
       ),
@@ -105,7 +89,7 @@ export function signatureInputs(): HostileInput[] {
         resigned(timestamp),
       ),
     ),
-    ...Array.from({ length: 43 }, (_, place) =>
+    ...[0, 21, 42].map((place) =>
       at(`another letter at ${place}`, forged, ({ signature }) => {
         const right = value(signature);
         return { signature: `v1,${right.slice(0, place)}${right[place] === 'A' ? 'B' : 'A'}${right.slice(place + 1)}` };

@@ -9,7 +9,7 @@ import { MARKER } from './hostile-input.ts';
 import { NOW, signSamples } from './signed-samples.ts';
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
-const RUNS = 1_500;
+const RUNS = 500;
 const SAMPLES = await signSamples(registry);
 const LONGEST_REASON = 500;
 
