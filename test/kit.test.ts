@@ -12,7 +12,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain } from '../src/core/domain/errors.ts';
-import { runToEnd } from './support/run-cli.ts';
+import { runToEnd } from './support/run-program.ts';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const TEMPLATE = join(PROJECT, 'examples/provider-template');

@@ -243,15 +243,6 @@ describe('a start', () => {
     expect(main.output()).not.toContain('hunter2');
   });
 
-  it('on a schema that lacks a migration refuses, and names the command that mends it', async () => {
-    await system.query('ALTER TABLE schema_migrations RENAME TO schema_migrations_away');
-    const main = spawnMain({ ...env, PORT: '0' });
-    const code = await main.exited;
-    await system.query('ALTER TABLE schema_migrations_away RENAME TO schema_migrations');
-    expect(code).toBe(1);
-    expect(main.output()).toMatch(/expediter migrate/);
-  });
-
   it('with a provider module that is none says which and why', async () => {
     const main = spawnMain({ ...env, PORT: '0', PROVIDER_MODULES: 'node:os' });
     expect(await main.exited).toBe(1);

@@ -14,7 +14,8 @@ import { startHubrise } from '../simulators/start-hubrise.ts';
 import type { Simulator } from '../simulators/simulator.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
 import { freePort } from '../support/free-port.ts';
-import { runCli } from '../support/run-cli.ts';
+import { CLI, runCli } from '../support/run-cli.ts';
+import { runToEnd } from '../support/run-program.ts';
 import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
@@ -252,7 +253,7 @@ describe('of the database', () => {
 describe('of the clocks', () => {
   it('this one being off is told', async () => {
     const off = { ...env, NODE_OPTIONS: `--import ${SHIFT_CLOCK}`, CLOCK_OFF_MS: '-5000' };
-    const { code, out } = await runCli(off, ['doctor', '--only', 'clock']);
+    const { code, out } = await runToEnd(CLI, off, ['doctor', '--only', 'clock']);
     expect({ code, out }).toEqual({
       code: 0,
       out: expect.stringMatching(/^warning .* this machine +[45]\.\d s behind /m),

@@ -88,16 +88,10 @@ describe('expediter location remove', () => {
 describe('expediter token list', () => {
   it('shows until when a token is valid, and when a webhook came with it last', async () => {
     await put('tokens');
-    const url = await system.webhookUrl('tokens', { expiresAt: new Date(Date.now() + 86_400_000) });
+    await system.webhookUrl('tokens', { expiresAt: new Date(Date.now() + 86_400_000) });
+    await system.query(`UPDATE webhook_tokens SET last_used_at = now() WHERE location_id = 'tokens'`);
     await system.webhookUrl('tokens');
-    await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' }));
     type Row = { expiresAt: string | null; lastUsedAt: string | null; state: string };
-    await until(
-      async () =>
-        (await system.query(`SELECT FROM webhook_tokens WHERE location_id = 'tokens' AND last_used_at IS NOT NULL`))
-          .length > 0,
-      25_000,
-    );
     expect(await runJson<Row[]>(env, ['token', 'list', '--location', 'tokens'])).toMatchObject([
       { state: 'valid', expiresAt: expect.any(String), lastUsedAt: expect.any(String) },
       { state: 'valid', expiresAt: null, lastUsedAt: null },

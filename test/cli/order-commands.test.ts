@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli, type Ended } from '../support/run-cli.ts';
+import { runCli } from '../support/run-cli.ts';
+import type { Ended } from '../support/run-program.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 

@@ -8,7 +8,8 @@ import { startDeliverect } from '../simulators/start-deliverect.ts';
 import { startHubrise } from '../simulators/start-hubrise.ts';
 import type { Simulator, StartSimulator } from '../simulators/simulator.ts';
 import { createDatabase } from '../support/create-database.ts';
-import { runCli, type Ended } from '../support/run-cli.ts';
+import { runCli } from '../support/run-cli.ts';
+import type { Ended } from '../support/run-program.ts';
 
 const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 const keys = parseSettingsKeys(SETTINGS_KEY);

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { commandsOf } from '../../console/locations/commands.ts';
 import { quote } from '../../console/locations/quote.ts';
-import { CLI, runProgram } from '../support/run-cli.ts';
+import { CLI } from '../support/run-cli.ts';
+import { runProgram } from '../support/run-program.ts';
 import { startSystem } from '../support/start-system.ts';
 
 const NASTY = [

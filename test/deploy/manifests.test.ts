@@ -12,7 +12,8 @@ import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/config.ts';
 import { openDatabase } from '../../src/database.ts';
 import { migrate } from '../../src/migrate.ts';
 import { createDatabase } from '../support/create-database.ts';
-import { runCli, type Ended } from '../support/run-cli.ts';
+import { runCli } from '../support/run-cli.ts';
+import type { Ended } from '../support/run-program.ts';
 import { startPostgres } from '../support/start-postgres.ts';
 import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
 

@@ -6,7 +6,8 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrate } from '../../src/migrate.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
-import { runCli } from '../support/run-cli.ts';
+import { CLI, runCli } from '../support/run-cli.ts';
+import { runToEnd } from '../support/run-program.ts';
 import { runMain, spawnMain } from '../support/run-main.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
@@ -21,7 +22,7 @@ async function namesIn(dir: string): Promise<string[]> {
 describe('two that migrate at the same time', () => {
   it('an empty database: both succeed, and each migration is done once', async () => {
     const url = await createEmptyDatabase();
-    const ended = await Promise.all([1, 2].map(() => runCli({ DATABASE_URL: url }, ['migrate', '--json'])));
+    const ended = await Promise.all([1, 2].map(() => runToEnd(CLI, { DATABASE_URL: url }, ['migrate', '--json'])));
     expect(ended.map(({ code, error }) => ({ code, error }))).toEqual([
       { code: 0, error: '' },
       { code: 0, error: '' },

@@ -1,4 +1,4 @@
-/** The process of `startCliProcess`: what `cli.ts` does, for every message once. */
+/** The process of `runCli`: what `cli.ts` does, for every message once. */
 import { Readable } from 'node:stream';
 import { report } from '../../src/cli/failures.ts';
 import { buildProgram } from '../../src/cli/program.ts';

@@ -1,39 +1,43 @@
-import { spawn } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import type { Ended } from './run-program.ts';
 
 export const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
-export type Ended = { code: number | null; out: string; error: string };
+let running: { child: ChildProcess; exited: Promise<unknown> } | undefined;
+let last: Promise<unknown> = Promise.resolve();
 
-/** The command line as an operator runs it: in a process of its own, with this environment alone. */
-export function runCli(env: Record<string, string>, args: readonly string[], input?: string): Promise<Ended> {
-  return runToEnd(CLI, env, args, input);
+/**
+ * The command line as an operator runs it, with this environment alone. One process runs one command after the other:
+ * its start takes as long as ten of them. Where two must run at once, or the process itself is what is looked at,
+ * `runToEnd` runs `CLI`.
+ */
+export function runCli(env: Record<string, string>, args: readonly string[], input = ''): Promise<Ended> {
+  const ended = last.then(async () => {
+    running ??= start();
+    const { child, exited } = running;
+    child.send({ env, args, input });
+    const [answer] = (await Promise.race([once(child, 'message'), exited])) as [Ended | undefined];
+    if (answer === undefined) throw new Error(`the process ended at ${args.join(' ')}`);
+    return answer;
+  });
+  last = ended.catch(() => {});
+  return ended;
 }
 
-/** The same with any other of our programs that ends by itself. */
-export function runToEnd(
-  file: string,
-  env: Record<string, string>,
-  args: readonly string[],
-  input = '',
-): Promise<Ended> {
-  return runProgram(process.execPath, [file, ...args], env, { input });
-}
-
-/** And with whatever program. */
-export async function runProgram(
-  program: string,
-  args: readonly string[],
-  env: Record<string, string>,
-  { input = '', cwd }: { input?: string; cwd?: string } = {},
-): Promise<Ended> {
+/** It ends with us, whose channel it listens to. */
+function start(): NonNullable<typeof running> {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(program, args, { env: { PATH, NODE_COMPILE_CACHE, ...env }, cwd });
-  child.stdin.on('error', () => {});
-  child.stdin.end(input);
-  const ended = once(child, 'close') as Promise<[number | null]>;
-  const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  return { code, out, error };
+  const child = fork(fileURLToPath(new URL('./cli-child.ts', import.meta.url)), {
+    env: { PATH, NODE_COMPILE_CACHE },
+    execArgv: [],
+  });
+  const exited = new Promise<[undefined]>((ended) => {
+    child.once('exit', () => {
+      running = undefined;
+      ended([undefined]);
+    });
+  });
+  return { child, exited };
 }

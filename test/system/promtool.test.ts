@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { readDashboardExpressions } from '../support/read-monitoring.ts';
-import { runProgram } from '../support/run-cli.ts';
+import { runProgram } from '../support/run-program.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import { needsTool } from './needs-tool.ts';
 

@@ -10,8 +10,8 @@ import { rankOf } from '../../../src/core/domain/lifecycle.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { seal } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
-import { startCliProcess, type CliProcess } from '../../support/cli-process.ts';
-import { CLI, runCli, type Ended } from '../../support/run-cli.ts';
+import { CLI, runCli } from '../../support/run-cli.ts';
+import type { Ended } from '../../support/run-program.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -55,7 +55,6 @@ type Listed = { webhookId: string; outcome: string; replayOf: string | null };
 let folder: string;
 let system: System;
 let env: Record<string, string>;
-let commands: CliProcess;
 /** All that any command said. */
 const said: string[] = [];
 
@@ -66,23 +65,14 @@ beforeAll(async () => {
   const module = (await import(/* @vite-ignore */ witness)) as { default: Provider };
   system = await startSystem({ providers: [module.default], env: { PUBLIC_URL, WEBHOOK_BODY_LIMIT: '100000' } });
   env = { ...system.env, PROVIDER_MODULES: witness };
-  commands = startCliProcess();
 });
 afterAll(async () => {
-  await commands?.stop();
   await system?.stop();
   await rm(folder, { recursive: true });
 });
 
 async function cli(args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Ended> {
-  const ended = await commands.run({ ...env, ...more }, args, input);
-  said.push(ended.out, ended.error);
-  return ended;
-}
-
-/** In a process of its own, as an operator runs it; that takes as long as ten commands. */
-async function cliAlone(args: readonly string[]): Promise<Ended> {
-  const ended = await runCli(env, args);
+  const ended = await runCli({ ...env, ...more }, args, input);
   said.push(ended.out, ended.error);
   return ended;
 }
@@ -289,7 +279,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
       ['replay', id, '--dry-run'],
       ['replay', '--outcome', 'dropped', '--location', locationId, '--dry-run'],
     ]) {
-      expect(await cliAlone(['webhook', ...args])).toMatchObject({ code: 0 });
+      expect(await cli(['webhook', ...args])).toMatchObject({ code: 0 });
     }
     expect(await replay(again.webhookId)).toMatchObject({ outcome: 'applied' });
     for (const words of [said.join(''), system.logged.join(''), await everything()]) {
@@ -332,7 +322,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     await mend(locationId);
     const sealed = await seal(new Map([['lost', Buffer.alloc(32, 8)]]), { target: '' });
     await system.query('UPDATE webhooks SET sealed = $2 WHERE id = $1', [dropped, sealed]);
-    expect(await cliAlone(['webhook', 'replay', dropped])).toEqual({
+    expect(await cli(['webhook', 'replay', dropped])).toEqual({
       code: 1,
       out: '',
       error: expect.stringMatching(/^error: .* cannot be replayed: .*SETTINGS_KEY has no key with id "lost"\n$/),
@@ -502,7 +492,7 @@ describe('what cannot be replayed', () => {
     ['a time that is none', ['list', '--since', 'yesterday'], /3d/],
     ['a limit that is none', ['list', '--limit', '0'], /1 to 1000/],
   ])('%s: exit 2', async (_what, args, problem) => {
-    expect(await cliAlone(['webhook', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(problem) });
+    expect(await cli(['webhook', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(problem) });
   });
 
   it.each([[[]], [['list']], [['show']], [['replay']]])('help with examples: webhook %j', async (args) => {
@@ -601,15 +591,7 @@ describe('all that match', () => {
     await system.query(`UPDATE webhooks SET sealed = 'spoilt' WHERE id = $1`, [bad]);
     await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     await mend(locationId);
-    const { code, out } = await cliAlone([
-      'webhook',
-      'replay',
-      '--outcome',
-      'dropped',
-      '--location',
-      locationId,
-      '--json',
-    ]);
+    const { code, out } = await cli(['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({
       outcomes: { applied: 1 },
@@ -755,7 +737,7 @@ describe('webhook list', () => {
     const words = await cli(['webhook', 'list', '--location', locationId, '--limit', '2']);
     expect(words.out).toMatch(new RegExp(`^webhook +received .*\n\nthere may be more: --after ${ids[3]}\n$`, 's'));
     expect(words.out).not.toContain('Lovelace');
-    expect(await cliAlone(['webhook', 'list', '--order', 'nowhere'])).toMatchObject({ code: 3 });
+    expect(await cli(['webhook', 'list', '--order', 'nowhere'])).toMatchObject({ code: 3 });
   });
 
   it('goes from day to day, and finds a webhook of a machine whose clock is off', async () => {
