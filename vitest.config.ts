@@ -35,6 +35,8 @@ export default defineConfig({
       NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/node-compile', import.meta.url)),
     },
     pool: 'forks',
+    // What files import is evaluated once a worker: their own state is theirs, and what they replace they put back.
+    isolate: false,
     sequence: { sequencer: LongestFirst },
     // Twice what most small machines have of cores: the tests mostly wait. More would be a little sooner done, and some
     // that time things then fail beside anything else.
