@@ -3,6 +3,7 @@
  * with them.
  */
 import type { z } from 'zod';
+import type * as causes from '../src/core/domain/webhook-cause.ts';
 import type * as order from '../src/core/domain/order.ts';
 import type * as check from '../src/core/locations/check-location.ts';
 import type * as locations from '../src/core/locations/list-locations.ts';
@@ -51,6 +52,10 @@ export type Resolved = Answer<typeof doubt.Resolved>;
 export type ListedWebhooks = Answer<typeof webhooks.ListedWebhooks>;
 export type ListedWebhook = ListedWebhooks['webhooks'][number];
 export type ShownWebhook = Answer<typeof webhook.ShownWebhook>;
+export type WebhookAuth = NonNullable<ShownWebhook['webhookAuth']>;
+export type DropCause = Answer<typeof causes.DropCause>;
+export type ReplayCause = Answer<typeof causes.ReplayCause>;
+export type ShapeIssue = Extract<DropCause, { code: 'wrong_shape' }>['issues'][number];
 export type WebhookOutcome = ListedWebhook['outcome'];
 export type Replayed = Answer<typeof replay.Replayed>;
 export type ReplayMany = Request<typeof webhookRequests.ReplayMany>;

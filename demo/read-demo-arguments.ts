@@ -1,9 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-
-const POS_NAMES = ['standard', 'hubrise', 'square', 'lightspeed-k', 'deliverect', 'toast'] as const;
-export type PosName = (typeof POS_NAMES)[number];
+import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
 
 export type Arguments = { help: boolean; once: boolean; watch: boolean; json: boolean; pos: PosName; dir: string };
 

@@ -12,9 +12,8 @@ import { BUSY, BEHIND, keepBusy } from './keep-busy.ts';
 import { keepSecret } from './keep-secret.ts';
 import { openPubsub } from './open-pubsub.ts';
 import { placeOrders, type PlaceOrder } from './place-orders.ts';
-import { POS_SYSTEMS } from './pos-systems.ts';
 import { prepareDemoDatabase } from './prepare-demo-database.ts';
-import type { PosName } from './read-demo-arguments.ts';
+import { SIMULATORS, type PosName } from '../test/simulators/index.ts';
 import { runAnewOnChange } from './run-anew-on-change.ts';
 import { runService, type RunService, type Service } from './run-service.ts';
 import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
@@ -86,7 +85,7 @@ export async function startDemo(about: {
   endings.add('the ordering platform', () => platform.stop());
   announce('Platform', `${platform.url} (GraphQL)`);
 
-  const pos = await POS_SYSTEMS[about.pos]({ hurry: HURRY });
+  const pos = await SIMULATORS[about.pos]({ hurry: HURRY });
   endings.add('the POS', () => pos.stop());
   const kitchen = await showKitchen(pos);
   endings.add('the kitchen', () => kitchen.stop());

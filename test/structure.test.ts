@@ -20,7 +20,7 @@ const floorOf = (room: string): number => FLOORS.findIndex((floor) => floor.incl
 
 function filesIn(folder: string): { file: string; text: string }[] {
   return readdirSync(join(SRC, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => ({ file: join(folder, file), text: readFileSync(join(SRC, folder, file), 'utf8') }));
 }
 
@@ -43,9 +43,9 @@ describe('the structure', () => {
     }
   });
 
-  it('core names no POS', () => {
+  it('core and console name no POS', () => {
     const names = [...registry.keys(), ...VENDORS];
-    for (const { file, text } of filesIn('core')) {
+    for (const { file, text } of [...filesIn('core'), ...filesIn('../console')]) {
       for (const name of names) expect(text.toLowerCase(), file).not.toMatch(new RegExp(`\\b${name}\\b`));
     }
   });

@@ -1,50 +1,14 @@
 import { commandsOf } from '../locations/commands.ts';
-import { explainBy, type About, type Explanation, type Rule, type Step } from './explanation.ts';
-
-/** What of a location's settings a POS's webhooks are verified with. */
-export const VERIFIED_WITH: ReadonlyMap<string, string> = new Map([
-  ['standard', 'secret'],
-  ['hubrise', 'clientSecret'],
-  ['square', 'signatureKey'],
-  ['toast', 'webhookSecret'],
-  ['deliverect', 'hmacSecret'],
-  ['lightspeed-k', 'webhookUsername and webhookPassword'],
-]);
+import type { DropCause, ShapeIssue } from '../wire.ts';
+import { explainBy, type About, type Explanation, type Step, type Words } from './explanation.ts';
+import { issueInWords } from './issue-in-words.ts';
 
 /** Where the words of a provider of somebody else's are all there is. */
 export const NOT_PROVEN = 'It does not prove that the POS sent it';
 export const NOT_READ = 'What it says cannot be read';
 export const NOT_KNOWN = 'It could not be used';
 
-const RULES: readonly Rule[] = [
-  [/^not authentic: no signatureKey yet/, noKeyYet],
-  [/^not authentic: neither notificationUrl nor PUBLIC_URL/, noUrl],
-  [/^not authentic: the header authorization is missing$/, noPassword],
-  [/^not authentic: the user name and password/, wrongPassword],
-  [/^not authentic: the header (\S+) is missing$/, unsigned],
-  [/^not authentic: the header (\S+) does not begin with/, otherScheme],
-  [/^not authentic: (?:the signature in (\S+) is not ours|no signature in (\S+) is ours)$/, wrongSignature],
-  [/^not authentic: (\S+) is over (\d+) s (old|ahead)$/, wrongTime],
-  [/^not authentic: (\S+) is not a count of seconds$/, noTime],
-  [/^not authentic: the body holds no timestamp/, noTimeInside],
-  [/^not authentic: (.*)$/s, notProven],
-  [/^unreadable: the body is nested deeper than (\d+)/, tooDeep],
-  [/^unreadable: the body is not UTF-8/, notText],
-  [/^unreadable: the body is not JSON(?:: (.*) is required)?/s, notJson],
-  [/^unreadable: (.*?) are (?:both|all) (?:missing|empty)/s, namesNoOrder],
-  [/^unreadable: value: names no order/, namesNoOrder],
-  [/^unreadable: value: holds (\d+) events, at most (\d+) pass/, tooMany],
-  [/^unreadable: ((?:\w[\w.-]*: [^;]+)(?:; [^;]+)*)$/s, otherShape],
-  [/^unreadable: (.*)$/s, notRead],
-  [/^the translator failed: (.*)$/s, ourMistake],
-  [/^over (\d+) bytes/, tooLarge],
-  [/^Postgres refused what it says \((\w*)\)/, cannotBeStored],
-];
-
-/** Says in an operator's words why a webhook was dropped. @param reason as the webhook has it */
-export function explainDrop(reason: string | null, about: About): Explanation {
-  return explainBy(RULES, reason ?? '', about) ?? notKnown(about, reason ?? '');
-}
+type SignedAtWrongTime = Extract<DropCause, { code: 'signature_too_old' | 'signature_ahead' }>;
 
 const TRY_DRY: Step = {
   say: 'Then replay it: the dry run says first whether it is enough. It is verified with the settings of that moment.',
@@ -71,43 +35,44 @@ const impostor = ({ locationId }: About): Step => ({
 });
 
 /** As the settings call it. */
-function secretOf({ integration }: About): string {
-  const names = VERIFIED_WITH.get(integration);
-  return names === undefined ? 'the secret' : `“${names.replace(' and ', '” and “')}”`;
+function secretOf({ webhookAuth }: About): string {
+  return webhookAuth ? webhookAuth.settings.map((name) => `“${name}”`).join(' and ') : 'the secret';
 }
 
 /** By `connect`, where the POS is told what it signs with or tells us. */
 function connectsItself(about: About, say: string): Step[] {
-  return ['square', 'lightspeed-k'].includes(about.integration) ? [{ say, run: commandsOf(about).connect }] : [];
+  return about.webhookAuth?.byConnect === true ? [{ say, run: commandsOf(about).connect }] : [];
 }
 
-function wrongSignature(about: About, one = '', other = ''): Explanation {
-  const { integration } = about;
+function wrongSignature({ header }: { header: string }, about: About): Explanation {
+  const { urlSetting, previousSetting } = about.webhookAuth ?? {};
   return {
     what: 'It is signed with another secret than ours',
     details: [
-      `Its header ${one || other} does not fit ${secretOf(about)} of the location's settings: the secret was changed ` +
+      `Its header ${header} does not fit ${secretOf(about)} of the location's settings: the secret was changed ` +
         'at one side alone, or never was the same.',
-      ...(integration === 'square'
-        ? [
-            'Square signs the URL it calls as well: it has to be the notificationUrl of the settings, or ours by PUBLIC_URL.',
-          ]
-        : []),
+      ...(urlSetting === undefined
+        ? []
+        : [
+            `This POS signs the URL it calls as well: it has to be the ${urlSetting} of the settings, or ours by PUBLIC_URL.`,
+          ]),
     ],
     toDo: [
       ...connectsItself(about, 'Let the POS say what it signs with:'),
       { say: `Compare the secret at the POS with the one that you stored as ${secretOf(about)}.` },
       ...putSettings(about),
-      ...(integration === 'standard'
-        ? [{ say: 'While the POS changes over, the old secret may stay beside the new one, as “previousSecret”.' }]
-        : []),
+      ...(previousSetting === undefined
+        ? []
+        : [
+            { say: `While the POS changes over, the old secret may stay beside the new one, as “${previousSetting}”.` },
+          ]),
       TRY_DRY,
       impostor(about),
     ],
   };
 }
 
-function unsigned(about: About, header = ''): Explanation {
+function unsigned({ header }: { header: string }, about: About): Explanation {
   return {
     what: 'It is not signed',
     details: [
@@ -115,7 +80,7 @@ function unsigned(about: About, header = ''): Explanation {
     ],
     toDo: [
       { say: 'Switch signing on at the POS, with the same secret.' },
-      ...(about.integration === 'standard'
+      ...(about.webhookAuth?.optional === true
         ? [
             {
               say:
@@ -130,7 +95,7 @@ function unsigned(about: About, header = ''): Explanation {
   };
 }
 
-function otherScheme(about: About, header = ''): Explanation {
+function otherScheme({ header }: { header: string }, about: About): Explanation {
   return {
     what: 'It is signed in another way than we know',
     details: [`Its header ${header} does not look as this POS documents it.`],
@@ -142,20 +107,20 @@ function otherScheme(about: About, header = ''): Explanation {
   };
 }
 
-function noPassword(about: About): Explanation {
+function noPassword({ header }: { header: string }, about: About): Explanation {
   return {
     what: 'It came without a user name and a password',
     details: [`This POS signs nothing: ${secretOf(about)} of the settings have to come with each webhook.`],
     toDo: [
       ...connectsItself(about, 'Register the webhook at the POS anew, with both:'),
-      { say: 'See whether a proxy before us takes the header authorization away.' },
+      { say: `See whether a proxy before us takes the header ${header} away.` },
       NOT_BY_REPLAY,
       impostor(about),
     ],
   };
 }
 
-function wrongPassword(about: About): Explanation {
+function wrongPassword(_cause: object, about: About): Explanation {
   return {
     what: 'Its user name or password is not ours',
     details: [`The POS sends others than ${secretOf(about)} of the location's settings.`],
@@ -169,17 +134,17 @@ function wrongPassword(about: About): Explanation {
   };
 }
 
-function wrongTime(_about: About, header = '', seconds = '', which = ''): Explanation {
-  const minutes = Math.round(Number(seconds) / 60);
+function wrongTime({ code, header, seconds }: SignedAtWrongTime): Explanation {
+  const minutes = Math.round(seconds / 60);
+  const isAhead = code === 'signature_ahead';
   return {
-    what:
-      which === 'ahead'
-        ? `It says that it was signed more than ${minutes} minutes after it came`
-        : `It was signed more than ${minutes} minutes before it came`,
+    what: isAhead
+      ? `It says that it was signed more than ${minutes} minutes after it came`
+      : `It was signed more than ${minutes} minutes before it came`,
     details: [`So says its header ${header}. An old one may be a copy that somebody sends again.`],
     toDo: [
       { say: 'Set the clock of the machine that sends it, and see that it stays right.' },
-      ...(which === 'ahead'
+      ...(isAhead
         ? []
         : [{ say: 'If the sender repeats what it could not send before, it has to sign each try anew.' }]),
       NOT_BY_REPLAY,
@@ -187,7 +152,7 @@ function wrongTime(_about: About, header = '', seconds = '', which = ''): Explan
   };
 }
 
-function noTime(_about: About, header = ''): Explanation {
+function noTime({ header }: { header: string }): Explanation {
   return {
     what: 'It does not say when it was signed',
     details: [`Its header ${header} should be a count of seconds since 1970, and is something else.`],
@@ -195,42 +160,42 @@ function noTime(_about: About, header = ''): Explanation {
   };
 }
 
-function noTimeInside(about: About): Explanation {
+function noTimeInside({ field }: { field: string }, about: About): Explanation {
   return {
     what: 'It does not say when it was signed',
-    details: ['Its body has no timestamp, without which its signature cannot be checked: Toast always sends one.'],
+    details: [`Its body has no “${field}”, without which its signature cannot be checked: this POS always sends one.`],
     toDo: [
-      { say: 'Look at its body: somebody else than Toast may have sent it, or something on the way has cut it off.' },
+      { say: 'Look at its body: somebody else than the POS may have sent it, or something on the way has cut it off.' },
       NOT_BY_REPLAY,
       impostor(about),
     ],
   };
 }
 
-function noKeyYet(about: About): Explanation {
+function noKeyYet({ setting }: { setting: string }, about: About): Explanation {
   return {
     what: 'We do not know yet what the POS signs with',
-    details: ['The settings of the location have no signatureKey.'],
+    details: [`The settings of the location have no ${setting}.`],
     toDo: [{ say: 'Fetch it from the POS:', run: commandsOf(about).connect }, TRY_DRY],
   };
 }
 
-function noUrl(about: About): Explanation {
+function noUrl({ setting }: { setting: string }, about: About): Explanation {
   return {
     what: 'We do not know which address the signature covers',
-    details: ['This POS signs the URL it calls. The settings have no notificationUrl, and the service no PUBLIC_URL.'],
+    details: [`This POS signs the URL it calls. The settings have no ${setting}, and the service no PUBLIC_URL.`],
     toDo: [
-      { say: 'Set PUBLIC_URL for the service, to the address that the POS calls; or store notificationUrl:' },
+      { say: `Set PUBLIC_URL for the service, to the address that the POS calls; or store ${setting}:` },
       ...putSettings(about),
       TRY_DRY,
     ],
   };
 }
 
-function notProven(about: About, why = ''): Explanation {
+function notProven(_cause: object, about: About, said: string | null): Explanation {
   return {
     what: NOT_PROVEN,
-    details: [`What verifies webhooks of ${about.integration} says: ${why}.`],
+    details: [`What verifies webhooks of ${about.integration} says: ${said}.`],
     toDo: [
       { say: 'Compare what the POS signs with and the settings of the location.' },
       ...putSettings(about),
@@ -248,7 +213,7 @@ const TELL_US: Step = {
     'member. Once a new version reads it, replay it.',
 };
 
-function tooDeep(_about: About, limit = ''): Explanation {
+function tooDeep({ limit }: { limit: number }): Explanation {
   return {
     what: 'Its JSON is nested too deep to be a webhook',
     details: [`At most ${limit} levels are read; those of a POS have some ten.`],
@@ -264,10 +229,10 @@ function notText(): Explanation {
   };
 }
 
-function notJson(_about: About, wanted = ''): Explanation {
+function notJson({ wanted }: { wanted: string }): Explanation {
   return {
     what: 'Its body is not JSON',
-    details: [wanted === '' ? 'It should be.' : `It should be ${wanted}.`],
+    details: [`It should be ${wanted}.`],
     toDo: [
       { say: 'See whether the POS, or the bridge to it, is set to send JSON, and whether the address belongs to it.' },
       lookAtIt,
@@ -276,10 +241,10 @@ function notJson(_about: About, wanted = ''): Explanation {
   };
 }
 
-function namesNoOrder(_about: About, fields = ''): Explanation {
+function namesNoOrder({ fields }: { fields: readonly string[] }): Explanation {
   return {
     what: 'It does not say which order it is about',
-    details: [fields === '' ? 'It has neither our id nor the one of the POS.' : `Nothing is in ${fields}.`],
+    details: [`Nothing is in ${fields.join(', nor in ')}.`],
     toDo: [
       { say: 'If the POS sends such webhooks about something else than orders, it can be told not to.' },
       lookAtIt,
@@ -288,64 +253,41 @@ function namesNoOrder(_about: About, fields = ''): Explanation {
   };
 }
 
-function tooMany(_about: About, count = '', limit = ''): Explanation {
+function tooMany({ count, limit }: { count: number; limit: number }): Explanation {
   return {
     what: `It reports ${count} changes at once, and at most ${limit} are taken`,
     toDo: [{ say: 'Have the POS send fewer in one webhook.' }, NOT_BY_REPLAY],
   };
 }
 
-function otherShape(_about: About, issues = ''): Explanation {
+function otherShape({ issues }: { issues: readonly ShapeIssue[] }): Explanation {
   return {
     what: 'It is not what this POS usually sends',
-    details: issues.split('; ').map(inWords),
+    details: issues.map(issueInWords),
     toDo: [lookAtIt, TELL_US],
   };
 }
 
-/** @param issue `order.status: Invalid input: expected string, received undefined`, as the schemas say it */
-function inWords(issue: string): string {
-  const [, path = '', problem = issue] = /^(\w[\w.-]*): (.*)$/s.exec(issue) ?? [];
-  const subject = path === '' ? '' : path === 'value' ? 'The whole of it ' : `${path} `;
-  const [, expected, received] = /^Invalid input: expected (.+), received (.+)$/.exec(problem) ?? [];
-  if (received === 'undefined') return `${subject}is missing; ${withArticle(expected ?? '')} is required.`;
-  if (received !== undefined) {
-    return `${subject}is ${withArticle(received)}; ${withArticle(expected ?? '')} is required.`;
-  }
-  const [, longest] = /^Too big: expected string to have <=(\d+) characters$/.exec(problem) ?? [];
-  if (longest !== undefined) return `${subject}is longer than ${longest} characters.`;
-  const [, allowed] = /^Invalid option: expected one of (.+)$/.exec(problem) ?? [];
-  if (allowed !== undefined) return `${subject}is none of ${allowed.replaceAll('"', '').replaceAll('|', ', ')}.`;
-  return problem.startsWith('is ') || problem.startsWith('holds ')
-    ? `${subject}${problem}.`
-    : `${subject}: ${problem}.`;
-}
-
-function withArticle(kind: string): string {
-  const names: Record<string, string> = { array: 'a list', int: 'a whole number', null: 'null', object: 'an object' };
-  return names[kind] ?? `a ${kind}`;
-}
-
-function notRead({ integration }: About, why = ''): Explanation {
+function notRead(_cause: object, { integration }: About, said: string | null): Explanation {
   return {
     what: NOT_READ,
-    details: [`What reads webhooks of ${integration} says: ${why}.`],
+    details: [`What reads webhooks of ${integration} says: ${said}.`],
     toDo: [lookAtIt, TELL_US],
   };
 }
 
-function ourMistake({ integration }: About, name = ''): Explanation {
+function ourMistake({ error }: { error: string }, { integration }: About): Explanation {
   return {
     what: 'What reads it has a mistake',
-    details: [`The provider of ${integration} failed with a ${name}. Neither the POS nor the settings are to blame.`],
+    details: [`The provider of ${integration} failed with a ${error}. Neither the POS nor the settings are to blame.`],
     toDo: [TELL_US],
   };
 }
 
-function tooLarge(_about: About, limit = ''): Explanation {
+function tooLarge({ limit }: { limit: number }): Explanation {
   return {
     what: 'It is too large',
-    details: [`It is over ${Number(limit).toLocaleString('en')} bytes, and only its beginning is kept.`],
+    details: [`It is over ${limit.toLocaleString('en')} bytes, and only its beginning is kept.`],
     toDo: [
       { say: 'If it is a real one, raise WEBHOOK_BODY_LIMIT of the service.' },
       { say: 'It cannot be replayed: have the POS send it again.' },
@@ -353,18 +295,52 @@ function tooLarge(_about: About, limit = ''): Explanation {
   };
 }
 
-function cannotBeStored(_about: About, code = ''): Explanation {
+function cannotBeStored({ sqlstate }: { sqlstate: string }): Explanation {
   return {
     what: 'It holds something that cannot be stored',
-    details: [`Postgres refused it with the code ${code}.`],
+    details: [`Postgres refused it with the code ${sqlstate}.`],
     toDo: [lookAtIt, TELL_US],
   };
 }
 
-function notKnown({ webhookId }: About, reason: string): Explanation {
+function notKnown({ webhookId }: About, reason: string | null): Explanation {
   return {
     what: NOT_KNOWN,
-    details: [reason === '' ? 'No reason is kept.' : `The service says: ${reason}.`],
+    details: [reason === null ? 'No reason is kept.' : `The service says: ${reason}.`],
     toDo: [{ say: 'All that is known of it:', run: `expediter webhook show ${webhookId}` }, TELL_US],
   };
+}
+
+const WORDS: Words<DropCause> = {
+  signature_missing: unsigned,
+  signature_of_other_scheme: otherScheme,
+  signature_wrong: wrongSignature,
+  signature_too_old: wrongTime,
+  signature_ahead: wrongTime,
+  signature_time_unreadable: noTime,
+  signature_time_missing: noTimeInside,
+  password_missing: noPassword,
+  password_wrong: wrongPassword,
+  key_unknown: noKeyYet,
+  signed_url_unknown: noUrl,
+  not_authentic: notProven,
+  too_deep: tooDeep,
+  not_utf8: notText,
+  not_json: notJson,
+  names_no_order: namesNoOrder,
+  too_many_events: tooMany,
+  wrong_shape: otherShape,
+  unreadable: notRead,
+  translator_failed: ourMistake,
+  too_large: tooLarge,
+  refused_by_postgres: cannotBeStored,
+};
+
+/** Says in an operator's words why a webhook was dropped. */
+export function explainDrop(
+  dropped: { cause: { code: string } | null; reason: string | null },
+  about: About,
+): Explanation {
+  const { cause, reason } = dropped;
+  return explainBy(WORDS, cause, about, reason) ?? notKnown(about, reason);
 }

@@ -1,3 +1,5 @@
+import type { WebhookAuth } from '../wire.ts';
+
 /** What is wrong, and what to do about it, for whoever runs a club and has never seen the code. */
 export type Explanation = {
   /** In one sentence. */
@@ -15,16 +17,31 @@ export type Step = {
 };
 
 /** Whose webhook it is. */
-export type About = { webhookId: string; locationId: string; integration: string };
+export type About = {
+  webhookId: string;
+  locationId: string;
+  integration: string;
+  /** What its POS proves itself with, where the provider says so. */
+  webhookAuth?: WebhookAuth | null;
+};
 
-/** A text of the service's, and what it means to people; `found` are the rule's groups. */
-export type Rule = readonly [text: RegExp, explain: (about: About, ...found: string[]) => Explanation];
+/** What each code of a closed list means to people; `said` is the sentence that the service has for it. */
+export type Words<Cause extends { code: string }> = {
+  readonly [Code in Cause['code']]: (
+    cause: Extract<Cause, { code: Code }>,
+    about: About,
+    said: string | null,
+  ) => Explanation;
+};
 
-/** By the first rule that knows the text. */
-export function explainBy(rules: readonly Rule[], text: string, about: About): Explanation | undefined {
-  for (const [pattern, explain] of rules) {
-    const found = pattern.exec(text);
-    if (found !== null) return explain(about, ...found.slice(1));
-  }
-  return undefined;
+/** @returns undefined where there is no cause, or one of a newer service that this page does not know */
+export function explainBy<Cause extends { code: string }>(
+  words: Words<Cause>,
+  cause: { code: string } | null,
+  about: About,
+  said: string | null,
+): Explanation | undefined {
+  if (cause === null || !Object.hasOwn(words, cause.code)) return undefined;
+  const explain: (cause: never, about: About, said: string | null) => Explanation = words[cause.code as Cause['code']];
+  return explain(cause as never, about, said);
 }

@@ -80,7 +80,7 @@ function Became({ replayed }: { replayed: Replayed }) {
     <div class="webhooks-became">
       <p>
         <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>{' '}
-        {outcome === 'dropped' ? `${explainDrop(reason, about).what}.` : outcomeMeaning(outcome, reason)}
+        {outcome === 'dropped' ? `${explainDrop(replayed, about).what}.` : outcomeMeaning(outcome, reason)}
       </p>
       {events.length > 0 && (
         <div class="scroll-x">

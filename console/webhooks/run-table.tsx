@@ -51,7 +51,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
             </tr>
           </thead>
           <tbody>
-            {refused.map(({ refused, ...about }) => (
+            {refused.map((about) => (
               <tr key={about.webhookId}>
                 <th scope="row">
                   <WebhookLink webhookId={about.webhookId} />
@@ -60,7 +60,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 <td>
                   <Badge tone="warn">cannot be replayed</Badge>
                 </td>
-                <td>{explainRefusal(refused, about).what}</td>
+                <td>{explainRefusal(about, about).what}</td>
               </tr>
             ))}
             {replayed.map((each) => (
@@ -74,7 +74,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 </td>
                 <td>
                   {each.outcome === 'dropped' ? (
-                    explainDrop(each.reason, { ...each, webhookId: each.replayOf }).what
+                    explainDrop(each, { ...each, webhookId: each.replayOf }).what
                   ) : (
                     <Said events={each.events} />
                   )}

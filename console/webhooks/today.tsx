@@ -8,11 +8,11 @@ import { OrderName } from './run-table.tsx';
 /** What a replay would read in a webhook, by today's settings and translator. */
 export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: boolean }) {
   const { today } = shown;
-  if ('refused' in today) return <p>{explainRefusal(today.refused, shown).what}.</p>;
+  if ('refused' in today) return <p>{explainRefusal(today, shown).what}.</p>;
   if ('dropped' in today) {
     return (
       <>
-        <p>It would be dropped. {explainDrop(today.dropped, shown).what}.</p>
+        <p>It would be dropped. {explainDrop({ cause: today.cause, reason: today.dropped }, shown).what}.</p>
         {today.dropped !== shown.reason && <p class="faint mono">{today.dropped}</p>}
       </>
     );

@@ -141,7 +141,7 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
       <section class="sheet webhooks-standing" aria-labelledby="webhook-replay">
         <h2 id="webhook-replay">Replay</h2>
         {'refused' in today ? (
-          <Explained explanation={explainRefusal(today.refused, shown)} />
+          <Explained explanation={explainRefusal(today, shown)} />
         ) : (
           <p>
             Applies it anew, as a webhook of its own. A repeat moves nothing. A dry run shows what would become of it.
@@ -167,11 +167,11 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
           )}
         </p>
       )}
-      <Explained explanation={explainDrop(reason, shown)} isOver={isMended}>
+      <Explained explanation={explainDrop(shown, shown)} isOver={isMended}>
         {reason !== null && <p class="faint mono">{reason}</p>}
         {button}
       </Explained>
-      {'refused' in today && <Explained explanation={explainRefusal(today.refused, shown)} />}
+      {'refused' in today && <Explained explanation={explainRefusal(today, shown)} />}
     </section>
   );
 }

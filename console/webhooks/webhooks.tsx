@@ -123,7 +123,7 @@ function Row({ webhook }: { webhook: ListedWebhook }) {
       </td>
       <td class="webhooks-reason">
         {outcome === 'dropped'
-          ? explainDrop(reason, webhook).what
+          ? explainDrop(webhook, webhook).what
           : reason === null
             ? ''
             : outcomeMeaning(outcome, reason)}

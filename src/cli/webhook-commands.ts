@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
 import { WEBHOOK_OUTCOMES, type WebhookOutcome } from '../core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
+import type { Registry } from '../core/domain/provider.ts';
 import { findWebhook } from '../core/replay/stored-webhook.ts';
 import { listWebhooks, type WebhookFilter, type WebhookKey, type KeyedWebhook } from '../core/replay/list-webhooks.ts';
 import { settingsOpener } from '../core/locations/locations.ts';
@@ -223,11 +224,16 @@ async function replayMany(
   if (refused.length > 0) process.exitCode = 1;
 }
 
-async function withTranslators<Result>(work: (deps: RetranslateDeps) => Promise<Result>): Promise<Result> {
+async function withTranslators<Result>(
+  work: (deps: RetranslateDeps & { registry: Registry }) => Promise<Result>,
+): Promise<Result> {
   const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL');
-  const open = settingsOpener(await settingsRules(env));
+  const rules = await settingsRules(env);
+  const open = settingsOpener(rules);
   const publicUrl = env.PUBLIC_URL ?? '';
-  return withDatabase(env.DATABASE_URL, (pool) => work({ pool, open, keys: env.SETTINGS_KEY, publicUrl }));
+  return withDatabase(env.DATABASE_URL, (pool) =>
+    work({ pool, open, keys: env.SETTINGS_KEY, publicUrl, registry: rules.registry }),
+  );
 }
 
 async function withReplays<Result>(dryRun: boolean, work: (deps: Replaying) => Promise<Result>): Promise<Result> {

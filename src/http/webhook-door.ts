@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
+import type { Drop, TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
 import { withTimeout } from '../core/domain/with-timeout.ts';
 import { WEBHOOK_PATH } from '../core/domain/webhook-path.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
@@ -101,7 +101,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
         tokenId: scope.tokenId,
         webhookId: webhook.id,
         serviceOrderIds,
-        why: webhook.dropped,
+        dropped: webhook.dropped,
       });
       return { outcome, webhookId: webhook.id };
     } finally {
@@ -154,7 +154,7 @@ async function translateRequest(
   const all = flatten(request.raw.rawHeaders);
   const target = request.raw.url ?? '';
   const { events, dropped } = truncated
-    ? { events: [], dropped: `over ${deps.bodyLimit} bytes; the beginning is kept` }
+    ? { events: [], dropped: tooLarge(deps.bodyLimit) }
     : verifyAndTranslate(scope.provider, scope.settings, {
         headers: all,
         body,
@@ -178,6 +178,10 @@ async function translateRequest(
     events,
     dropped,
   };
+}
+
+function tooLarge(limit: number): Drop {
+  return { reason: `over ${limit} bytes; the beginning is kept`, cause: { code: 'too_large', limit } };
 }
 
 /** Every header as it came, in lower case; one sent twice is joined as RFC 9110 section 5.3 says. */

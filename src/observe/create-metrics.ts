@@ -1,6 +1,7 @@
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { Now } from '../core/postgres/database-clock.ts';
 import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
+import { DROP_CODES } from '../core/domain/webhook-cause.ts';
 import type { Backlog } from '../core/orders/sample-backlog.ts';
 import { backlogGauges } from './backlog-gauges.ts';
 import { countBy, type Count } from './count-by.ts';
@@ -70,6 +71,10 @@ export function createMetrics(about: {
     integration: labelled,
     outcome: WEBHOOK_OUTCOMES,
   });
+  const dropped = counter('webhooks_dropped_total', 'Webhooks that were dropped, by why.', {
+    integration: labelled,
+    cause: DROP_CODES,
+  });
   const conflicts = counter('conflicts_total', 'What a POS said that contradicts what we know.', {
     integration: labelled,
   });
@@ -135,6 +140,7 @@ export function createMetrics(about: {
       switch (observed.what) {
         case 'webhook':
           webhooks(observed.integration, observed.outcome);
+          if (observed.dropped !== undefined) dropped(observed.integration, observed.dropped.cause.code);
           webhookSeconds(observed.milliseconds / 1_000, observed.integration);
           break;
         case 'webhook refused':

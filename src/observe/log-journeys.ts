@@ -28,7 +28,8 @@ function logWebhook(log: Log, observed: WebhookObserved): void {
   const about = { reqId: requestId, trace, locationId, integration, webhookId, outcome, milliseconds };
   // By far most are about one order, and that is what people look for.
   const named = ids.length > 1 ? { ...about, serviceOrderIds: ids } : { ...about, serviceOrderId: ids[0] };
-  if (outcome === 'dropped') log.warn({ ...about, why: observed.why }, 'webhook dropped');
+  const { reason: why, cause } = observed.dropped ?? {};
+  if (outcome === 'dropped') log.warn({ ...about, why, cause }, 'webhook dropped');
   else log.info(named, 'webhook');
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Provider, Registry } from '../core/domain/provider.ts';
+import { WebhookAuth } from '../core/domain/webhook-auth.ts';
 import { deliverect } from './deliverect/index.ts';
 import { hubrise } from './hubrise/index.ts';
 import { lightspeedK } from './lightspeed-k/index.ts';
@@ -46,7 +47,8 @@ async function loadProvider(name: string): Promise<Provider> {
 /** A module may bring its own copy of zod, so a schema is known by what it can do. */
 function problemWith(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'is not a provider object';
-  const { integration, settings, deduplicates, createOrder, translateWebhook } = value as Partial<Provider>;
+  const { integration, settings, deduplicates, createOrder, translateWebhook, webhookAuth } =
+    value as Partial<Provider>;
   if (typeof integration !== 'string' || !/^[a-z0-9][a-z0-9-]{0,62}$/.test(integration)) {
     return 'has no "integration" of lower-case letters, digits and hyphens, such as "acme-pos"';
   }
@@ -54,6 +56,9 @@ function problemWith(value: unknown): string | undefined {
   if (typeof deduplicates !== 'boolean') return 'has no "deduplicates", true or false';
   if (typeof createOrder !== 'function') return 'has no function "createOrder"';
   if (typeof translateWebhook !== 'function') return 'has no function "translateWebhook"';
+  if (webhookAuth !== undefined && !WebhookAuth.safeParse(webhookAuth).success) {
+    return 'has a "webhookAuth" without kind, header or settings, or with something else than them';
+  }
   for (const name of ['findOrder', 'check', 'connect', 'renewConnection', 'account', 'needsPublicUrl'] as const) {
     const optional = (value as Partial<Provider>)[name];
     if (optional !== undefined && typeof optional !== 'function') return `has a "${name}" that is no function`;

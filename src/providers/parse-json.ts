@@ -10,18 +10,22 @@ const DEEPEST = 100;
  */
 export function parseJson(body: Buffer, wanted: string): unknown {
   // A few hundred kB of brackets keep V8 busy for 10 ms, and everybody else waiting.
-  if (isDeeperThan(DEEPEST, body)) throw new Poison(`the body is nested deeper than ${DEEPEST}: ${wanted} is required`);
+  if (isDeeperThan(DEEPEST, body)) {
+    throw new Poison(`the body is nested deeper than ${DEEPEST}: ${wanted} is required`, {
+      cause: { code: 'too_deep', limit: DEEPEST },
+    });
+  }
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
-    throw new Poison('the body is not UTF-8: JSON in UTF-8 is required');
+    throw new Poison('the body is not UTF-8: JSON in UTF-8 is required', { cause: { code: 'not_utf8' } });
   }
   try {
     return JSON.parse(text);
   } catch {
     // V8's own message quotes the body.
-    throw new Poison(`the body is not JSON: ${wanted} is required`);
+    throw new Poison(`the body is not JSON: ${wanted} is required`, { cause: { code: 'not_json', wanted } });
   }
 }
 

@@ -21,14 +21,20 @@ export function verifyHmac(
 ): void {
   const { header, secret, signed, encoding, prefix = '' } = about;
   const given = headers[header];
-  if (given === undefined || given === '') throw new NotAuthentic(`the header ${header} is missing`);
-  if (!given.startsWith(prefix)) throw new NotAuthentic(`the header ${header} does not begin with ${prefix}`);
+  if (given === undefined || given === '') {
+    throw new NotAuthentic(`the header ${header} is missing`, { cause: { code: 'signature_missing', header } });
+  }
+  if (!given.startsWith(prefix)) {
+    throw new NotAuthentic(`the header ${header} does not begin with ${prefix}`, {
+      cause: { code: 'signature_of_other_scheme', header },
+    });
+  }
   const signature = given.slice(prefix.length);
   const hmac = createHmac('sha256', secret);
   for (const part of signed) hmac.update(part);
   const right = Buffer.from(hmac.digest(encoding));
   const offered = Buffer.from(encoding === 'hex' ? signature.toLowerCase() : signature);
   if (right.length !== offered.length || !timingSafeEqual(right, offered)) {
-    throw new NotAuthentic(`the signature in ${header} is not ours`);
+    throw new NotAuthentic(`the signature in ${header} is not ours`, { cause: { code: 'signature_wrong', header } });
   }
 }

@@ -15,8 +15,15 @@ const ATTENTION: Attention = {
     { serviceOrderId: 'order-9', locationId: 'club-1', status: 'cancelled', recordedAt: AT, webhookId: 'webhook-1' },
   ],
   dropped: [
-    { locationId: 'club 2', integration: 'square', count: 1_000, lastReceivedAt: AT, lastReason: 'wrong signature' },
-    { locationId: 'club-1', integration: 'standard', count: 1, lastReceivedAt: AT, lastReason: null },
+    {
+      locationId: 'club 2',
+      integration: 'square',
+      count: 1_000,
+      lastReceivedAt: AT,
+      lastReason: 'wrong signature',
+      lastCause: null,
+    },
+    { locationId: 'club-1', integration: 'standard', count: 1, lastReceivedAt: AT, lastReason: null, lastCause: null },
   ],
   silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
 };

@@ -40,6 +40,7 @@ export function sampleStory(): ShownOrder {
     outcome: 'applied' as const,
     events: 1,
     reason: null,
+    cause: null,
     replayOf: null,
   };
   const cancelled = {

@@ -69,6 +69,7 @@ describe('a replay of many', () => {
     integration: 'standard',
     outcome: 'applied',
     reason: null,
+    cause: null,
     events: [],
     redriven: 0,
   });
@@ -85,7 +86,11 @@ describe('a replay of many', () => {
   const answers = [
     answer({ outcomes: { applied: 2 }, replayed: [replayed('a'), replayed('b')], left: 3, next: 'b' }),
     answer({ outcomes: { applied: 1, dropped: 1 }, replayed: [replayed('c'), replayed('d')], left: 1, next: 'd' }),
-    answer({ refused: [{ webhookId: 'e', locationId: 'club-1', integration: 'standard', refused: 'gone' }] }),
+    answer({
+      refused: [
+        { webhookId: 'e', locationId: 'club-1', integration: 'standard', refused: 'gone', cause: { code: 'erased' } },
+      ],
+    }),
   ];
 
   async function run(

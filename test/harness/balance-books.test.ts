@@ -51,7 +51,7 @@ function webhook(nth: number): TranslatedWebhook {
 }
 
 const all200 = { 200: REQUESTS };
-const DROPPED = { events: [], dropped: 'unreadable' };
+const DROPPED = { events: [], dropped: { reason: 'unreadable', cause: { code: 'unreadable' } } } as const;
 const about = { from: 0, requests: REQUESTS, answers: all200, plan: 'spread' } as const;
 
 it('balance when every webhook was answered and is everywhere', async () => {

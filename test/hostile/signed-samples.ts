@@ -1,9 +1,8 @@
-import { POS_SYSTEMS } from '../../demo/pos-systems.ts';
-import type { PosName } from '../../demo/read-demo-arguments.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider, Registry, Webhook } from '../../src/core/domain/provider.ts';
 import { sign } from '../../src/providers/standard/sign.ts';
 import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
+import { SIMULATORS, type PosName } from '../simulators/index.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { MARKER, statusText } from './hostile-input.ts';
 import { SECRET } from './secrets.ts';
@@ -46,17 +45,9 @@ const STANDARD: SignedSamples = {
   signedHeaders: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
 };
 
-/** Of the vendors that sign; one that only sends a password has no entry. */
-const SIGNATURE_HEADERS: Partial<Record<PosName, string>> = {
-  hubrise: 'x-hubrise-hmac-sha256',
-  square: 'x-square-hmacsha256-signature',
-  deliverect: 'x-server-authorization-hmac-sha256',
-  toast: 'toast-signature',
-};
-
 /** The reports about one order, from the first to the last, as the vendor's simulator sends them. */
 async function simulated(name: PosName, provider: Provider): Promise<SignedSamples> {
-  const pos = await POS_SYSTEMS[name]();
+  const pos = await SIMULATORS[name]();
   try {
     const settings = provider.settings.parse(pos.settings);
     const credentials = inMemoryCredentials(() => NOW);
@@ -64,14 +55,14 @@ async function simulated(name: PosName, provider: Provider): Promise<SignedSampl
     await provider.createOrder(order, { settings, now: NOW, signal: AbortSignal.timeout(10_000), credentials });
     const [ticket] = pos.tickets;
     if (ticket === undefined) throw new Error(`${name} took no order: ${pos.refusals.join('; ')}`);
-    const header = SIGNATURE_HEADERS[name];
+    const { kind, header = '' } = provider.webhookAuth ?? {};
     return {
       settings,
       webhooks: pos.lifeOf('delivery').map((status) => {
         const { headers, body } = pos.sign(URL_CALLED, ticket, status);
         return { headers, body, url: URL_CALLED, receivedAt: NOW, verified: false };
       }),
-      signedHeaders: header === undefined ? [] : [header],
+      signedHeaders: kind === 'signature' ? [header] : [],
     };
   } finally {
     await pos.stop();
@@ -82,7 +73,7 @@ async function simulated(name: PosName, provider: Provider): Promise<SignedSampl
 export async function signSamples(registry: Registry): Promise<ReadonlyMap<string, SignedSamples>> {
   const samples = new Map<string, SignedSamples>([['standard', STANDARD]]);
   for (const [name, provider] of registry) {
-    if (name !== 'standard' && name in POS_SYSTEMS) samples.set(name, await simulated(name as PosName, provider));
+    if (name !== 'standard' && name in SIMULATORS) samples.set(name, await simulated(name as PosName, provider));
   }
   return samples;
 }

@@ -70,6 +70,6 @@ function webhook(locationId: string, tokenId: string): WebhookObserved {
     tokenId,
     webhookId: '1',
     serviceOrderIds: [],
-    why: undefined,
+    dropped: undefined,
   };
 }

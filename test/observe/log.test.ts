@@ -90,7 +90,12 @@ describe('a webhook is one line', () => {
 
   it('a warning where it is dropped, with the reason', async () => {
     const [line] = await linesAbout('webhook dropped', () => post(url, 'no JSON'));
-    expect(line).toMatchObject({ severity: 'WARNING', outcome: 'dropped', why: expect.stringContaining('unreadable') });
+    expect(line).toMatchObject({
+      severity: 'WARNING',
+      outcome: 'dropped',
+      why: expect.stringContaining('unreadable'),
+      cause: { code: 'not_json', wanted: 'an object with eventType and order' },
+    });
   });
 
   it('where it is refused, and nothing of its URL', async () => {

@@ -106,6 +106,11 @@ describe('a webhook is counted by what became of it', () => {
     await counts('expediter_webhooks_total', { integration: 'standard', outcome }, send[outcome] ?? (async () => {}));
   });
 
+  it('and why, where it was dropped', async () => {
+    const labels = { integration: 'standard', cause: 'not_json' };
+    await counts('expediter_webhooks_dropped_total', labels, () => post(url, 'no JSON'));
+  });
+
   it('and how long it took, and how many came with it', async () => {
     const before = await now();
     await counts(

@@ -4,6 +4,8 @@ import { z } from 'zod';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import type { FulfillmentType, Status } from '../../src/core/domain/lifecycle.ts';
 import { CanonicalOrder, type OrderRef, StatusEvent } from '../../src/core/domain/order.ts';
+import { DropCause } from '../../src/core/domain/webhook-cause.ts';
+import { WebhookAuth } from '../../src/core/domain/webhook-auth.ts';
 import type { Credentials, PosContext, Provider, Webhook } from '../../src/core/domain/provider.ts';
 import type { Fault, SignedWebhook, Simulator, StartSimulator, Ticket } from '../simulators/simulator.ts';
 import { anyText } from '../support/any-text.ts';
@@ -22,10 +24,6 @@ export type ProviderFixtures = {
    * never reports it for is left out.
    */
   statuses: Readonly<Record<string, Status | null | Readonly<Partial<Record<FulfillmentType, Status | null>>>>>;
-  /** Without it a webhook is not authentic. */
-  signatureHeader: string;
-  /** False for a mere password. */
-  signsBody?: boolean;
   /** What the simulator's tickets call an order, where the POS never holds the whole of our id. */
   reference?: (serviceOrderId: string) => string;
   /** What the POS is told is paid, where that is not the order's total. */
@@ -47,7 +45,9 @@ const FULFILLMENTS: readonly FulfillmentType[] = ['pickup', 'delivery'];
 
 /** What the core relies on, whatever the POS. */
 export function providerContract<Settings>(provider: Provider<Settings>, fixtures: ProviderFixtures): void {
-  const { start, wrongSettings, secretSettings, provenSettings = [], signatureHeader, signsBody = true } = fixtures;
+  const { start, wrongSettings, secretSettings, provenSettings = [] } = fixtures;
+  const { webhookAuth } = provider;
+  if (webhookAuth === undefined) throw new Error(`${provider.integration} does not say its webhookAuth`);
   const paidOf = fixtures.paid ?? ((order: CanonicalOrder) => order.money.total);
   const referenceOf = fixtures.reference ?? ((serviceOrderId: string) => serviceOrderId);
   const ends: (() => Promise<void>)[] = [];
@@ -170,6 +170,37 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
         expect(z.toJSONSchema(provider.settings, { io: 'input', unrepresentable: 'any' })).toMatchObject({
           type: 'object',
         });
+      });
+    });
+
+    describe('webhookAuth', () => {
+      it('is of a form that operators are told', () => {
+        expect(WebhookAuth.parse(webhookAuth)).toEqual(webhookAuth);
+      });
+
+      it('names fields that the settings have', () => {
+        const { settings, previousSetting, urlSetting } = webhookAuth;
+        const named = [...settings, previousSetting, urlSetting].filter((name) => name !== undefined);
+        const schema = z.toJSONSchema(provider.settings, { io: 'input', unrepresentable: 'any' });
+        expect(Object.keys(schema.properties ?? {})).toEqual(expect.arrayContaining(named));
+      });
+
+      it('counts on connect only where there is one', () => {
+        if (webhookAuth.byConnect === true) expect(provider.connect).toBeDefined();
+      });
+
+      it('says that it is optional where nothing is verified without those settings', async () => {
+        const at = await stage();
+        const ticket = await ticketOf(at, { type: said.fulfillment });
+        const { headers, body } = at.pos.sign(WEBHOOK_URL, ticket, said.native);
+        const { [webhookAuth.header]: _left, ...unsigned } = headers;
+        const { settings, previousSetting = '', optional = false } = webhookAuth;
+        const kept = Object.entries(at.pos.settings).filter(([name]) => ![...settings, previousSetting].includes(name));
+        const without = provider.settings.safeParse(Object.fromEntries(kept));
+        const passes = (): unknown =>
+          provider.translateWebhook(received({ headers: unsigned, body }), without.data as Settings);
+        if (optional) expect(passes()).toHaveLength(1);
+        else if (without.success) expect(passes).toThrow(NotAuthentic);
       });
     });
 
@@ -469,15 +500,15 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
       it('drops a webhook whose signature is missing, empty, short or long', async () => {
         const at = await stage();
         const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
-        const right = webhook.headers[signatureHeader] ?? expect.unreachable('is not signed');
+        const right = webhook.headers[webhookAuth.header] ?? expect.unreachable('is not signed');
         for (const value of [undefined, '', right.slice(0, -1), `${right}A`, `${right}é`]) {
-          const { [signatureHeader]: _left, ...headers } = webhook.headers;
-          if (value !== undefined) headers[signatureHeader] = value;
+          const { [webhookAuth.header]: _left, ...headers } = webhook.headers;
+          if (value !== undefined) headers[webhookAuth.header] = value;
           expect(() => provider.translateWebhook({ ...webhook, headers }, at.settings)).toThrow(NotAuthentic);
         }
       });
 
-      if (signsBody) {
+      if (webhookAuth.kind === 'signature') {
         it('drops a webhook of which any byte was changed', async () => {
           const at = await stage();
           const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
@@ -560,6 +591,7 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
                 for (const event of events) StatusEvent.parse(event);
               } catch (error) {
                 if (!(error instanceof Poison || error instanceof NotAuthentic)) throw error;
+                if (error.cause !== undefined) DropCause.parse(error.cause);
               }
             }
           };

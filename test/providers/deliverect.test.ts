@@ -60,7 +60,6 @@ providerContract(deliverect, {
     110: 'cancelled',
     120: 'failed',
   },
-  signatureHeader: HEADER,
 });
 
 describe('settings', () => {

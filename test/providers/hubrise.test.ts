@@ -57,7 +57,6 @@ providerContract(hubrise, {
     delivered: 'completed',
   },
   unwritable: ['KWD'],
-  signatureHeader: 'x-hubrise-hmac-sha256',
 });
 
 const ends: (() => Promise<void>)[] = [];

@@ -1,8 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadProviders, registry } from '../../src/providers/index.ts';
+import { SIMULATORS } from '../simulators/index.ts';
 
 const acme = `{ integration: 'acme', settings: { safeParse() {} }, deduplicates: true, createOrder() {}, translateWebhook() {} }`;
 let folder: string;
@@ -25,6 +26,15 @@ describe('the registry', () => {
     expect(registry.get('constructor')).toBeUndefined();
   });
 
+  it.each([...registry.keys()])('%s has its simulator, its tests, its page and its row in the README', async (name) => {
+    expect(Object.keys(SIMULATORS)).toContain(name);
+    await access(new URL(`${name}.test.ts`, import.meta.url));
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const page = `docs/providers/${name}.md`;
+    expect(readme).toMatch(new RegExp(`^\\| \`${name}\` +\\|.*\\]\\(${page}\\)`, 'm'));
+    await access(new URL(`../../${page}`, import.meta.url));
+  });
+
   it('takes in extra modules and leaves our own alone', async () => {
     const loaded = await loadProviders([await moduleOf('acme', `export default ${acme}`)]);
     expect(loaded.get('acme')).toHaveProperty('deduplicates', true);
@@ -40,6 +50,7 @@ describe('the registry', () => {
     ['no createOrder', `export default { ...${acme}, createOrder: 1 }`, 'has no function "createOrder"'],
     ['no translateWebhook', `export default { ...${acme}, translateWebhook: 1 }`, 'has no function "translateWebhook"'],
     ['a wrong findOrder', `export default { ...${acme}, findOrder: 1 }`, '"findOrder"'],
+    ['no word on what it verifies', `export default { ...${acme}, webhookAuth: { kind: 'moon' } }`, '"webhookAuth"'],
     ['a wrong check', `export default { ...${acme}, check: 1 }`, '"check"'],
     [
       'a name taken',

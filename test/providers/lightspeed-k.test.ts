@@ -63,8 +63,6 @@ providerContract(lightspeedK, {
     CHECK_WAS_UPDATED: null,
     READY: null,
   },
-  signatureHeader: 'authorization',
-  signsBody: false,
   paid: ({ money }) => money.total - money.fee,
 });
 

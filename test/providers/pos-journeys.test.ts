@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { POS_SYSTEMS } from '../../demo/pos-systems.ts';
 import { memberStateAt, rankOf } from '../../src/core/domain/lifecycle.ts';
 import { registry } from '../../src/providers/index.ts';
+import { SIMULATORS } from '../simulators/index.ts';
 import { balanceLoad } from '../support/balance-load.ts';
 import type { HttpServer } from '../support/serve-http.ts';
 import { startSystem, type System } from '../support/start-system.ts';
@@ -23,10 +23,10 @@ afterAll(async () => {
 });
 
 it('every provider has a POS to be tried on', () => {
-  expect([...registry.keys()].toSorted()).toEqual(Object.keys(POS_SYSTEMS).toSorted());
+  expect([...registry.keys()].toSorted()).toEqual(Object.keys(SIMULATORS).toSorted());
 });
 
-describe.each(Object.entries(POS_SYSTEMS))('%s, from the signal to the hand-over', (integration, startSimulator) => {
+describe.each(Object.entries(SIMULATORS))('%s, from the signal to the hand-over', (integration, startSimulator) => {
   it.each(['pickup', 'delivery'] as const)('%s', async (type) => {
     const pos = await startSimulator({ hurry: 600 });
     const locationId = `${integration}-${type}`;

@@ -46,7 +46,6 @@ providerContract(square, {
     'order.created': null,
     'webhooks.test_notification': null,
   },
-  signatureHeader: 'x-square-hmacsha256-signature',
 });
 
 describe('the order', () => {

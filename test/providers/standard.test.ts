@@ -62,7 +62,6 @@ providerContract(standard, {
     CANCELLED: 'cancelled',
     FAILED: 'failed',
   },
-  signatureHeader: 'webhook-signature',
 });
 
 describe('settings', () => {

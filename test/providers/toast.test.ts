@@ -84,7 +84,6 @@ providerContract(toast, {
     IN_PROGRESS: { pickup: null, delivery: 'en_route' },
     DELIVERED: { pickup: null, delivery: 'completed' },
   },
-  signatureHeader: 'toast-signature',
 });
 
 const ends: (() => Promise<void>)[] = [];

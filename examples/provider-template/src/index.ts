@@ -3,7 +3,7 @@ import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
-import { translateWebhook } from './translate-webhook.ts';
+import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
 /** Acme POS, API version 1. */
 const acme: Provider<Settings> = {
@@ -13,6 +13,7 @@ const acme: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  webhookAuth,
   check,
   connect,
 };

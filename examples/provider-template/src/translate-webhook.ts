@@ -1,6 +1,12 @@
-import { describeIssues, parseJson, Poison, StatusEvent, verifyHmac } from 'expediter-kit';
-import type { Status, Webhook } from 'expediter-kit';
+import { parseJson, readShape, StatusEvent, verifyHmac } from 'expediter-kit';
+import type { Status, Webhook, WebhookAuth } from 'expediter-kit';
 import { AnyEvent, OrderUpdated, type Settings } from './payloads.ts';
+
+export const webhookAuth = {
+  kind: 'signature',
+  header: 'x-acme-signature',
+  settings: ['webhookSecret'],
+} satisfies WebhookAuth;
 
 /** "Order states". NEW says only that Acme has the order, which we know; other states may come one day. */
 const MEANINGS: ReadonlyMap<string, Status> = new Map([
@@ -20,7 +26,7 @@ const MEANINGS: ReadonlyMap<string, Status> = new Map([
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   if (!webhook.verified) {
     verifyHmac(webhook, {
-      header: 'x-acme-signature',
+      header: webhookAuth.header,
       secret: settings.webhookSecret,
       signed: [webhook.body],
       encoding: 'hex',
@@ -28,17 +34,12 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   }
 
   const json = parseJson(webhook.body, 'an object with event, storeId and order');
-  const kind = AnyEvent.safeParse(json);
-  if (!kind.success) throw new Poison(describeIssues(kind.error));
-  if (kind.data.event !== 'order.updated') return [];
-
-  const update = OrderUpdated.safeParse(json);
-  if (!update.success) throw new Poison(describeIssues(update.error));
-  const { storeId, at, order } = update.data;
+  if (readShape(AnyEvent, json).event !== 'order.updated') return [];
+  const { storeId, at, order } = readShape(OrderUpdated, json);
   const status = MEANINGS.get(order.state);
   if (storeId !== settings.storeId || status === undefined) return [];
 
-  const event = StatusEvent.safeParse({
+  const event = {
     status,
     serviceOrderId: order.reference,
     providerOrderId: order.id,
@@ -46,7 +47,6 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
     // A time that cannot be kept is no reason to lose the status.
     occurredAt: StatusEvent.shape.occurredAt.safeParse(at).data,
     nativeStatus: order.state,
-  });
-  if (!event.success) throw new Poison(describeIssues(event.error));
-  return [event.data];
+  };
+  return [readShape(StatusEvent, event)];
 }

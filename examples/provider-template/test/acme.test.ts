@@ -27,7 +27,6 @@ providerContract(acme, {
     FAULT: 'failed',
     VOIDED: 'cancelled',
   },
-  signatureHeader: 'x-acme-signature',
 });
 
 const NOW = new Date('2026-01-31T18:30:00Z');

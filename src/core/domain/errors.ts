@@ -1,3 +1,5 @@
+import type { DropCause } from './webhook-cause.ts';
+
 /** What a provider throws, in the core's words. What each one leads to stands in `place-order.ts` and the webhook door. */
 
 /** What an attempt learnt from the POS's answer, for the attempt's row; never a secret. */
@@ -72,9 +74,16 @@ export class GiveUp extends Error {
   }
 }
 
+/** Why, by its code, for programs and for the console; the message is for people. */
+type Why = { cause?: DropCause };
+
 /** The webhook cannot be read: the webhook is dropped and kept. */
 export class Poison extends Error {
   override readonly name = 'Poison';
+
+  constructor(message: string, { cause }: Why = {}) {
+    super(message, { cause });
+  }
 
   static override [Symbol.hasInstance](error: unknown): error is Poison {
     return isCalled('Poison', error);
@@ -84,6 +93,10 @@ export class Poison extends Error {
 /** The webhook's signature is missing or wrong: the webhook is dropped and kept. */
 export class NotAuthentic extends Error {
   override readonly name = 'NotAuthentic';
+
+  constructor(message: string, { cause }: Why = {}) {
+    super(message, { cause });
+  }
 
   static override [Symbol.hasInstance](error: unknown): error is NotAuthentic {
     return isCalled('NotAuthentic', error);

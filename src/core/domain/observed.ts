@@ -1,4 +1,4 @@
-import type { WebhookOutcome } from './webhook.ts';
+import type { Drop, WebhookOutcome } from './webhook.ts';
 
 /**
  * What happened, said once, where it happened; the log, the metrics and the traces read it. It holds no member data, no
@@ -102,8 +102,7 @@ export type WebhookObserved = Asked & {
   webhookId: string;
   /** Orders of ours that it is about. */
   serviceOrderIds: readonly string[];
-  /** Why it was dropped. */
-  why: string | undefined;
+  dropped: Drop | undefined;
 };
 
 /** One that was answered 401 or 500. */

@@ -1,5 +1,6 @@
 import type { ZodType } from 'zod';
 import type { CanonicalOrder, OrderRef, StatusEvent } from './order.ts';
+import type { WebhookAuth } from './webhook-auth.ts';
 
 /** An access token as a POS grants it. */
 export type Grant = {
@@ -87,6 +88,8 @@ export type Provider<Settings = unknown> = {
    * @throws NotAuthentic or Poison: the webhook is dropped and kept
    */
   translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[];
+  /** What `translateWebhook` verifies with: an operator is told of it when a webhook did not verify. */
+  webhookAuth?: WebhookAuth;
   /**
    * Proves that the settings reach their POS: a read that changes nothing there and costs nobody anything. It asks the
    * POS itself every time, and looks for what is right in form and wrong in substance where the answer shows it. Left

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { StatusEvent } from './order.ts';
+import type { DropCause } from './webhook-cause.ts';
 
 /** What became of an event; of a webhook, the first of its events' outcomes in this order. */
 export const EVENT_OUTCOMES = ['applied', 'parked', 'duplicate', 'stale', 'unmatched'] as const;
@@ -10,6 +11,9 @@ export const WebhookOutcome = z
   .enum(WEBHOOK_OUTCOMES)
   .meta({ id: 'Outcome', description: 'What became of a webhook.' });
 export type WebhookOutcome = z.infer<typeof WebhookOutcome>;
+
+/** Why nothing of a webhook could be used: a sentence for people, and the same as data. */
+export type Drop = { reason: string; cause: DropCause };
 
 /** One authenticated webhook as it arrived, translated. */
 export type TranslatedWebhook = {
@@ -25,8 +29,7 @@ export type TranslatedWebhook = {
   /** The body was over the limit and only its beginning is kept. */
   truncated: boolean;
   events: readonly StatusEvent[];
-  /** Why nothing of it could be used. */
-  dropped?: string | undefined;
+  dropped?: Drop | undefined;
   /** Of a replay: the webhook itself, and when that came. */
   replayOf?: { webhookId: string; receivedAt: Date } | undefined;
 };

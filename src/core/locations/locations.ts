@@ -1,10 +1,13 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { toCauseText } from '../domain/cause-text.ts';
+import type { LocationCause } from '../domain/location-cause.ts';
 import { Id, describeIssues } from '../domain/order.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
-import { seal, unseal, type SettingsKeys } from './settings-key.ts';
+import { shapeIssues } from '../domain/shape-issues.ts';
+import { keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
 
 /** A location that orders can be sent to. */
 export type Location = {
@@ -31,9 +34,14 @@ export type LocationRow = z.infer<typeof LocationRow>;
 /** The location cannot be used as it is; the message says why and what would be right, without any value. */
 export class WrongLocation extends Error {
   override readonly name = 'WrongLocation';
+  declare readonly cause?: LocationCause;
+
+  constructor(message: string, { cause }: { cause?: LocationCause } = {}) {
+    super(message, { cause });
+  }
 }
 
-/** @throws WrongLocation when the settings cannot be used as they are */
+/** @throws WrongLocation, with its cause, when the settings cannot be used as they are */
 export type OpenSettings = (
   integration: string,
   sealedSettings: string,
@@ -57,7 +65,9 @@ export function settingsOpener(rules: SettingsRules): OpenSettings {
     const known = opened.get(key);
     if (known !== undefined) return known;
     const settings = await unseal(rules.keys, sealedSettings).catch((error: Error) => {
-      throw new WrongLocation(`settings cannot be decrypted: ${error.message}`);
+      throw new WrongLocation(`settings cannot be decrypted: ${error.message}`, {
+        cause: { code: 'settings_sealed', keyId: toCauseText(keyIdOf(sealedSettings)) },
+      });
     });
     const fresh = parseSettings(rules, integration, settings);
     // Replaced settings leave their old text behind: start over now and then rather than keep them for ever.
@@ -74,13 +84,20 @@ function parseSettings(
 ): { provider: Provider; settings: unknown } {
   const provider = registry.get(integration);
   if (provider === undefined) {
-    throw new WrongLocation(`no integration is called "${integration}"; there are ${[...registry.keys()].join(', ')}`);
+    throw new WrongLocation(`no integration is called "${integration}"; there are ${[...registry.keys()].join(', ')}`, {
+      cause: { code: 'unknown_integration', integration: toCauseText(integration) },
+    });
   }
-  const parsed = provider.settings.safeParse(settings);
-  if (!parsed.success) throw new WrongLocation(`settings: ${describeIssues(parsed.error)}`);
+  const parsed = provider.settings.safeParse(settings, { reportInput: true });
+  if (!parsed.success) {
+    throw new WrongLocation(`settings: ${describeIssues(parsed.error)}`, {
+      cause: { code: 'wrong_settings', issues: shapeIssues(parsed.error) },
+    });
+  }
   if (publicUrl === undefined && provider.needsPublicUrl?.(parsed.data)) {
     throw new WrongLocation(
       'PUBLIC_URL is unset, and this POS signs the URL that it calls. Example: https://expediter.example.com',
+      { cause: { code: 'no_public_url' } },
     );
   }
   return { provider, settings: parsed.data };
@@ -149,7 +166,9 @@ export async function findLocation(pool: Pool, locationId: string): Promise<Stor
 /** @throws WrongLocation when there is no such location */
 export async function getLocation(pool: Pool, locationId: string): Promise<StoredLocation> {
   const found = await findLocation(pool, locationId);
-  if (found === undefined) throw new WrongLocation(`no location is called "${locationId}"`);
+  if (found === undefined) {
+    throw new WrongLocation(`no location is called "${locationId}"`, { cause: { code: 'no_location' } });
+  }
   return found;
 }
 

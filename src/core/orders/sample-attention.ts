@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { RANK_SENT, RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
+import { StoredDropCause } from '../domain/webhook-cause.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 
 /** What a person should look at. */
@@ -29,6 +30,7 @@ export const Attention = z
           count: z.int().meta({ description: 'Up to 1,000, or fewer where many locations have some.' }),
           lastReceivedAt: Instant,
           lastReason: z.string().nullable(),
+          lastCause: StoredDropCause.nullable().meta({ description: 'The same, as data.' }),
         }),
       )
       .meta({
@@ -101,11 +103,11 @@ const FIND_DROPPED = `
   ), webhook AS (
     SELECT DISTINCT ON (at.location_id, d.id)
            at.location_id, d.id, d.received_at, (d.received_at AT TIME ZONE 'UTC')::date AS day, d.integration,
-           d.reason
+           d.reason, d.cause
     FROM at
     CROSS JOIN LATERAL (
       SELECT coalesce(d.replay_of, d.id) AS id, coalesce(d.first_received_at, d.received_at) AS received_at,
-             d.integration, d.reason, d.id AS newest
+             d.integration, d.reason, d.cause, d.id AS newest
       FROM webhooks d
       WHERE d.day = at.day AND d.location_id = at.location_id AND d.outcome = 'dropped'
       ORDER BY d.id DESC
@@ -116,7 +118,8 @@ const FIND_DROPPED = `
   )
   SELECT json_build_object('locationId', w.location_id, 'integration', w.integration,
                            'count', least(${DROPPED_OF_ONE}, count(*)), 'lastReceivedAt', max(w.received_at),
-                           'lastReason', (array_agg(w.reason ORDER BY w.received_at DESC, w.id DESC))[1]) AS each
+                           'lastReason', (array_agg(w.reason ORDER BY w.received_at DESC, w.id DESC))[1],
+                           'lastCause', (array_agg(w.cause ORDER BY w.received_at DESC, w.id DESC))[1]) AS each
   FROM webhook w
   WHERE EXISTS (SELECT FROM webhooks d
                 WHERE d.day = w.day AND d.location_id = w.location_id AND d.id = w.id AND d.outcome = 'dropped')

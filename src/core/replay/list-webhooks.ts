@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Next } from '../domain/next.ts';
 import { WebhookOutcome } from '../domain/webhook.ts';
+import { StoredDropCause } from '../domain/webhook-cause.ts';
 
 /** The primary key of a webhook; its id alone says only roughly when it came. */
 export type WebhookKey = { day: string; locationId: string; webhookId: string };
@@ -35,6 +36,7 @@ export const ListedWebhook = z
       .string()
       .nullable()
       .meta({ description: 'Why it was dropped, or what else there is to say about its outcome.' }),
+    cause: StoredDropCause.nullable().meta({ description: 'Why it was dropped, as data.' }),
     replayOf: z.string().nullable().meta({ description: 'The webhook that it replays.' }),
     locationId: z.string(),
     bytes: z.int().meta({ description: 'Of its body.' }),
@@ -192,7 +194,7 @@ async function listPart(
        SELECT d.*
        FROM at CROSS JOIN LATERAL (
          SELECT d.day, d.location_id, d.id, d.received_at, d.integration, d.outcome, d.events,
-                octet_length(d.body) AS bytes, d.truncated, d.reason, d.replay_of,
+                octet_length(d.body) AS bytes, d.truncated, d.reason, d.cause, d.replay_of,
                 d.body = '' AND d.headers = '{}' AS empty
          FROM webhooks d
          WHERE ${candidates} AND NOT at.next ${beyond} d.id
@@ -212,7 +214,7 @@ async function listPart(
      FROM (SELECT) AS once
      LEFT JOIN LATERAL (
        SELECT d.day::text, d.location_id AS "locationId", d.id AS "webhookId", d.received_at AS "receivedAt",
-              d.integration, d.outcome, d.events, d.bytes, d.truncated, d.reason, d.replay_of AS "replayOf"
+              d.integration, d.outcome, d.events, d.bytes, d.truncated, d.reason, d.cause, d.replay_of AS "replayOf"
        FROM looked d
        WHERE ($5::text IS NULL OR d.outcome = $5::text)
          AND ($6::text IS NULL OR d.integration = $6::text)

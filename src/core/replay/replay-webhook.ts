@@ -2,13 +2,15 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
-import { EventOutcome, WebhookOutcome, type TranslatedWebhook } from '../domain/webhook.ts';
+import { EventOutcome, WebhookOutcome, type Drop, type TranslatedWebhook } from '../domain/webhook.ts';
+import { DropCause } from '../domain/webhook-cause.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
 import { inTransaction } from '../postgres/in-transaction.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
-import { GONE, findWebhook, readWebhook, type StoredWebhook } from './stored-webhook.ts';
+import { GONE, findWebhook, readWebhook, type Refusal, type StoredWebhook } from './stored-webhook.ts';
 import { Status } from '../domain/lifecycle.ts';
 import type { WebhookKey } from './list-webhooks.ts';
+import { refusedByPostgres } from '../statuses/refused-by-postgres.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
 import { retranslate, type Retranslated, type RetranslateDeps } from './retranslate.ts';
 import { withClient } from '../postgres/with-client.ts';
@@ -29,6 +31,7 @@ export const Replayed = z
     integration: z.string(),
     outcome: WebhookOutcome,
     reason: z.string().nullable().meta({ description: 'Why it was dropped.' }),
+    cause: DropCause.nullable().meta({ description: 'The same, as data.' }),
     events: z.array(
       z.object({
         status: Status,
@@ -48,22 +51,16 @@ export type Replayed = z.infer<typeof Replayed>;
  * no harm, as an order's status is the highest that it was told.
  * @returns what became of it, why it cannot be replayed, or undefined when there is no such webhook
  */
-export async function replayWebhook(
-  deps: Replaying,
-  webhookId: string,
-): Promise<Replayed | { refused: string } | undefined> {
+export async function replayWebhook(deps: Replaying, webhookId: string): Promise<Replayed | Refusal | undefined> {
   const key = await findWebhook(deps.pool, webhookId);
   return key && replayStored(deps, key);
 }
 
 /** The same by its key. */
-export async function replayStored(
-  deps: Replaying,
-  key: WebhookKey,
-): Promise<Replayed | { refused: string } | undefined> {
+export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Replayed | Refusal | undefined> {
   const kept = await readWebhook(deps.pool, key);
   if (kept === undefined) return undefined;
-  if (kept.gone) return { refused: GONE };
+  if (kept.gone) return GONE;
   const translated = await retranslate(deps, kept);
   if ('refused' in translated) return translated;
 
@@ -78,7 +75,8 @@ export async function replayStored(
     locationId: kept.locationId,
     integration: kept.integration,
     outcome: applied.webhooks[0] ?? 'ignored',
-    reason: webhook.dropped ?? null,
+    reason: webhook.dropped?.reason ?? null,
+    cause: webhook.dropped?.cause ?? null,
     events: webhook.events.map((event, i) => ({
       status: event.status,
       serviceOrderId: event.serviceOrderId ?? null,
@@ -108,7 +106,7 @@ function translateRequest(kept: StoredWebhook, { events, dropped }: Retranslated
 }
 
 /** Without contents, which nobody could tell to be about an order: they go with the day of the webhook itself. */
-function asDropped(webhook: Replay, dropped: string): Replay {
+function asDropped(webhook: Replay, dropped: Drop): Replay {
   return { ...webhook, headers: {}, body: Buffer.alloc(0), events: [], dropped };
 }
 
@@ -127,7 +125,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
     return { webhook, applied };
   } catch (error) {
     if (webhook.dropped !== undefined || !isDataError(error)) throw error;
-    return apply(deps, asDropped(webhook, `Postgres refused what it says (${error.code})`));
+    return apply(deps, asDropped(webhook, refusedByPostgres(error)));
   }
 }
 

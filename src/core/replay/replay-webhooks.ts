@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
 import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
 import { Replayed, replayStored, type Replaying } from './replay-webhook.ts';
+import { Refusal } from './stored-webhook.ts';
 
 const BATCH = 200;
 
@@ -16,9 +17,7 @@ export const ReplayedMany = z.object({
     .partialRecord(z.enum(WEBHOOK_OUTCOMES), z.int())
     .meta({ description: 'How many of each.', examples: [{ applied: 12, dropped: 1 }] }),
   replayed: z.array(Replayed),
-  refused: z.array(
-    z.object({ webhookId: z.string(), locationId: z.string(), integration: z.string(), refused: z.string() }),
-  ),
+  refused: z.array(Refusal.extend({ webhookId: z.string(), locationId: z.string(), integration: z.string() })),
   left: z.int().meta({
     description:
       'How many of those that match were not reached, counted up to 10,000: send the same again, with `next` as `cursor`.',
@@ -43,14 +42,14 @@ export async function* replayWebhooks(
   deps: Replaying,
   filter: WebhookFilter & { replayable: 'open' | 'all' },
   about: { from?: WebhookKey | undefined; passed?: (upTo: WebhookKey) => 'enough' | undefined } = {},
-): AsyncGenerator<{ of: KeyedWebhook; replayed: Replayed | { refused: string } }> {
+): AsyncGenerator<{ of: KeyedWebhook; replayed: Replayed | Refusal }> {
   const matching = { ...filter, until: await endOfRun(deps.pool, filter.until) };
   let after = about.from;
   do {
     // Without their bodies, which may be large; those are read one at a time.
     const batch = await listWebhooks(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
     for (const of of batch.webhooks) {
-      const replayed = await replayStored(deps, of).catch((error: unknown) => ({ refused: ownFault(error) }));
+      const replayed = await replayStored(deps, of).catch((error: unknown) => ownFault(error));
       // Undefined when its day ended being kept meanwhile.
       if (replayed !== undefined) yield { of, replayed };
     }
@@ -69,9 +68,13 @@ export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Dat
 }
 
 /** A deadlock, a lock that somebody holds, values that cannot be stored: the next one may fare better. */
-function ownFault(error: unknown): string {
+function ownFault(error: unknown): Refusal {
   if (error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '')) {
-    return `Postgres gave up on it (${error.code}); try it again`;
+    const { code: sqlstate = '' } = error;
+    return {
+      refused: `Postgres gave up on it (${sqlstate}); try it again`,
+      cause: { code: 'postgres_gave_up', sqlstate },
+    };
   }
   throw error;
 }

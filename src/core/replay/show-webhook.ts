@@ -1,8 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { Status } from '../domain/lifecycle.ts';
+import { DropCause } from '../domain/webhook-cause.ts';
+import type { Registry } from '../domain/provider.ts';
+import { WebhookAuth } from '../domain/webhook-auth.ts';
 import { ListedWebhook } from './list-webhooks.ts';
-import { GONE, findWebhook, readWebhook } from './stored-webhook.ts';
+import { GONE, Refusal, findWebhook, readWebhook } from './stored-webhook.ts';
 import { retranslate, type Retranslated, type RetranslateDeps } from './retranslate.ts';
 
 const Event = z.object({
@@ -28,8 +31,9 @@ export const ShownWebhook = ListedWebhook.extend({
     })
     .exactOptional(),
   erased: z.boolean().meta({ description: 'Body and headers went with the member data of its order.' }),
+  webhookAuth: WebhookAuth.nullable().meta({ description: 'What its POS proves itself with, where that is known.' }),
   today: z
-    .union([z.object({ events: z.array(Event) }), z.object({ dropped: z.string() }), z.object({ refused: z.string() })])
+    .union([z.object({ events: z.array(Event) }), z.object({ dropped: z.string(), cause: DropCause }), Refusal])
     .meta({
       description: "What a replay would read in it, by today's settings; why it would be dropped, or cannot be.",
     }),
@@ -41,13 +45,13 @@ export type ShownWebhook = z.infer<typeof ShownWebhook>;
 
 /** @returns undefined when there is no such webhook */
 export async function showWebhook(
-  deps: RetranslateDeps,
+  deps: RetranslateDeps & { registry: Registry },
   webhookId: string,
 ): Promise<Required<ShownWebhook> | undefined> {
   const key = await findWebhook(deps.pool, webhookId);
   const kept = key && (await readWebhook(deps.pool, key));
   if (kept === undefined) return undefined;
-  const again = kept.gone ? { refused: GONE } : await retranslate(deps, kept);
+  const again = kept.gone ? GONE : await retranslate(deps, kept);
   const { rows: replays } = await deps.pool.query<ShownWebhook['replays'][number]>(
     `SELECT id AS "webhookId", received_at AS "receivedAt", outcome, reason
      FROM webhooks WHERE replay_of = $1::uuid AND id <> $2::uuid ORDER BY received_at`,
@@ -58,12 +62,14 @@ export async function showWebhook(
     ...shown,
     bytes: body.length,
     body: { base64: body.toString('base64'), ...(isUtf8(body) && { text: body.toString() }) },
+    webhookAuth: deps.registry.get(kept.integration)?.webhookAuth ?? null,
     today: inBrief(again),
     replays,
   };
 }
 
-function inBrief(again: Retranslated | { refused: string }): ShownWebhook['today'] {
+function inBrief(again: Retranslated | Refusal): ShownWebhook['today'] {
   if ('refused' in again) return again;
-  return again.dropped === undefined ? { events: [...again.events] } : { dropped: again.dropped };
+  const { dropped, events } = again;
+  return dropped === undefined ? { events: [...events] } : { dropped: dropped.reason, cause: dropped.cause };
 }

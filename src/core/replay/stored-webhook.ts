@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { z } from 'zod';
+import { ReplayCause } from '../domain/webhook-cause.ts';
 import { PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
 
 /** A webhook as it is kept. */
@@ -16,8 +18,15 @@ export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
   gone: boolean;
 };
 
-/** Why one that is `gone` cannot be replayed. */
-export const GONE = 'the webhook that it replays, with its body, is not kept any more';
+/** Why a webhook cannot be replayed: a sentence for people, and the same as data. */
+export const Refusal = z.object({ refused: z.string(), cause: ReplayCause });
+export type Refusal = z.infer<typeof Refusal>;
+
+/** Of one that is `gone`. */
+export const GONE: Refusal = {
+  refused: 'the webhook that it replays, with its body, is not kept any more',
+  cause: { code: 'not_kept' },
+};
 
 /** An id tells the time by the clock of the machine that gave it; where that is off by more, every day is looked at. */
 const DAYS_OFF = [1, 100_000];
@@ -57,7 +66,7 @@ export async function readWebhook(pool: Pool, key: WebhookKey): Promise<StoredWe
             d.received_at AS "receivedAt", d.replay_of AS "replayOf",
             coalesce(d.first_received_at, d.received_at) AS "firstReceivedAt", coalesce(c.headers, '{}') AS headers,
             c.sealed, coalesce(c.body, '') AS body, coalesce(c.truncated, d.truncated) AS truncated, d.events,
-            d.outcome, d.reason, coalesce(c.body = '' AND c.headers = '{}', false) AS erased, c.body IS NULL AS gone
+            d.outcome, d.reason, d.cause, coalesce(c.body = '' AND c.headers = '{}', false) AS erased, c.body IS NULL AS gone
      FROM (SELECT *, replay_of IS NOT NULL AND outcome = 'dropped' AS hollow FROM webhooks
            WHERE day = $1::date AND location_id = $2 AND id = $3::uuid) AS d
      LEFT JOIN LATERAL (

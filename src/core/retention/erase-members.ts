@@ -128,7 +128,7 @@ export async function eraseOrders(
 }
 
 /** Of a webhook, all that came with it. That it came, when, and what became of it stays. */
-const BLANK = `body = '', headers = '{}', sealed = NULL, reason = NULL`;
+const BLANK = `body = '', headers = '{}', sealed = NULL, reason = NULL, cause = NULL`;
 
 /** SQL: blanks the webhooks of `keys`, which may be replays or replayed: webhooks with all their replays. */
 const blanking = (keys: string): string => `heard AS MATERIALIZED (

@@ -50,7 +50,8 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
   ['body', 'bytea', (webhook) => webhook.body, `CASE WHEN erased THEN '' ELSE d.body END`],
   ['truncated', 'boolean', (webhook) => webhook.truncated],
   ['events', 'smallint', (webhook) => webhook.events.length],
-  ['reason', 'text', (webhook) => webhook.dropped],
+  ['reason', 'text', ({ dropped }) => dropped?.reason],
+  ['cause', 'text', ({ dropped }) => dropped && JSON.stringify(dropped.cause), 'd.cause::jsonb'],
   ['replay_of', 'uuid', (webhook) => webhook.replayOf?.webhookId],
   ['first_received_at', 'timestamptz', (webhook) => webhook.replayOf?.receivedAt],
 ];

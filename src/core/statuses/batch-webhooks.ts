@@ -5,6 +5,7 @@ import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.t
 import { fairQueue } from './fair-queue.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
 import type { Observe } from '../domain/observed.ts';
+import { refusedByPostgres } from './refused-by-postgres.ts';
 import { withClient } from '../postgres/with-client.ts';
 
 /** The webhook could not be committed in time, or there is no room for it: the sender may repeat it later. */
@@ -73,8 +74,7 @@ export function batchWebhooks(deps: {
         only?.reject(new Unavailable('cannot be stored', { cause: error }));
         return undefined;
       }
-      const dropped = `Postgres refused what it says (${error.code})`;
-      return flush([{ ...only, webhook: { ...only.webhook, events: [], dropped } }]);
+      return flush([{ ...only, webhook: { ...only.webhook, events: [], dropped: refusedByPostgres(error) } }]);
     }
     const milliseconds = performance.now() - began;
     const { serviceOrderIds } = applied;

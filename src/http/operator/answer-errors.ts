@@ -27,7 +27,8 @@ export function answerErrors(scope: FastifyInstance): void {
     }
     const { statusCode } = error;
     if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-      return reply.code(statusCode).send({ error: IN_WORDS[statusCode] ?? error.message });
+      const why = statusCode === 409 && error.cause !== undefined ? { cause: error.cause } : {};
+      return reply.code(statusCode).send({ error: IN_WORDS[statusCode] ?? error.message, ...why });
     }
     if (statusCode === 503) return reply.code(503).header('retry-after', '2').send({ error: error.message });
     request.log.error({ err: error }, 'operator not answered');

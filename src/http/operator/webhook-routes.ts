@@ -8,6 +8,7 @@ import { Replayed, replayWebhook } from '../../core/replay/replay-webhook.ts';
 import { ShownWebhook, showWebhook } from '../../core/replay/show-webhook.ts';
 import { failures, json } from './answers.ts';
 import { audit } from './audit.ts';
+import { conflict } from './conflict.ts';
 import type { OperatorDeps } from './mount-routes.ts';
 import { Replay, ReplayMany, WebhookParams, WebhookQuery, WebhooksQuery } from './webhook-requests.ts';
 
@@ -70,7 +71,7 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       },
     },
     async (request) => {
-      const shown = await showWebhook(translating, request.params.webhookId);
+      const shown = await showWebhook({ ...translating, registry: deps.registry }, request.params.webhookId);
       if (shown === undefined) throw noSuchWebhook();
       if (request.query.contents === false) return withoutContents(shown);
       audit(request, 'read webhook', { webhookId: shown.webhookId, locationId: shown.locationId });
@@ -95,7 +96,7 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       const { dryRun } = request.body;
       const replayed = await replayWebhook({ ...translating, ...deps, dryRun }, request.params.webhookId);
       if (replayed === undefined) throw noSuchWebhook();
-      if ('refused' in replayed) throw scope.httpErrors.conflict(replayed.refused);
+      if ('refused' in replayed) throw conflict(replayed);
       if (dryRun) return replayed;
       deps.wake();
       const { webhookId, replayOf, locationId, integration, outcome } = replayed;

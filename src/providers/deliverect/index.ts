@@ -3,7 +3,7 @@ import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
-import { translateWebhook } from './translate-webhook.ts';
+import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
 /** Deliverect, a hub before many a POS: its Channel API. Operators read docs/providers/deliverect.md. */
 export const deliverect: Provider<Settings> = {
@@ -13,6 +13,7 @@ export const deliverect: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  webhookAuth,
   check,
   connect,
   account: ({ baseUrl, channelName, channelLinkId }) => `${baseUrl} ${channelName} ${channelLinkId}`,

@@ -1,11 +1,19 @@
 import { Poison } from '../../core/domain/errors.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
-import { describeIssues, StatusEvent } from '../../core/domain/order.ts';
+import { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
+import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson } from '../parse-json.ts';
+import { readShape } from '../read-shape.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { OrderUpdate } from './payloads.ts';
 import type { Settings } from './payloads.ts';
+
+export const webhookAuth = {
+  kind: 'signature',
+  header: 'x-server-authorization-hmac-sha256',
+  settings: ['hmacSecret'],
+} satisfies WebhookAuth;
 
 /**
  * https://developers.deliverect.com/page/order-status; all others are Deliverect's own affairs, a courier's way to the
@@ -38,7 +46,7 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   if (!webhook.verified) {
     verifyHmac(webhook, {
-      header: 'x-server-authorization-hmac-sha256',
+      header: webhookAuth.header,
       secret: settings.hmacSecret,
       signed: [webhook.body],
       encoding: 'hex',
@@ -47,26 +55,25 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
 
   const json = parseJson(webhook.body, 'an object with channelOrderId and status');
   if (!namesAnOrder(json)) return [];
-  const update = OrderUpdate.safeParse(json);
-  if (!update.success) throw new Poison(describeIssues(update.error));
-  const { status: code, channelLink, channelOrderId, orderId, reason, timeStamp } = update.data;
+  const { status: code, channelLink, channelOrderId, orderId, reason, timeStamp } = readShape(OrderUpdate, json);
   if (channelOrderId === undefined && orderId === undefined) {
-    throw new Poison('channelOrderId and orderId are both empty: a string in either is required');
+    throw new Poison('channelOrderId and orderId are both empty: a string in either is required', {
+      cause: { code: 'names_no_order', fields: ['channelOrderId', 'orderId'] },
+    });
   }
   if ((channelLink ?? settings.channelLinkId) !== settings.channelLinkId) return [];
   const status = MEANINGS.get(code);
   if (status === undefined || (status === 'completed' && !settings.closedMeansCompleted)) return [];
 
-  const event = StatusEvent.safeParse({
+  const event = {
     status,
     serviceOrderId: channelOrderId,
     providerOrderId: orderId,
     reason: reasonFor(status, reason),
     occurredAt: StatusEvent.shape.occurredAt.safeParse(timeStamp).data,
     nativeStatus: String(code),
-  });
-  if (!event.success) throw new Poison(describeIssues(event.error));
-  return [event.data];
+  };
+  return [readShape(StatusEvent, event)];
 }
 
 function namesAnOrder(json: unknown): boolean {

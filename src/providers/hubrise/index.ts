@@ -4,7 +4,7 @@ import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { findOrder } from './find-order.ts';
 import { Settings } from './payloads.ts';
-import { translateWebhook } from './translate-webhook.ts';
+import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
 /** HubRise, which hands orders on to some hundred POS systems: https://www.hubrise.com/developers */
 export const hubrise: Provider<Settings> = {
@@ -14,6 +14,7 @@ export const hubrise: Provider<Settings> = {
   createOrder,
   findOrder,
   translateWebhook,
+  webhookAuth,
   check,
   connect,
   // A connection sees its own private refs alone.

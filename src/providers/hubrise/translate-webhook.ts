@@ -1,12 +1,20 @@
 import type { z } from 'zod';
 import { Poison } from '../../core/domain/errors.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
-import { StatusEvent, describeIssues } from '../../core/domain/order.ts';
+import { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
+import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson } from '../parse-json.ts';
+import { readShape } from '../read-shape.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { AnyEvent, DeliveryEvent, OrderEvent } from './payloads.ts';
 import type { Settings } from './payloads.ts';
+
+export const webhookAuth = {
+  kind: 'signature',
+  header: 'x-hubrise-hmac-sha256',
+  settings: ['clientSecret'],
+} satisfies WebhookAuth;
 
 /** https://www.hubrise.com/developers/api/orders#status; `new` says nothing that a member does not know. */
 const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
@@ -51,21 +59,15 @@ export function translateWebhook(
   { clientSecret, closedMeansCompleted }: Settings,
 ): readonly StatusEvent[] {
   if (!webhook.verified) {
-    const header = 'x-hubrise-hmac-sha256';
+    const { header } = webhookAuth;
     verifyHmac(webhook, { header, secret: clientSecret, signed: [webhook.body], encoding: 'hex' });
   }
   const json = parseJson(webhook.body, 'an object with resource_type and event_type');
-  const { resource_type: resource, event_type: type } = read(AnyEvent, json);
+  const { resource_type: resource, event_type: type } = readShape(AnyEvent, json);
   if (type !== 'create' && type !== 'update') return [];
-  if (resource === 'order') return readOrder(read(OrderEvent, json), closedMeansCompleted);
-  if (resource === 'delivery') return readDelivery(read(DeliveryEvent, json));
+  if (resource === 'order') return readOrder(readShape(OrderEvent, json), closedMeansCompleted);
+  if (resource === 'delivery') return readDelivery(readShape(DeliveryEvent, json));
   return [];
-}
-
-function read<Shape extends z.ZodType>(shape: Shape, json: unknown): z.infer<Shape> {
-  const result = shape.safeParse(json);
-  if (!result.success) throw new Poison(describeIssues(result.error));
-  return result.data;
 }
 
 function readOrder(
@@ -82,7 +84,9 @@ function readOrder(
     ...eventOf(now.delivery, before?.delivery, DELIVERY_STATUSES, about),
   ];
   if (events.length > 0 && providerOrderId === undefined && serviceOrderId === undefined) {
-    throw new Poison('order_id, new_state.id and new_state.private_ref are all missing');
+    throw new Poison('order_id, new_state.id and new_state.private_ref are all missing', {
+      cause: { code: 'names_no_order', fields: ['order_id', 'new_state.id', 'new_state.private_ref'] },
+    });
   }
   return events;
 }

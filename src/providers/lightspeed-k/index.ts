@@ -4,7 +4,7 @@ import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { tokenOf } from './obtain-token.ts';
 import { Settings } from './payloads.ts';
-import { translateWebhook } from './translate-webhook.ts';
+import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
 /** Lightspeed Restaurant K-Series, by its Online Ordering ("Order and Pay") API: https://api-docs.lsk.lightspeed.app */
 export const lightspeedK: Provider<Settings> = {
@@ -13,6 +13,7 @@ export const lightspeedK: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  webhookAuth,
   check,
   connect,
   // A refresh token dies after 14 days in which nobody used it; the access token lasts an hour, so this renews both.

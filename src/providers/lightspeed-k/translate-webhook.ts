@@ -1,13 +1,21 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { ZodType } from 'zod';
 import { NotAuthentic, Poison } from '../../core/domain/errors.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
-import { StatusEvent, describeIssues } from '../../core/domain/order.ts';
+import { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
+import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson } from '../parse-json.ts';
+import { readShape } from '../read-shape.ts';
 import { AnyNotification, OfLocation, OrderNotification } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 import { reasonOfFailure } from './reason-of-failure.ts';
+
+export const webhookAuth = {
+  kind: 'password',
+  header: 'authorization',
+  settings: ['webhookUsername', 'webhookPassword'],
+  byConnect: true,
+} satisfies WebhookAuth;
 
 const WANTED = 'an object with status and thirdPartyReference';
 
@@ -40,7 +48,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   const json = parseJson(webhook.body, WANTED);
   const levels = levelsOf(json);
   if (!levels.every(isOfAnOrder)) return [];
-  const notification = read(OrderNotification, levels.at(-1));
+  const notification = readShape(OrderNotification, levels.at(-1));
   const nativeStatus = notification.status;
   const status = meaningOf(levels.length > 1 && nativeStatus === 'READY' ? 'READY_FOR_PICKUP' : nativeStatus, settings);
   if (status === undefined || isOfAnother(json, webhook.body, settings)) return [];
@@ -49,22 +57,27 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   if (serviceOrderId === undefined && providerOrderId === undefined) {
     throw new Poison(
       'thirdPartyReference and ikentooAccountIdentifier are both missing: a string in either is required',
+      { cause: { code: 'names_no_order', fields: ['thirdPartyReference', 'ikentooAccountIdentifier'] } },
     );
   }
   const event = { status, serviceOrderId, providerOrderId, nativeStatus };
-  return [read(StatusEvent, status === 'failed' ? { ...event, reason: reasonOfFailure(reason) } : event)];
+  return [readShape(StatusEvent, status === 'failed' ? { ...event, reason: reasonOfFailure(reason) } : event)];
 }
 
 /** Two digests take as long to compare however much of what was sent is right. */
 function verifyBasic({ headers }: Webhook, { webhookUsername, webhookPassword }: Settings): void {
   const { authorization } = headers;
   if (authorization === undefined || authorization === '') {
-    throw new NotAuthentic('the header authorization is missing');
+    throw new NotAuthentic('the header authorization is missing', {
+      cause: { code: 'password_missing', header: webhookAuth.header },
+    });
   }
   const given = /^basic +(\S+)$/i.exec(authorization)?.[1] ?? '';
   const right = Buffer.from(`${webhookUsername}:${webhookPassword}`).toString('base64');
   if (!timingSafeEqual(sha256(given), sha256(right))) {
-    throw new NotAuthentic('the user name and password in authorization are not webhookUsername and webhookPassword');
+    throw new NotAuthentic('the user name and password in authorization are not webhookUsername and webhookPassword', {
+      cause: { code: 'password_wrong', header: webhookAuth.header },
+    });
   }
 }
 
@@ -74,12 +87,12 @@ function sha256(text: string): Buffer {
 
 /** The notification, and within it the order where it wraps one. */
 function levelsOf(json: unknown): unknown[] {
-  const { eventType, order } = read(AnyNotification, json);
+  const { eventType, order } = readShape(AnyNotification, json);
   return typeof eventType === 'string' && typeof order === 'object' && order !== null ? [json, order] : [json];
 }
 
 function isOfAnOrder(level: unknown): boolean {
-  const { type } = read(AnyNotification, level);
+  const { type } = readShape(AnyNotification, level);
   return type === undefined || type === null || type === '' || type === 'ORDER';
 }
 
@@ -97,7 +110,7 @@ function isOfAnother(json: unknown, body: Buffer, { businessLocationId }: Settin
 }
 
 function locationsIn(json: unknown): (string | number)[] {
-  return levelsOf(json).flatMap((level) => read(OfLocation, level).businessLocationId ?? []);
+  return levelsOf(json).flatMap((level) => readShape(OfLocation, level).businessLocationId ?? []);
 }
 
 /** Numbers as they stand in the body: parsed, an int64 beyond 2^53 may be another's. */
@@ -107,10 +120,4 @@ function withExactLocations(body: Buffer): unknown {
   return JSON.parse(text, (key: string, value: unknown, context?: { source?: string }) =>
     key === 'businessLocationId' && typeof value === 'number' ? context?.source : value,
   );
-}
-
-function read<Shape>(schema: ZodType<Shape>, value: unknown): Shape {
-  const result = schema.safeParse(value);
-  if (!result.success) throw new Poison(describeIssues(result.error));
-  return result.data;
 }

@@ -3,7 +3,7 @@ import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
-import { translateWebhook } from './translate-webhook.ts';
+import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
 /** Square: https://developer.squareup.com/docs/orders-api/what-it-does */
 export const square: Provider<Settings> = {
@@ -13,6 +13,7 @@ export const square: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  webhookAuth,
   check,
   connect,
   needsPublicUrl: ({ notificationUrl }) => notificationUrl === undefined,

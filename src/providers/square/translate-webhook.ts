@@ -1,11 +1,20 @@
-import type { ZodType } from 'zod';
-import { NotAuthentic, Poison } from '../../core/domain/errors.ts';
+import { NotAuthentic } from '../../core/domain/errors.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
-import { describeIssues, type StatusEvent } from '../../core/domain/order.ts';
+import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
+import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson } from '../parse-json.ts';
+import { readShape } from '../read-shape.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { AnyEvent, FulfillmentUpdated, OrderUpdated, type Settings } from './payloads.ts';
+
+export const webhookAuth = {
+  kind: 'signature',
+  header: 'x-square-hmacsha256-signature',
+  settings: ['signatureKey'],
+  urlSetting: 'notificationUrl',
+  byConnect: true,
+} satisfies WebhookAuth;
 
 /** https://developer.squareup.com/reference/square/enums/FulfillmentState */
 const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
@@ -27,10 +36,10 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   if (!webhook.verified) verify(webhook, settings);
 
   const json = parseJson(webhook.body, 'an object with type and data');
-  const { type, created_at: sentAt } = read(AnyEvent, json);
+  const { type, created_at: sentAt } = readShape(AnyEvent, json);
   switch (type) {
     case 'order.fulfillment.updated': {
-      const updated = read(FulfillmentUpdated, json).data.object.order_fulfillment_updated;
+      const updated = readShape(FulfillmentUpdated, json).data.object.order_fulfillment_updated;
       if (updated.location_id !== settings.locationId) return [];
       return updated.fulfillment_update.flatMap(({ old_state, new_state }) => {
         const status = STATUS_BY_STATE.get(new_state);
@@ -41,7 +50,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
       });
     }
     case 'order.updated': {
-      const updated = read(OrderUpdated, json).data.object.order_updated;
+      const updated = readShape(OrderUpdated, json).data.object.order_updated;
       if (updated.location_id !== settings.locationId || updated.state !== 'CANCELED') return [];
       return [eventOf('cancelled', updated.order_id, updated.state, updated.updated_at ?? sentAt)];
     }
@@ -57,15 +66,19 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
  */
 function verify(webhook: Webhook, { signatureKey, notificationUrl }: Settings): void {
   if (signatureKey === undefined) {
-    throw new NotAuthentic("no signatureKey yet: expediter provider connect gets it into the location's settings");
+    throw new NotAuthentic("no signatureKey yet: expediter provider connect gets it into the location's settings", {
+      cause: { code: 'key_unknown', setting: 'signatureKey' },
+    });
   }
   // Without PUBLIC_URL, the URL that was called is a path.
   const urls = [notificationUrl ?? webhook.url, webhook.url].filter((url) => URL.canParse(url));
-  let refusal = new NotAuthentic('neither notificationUrl nor PUBLIC_URL says which URL the signature covers');
+  let refusal = new NotAuthentic('neither notificationUrl nor PUBLIC_URL says which URL the signature covers', {
+    cause: { code: 'signed_url_unknown', setting: 'notificationUrl' },
+  });
   for (const url of new Set(urls)) {
     try {
       return verifyHmac(webhook, {
-        header: 'x-square-hmacsha256-signature',
+        header: webhookAuth.header,
         secret: signatureKey,
         signed: [url, webhook.body],
         encoding: 'base64',
@@ -76,12 +89,6 @@ function verify(webhook: Webhook, { signatureKey, notificationUrl }: Settings): 
     }
   }
   throw refusal;
-}
-
-function read<Shape>(shape: ZodType<Shape>, json: unknown): Shape {
-  const result = shape.safeParse(json);
-  if (!result.success) throw new Poison(describeIssues(result.error));
-  return result.data;
 }
 
 function eventOf(status: Status, orderId: string, state: string, occurredAt: string | undefined): StatusEvent {

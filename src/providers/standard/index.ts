@@ -1,6 +1,7 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
+import { webhookAuth } from './sign.ts';
 import { translateWebhook } from './translate-webhook.ts';
 
 /** For a POS, or a bridge to one, that speaks our own words: order out as JSON, `order.status` webhooks back. */
@@ -10,5 +11,6 @@ export const standard: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  webhookAuth,
   account: ({ ordersUrl }) => ordersUrl,
 };

@@ -1,9 +1,19 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { NotAuthentic } from '../../core/domain/errors.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
+import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 
 // Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 
+export const webhookAuth = {
+  kind: 'signature',
+  header: 'webhook-signature',
+  settings: ['secret'],
+  optional: true,
+  previousSetting: 'previousSecret',
+} satisfies WebhookAuth;
+
+const TIMESTAMP = 'webhook-timestamp';
 const PREFIX = 'whsec_';
 /** Seconds a timestamp may be off, as in the scheme's own libraries. */
 const TOLERANCE_S = 300;
@@ -25,13 +35,23 @@ export function sign(secrets: readonly string[], id: string, timestamp: string, 
  */
 export function verify(secrets: readonly string[], { headers, body, receivedAt }: Webhook): void {
   const id = required(headers, 'webhook-id');
-  const timestamp = required(headers, 'webhook-timestamp');
-  const signatures = required(headers, 'webhook-signature').split(' ');
+  const timestamp = required(headers, TIMESTAMP);
+  const signatures = required(headers, webhookAuth.header).split(' ');
 
-  if (!/^\d{1,12}$/.test(timestamp)) throw new NotAuthentic('webhook-timestamp is not a count of seconds');
+  if (!/^\d{1,12}$/.test(timestamp)) {
+    throw new NotAuthentic(`${TIMESTAMP} is not a count of seconds`, {
+      cause: { code: 'signature_time_unreadable', header: TIMESTAMP },
+    });
+  }
   const skew = Math.floor(receivedAt.getTime() / 1000) - Number(timestamp);
   if (Math.abs(skew) > TOLERANCE_S) {
-    throw new NotAuthentic(`webhook-timestamp is over ${TOLERANCE_S} s ${skew > 0 ? 'old' : 'ahead'}`);
+    throw new NotAuthentic(`${TIMESTAMP} is over ${TOLERANCE_S} s ${skew > 0 ? 'old' : 'ahead'}`, {
+      cause: {
+        code: skew > 0 ? 'signature_too_old' : 'signature_ahead',
+        header: TIMESTAMP,
+        seconds: TOLERANCE_S,
+      },
+    });
   }
 
   const expected = secrets.map((secret) => Buffer.from(`v1,${digest(secret, id, timestamp, body)}`));
@@ -39,12 +59,17 @@ export function verify(secrets: readonly string[], { headers, body, receivedAt }
     const given = Buffer.from(signature);
     return expected.some((right) => right.length === given.length && timingSafeEqual(right, given));
   });
-  if (!matches) throw new NotAuthentic('no signature in webhook-signature is ours');
+  if (!matches) {
+    const { header } = webhookAuth;
+    throw new NotAuthentic(`no signature in ${header} is ours`, { cause: { code: 'signature_wrong', header } });
+  }
 }
 
-function required(headers: Webhook['headers'], name: string): string {
-  const value = headers[name];
-  if (value === undefined || value === '') throw new NotAuthentic(`the header ${name} is missing`);
+function required(headers: Webhook['headers'], header: string): string {
+  const value = headers[header];
+  if (value === undefined || value === '') {
+    throw new NotAuthentic(`the header ${header} is missing`, { cause: { code: 'signature_missing', header } });
+  }
   return value;
 }
 

@@ -3,7 +3,7 @@ import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
-import { translateWebhook } from './translate-webhook.ts';
+import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
 /**
  * Toast, by its orders API (2.9.0) and its webhooks: https://doc.toasttab.com/openapi/orders/overview/,
@@ -15,6 +15,7 @@ export const toast: Provider<Settings> = {
   deduplicates: true,
   createOrder,
   translateWebhook,
+  webhookAuth,
   check,
   connect,
   account: ({ baseUrl, restaurantGuid, namingAuthority = '' }) => `${baseUrl} ${restaurantGuid} ${namingAuthority}`,

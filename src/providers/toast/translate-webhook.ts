@@ -1,12 +1,19 @@
-import type { ZodType } from 'zod';
-import { NotAuthentic, Poison } from '../../core/domain/errors.ts';
+import { NotAuthentic } from '../../core/domain/errors.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
-import { StatusEvent, describeIssues } from '../../core/domain/order.ts';
+import { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
+import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson } from '../parse-json.ts';
+import { readShape } from '../read-shape.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { AnyEvent, OfRestaurant, GuestOrderStatusUpdated, OrderUpdated, Signed } from './payloads.ts';
 import type { Settings } from './payloads.ts';
+
+export const webhookAuth = {
+  kind: 'signature',
+  header: 'toast-signature',
+  settings: ['webhookSecret'],
+} satisfies WebhookAuth;
 
 /** RECEIVED is what every order begins with; it is not sent, according to the documentation. */
 const GUEST_STATUSES: ReadonlyMap<string, Status> = new Map([
@@ -39,9 +46,9 @@ const WANTED = 'an object with timestamp, eventType and details';
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   const json = webhook.verified ? parseJson(webhook.body, WANTED) : parseVerified(webhook, settings);
-  const readEvent = EVENTS.get(read(AnyEvent, json).eventType);
+  const readEvent = EVENTS.get(readShape(AnyEvent, json).eventType);
   // A subscription reports all restaurants of a client.
-  if (readEvent === undefined || isElsewhere(read(OfRestaurant, json), settings)) return [];
+  if (readEvent === undefined || isElsewhere(readShape(OfRestaurant, json), settings)) return [];
   return readEvent(json, settings);
 }
 
@@ -56,13 +63,15 @@ function parseVerified(webhook: Webhook, { webhookSecret }: Settings): unknown {
     json = parseJson(webhook.body, WANTED);
     ({ timestamp } = Signed.parse(json));
   } catch {
-    throw new NotAuthentic('the body holds no timestamp, with which Toast signs it');
+    throw new NotAuthentic('the body holds no timestamp, with which Toast signs it', {
+      cause: { code: 'signature_time_missing', field: 'timestamp' },
+    });
   }
   let refusal: unknown;
   for (const secret of [webhookSecret].flat()) {
     try {
       const signed = [webhook.body, timestamp];
-      verifyHmac(webhook, { header: 'toast-signature', secret, signed, encoding: 'base64' });
+      verifyHmac(webhook, { header: webhookAuth.header, secret, signed, encoding: 'base64' });
       return json;
     } catch (error) {
       refusal = error;
@@ -72,7 +81,7 @@ function parseVerified(webhook: Webhook, { webhookSecret }: Settings): unknown {
 }
 
 function readGuestStatus(json: unknown, settings: Settings): readonly StatusEvent[] {
-  const { orderGuid, guestOrderStatus, lastUpdated } = read(GuestOrderStatusUpdated, json).details;
+  const { orderGuid, guestOrderStatus, lastUpdated } = readShape(GuestOrderStatusUpdated, json).details;
   const status = GUEST_STATUSES.get(guestOrderStatus);
   if (status === undefined) return [];
   if (guestOrderStatus === 'CLOSED' && !settings.closedMeansCompleted) return [];
@@ -80,7 +89,7 @@ function readGuestStatus(json: unknown, settings: Settings): readonly StatusEven
 }
 
 function readOrder(json: unknown): readonly StatusEvent[] {
-  const { details, timestamp } = read(OrderUpdated, json);
+  const { details, timestamp } = readShape(OrderUpdated, json);
   const { guid, voided, approvalStatus, deliveryInfo } = details.order;
   if (voided === true) return [eventOf(guid, 'cancelled', 'voided', timestamp)];
   if (approvalStatus === 'NOT_APPROVED') {
@@ -102,10 +111,4 @@ function eventOf(providerOrderId: string, status: Status, nativeStatus: string, 
   // 2024-04-01T15:10:59.817+0000, as times within Toast's orders are written
   const occurredAt = typeof time === 'string' ? time.replace(/([+-]\d\d)(\d\d)$/, '$1:$2') : undefined;
   return StatusEvent.safeParse({ ...event, occurredAt }).data ?? StatusEvent.parse(event);
-}
-
-function read<Shape>(shape: ZodType<Shape>, json: unknown): Shape {
-  const result = shape.safeParse(json);
-  if (!result.success) throw new Poison(describeIssues(result.error));
-  return result.data;
 }

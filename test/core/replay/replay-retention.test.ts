@@ -31,7 +31,7 @@ let system: System;
 let pool: pg.Pool;
 let flushPool: pg.Pool;
 let url: string;
-let deps: Parameters<typeof replayWebhook>[0];
+let deps: Parameters<typeof replayWebhook>[0] & Parameters<typeof showWebhook>[0];
 
 beforeAll(async () => {
   system = await startSystem({ providers: [picky] });
@@ -39,8 +39,9 @@ beforeAll(async () => {
   url = await system.webhookUrl('club-1');
   ({ pool, flushPool } = openDatabase(system.databaseUrl, 5, () => {}));
   const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
-  const open = settingsOpener({ registry: new Map([['picky', picky]]), keys, publicUrl: undefined });
-  deps = { pool, open, keys, publicUrl: '', parkTtlS: 3600, dryRun: false };
+  const registry = new Map([['picky', picky]]);
+  const open = settingsOpener({ registry, keys, publicUrl: undefined });
+  deps = { pool, registry, open, keys, publicUrl: '', parkTtlS: 3600, dryRun: false };
   await ensureWebhookPartitions(pool);
 });
 afterAll(async () => {
@@ -98,7 +99,11 @@ describe('a dropped webhook that is replayed in vain', () => {
     await system.query(`ALTER TABLE status_events ADD CONSTRAINT strict CHECK (service_order_id <> 'refused')`);
     const replayed = await replay(webhook);
     await system.query('ALTER TABLE status_events DROP CONSTRAINT strict');
-    expect(replayed).toMatchObject({ outcome: 'dropped', reason: 'Postgres refused what it says (23514)' });
+    expect(replayed).toMatchObject({
+      outcome: 'dropped',
+      reason: 'Postgres refused what it says (23514)',
+      cause: { code: 'refused_by_postgres', sqlstate: '23514' },
+    });
     expect(await kept(replayed.webhookId)).toMatchObject(BLANK);
     expect(await replay(replayed.webhookId)).toMatchObject({ outcome: 'applied' });
   });
@@ -108,7 +113,7 @@ describe('a dropped webhook that is replayed in vain', () => {
     const { webhookId } = await replay(webhook);
     await system.query('DELETE FROM webhooks WHERE id = $1', [webhook]);
     const refused = 'the webhook that it replays, with its body, is not kept any more';
-    expect(await replayWebhook(deps, webhookId ?? '')).toEqual({ refused });
+    expect(await replayWebhook(deps, webhookId ?? '')).toEqual({ refused, cause: { code: 'not_kept' } });
     expect(await showWebhook(deps, webhookId ?? '')).toMatchObject({ today: { refused }, erased: false });
   });
 });
@@ -134,9 +139,12 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
     expect(await kept(webhook)).toEqual(before);
     const { webhookId } = await replay(webhook);
     for (const id of [webhook, String(other?.['id']), webhookId]) {
-      expect(await kept(id)).toMatchObject({ ...BLANK, reason: null });
+      expect(await kept(id)).toMatchObject({ ...BLANK, reason: null, cause: null });
     }
-    expect(await replayWebhook(deps, webhook)).toEqual({ refused: expect.stringContaining('erased') });
+    expect(await replayWebhook(deps, webhook)).toEqual({
+      refused: expect.stringContaining('erased'),
+      cause: { code: 'erased' },
+    });
   });
 
   it('is blanked as well where its replay waited for a POS id before it went on', async () => {

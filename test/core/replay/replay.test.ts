@@ -421,7 +421,7 @@ describe('a webhook that verified when it came', () => {
 });
 
 describe('what cannot be replayed', () => {
-  const refused = async (id: string, why: RegExp): Promise<void> => {
+  const refused = async (id: string, why: RegExp, cause: object): Promise<void> => {
     for (const more of [[], ['--dry-run']]) {
       const { code, out, error } = await cli(['webhook', 'replay', id, ...more]);
       expect({ code, out }).toEqual({ code: 1, out: '' });
@@ -430,13 +430,15 @@ describe('what cannot be replayed', () => {
     }
     expect(await system.query('SELECT FROM webhooks WHERE replay_of = $1', [id])).toEqual([]);
     expect(await cli(['webhook', 'show', id])).toMatchObject({ code: 0, out: expect.stringContaining('cannot be: ') });
+    const { out } = await cli(['webhook', 'show', id, '--json']);
+    expect(JSON.parse(out)).toMatchObject({ today: { refused: expect.stringMatching(why), cause } });
   };
 
   it('one that was cut off', async () => {
     const { locationId, url } = await open();
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer.body['outcome']).toBe('dropped');
-    await refused(String(answer.body['webhookId']), /only its beginning is kept/);
+    await refused(String(answer.body['webhookId']), /only its beginning is kept/, { code: 'only_beginning_kept' });
     expect(await replayAll('--outcome', 'dropped', '--location', locationId)).toMatchObject({
       replayed: [],
       refused: [],
@@ -447,18 +449,21 @@ describe('what cannot be replayed', () => {
     const { locationId, url } = await open();
     const id = await send(url, { serviceOrderId: await order(locationId), status: 'READY' }, 'applied');
     await system.query(`UPDATE locations SET settings = 'no JWE' WHERE location_id = $1`, [locationId]);
-    await refused(id, /settings cannot be decrypted/);
+    await refused(id, /settings cannot be decrypted/, { code: 'settings_sealed', keyId: '' });
     await system.addLocation(locationId, { sees: '' }, 'witness');
-    await refused(id, /came through "standard", and .* is served by "witness" now/);
+    await refused(id, /came through "standard", and .* is served by "witness" now/, {
+      code: 'other_integration',
+      integration: 'witness',
+    });
     await system.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
-    await refused(id, /there is no location .* any more/);
+    await refused(id, /there is no location .* any more/, { code: 'no_location' });
   });
 
   it('one whose body was erased', async () => {
     const { locationId, url } = await open();
     const id = await send(url, { serviceOrderId: await order(locationId), status: 'READY' }, 'applied');
     await system.query(`UPDATE webhooks SET body = '', headers = '{}', reason = NULL WHERE id = $1`, [id]);
-    await refused(id, /erased/);
+    await refused(id, /erased/, { code: 'erased' });
     expect(await replayAll('--outcome', 'applied', '--location', locationId)).toMatchObject({
       replayed: [],
       refused: [],
@@ -595,7 +600,13 @@ describe('all that match', () => {
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({
       outcomes: { applied: 1 },
-      refused: [{ webhookId: bad, refused: expect.stringContaining('cannot be decrypted') }],
+      refused: [
+        {
+          webhookId: bad,
+          refused: expect.stringContaining('cannot be decrypted'),
+          cause: { code: 'credentials_sealed', keyId: '' },
+        },
+      ],
     });
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
     const words = await cli(['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--again']);
@@ -614,7 +625,12 @@ describe('all that match', () => {
     expect(ended.code).toBe(1);
     expect(JSON.parse(ended.out)).toMatchObject({
       outcomes: { applied: 1 },
-      refused: [{ refused: 'Postgres gave up on it (55P03); try it again' }],
+      refused: [
+        {
+          refused: 'Postgres gave up on it (55P03); try it again',
+          cause: { code: 'postgres_gave_up', sqlstate: '55P03' },
+        },
+      ],
     });
   });
 
@@ -723,6 +739,7 @@ describe('webhook list', () => {
     expect(Object.keys(first[0] ?? {}).toSorted()).toEqual(
       [
         'bytes',
+        'cause',
         'webhookId',
         'events',
         'integration',

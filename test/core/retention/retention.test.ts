@@ -442,7 +442,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       ...about,
     });
     const replays = [
-      replay({ dropped: 'unreadable again' }),
+      replay({ dropped: { reason: 'unreadable again', cause: { code: 'unreadable' } } }),
       replay({ events: [{ serviceOrderId: ids.sent, status: 'ready', nativeStatus: 'x' }] }),
     ];
     const client = await system.pools[0].connect();

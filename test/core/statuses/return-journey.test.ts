@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DropCause } from '../../../src/core/domain/webhook-cause.ts';
 import { Poison } from '../../../src/core/domain/errors.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
@@ -17,10 +18,10 @@ const verbatim: Provider = {
   deduplicates: true,
   createOrder: async () => ({}),
   translateWebhook({ body }) {
-    const said = JSON.parse(body.toString()) as StatusEvent[] | { fail: string };
+    const said = JSON.parse(body.toString()) as StatusEvent[] | { fail: string; cause?: object };
     if (Array.isArray(said)) return said;
     if (said.fail === 'async') return Promise.reject(new Error('later')) as unknown as StatusEvent[];
-    if (said.fail === 'poison') throw new Poison('what it quotes holds a \0');
+    if (said.fail === 'poison') throw new Poison('what it quotes holds a \0', { cause: said.cause as DropCause });
     throw new TypeError(said.fail);
   },
 };
@@ -146,7 +147,10 @@ describe('what a webhook is answered, and what is kept of it', () => {
     const headers = signWebhook(SECRET, body);
     const forged = await post(signedUrl, body.replace('READY', 'FAILED'), headers);
     expect(forged.body['outcome']).toBe('dropped');
-    expect(await webhook(forged)).toMatchObject({ reason: expect.stringContaining('not authentic') });
+    expect(await webhook(forged)).toMatchObject({
+      reason: expect.stringContaining('not authentic'),
+      cause: { code: 'signature_wrong', header: 'webhook-signature' },
+    });
     expect((await post(signedUrl, body, headers)).body['outcome']).toBe('applied');
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
@@ -155,7 +159,11 @@ describe('what a webhook is answered, and what is kept of it', () => {
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
     const kept = await webhook(answer);
-    expect(kept).toMatchObject({ truncated: true, reason: expect.stringContaining('over 100000 bytes') });
+    expect(kept).toMatchObject({
+      truncated: true,
+      reason: expect.stringContaining('over 100000 bytes'),
+      cause: { code: 'too_large', limit: 100_000 },
+    });
     expect(kept?.['body']).toHaveLength(65_536);
     expect((await post(url, 'x'.repeat(100_000))).body['outcome']).toBe('dropped');
     expect(
@@ -227,7 +235,10 @@ describe('several events in one webhook', () => {
       Array.from({ length: 51 }, () => event(a, 'ready')),
     );
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
-    expect(await webhook(answer)).toMatchObject({ reason: expect.stringContaining('51 events, at most 50') });
+    expect(await webhook(answer)).toMatchObject({
+      reason: expect.stringContaining('51 events, at most 50'),
+      cause: { code: 'too_many_events', count: 51, limit: 50 },
+    });
     expect(await system.order(a)).toMatchObject({ status: null });
   });
 
@@ -239,6 +250,26 @@ describe('several events in one webhook', () => {
       expect((await webhook(answer))?.['reason']).not.toContain(fail === 'a bug' ? 'a bug' : '\0');
     },
   );
+
+  it.each([
+    ['none', undefined],
+    ['one of no list of ours', { code: 'moon_not_full' }],
+    ['one without its details', { code: 'signature_wrong' }],
+    ['one that Postgres could not hold', { code: 'signature_wrong', header: 'a\0b' }],
+    ['one that is too long', { code: 'signature_wrong', header: 'x'.repeat(10_000) }],
+  ])("a provider's cause (%s) that cannot be kept: the general one", async (_what, cause) => {
+    const answer = await post(await system.webhookUrl('verbatim'), { fail: 'poison', cause });
+    expect(await webhook(answer)).toMatchObject({ outcome: 'dropped', cause: { code: 'unreadable' } });
+  });
+
+  it("a provider's cause of the list is kept, with its own details alone", async () => {
+    const cause = { code: 'names_no_order', fields: ['a', 'b'] };
+    const answer = await post(await system.webhookUrl('verbatim'), {
+      fail: 'poison',
+      cause: { ...cause, member: 'Ada' },
+    });
+    expect((await webhook(answer))?.['cause']).toEqual(cause);
+  });
 
   it.each([
     '2026-11-21T18:30:00+16:00',

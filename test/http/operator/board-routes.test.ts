@@ -264,6 +264,7 @@ describe('what needs attention', () => {
       integration: 'standard',
       count: 1,
       lastReason: expect.stringMatching(/./) as string,
+      lastCause: { code: 'signature_missing', header: 'webhook-id' },
     });
 
     const replay = (): Promise<Response> =>

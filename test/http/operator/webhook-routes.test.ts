@@ -129,7 +129,9 @@ describe('webhooks', () => {
       outcome: 'dropped',
       reason: expect.stringContaining('not authentic'),
       headers: { 'webhook-id': 'msg-1' },
-      today: { dropped: expect.stringContaining('not authentic') },
+      cause: { code: 'signature_wrong', header: 'webhook-signature' },
+      webhookAuth: { kind: 'signature', header: 'webhook-signature', settings: ['secret'] },
+      today: { dropped: expect.stringContaining('not authentic'), cause: { code: 'signature_wrong' } },
       replays: [],
     });
     const body = before.body['body'] as { base64: string; text: string };
@@ -144,6 +146,14 @@ describe('webhooks', () => {
       events: [{ status: 'ready', serviceOrderId: orders[0] }],
     });
     await until(() => system.logged.some((line) => line.includes('read webhook') && line.includes(webhooks[0] ?? '')));
+  });
+
+  it('one with a cause that a newer version wrote is shown as that wrote it', async () => {
+    const { locationId, webhooks } = await dropped(1);
+    const cause = { code: 'of_a_newer_version', with: ['details'] };
+    await system.query('UPDATE webhooks SET cause = $2 WHERE id = $1', [webhooks[0], JSON.stringify(cause)]);
+    expect((await operator.get(`/webhooks/${webhooks[0]}`)).body).toMatchObject({ cause });
+    expect(await listed(`location=${locationId}`)).toMatchObject([{ cause }]);
   });
 
   it('that is no text is shown in base64 alone', async () => {
@@ -202,7 +212,7 @@ describe('a replay', () => {
     await system.query(`UPDATE webhooks SET body = '', headers = '{}' WHERE id = $1`, [webhooks[0]]);
     expect(await operator.post(`/webhooks/${webhooks[0]}/replay`)).toMatchObject({
       status: 409,
-      body: { error: expect.stringContaining('erased') },
+      body: { error: expect.stringContaining('erased'), cause: { code: 'erased' } },
     });
   });
 

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { CauseText, toCauseText } from './cause-text.ts';
+
+/** The most that are told of one payload, which may be a list of thousands. */
+const ISSUES_MAX = 10;
+
+const KINDS = ['missing', 'null', 'boolean', 'number', 'string', 'array', 'object', 'other'] as const;
+
+/** One field that has another shape than was asked for, without its value: that may be a member's own. */
+export const ShapeIssue = z
+  .object({
+    path: CauseText.meta({ description: '`order.items.0.name`; empty for the whole.' }),
+    received: z.enum(KINDS).meta({ description: 'The kind of value that is there.' }),
+    expected: CauseText.exactOptional().meta({ description: 'The kind that should be, where it is of the wrong one.' }),
+    says: CauseText.exactOptional().meta({ description: 'What else is wrong with it, in words that follow its name.' }),
+  })
+  .meta({ id: 'ShapeIssue' });
+export type ShapeIssue = z.infer<typeof ShapeIssue>;
+
+/** What is wrong with a value, field by field. @param error of a parse with `reportInput`, which tells the kinds */
+export function shapeIssues(error: z.ZodError): ShapeIssue[] {
+  return error.issues.slice(0, ISSUES_MAX).map((issue) => {
+    const about = { path: toCauseText(issue.path.join('.')), received: kindOf(issue.input) };
+    return issue.code === 'invalid_type'
+      ? { ...about, expected: toCauseText(issue.expected) }
+      : { ...about, says: toCauseText(inWords(issue)) };
+  });
+}
+
+function inWords(issue: z.core.$ZodIssue): string {
+  const { message } = issue;
+  // A schema's own words go on after the name of the field; zod's are a sentence.
+  if (message.charAt(0) === message.charAt(0).toLowerCase()) return message;
+  if (issue.code === 'too_big' && issue.origin === 'string') return `is longer than ${issue.maximum} characters`;
+  if (issue.code === 'too_small' && issue.origin === 'string') return `is shorter than ${issue.minimum} characters`;
+  if (issue.code === 'invalid_value') return `is none of ${issue.values.join(', ')}`;
+  return `is wrong: ${message}`;
+}
+
+function kindOf(value: unknown): ShapeIssue['received'] {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return KINDS.find((kind) => kind === typeof value) ?? 'other';
+}

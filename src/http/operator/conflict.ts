@@ -1,0 +1,4 @@
+/** A 409: nothing was changed, and this is why. */
+export function conflict({ refused, cause }: { refused: string; cause: { code: string } }): Error {
+  return Object.assign(new Error(refused, { cause }), { statusCode: 409 });
+}
