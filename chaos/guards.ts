@@ -71,7 +71,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'the attempt is written down before the call',
-    file: 'src/core/placements/attempts.ts',
+    file: 'src/core/placements/record-attempt.ts',
     edits: [
       [
         'INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p',

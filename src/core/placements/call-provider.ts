@@ -1,4 +1,4 @@
-import { beginAttempt, type AttemptEnd } from './attempts.ts';
+import { beginAttempt, type AttemptEnd } from './record-attempt.ts';
 import { describeError } from '../domain/describe-error.ts';
 import { TryAgain } from '../domain/errors.ts';
 import type { Location } from '../locations/locations.ts';

@@ -1,11 +1,14 @@
 /** What follows from a try: one function for each way on, and one for the ticket. */
-import { failPlacement, postpone, storeOrderRef, type AttemptEnd } from './attempts.ts';
 import { TryAgain, type NeedsOperator } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
+import { failPlacement } from './fail-placement.ts';
 import type { Location } from '../locations/locations.ts';
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
+import { postponePlacement } from './postpone-placement.ts';
+import type { AttemptEnd } from './record-attempt.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
+import { storeOrderRef } from './store-order-ref.ts';
 import type { Placing, Trying } from './placing.ts';
 
 const HELD_RETRY_MS = 30_000;
@@ -68,7 +71,7 @@ export async function hold(
     tell(deps, claim, 'held', { problem: error.message, end, entered: !inDoubt && claim.state !== 'held' });
   }
   await retryWrite(() =>
-    postpone(deps.pool, claim, {
+    postponePlacement(deps.pool, claim, {
       state: inDoubt ? 'in_doubt' : 'held',
       problem: error.message,
       delayMs: HELD_RETRY_MS,
@@ -83,7 +86,7 @@ export function tryLater(deps: Placing, claim: Trying, error: unknown, end?: Att
   const problem = describeError(error);
   tell(deps, claim, 'waiting', { problem, end, entered: claim.state !== 'waiting' });
   const about = { state: 'waiting', problem, delayMs: delayAfter(claim, error), end } as const;
-  return retryWrite(() => postpone(deps.pool, claim, about));
+  return retryWrite(() => postponePlacement(deps.pool, claim, about));
 }
 
 /** Perhaps at the POS, which can tell by itself or be asked: when `error` says so, or else soon. */
@@ -97,7 +100,9 @@ export function stayInDoubt(
   const problem = describeError(error);
   tell(deps, claim, 'in_doubt', { problem, end, entered: claim.state !== 'in_doubt' });
   const delayMs = delayAfter(claim, error);
-  return retryWrite(() => postpone(deps.pool, claim, { state: 'in_doubt', problem, delayMs, requestEnded, end }));
+  return retryWrite(() =>
+    postponePlacement(deps.pool, claim, { state: 'in_doubt', problem, delayMs, requestEnded, end }),
+  );
 }
 
 /** Perhaps at the POS, and only a person can tell. */
@@ -110,14 +115,14 @@ export function askOperator(
   const entered = claim.state !== 'in_doubt';
   tell(deps, claim, 'in_doubt', { problem: why, end: ended?.end, entered, forOperator: true });
   return retryWrite(() =>
-    postpone(deps.pool, claim, { state: 'in_doubt', problem: why, delayMs: undefined, ...ended }),
+    postponePlacement(deps.pool, claim, { state: 'in_doubt', problem: why, delayMs: undefined, ...ended }),
   );
 }
 
 /** Back to the queue at once, for a moment when the location has a worker free. */
 export function release(deps: Placing, claim: Trying, inDoubt: boolean): Promise<void> {
   const state = inDoubt ? 'in_doubt' : claim.state === 'held' ? 'held' : 'waiting';
-  return postpone(deps.pool, claim, { state, problem: undefined, delayMs: 0, failed: false });
+  return postponePlacement(deps.pool, claim, { state, problem: undefined, delayMs: 0, failed: false });
 }
 
 /** Exponential back-off with full jitter; never sooner than the other side asked for. */

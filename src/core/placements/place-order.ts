@@ -1,4 +1,5 @@
-import { DIED, endAttempt, enterDoubt } from './attempts.ts';
+import { DIED, enterDoubt } from './enter-doubt.ts';
+import { endAttempt } from './record-attempt.ts';
 import { callProvider } from './call-provider.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';

@@ -1,7 +1,7 @@
 /** What an operator who looked at the POS says about an order in doubt. */
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { storeOrderRef } from './attempts.ts';
+import { storeOrderRef } from './store-order-ref.ts';
 import { LEASE_S, type PlacementState } from '../domain/placement.ts';
 import type { OrderRef } from '../domain/order.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';

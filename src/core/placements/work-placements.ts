@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { claimPlacements } from './claim-placements.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
-import { giveBack } from './attempts.ts';
+import { releaseClaim } from './release-claim.ts';
 import { placeOrder } from './place-order.ts';
 import type { Placing } from './placing.ts';
 import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
@@ -73,7 +73,7 @@ export function workPlacements(deps: Omit<Placing, 'enter'>): WorkLoop {
       await placeOrder({ ...deps, enter }, claim);
     } catch (error) {
       deps.log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'placement interrupted');
-      await giveBack(deps.pool, claim).catch(() => {}); // Its lease runs out.
+      await releaseClaim(deps.pool, claim).catch(() => {}); // Its lease runs out.
     } finally {
       fetched();
       if (entered !== undefined) sending.splice(sending.indexOf(entered), 1);

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storeOrderRef } from '../../../src/core/placements/attempts.ts';
+import { storeOrderRef } from '../../../src/core/placements/store-order-ref.ts';
 import { STATUSES, rankOf, type Status } from '../../../src/core/domain/lifecycle.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { startSystem, statusWebhook, type System } from '../../support/start-system.ts';

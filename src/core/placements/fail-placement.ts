@@ -1,0 +1,62 @@
+import type { Pool } from 'pg';
+import { RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
+import type { Claim } from '../domain/placement.ts';
+import { insertOutbox } from '../live/outbox.ts';
+import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
+
+/**
+ * Ends a placement, and tells the member why. Before there is an order row only the placement says so. A POS event
+ * that was quicker wins, and so does somebody who moved the deadline meanwhile.
+ * @param about.reason what the member reads
+ * @param about.problem what the operator reads
+ * @param about.late it fails for the deadline alone
+ * @returns false when it did not fail after all
+ */
+export async function failPlacement(
+  pool: Pool,
+  claim: Claim,
+  about: { reason: string; problem: string; late?: boolean; end?: AttemptEnd | undefined },
+): Promise<boolean> {
+  const { rowCount } = await pool.query({
+    name: 'fail-placement',
+    text: `
+      WITH ${END_ATTEMPT}, o AS MATERIALIZED (
+        SELECT * FROM orders WHERE service_order_id = $1 FOR UPDATE
+      ), p AS (
+        UPDATE placements
+        SET state = 'failed', problem = left($5, 500), finished_at = now(), lease_id = NULL, lease_until = NULL
+        WHERE service_order_id = $1 AND lease_id = $3 AND finished_at IS NULL
+          AND (NOT $6::boolean OR deadline_at < now())
+          AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
+        RETURNING 1
+      ), failing AS (
+        SELECT o.* FROM o, p WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL
+      ), u AS (
+        UPDATE orders
+        SET rank = ${RANK_FAILED}, sequence = f.sequence + 1, reason = left($4, 500),
+            failed_by_us = true, updated_at = now(), ended_at = now()
+        FROM failing f WHERE orders.service_order_id = f.service_order_id
+      ), h AS (
+        INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence, reason)
+        SELECT service_order_id, 'failed', 'not placed', 'applied', sequence + 1, left($4, 500) FROM failing
+      ), x AS (
+        ${insertOutbox({
+          serviceOrderId: 'service_order_id',
+          sequence: 'sequence + 1',
+          rank: RANK_FAILED,
+          reason: 'left($4, 500)',
+        })}
+        FROM failing
+      )
+      SELECT FROM p`,
+    values: [
+      claim.serviceOrderId,
+      attemptEndJson(about.end),
+      claim.leaseId,
+      about.reason,
+      about.problem,
+      about.late ?? false,
+    ],
+  });
+  return rowCount === 1;
+}

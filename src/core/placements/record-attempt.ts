@@ -1,0 +1,79 @@
+/** The write-ahead record of calls to a POS: what began without an end was cut off. */
+import type { Pool } from 'pg';
+import { LEASE_S, type Claim } from '../domain/placement.ts';
+import { posAccount, type Location } from '../locations/locations.ts';
+
+export type AttemptEnd = {
+  attempt: number;
+  outcome: string;
+  milliseconds: number;
+  httpStatus?: number | undefined;
+  error?: string | undefined;
+};
+
+/**
+ * Says in the database that a call is about to begin, before it does: whoever finds the row without an end knows that
+ * the POS may have the order.
+ * @returns the attempt's number, or undefined when the placement is no longer ours to try (lease lost, settled, ended)
+ */
+export async function beginAttempt(
+  pool: Pool,
+  claim: Claim,
+  call: 'createOrder' | 'findOrder',
+  location: Location,
+): Promise<number | undefined> {
+  const { rows } = await pool.query<{ attempt: number }>({
+    name: 'begin-attempt',
+    text: `
+      WITH known AS MATERIALIZED (
+        SELECT integration, ended_at FROM orders WHERE service_order_id = $1 FOR UPDATE
+      ), p AS (
+        UPDATE placements
+        SET attempts = attempts + 1, lease_until = now() + make_interval(secs => ${LEASE_S}),
+            requested_at = now(), pos_account = CASE WHEN $3 = 'createOrder' THEN $5 ELSE pos_account END
+        WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND finished_at IS NULL
+          AND (SELECT ended_at IS NULL FROM known) -- the order's lock first, as everywhere
+        RETURNING attempts
+      ), died AS (
+        UPDATE placement_attempts SET ended_at = clock_timestamp(), outcome = 'unknown'
+        FROM p WHERE service_order_id = $1 AND ended_at IS NULL
+      ), o AS (
+        UPDATE orders SET integration = $4 FROM p WHERE service_order_id = $1 AND integration IS DISTINCT FROM $4
+      )
+      INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p
+      RETURNING attempt`,
+    values: [claim.serviceOrderId, claim.leaseId, call, location.integration, posAccount(location)],
+  });
+  return rows[0]?.attempt;
+}
+
+/** The first parameters of a statement that ends an attempt. */
+export const END_ATTEMPT_PARAMETERS = ['serviceOrderId', 'attemptEnd'] as const;
+
+/** Ends the attempt in the statement that draws the conclusion from it: between two, a crash would forget the call. */
+export const END_ATTEMPT = `ended AS (
+  UPDATE placement_attempts
+  SET ended_at = clock_timestamp(), outcome = ending.outcome, milliseconds = ending.milliseconds,
+      http_status = ending.http_status,
+      -- A POS may quote the member, who may have been erased during the call.
+      error = CASE WHEN NOT EXISTS (SELECT FROM orders WHERE service_order_id = $1 AND erased_at IS NOT NULL)
+              THEN left(ending.error, 500) END
+  FROM jsonb_to_record($2::jsonb) AS ending(attempt int, outcome text, milliseconds int, http_status int, error text)
+  WHERE service_order_id = $1 AND placement_attempts.attempt = ending.attempt
+)`;
+
+export function attemptEndJson(end: AttemptEnd | undefined): string | null {
+  if (end === undefined) return null;
+  return JSON.stringify({
+    attempt: end.attempt,
+    outcome: end.outcome,
+    milliseconds: Math.round(end.milliseconds),
+    http_status: end.httpStatus ?? null,
+    error: end.error ?? null,
+  });
+}
+
+/** Ends an attempt from which nothing follows for the placement. */
+export async function endAttempt(pool: Pool, serviceOrderId: string, end: AttemptEnd): Promise<void> {
+  await pool.query(`WITH ${END_ATTEMPT} SELECT`, [serviceOrderId, attemptEndJson(end)]);
+}

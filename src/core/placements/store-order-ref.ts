@@ -1,0 +1,71 @@
+import type { Pool } from 'pg';
+import { RANK_SENT } from '../domain/lifecycle.ts';
+import type { OrderRef } from '../domain/order.ts';
+import type { PosId } from '../domain/webhook.ts';
+import { insertOutbox } from '../live/outbox.ts';
+import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
+
+/**
+ * The ticket is at the POS: stores its id, tells the member `sent` unless the POS was quicker or the order
+ * has ended, stops all attempts.
+ * Needs no lease: that the ticket is there stays true whoever holds the placement now.
+ * @returns the POS id, when it became ours just now; and whether it contradicts what we know: we had told the member
+ *   that the order failed, or the id is another order's
+ */
+export async function storeOrderRef(
+  pool: Pool,
+  serviceOrderId: string,
+  integration: string,
+  ref: OrderRef,
+  end?: AttemptEnd,
+): Promise<{ newPosIds: PosId[]; conflict: boolean }> {
+  const { rows } = await pool.query<{ location_id: string; is_new: boolean; conflict: boolean }>({
+    name: 'store-order-ref',
+    text: `
+      WITH ${END_ATTEMPT}, o AS MATERIALIZED (
+        SELECT * FROM orders WHERE service_order_id = $1 FOR UPDATE
+      ), foreign_id AS MATERIALIZED (
+        SELECT FROM o JOIN provider_orders t USING (location_id)
+        WHERE t.integration = $3 AND t.provider_order_id = $4 AND t.service_order_id <> $1
+      ), p AS (
+        UPDATE placements p
+        SET state = CASE WHEN p.state = 'failed' THEN 'failed' ELSE 'sent' END, problem = NULL, failures = 0,
+            provider_order_id = coalesce(p.provider_order_id, $4), request_ended_at = now(),
+            finished_at = coalesce(p.finished_at, now()), lease_id = NULL, lease_until = NULL
+        FROM o WHERE p.service_order_id = o.service_order_id
+      ), ids AS (
+        INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+        SELECT location_id, $3, $4, $1 FROM o WHERE $4::text IS NOT NULL
+        ON CONFLICT DO NOTHING
+        RETURNING 1
+      ), u AS (
+        UPDATE orders
+        SET rank = CASE WHEN o.ended_at IS NULL THEN greatest(o.rank, ${RANK_SENT}) ELSE o.rank END, integration = $3,
+            sequence = o.sequence + CASE WHEN o.rank < ${RANK_SENT} AND o.ended_at IS NULL THEN 1 ELSE 0 END,
+            provider_order_id = coalesce(o.provider_order_id, CASE WHEN NOT EXISTS (SELECT FROM foreign_id) THEN $4 END),
+            updated_at = now()
+        FROM o WHERE orders.service_order_id = o.service_order_id
+      ), x AS (
+        ${insertOutbox({
+          serviceOrderId: 'service_order_id',
+          sequence: 'sequence + 1',
+          rank: RANK_SENT,
+          providerOrderId: '$4',
+        })}
+        FROM o WHERE rank < ${RANK_SENT} AND ended_at IS NULL
+      )
+      SELECT o.location_id, EXISTS (SELECT FROM ids) AS is_new,
+             o.failed_by_us OR EXISTS (SELECT FROM foreign_id) AS conflict
+      FROM o`,
+    values: [serviceOrderId, attemptEndJson(end), integration, ref.providerOrderId ?? null],
+  });
+  const row = rows[0];
+  if (row === undefined) throw new Error('there is no such order');
+  return {
+    newPosIds:
+      ref.providerOrderId !== undefined && row.is_new
+        ? [{ locationId: row.location_id, integration, providerOrderId: ref.providerOrderId }]
+        : [],
+    conflict: row.conflict,
+  };
+}
