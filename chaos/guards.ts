@@ -64,9 +64,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'findOrder before a retry',
     file: 'src/core/placements/place-order.ts',
-    edits: [
-      ['if (inDoubt && !location.provider.deduplicates) {', 'if (inDoubt && location.provider.integration === "") {'],
-    ],
+    edits: [['if (!location.provider.deduplicates) {', 'if (location.provider.integration === "") {']],
     noticedBy: vitest('test/process.test.ts', 'POS that can be asked'),
   },
   {

@@ -4,10 +4,13 @@ import type { Failure } from './wire.ts';
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly status: number;
+  /** Why, as data, where it says so. */
+  readonly reason: { code: string } | null;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, reason: { code: string } | null = null) {
     super(message);
     this.status = status;
+    this.reason = reason;
   }
 }
 
@@ -31,9 +34,11 @@ export async function call<Answer>(
 }
 
 async function refusal(response: Response): Promise<Refused> {
-  const { error = `The service answered ${response.status}.`, problems = [] } = (await response
-    .json()
-    .catch(() => ({}))) as Partial<Failure>;
+  const {
+    error = `The service answered ${response.status}.`,
+    problems = [],
+    cause = null,
+  } = (await response.json().catch(() => ({}))) as Partial<Failure>;
   const fields = problems.map(({ field, problem }) => `${field} ${problem}`);
-  return new Refused(response.status, [error, ...fields].join('; '));
+  return new Refused(response.status, [error, ...fields].join('; '), cause);
 }

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import type * as causes from '../src/core/domain/webhook-cause.ts';
+import type * as placementCauses from '../src/core/domain/placement-cause.ts';
 import type * as order from '../src/core/domain/order.ts';
 import type * as check from '../src/core/locations/check-location.ts';
 import type * as locations from '../src/core/locations/list-locations.ts';
@@ -45,6 +46,8 @@ export type CanonicalOrder = Answer<typeof order.CanonicalOrder>;
 export type ListedOrders = Answer<typeof orders.ListedOrders>;
 export type ShownOrder = Answer<typeof story.OrderStory>;
 export type Happening = ShownOrder['timeline'][number];
+export type PlacementCause = Answer<typeof placementCauses.PlacementCause>;
+export type RefusalCause = Answer<typeof placementCauses.RefusalCause>;
 export type Retried = Answer<typeof retry.Retried>;
 export type Resolve = Request<typeof orderRequests.Resolve>;
 export type Resolved = Answer<typeof doubt.Resolved>;

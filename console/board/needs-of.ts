@@ -1,6 +1,7 @@
 import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
-import type { Attention } from '../wire.ts';
+import type { Attention, BoardOrder } from '../wire.ts';
+import { helpWith } from '../orders/help-with.ts';
 import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists } from './create-board.ts';
 import type { Ticket } from './ticket-of.ts';
@@ -108,7 +109,7 @@ function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
     key: `${trouble}:${id}`,
     href: pageOf.order(id),
     name: id,
-    detail: [order.locationId, order.problem].filter((each) => each !== null).join(': '),
+    detail: [order.locationId, problemOf(order)].filter((each) => each !== null).join(': '),
     since: endedAt ?? signalledAt,
   };
 }
@@ -140,10 +141,16 @@ function ofHeld(held: readonly Ticket[]): Need[] {
           key: `held:${locationId}`,
           href: `/console/orders${query({ state: 'held', location: locationId })}`,
           name: locationId,
-          detail: [many(count, 'order'), first.order.problem].filter((each) => each !== null).join(': '),
+          detail: [many(count, 'order'), problemOf(first.order)].filter((each) => each !== null).join(': '),
           since: first.signalledAt,
         },
   );
+}
+
+/** With what to do about it first. */
+function problemOf({ problem, cause, locationId, integration }: BoardOrder): string | null {
+  const [toDo] = helpWith(cause, { locationId, integration });
+  return toDo === undefined ? problem : [problem, toDo.say].filter((each) => each !== null).join('. ');
 }
 
 function many(count: number, what: string): string {

@@ -3,10 +3,12 @@ import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
+import { Copyable } from '../parts/copyable.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
 import type { Retried, ShownOrder } from '../wire.ts';
 import { ResolveDialog } from './resolve-dialog.tsx';
+import { throwWithHelp } from './throw-with-help.ts';
 import { conflictsOf, retryMeans, whatToDo } from './what-to-do.ts';
 
 /** How it stands with the POS when that is not as it should be, and what can be done about it. */
@@ -35,6 +37,12 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           <div>
             <p class="orders-sentence">{standing.sentence}</p>
             {standing.problem !== null && <p>{standing.problem}</p>}
+            {standing.toDo.map(({ say, run }) => (
+              <div key={say}>
+                {say}
+                {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
+              </div>
+            ))}
             <p class="orders-advice">
               {standing.advice} {standing.nextAt !== undefined && <NextTry at={standing.nextAt} />}{' '}
               {standing.failsAt !== undefined && <Deadline at={standing.failsAt} />}
@@ -100,7 +108,7 @@ function RetryDialog({
 }) {
   const retry = async (): Promise<void> => {
     const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/retry`;
-    const { retry } = await ask<Retried>('POST', path);
+    const { retry } = await ask<Retried>('POST', path).catch(throwWithHelp);
     onDone(retry === 'due' ? 'The order is tried now.' : 'A worker has the order this moment, which is as good.');
   };
   return (

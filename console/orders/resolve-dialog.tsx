@@ -4,6 +4,7 @@ import { ask } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
+import { throwWithHelp } from './throw-with-help.ts';
 import { answersMean } from './what-to-do.ts';
 
 /** What somebody who looked at the POS saw there about an order in doubt. */
@@ -25,7 +26,7 @@ export function ResolveDialog({
       ? { there: true, ...(posId.trim() !== '' && { providerOrderId: posId.trim() }) }
       : { there: false };
     const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/resolve`;
-    const { state, late } = await ask<Resolved>('POST', path, { body });
+    const { state, late } = await ask<Resolved>('POST', path, { body }).catch(throwWithHelp);
     if (state === 'sent') onDone('The order counts as sent, and goes on.');
     else onDone(late ? 'Its deadline has passed: the order fails now.' : 'The order is sent again now.');
   };

@@ -1,5 +1,7 @@
 import { words, type Tone } from '../parts/tones.ts';
+import type { Step } from '../webhooks/explanation.ts';
 import type { ShownOrder } from '../wire.ts';
+import { helpWith } from './help-with.ts';
 
 /** How an order stands with its POS, and what a person can do about it. */
 export type Standing = {
@@ -8,6 +10,8 @@ export type Standing = {
   sentence: string;
   /** Why, in the service's words. */
   problem: string | null;
+  /** What to do about that. */
+  toDo: readonly Step[];
   /** What comes of it, or why nothing can be done here. */
   advice: string;
   /** When the next try is; undefined when nothing more is tried by itself. */
@@ -20,11 +24,12 @@ export type Standing = {
 
 /** @returns undefined when all is as it should be, and nothing is left to do */
 export function whatToDo({ placement, order }: ShownOrder): Standing | undefined {
-  const { state, problem, underWay, nextAttemptAt } = placement;
+  const { state, problem, cause, underWay, nextAttemptAt } = placement;
   const isOpen = placement.finishedAt === null && !underWay;
   const canRetry = isOpen && nextAttemptAt !== null;
   const about = {
     problem,
+    toDo: helpWith(cause, { locationId: placement.locationId, integration: order?.integration ?? null }),
     canRetry,
     canResolve: isOpen && state === 'in_doubt',
     ...(canRetry && { nextAt: nextAttemptAt }),

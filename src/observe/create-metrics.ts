@@ -2,6 +2,7 @@ import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { Now } from '../core/postgres/database-clock.ts';
 import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
+import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
 import type { Backlog } from '../core/orders/sample-backlog.ts';
 import { backlogGauges } from './backlog-gauges.ts';
 import { countBy, type Count } from './count-by.ts';
@@ -88,6 +89,10 @@ export function createMetrics(about: {
     integration: labelled,
     outcome: PLACEMENT_OUTCOMES,
   });
+  const causes = counter('placement_causes_total', 'Placements that came into a state, by why.', {
+    outcome: PLACEMENT_OUTCOMES.filter((outcome) => outcome !== 'sent'),
+    cause: PLACEMENT_CODES,
+  });
   const liveMessages = counter('live_messages_total', 'Publishes to the status topic.', {
     outcome: ['published', 'failed'],
   });
@@ -157,7 +162,10 @@ export function createMetrics(about: {
           callSeconds(observed.milliseconds / 1_000, observed.integration, observed.call);
           break;
         case 'placement':
-          if (observed.entered) placements(observed.integration ?? UNKNOWN, observed.outcome);
+          if (observed.entered) {
+            placements(observed.integration ?? UNKNOWN, observed.outcome);
+            causes(observed.outcome, observed.cause?.code);
+          }
           if (observed.outcome === 'sent') {
             placementSeconds(observed.sinceSignalMs / 1_000, observed.integration ?? UNKNOWN);
           }

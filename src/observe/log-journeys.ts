@@ -51,7 +51,7 @@ function logSignal(log: Log, observed: SignalObserved): void {
 }
 
 function logPlacement(log: Log, observed: PlacementObserved): void {
-  const { outcome, serviceOrderId, locationId, integration, milliseconds, problem } = observed;
+  const { outcome, serviceOrderId, locationId, integration, milliseconds, problem, cause } = observed;
   const about = {
     serviceOrderId,
     locationId,
@@ -60,6 +60,7 @@ function logPlacement(log: Log, observed: PlacementObserved): void {
     milliseconds: milliseconds === undefined ? undefined : Math.round(milliseconds),
     sinceSignalMs: Math.round(observed.sinceSignalMs),
     problem,
+    cause,
   };
   if (outcome === 'sent') log.info(about, 'order sent');
   else if (outcome === 'waiting') log.info(about, 'order not placed yet; tries again');

@@ -20,7 +20,7 @@ beforeAll(async () => {
   }
   await system.query(
     `UPDATE placements SET state = 'in_doubt', finished_at = NULL, next_attempt_at = 'infinity',
-            problem = 'the POS may have it' WHERE service_order_id = 'order-2'`,
+            problem = 'the POS may have it', cause = '{"code":"restored"}' WHERE service_order_id = 'order-2'`,
   );
   await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-1'`);
 });
@@ -67,6 +67,13 @@ describe('expediter order list', () => {
     [['--integration', 'standard', '--location', 'club-2'], ['order-4']],
   ])('%j', async (filters, expected) => {
     expect(await listed(...filters)).toEqual(expected);
+  });
+
+  it('says why as data, too', async () => {
+    const { out } = await cli('order', 'list', '--needs-operator', '--json');
+    expect(JSON.parse(out)).toMatchObject([{ problem: 'the POS may have it', cause: { code: 'restored' } }]);
+    const shown = await cli('order', 'show', 'order-2', '--json');
+    expect(JSON.parse(shown.out)).toMatchObject({ placement: { cause: { code: 'restored' } } });
   });
 
   it('shows a table, what waits for a person, and how to go on', async () => {

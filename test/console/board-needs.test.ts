@@ -65,6 +65,19 @@ describe('what needs a person', () => {
     ]);
   });
 
+  it('says what to do first, where the cause is known', () => {
+    const paused = { problem: 'the location is paused', cause: { code: 'location_paused' } as const };
+    const held = ['a', 'b'].map((id) => ticket(id, { placement: 'held', ...paused }));
+    const failed = [ticket('c', { placement: 'failed', problem: 'x', cause: { code: 'of_a_newer_version' } })];
+    const details = needsOf({ ...NOTHING, held, failed }, undefined, NO_FILTER, never).flatMap(({ needs }) =>
+      needs.map(({ detail }) => detail),
+    );
+    expect(details).toEqual([
+      'club-1: x',
+      expect.stringMatching(/^2 orders: the location is paused\. Resume the location/),
+    ]);
+  });
+
   it('orders that one location holds are one thing to mend', () => {
     const held = ['a', 'b', 'c'].map((id) => ticket(id, { placement: 'held', problem: 'paused' }));
     const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, never);
@@ -121,6 +134,7 @@ function ticket(serviceOrderId: string, some: Partial<BoardOrder>): Ticket {
     placement: 'sent',
     needsOperator: false,
     problem: null,
+    cause: null,
     status: null,
     memberState: null,
     providerOrderId: null,

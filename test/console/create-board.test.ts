@@ -295,6 +295,7 @@ function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrd
     placement: 'sent',
     needsOperator: false,
     problem: null,
+    cause: null,
     status: null,
     memberState: 'sent',
     providerOrderId: null,

@@ -55,6 +55,12 @@ describe('what can be done about an order', () => {
     expect(whatToDo(story)).toMatchObject(expected);
   });
 
+  it('with what to do about its cause', () => {
+    const held = story({ state: 'held', problem: 'paused', cause: { code: 'location_paused' } });
+    expect(whatToDo(held)?.toDo[0]?.say).toContain('Resume the location');
+    expect(whatToDo(story({ state: 'held', problem: 'paused' }))?.toDo).toEqual([]);
+  });
+
   it('nothing about one that is at its POS', () => {
     expect(whatToDo(story({ state: 'sent', finishedAt: SOON, nextAttemptAt: null }))).toBeUndefined();
   });

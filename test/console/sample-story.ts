@@ -8,6 +8,7 @@ export function sampleStory(): ShownOrder {
     state: 'sent',
     locationId: 'club-1',
     problem: null,
+    cause: null,
     underWay: false,
     attempts: 2,
     failures: 0,

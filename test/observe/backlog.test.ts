@@ -19,10 +19,10 @@ const LEASE = `gen_random_uuid(), now() + interval '1 h'`;
 const BACKLOG = `
   INSERT INTO locations (location_id, integration, settings, paused_at)
   VALUES ('club-1', 'standard', '', NULL), ('club-2', 'standard', '', now());
-  INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, next_attempt_at, problem, ${LEASED})
-  SELECT 'waiting-' || n, 'club-1', 'waiting', now() - make_interval(mins => n), now() + make_interval(mins => 30 - n), now(), NULL::text, ${LEASE} FROM generate_series(1, 3) AS n
+  INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, next_attempt_at, cause, ${LEASED})
+  SELECT 'waiting-' || n, 'club-1', 'waiting', now() - make_interval(mins => n), now() + make_interval(mins => 30 - n), now(), NULL::jsonb, ${LEASE} FROM generate_series(1, 3) AS n
   UNION ALL SELECT 'waiting-for-tomorrow', 'club-1', 'waiting', now() - interval '5 h', now() + interval '12 h', now(), NULL, ${LEASE}
-  UNION ALL SELECT 'held-' || n, 'club-1', 'held', now() - interval '1 h', now(), now(), CASE WHEN n = 1 THEN 'reconnect needed: ask' END, ${LEASE} FROM generate_series(1, 2) AS n
+  UNION ALL SELECT 'held-' || n, 'club-1', 'held', now() - interval '1 h', now(), now(), CASE WHEN n = 1 THEN '{"code":"reconnect_needed"}'::jsonb END, ${LEASE} FROM generate_series(1, 2) AS n
   UNION ALL SELECT 'paused-' || n, 'club-2', 'held', now() - interval '1 h', now(), now(), NULL, ${LEASE} FROM generate_series(1, 3) AS n
   UNION ALL SELECT 'doubt-' || n, 'club-1', 'in_doubt', now(), now(), CASE WHEN n = 1 THEN 'infinity' ELSE now() END::timestamptz, NULL, ${LEASE} FROM generate_series(1, 4) AS n;
   -- Silent, silent but fresh, silent for too long, received, ended, and wanted later.

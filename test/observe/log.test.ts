@@ -149,6 +149,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
       outcome: 'waiting',
       integration: 'standard',
       problem: expect.stringContaining('503'),
+      cause: { code: 'pos_failing', httpStatus: 503 },
     });
   });
 
@@ -157,7 +158,12 @@ describe('the way of an order is a line for the signal and one for each try', ()
     const [line] = await linesAbout('order held: ours to fix', async () => {
       ({ serviceOrderId } = await system.placeOrder({ locationId: 'not-configured' }));
     });
-    expect(line).toMatchObject({ severity: 'ERROR', outcome: 'held', problem: 'the location is not configured' });
+    expect(line).toMatchObject({
+      severity: 'ERROR',
+      outcome: 'held',
+      problem: 'the location is not configured',
+      cause: { code: 'no_location' },
+    });
     const held = await until(async () => {
       const placement = await system.placement(serviceOrderId);
       return placement?.['state'] === 'held' && placement;

@@ -214,6 +214,8 @@ describe('the way of an order', () => {
       ({ serviceOrderId } = await system.placeOrder({ locationId: 'not-configured' }));
     });
     const before = (await now()).value('expediter_placements_total', labels);
+    const cause = { outcome: 'held', cause: 'no_location' };
+    expect((await now()).value('expediter_placement_causes_total', cause)).toBe(1);
     const updated = await system.query(
       'UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1 RETURNING next_attempt_at AS at',
       [serviceOrderId],
@@ -227,11 +229,15 @@ describe('the way of an order', () => {
   it('an order that fails, and one that is in doubt', async () => {
     pos.behave = () => ({ status: 422 });
     await counts('expediter_placements_total', { integration: 'standard', outcome: 'failed' }, () =>
-      system.placeOrder(),
+      counts('expediter_placement_causes_total', { outcome: 'failed', cause: 'pos_rejected_order' }, () =>
+        system.placeOrder(),
+      ),
     );
     pos.behave = () => 'drop-answer';
     await counts('expediter_placements_total', { integration: 'blind', outcome: 'in_doubt' }, () =>
-      system.placeOrder({ locationId: 'blind' }),
+      counts('expediter_placement_causes_total', { outcome: 'in_doubt', cause: 'pos_silent' }, () =>
+        system.placeOrder({ locationId: 'blind' }),
+      ),
     );
   });
 

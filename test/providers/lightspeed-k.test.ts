@@ -436,6 +436,7 @@ describe('the token', () => {
     const spent = await failureOf(lightspeedK.createOrder(orderOf(), anew));
     expect(spent).toBeInstanceOf(NeedsOperator);
     expect(spent.message).toMatch(/^reconnect needed: /);
+    expect(spent.cause).toEqual({ code: 'reconnect_needed', httpStatus: 400 });
     expect(at.pos.refusals).toEqual(['the refresh token is spent']);
     expect((await (await stage({ refreshToken: 'unknown' })).failure()).message).toMatch(/^reconnect needed: /);
   });

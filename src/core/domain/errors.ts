@@ -1,9 +1,14 @@
+import type { PlacementCause } from './placement-cause.ts';
 import type { DropCause } from './webhook-cause.ts';
 
 /** What a provider throws, in the core's words. What each one leads to stands in `place-order.ts` and the webhook door. */
 
 /** What an attempt learnt from the POS's answer, for the attempt's row; never a secret. */
-type Answer = { httpStatus?: number | undefined };
+type Answer = {
+  httpStatus?: number | undefined;
+  /** Where there is none, it follows from the kind of error and the HTTP status. */
+  cause?: PlacementCause | undefined;
+};
 
 /**
  * What `instanceof` goes by: the name. A provider's own package brings a copy of this file, and what it throws
@@ -23,7 +28,7 @@ export class TryAgain extends Error {
   readonly httpStatus: number | undefined;
 
   constructor(message: string, about: { sent: boolean; retryAfterMs?: number | undefined } & Answer) {
-    super(message);
+    super(message, about);
     this.sent = about.sent;
     this.retryAfterMs = about.retryAfterMs;
     this.httpStatus = about.httpStatus;
@@ -48,7 +53,7 @@ export class NeedsOperator extends Error {
   readonly httpStatus: number | undefined;
 
   constructor(message: string, about: Answer = {}) {
-    super(message);
+    super(message, about);
     this.httpStatus = about.httpStatus;
   }
 
@@ -64,7 +69,7 @@ export class GiveUp extends Error {
   readonly httpStatus: number | undefined;
 
   constructor(message: string, about: { reason: string } & Answer) {
-    super(message);
+    super(message, about);
     this.reason = about.reason;
     this.httpStatus = about.httpStatus;
   }

@@ -1,3 +1,4 @@
+import type { PlacementCause } from './placement-cause.ts';
 import type { Drop, WebhookOutcome } from './webhook.ts';
 
 /**
@@ -132,7 +133,9 @@ export type PlacementObserved = {
   /** Of the call to the POS, where there was one. */
   milliseconds: number | undefined;
   sinceSignalMs: number;
+  /** Of each but `sent`, as `cause` is. */
   problem: string | undefined;
+  cause: PlacementCause | undefined;
   /** Nothing more is tried until somebody looks at the POS. */
   forOperator: boolean;
 };

@@ -22,7 +22,7 @@ export type Credentials = {
    *   throws `NeedsOperator` only when nothing but a new authorisation can help
    * @param about.rejected the access token that the POS has just refused. One that was granted within the last minute is
    *   given once more: then it is not the token that the POS objects to
-   * @throws TryAgain `sent: false`, or NeedsOperator: `reconnect needed` when the refresh token is lost
+   * @throws TryAgain `sent: false`, or NeedsOperator, with the cause `reconnect_needed` when the refresh token is lost
    */
   accessToken(about: {
     seed: Readonly<Record<string, string>>;

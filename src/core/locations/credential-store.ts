@@ -35,7 +35,7 @@ type Row = { grant: string | null; generation: number; lifetime: number; left: n
 /**
  * Keeps access and refresh tokens in Postgres. Of all processes one at a time asks the POS for the next, since many a
  * refresh token can be spent once. Whoever is chosen and dies leaves it open whether it was spent: then the next one
- * tries the same again, and a POS that refuses it has spent it: `reconnect needed`.
+ * tries the same again, and a POS that refuses it has spent it: `reconnect_needed`.
  */
 export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: string) => Credentials {
   const known = new Map<string, Known>();

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { PlacementState } from '../domain/placement.ts';
+import { StoredPlacementCause } from '../domain/placement-cause.ts';
 import {
   FulfillmentType,
   LIFECYCLE,
@@ -40,6 +41,7 @@ export const ListedOrder = z
     placement: PlacementState,
     needsOperator: z.boolean().meta({ description: 'It waits until somebody calls `resolve`.' }),
     problem: z.string().nullable().meta({ description: 'Why it waits, is held, is in doubt or failed.' }),
+    cause: StoredPlacementCause.nullable(),
     status: Status.nullable(),
     memberState: MemberState.nullable(),
     reason: z.string().nullable(),
@@ -61,6 +63,7 @@ export const ListedOrder = z
         placement: 'in_doubt',
         needsOperator: true,
         problem: 'the POS may have the order and cannot be asked',
+        cause: { code: 'pos_cannot_be_asked' },
         status: null,
         memberState: 'placed',
         reason: null,
@@ -89,7 +92,7 @@ const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity'
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
   'fulfillment', o.fulfillment, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
-  'rank', o.rank, 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
+  'cause', p.cause, 'rank', o.rank, 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
   'signalledAt', p.signalled_at,
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;

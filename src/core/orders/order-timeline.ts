@@ -38,7 +38,7 @@ export function orderTimeline({ placement, order, attempts, history, webhooks, l
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
   // What follows from an answer has the time at which its statement began, and the answer one within it. Unless a webhook
   // was quicker, which finishes a placement while the call is under way.
-  const { finishedAt } = placement;
+  const { state, problem, cause, finishedAt } = placement;
   const isByWebhook = history.some((event) => event.webhookId !== null && event.recordedAt === finishedAt);
   const answeredAt = (startedAt: string, endedAt: string | null): string | null =>
     finishedAt === null || endedAt === null || isByWebhook || !isBetween(startedAt, finishedAt, endedAt)
@@ -62,7 +62,7 @@ export function orderTimeline({ placement, order, attempts, history, webhooks, l
       ...happened(appliedAt, 'told', { sequence, memberState }),
       ...happened(publishedAt, 'published', { sequence, memberState }),
     ]),
-    ...happened(placement.finishedAt, 'placement finished', { state: placement.state, problem: placement.problem }),
+    ...happened(finishedAt, 'placement finished', { state, problem, cause }),
     ...happened(order?.endedAt, 'ended', { memberState: order?.memberState }),
     ...happened(order?.erasedAt, 'erased'),
   ];

@@ -22,6 +22,7 @@ export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
         placement: 'sent',
         needsOperator: false,
         problem: null,
+        cause: null,
         status: 'in_progress',
         memberState: 'preparing',
         providerOrderId: '8F2K',

@@ -54,11 +54,11 @@ export const SAMPLE_BACKLOG = `
            count(*) FILTER (WHERE state = 'held' AND paused)::int AS "paused",
            count(*) FILTER (WHERE state = 'in_doubt')::int AS "inDoubt",
            count(*) FILTER (WHERE state = 'in_doubt' AND next_attempt_at = 'infinity')::int AS "forOperator",
-           count(*) FILTER (WHERE state = 'held' AND starts_with(problem, 'reconnect needed'))::int AS "reconnectNeeded",
+           count(*) FILTER (WHERE state = 'held' AND cause ->> 'code' = 'reconnect_needed')::int AS "reconnectNeeded",
            -- An order for later, or one of a location that was paused, has a later deadline.
            greatest(0, $2::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
              AS "oldestWaiting"
-    FROM (SELECT state, next_attempt_at, problem, deadline_at,
+    FROM (SELECT state, next_attempt_at, cause, deadline_at,
                  location_id = ANY (ARRAY(SELECT location_id FROM locations WHERE paused_at IS NOT NULL)) IS TRUE AS paused
           FROM placements
           WHERE finished_at IS NULL

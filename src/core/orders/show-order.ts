@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { PlacementState } from '../domain/placement.ts';
+import { StoredPlacementCause } from '../domain/placement-cause.ts';
 import { DAYS_WAITED } from '../retention/erase-members.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
@@ -18,6 +19,7 @@ export const ShownOrder = z.object({
     state: PlacementState,
     locationId: z.string().nullable(),
     problem: z.string().nullable(),
+    cause: StoredPlacementCause.nullable(),
     underWay: z.boolean().meta({ description: 'A worker holds it now.' }),
     attempts: z.int(),
     failures: z.int(),
@@ -103,7 +105,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
   const { rows } = await pool.query<Row>(
     `SELECT
        (SELECT to_json(p) FROM (
-          SELECT state, location_id AS "locationId", problem,
+          SELECT state, location_id AS "locationId", problem, cause,
                  coalesce(lease_until > now(), false) AS "underWay", attempts, failures,
                  signalled_at AS "signalledAt", deadline_at AS "deadlineAt",
                  CASE WHEN finished_at IS NULL THEN nullif(next_attempt_at, 'infinity') END AS "nextAttemptAt",

@@ -2,7 +2,7 @@ import { beginAttempt, type AttemptEnd } from './record-attempt.ts';
 import { describeError } from '../domain/describe-error.ts';
 import { TryAgain } from '../domain/errors.ts';
 import type { Location } from '../locations/locations.ts';
-import type { Placing, Trying } from './placing.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 
 /** Well inside the lease (30 s), so that a call is over before anybody else may begin one. */
@@ -16,14 +16,14 @@ type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; e
 
 /** One call to the POS between its two rows. Undefined when the placement is no longer ours to try. */
 export async function callProvider<Result>(
-  deps: Placing,
-  claim: Trying,
+  deps: PlacementDeps,
+  job: PlacementJob,
   name: 'createOrder' | 'findOrder',
   location: Location,
   call: (signal: AbortSignal) => Promise<Result>,
 ): Promise<CallEnd<Result> | undefined> {
   const asked = performance.now();
-  const number = await beginAttempt(deps.pool, claim, name, location);
+  const number = await beginAttempt(deps.pool, job, name, location);
   if (number === undefined) return undefined;
   const began = performance.now();
   // The row says that a call began, which is on the safe side.
@@ -32,7 +32,7 @@ export async function callProvider<Result>(
     const milliseconds = performance.now() - began;
     const { httpStatus } = (error ?? {}) as { httpStatus?: number };
     const { locationId, integration } = location;
-    const about = { serviceOrderId: claim.serviceOrderId, locationId, integration, call: name };
+    const about = { serviceOrderId: job.serviceOrderId, locationId, integration, call: name };
     deps.observe({ what: 'attempt', ...about, outcome, milliseconds, httpStatus });
     return {
       attempt: number,

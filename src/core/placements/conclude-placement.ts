@@ -1,160 +1,128 @@
-/** What follows from a try: one function for each way on, and one for the ticket. */
-import { TryAgain, type NeedsOperator } from '../domain/errors.ts';
-import { describeError } from '../domain/describe-error.ts';
-import { failPlacement } from './fail-placement.ts';
-import type { Location } from '../locations/locations.ts';
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
-import { postponePlacement } from './postpone-placement.ts';
-import type { AttemptEnd } from './record-attempt.ts';
+import { why, type Why } from '../domain/placement-cause.ts';
+import type { Location } from '../locations/locations.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
+import { failPlacement } from './fail-placement.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+import { postponePlacement, type Postponed } from './postpone-placement.ts';
+import type { AttemptEnd } from './record-attempt.ts';
 import { storeOrderRef } from './store-order-ref.ts';
-import type { Placing, Trying } from './placing.ts';
+
+/** What follows from a try. `end` is that of the call to the POS, where there was one. */
+export type Decision =
+  /** The placement is not ours to try any more. */
+  | { do: 'nothing' }
+  | Stored
+  | Failed
+  /** Nothing will work until one of us mends something. */
+  | ({ do: 'hold'; end?: AttemptEnd } & Why)
+  /** Surely not at the POS, and worth another try: when the other side says so, or else soon. */
+  | ({ do: 'try later'; retryAfterMs?: number | undefined; end?: AttemptEnd } & Why)
+  /** Perhaps at the POS, which can tell by itself or be asked: when it says so, or else soon. */
+  | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded: boolean; end: AttemptEnd } & Why)
+  /** Perhaps at the POS, and only a person can tell. */
+  | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Why)
+  /** Back to the queue at once, for a moment when the location has a worker free. */
+  | ({ do: 'release' } & Partial<Why>);
+
+/** The ticket is at the POS. */
+type Stored = { do: 'store ref'; location: Location; ref: OrderRef; end: AttemptEnd };
+/** Nobody will take the order: the member reads `reason`, the operator `problem`. */
+type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & Why;
+
+/** Food that late is no use; unless the deadline was moved this very moment. */
+export const FAIL_LATE: Decision = {
+  do: 'fail',
+  late: true,
+  reason: 'could not reach the POS',
+  ...why({ code: 'deadline_passed' }),
+};
 
 const HELD_RETRY_MS = 30_000;
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 60_000;
-const UNREACHABLE = 'could not reach the POS';
 
-/** The ticket is at the POS. */
-export async function storeRef(
-  deps: Placing,
-  claim: Trying,
-  location: Location,
-  ref: OrderRef,
-  end: AttemptEnd,
-): Promise<void> {
-  const stored = await retryWrite(() => storeOrderRef(deps.pool, claim.serviceOrderId, location.integration, ref, end));
-  if (stored.conflict) {
-    const { locationId, integration } = location;
-    const why = "we had failed the order, or its POS id is another order's";
-    deps.observe({ what: 'conflict', serviceOrderId: claim.serviceOrderId, locationId, integration, why });
+/** Carries out what was decided, and says so. */
+export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, decision: Decision): Promise<void> {
+  const postpone = (to: Pick<Postponed, 'state' | 'delayMs' | 'failed'>): Promise<void> =>
+    retryWrite(() => postponePlacement(deps.pool, job, { ...to, ...decision }));
+  const observe = (outcome: PlacementObserved['outcome'], state: Postponed['state']): void =>
+    observePlacement(deps, job, outcome, { ...decision, entered: state !== job.state });
+
+  switch (decision.do) {
+    case 'nothing':
+      return undefined;
+    case 'store ref':
+      return storeRef(deps, job, decision);
+    case 'fail':
+      return fail(deps, job, decision);
+    case 'hold': {
+      const state = job.doubt === undefined ? 'held' : 'in_doubt';
+      // Alerted at the first: the repeats every 30 s say nothing new.
+      if (job.problem !== decision.problem) observe('held', state);
+      return postpone({ state, delayMs: HELD_RETRY_MS, failed: false });
+    }
+    case 'try later':
+      observe('waiting', 'waiting');
+      return postpone({ state: 'waiting', delayMs: backOff(job, decision.retryAfterMs), failed: true });
+    case 'stay in doubt':
+      observe('in_doubt', 'in_doubt');
+      return postpone({ state: 'in_doubt', delayMs: backOff(job, decision.retryAfterMs), failed: true });
+    case 'ask operator':
+      observe('in_doubt', 'in_doubt');
+      return postpone({ state: 'in_doubt', delayMs: undefined, failed: true });
+    case 'release': {
+      const state = job.doubt !== undefined ? 'in_doubt' : job.state === 'held' ? 'held' : 'waiting';
+      return postpone({ state, delayMs: 0, failed: false });
+    }
   }
-  tell(deps, claim, 'sent', { end });
+}
+
+async function storeRef(deps: PlacementDeps, job: PlacementJob, { location, ref, end }: Stored): Promise<void> {
+  const { serviceOrderId } = job;
+  const { locationId, integration } = location;
+  const stored = await retryWrite(() => storeOrderRef(deps.pool, serviceOrderId, integration, ref, end));
+  if (stored.conflict) {
+    const why = "we had failed the order, or its POS id is another order's";
+    deps.observe({ what: 'conflict', serviceOrderId, locationId, integration, why });
+  }
+  observePlacement(deps, job, 'sent', { end });
   deps.onLive();
   deps.onPosIds(stored.newPosIds);
 }
 
-/** Nobody will take the order: the member reads `reason`, the operator `problem`. */
-export async function fail(
-  deps: Placing,
-  claim: Trying,
-  reason: string,
-  problem: string,
-  end?: AttemptEnd,
-): Promise<void> {
-  await retryWrite(() => failPlacement(deps.pool, claim, { reason, problem, end }));
-  tell(deps, claim, 'failed', { problem, end });
-  deps.onLive();
-}
-
-/** Food that late is no use; unless the deadline was moved this very moment. */
-export async function failLate(deps: Placing, claim: Trying, inDoubt: boolean, end?: AttemptEnd): Promise<void> {
-  const problem = 'the deadline has passed';
-  if (!(await failPlacement(deps.pool, claim, { reason: UNREACHABLE, problem, late: true, end }))) {
-    return release(deps, claim, inDoubt);
-  }
-  tell(deps, claim, 'failed', { problem, end });
+async function fail(deps: PlacementDeps, job: PlacementJob, decision: Failed): Promise<void> {
+  const isFailed = await retryWrite(() => failPlacement(deps.pool, job, decision));
+  if (!isFailed && decision.late) return concludePlacement(deps, job, { do: 'release' });
+  observePlacement(deps, job, 'failed', decision);
   return deps.onLive();
 }
 
-/** Nothing will work until one of us mends something. */
-export async function hold(
-  deps: Placing,
-  claim: Trying,
-  inDoubt: boolean,
-  error: NeedsOperator,
-  end?: AttemptEnd,
-): Promise<void> {
-  // Alerted at the first: the repeats every 30 s say nothing new.
-  if (claim.problem !== error.message) {
-    tell(deps, claim, 'held', { problem: error.message, end, entered: !inDoubt && claim.state !== 'held' });
-  }
-  await retryWrite(() =>
-    postponePlacement(deps.pool, claim, {
-      state: inDoubt ? 'in_doubt' : 'held',
-      problem: error.message,
-      delayMs: HELD_RETRY_MS,
-      failed: false,
-      end,
-    }),
-  );
-}
-
-/** Surely not at the POS, and worth another try. */
-export function tryLater(deps: Placing, claim: Trying, error: unknown, end?: AttemptEnd): Promise<void> {
-  const problem = describeError(error);
-  tell(deps, claim, 'waiting', { problem, end, entered: claim.state !== 'waiting' });
-  const about = { state: 'waiting', problem, delayMs: delayAfter(claim, error), end } as const;
-  return retryWrite(() => postponePlacement(deps.pool, claim, about));
-}
-
-/** Perhaps at the POS, which can tell by itself or be asked: when `error` says so, or else soon. */
-export function stayInDoubt(
-  deps: Placing,
-  claim: Trying,
-  error: unknown,
-  end: AttemptEnd,
-  requestEnded: boolean,
-): Promise<void> {
-  const problem = describeError(error);
-  tell(deps, claim, 'in_doubt', { problem, end, entered: claim.state !== 'in_doubt' });
-  const delayMs = delayAfter(claim, error);
-  return retryWrite(() =>
-    postponePlacement(deps.pool, claim, { state: 'in_doubt', problem, delayMs, requestEnded, end }),
-  );
-}
-
-/** Perhaps at the POS, and only a person can tell. */
-export function askOperator(
-  deps: Placing,
-  claim: Trying,
-  why: string,
-  ended?: { end: AttemptEnd; requestEnded: boolean },
-): Promise<void> {
-  const entered = claim.state !== 'in_doubt';
-  tell(deps, claim, 'in_doubt', { problem: why, end: ended?.end, entered, forOperator: true });
-  return retryWrite(() =>
-    postponePlacement(deps.pool, claim, { state: 'in_doubt', problem: why, delayMs: undefined, ...ended }),
-  );
-}
-
-/** Back to the queue at once, for a moment when the location has a worker free. */
-export function release(deps: Placing, claim: Trying, inDoubt: boolean): Promise<void> {
-  const state = inDoubt ? 'in_doubt' : claim.state === 'held' ? 'held' : 'waiting';
-  return postponePlacement(deps.pool, claim, { state, problem: undefined, delayMs: 0, failed: false });
-}
-
 /** Exponential back-off with full jitter; never sooner than the other side asked for. */
-function delayAfter(claim: Trying, error: unknown): number {
-  const ceiling = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(claim.failures, 20));
-  const asked = error instanceof TryAgain ? (error.retryAfterMs ?? 0) : 0;
-  return Math.max(asked, Math.random() * ceiling);
+function backOff({ failures }: PlacementJob, retryAfterMs = 0): number {
+  const ceiling = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures, 20));
+  return Math.max(retryAfterMs, Math.random() * ceiling);
 }
 
-/** Says what follows from the try. */
-export function tell(
-  deps: Placing,
-  claim: Trying,
+/** Says what follows from the try. @param about.entered it was in another state before; unless it says otherwise, it was */
+export function observePlacement(
+  deps: PlacementDeps,
+  job: PlacementJob,
   outcome: PlacementObserved['outcome'],
-  about: {
-    problem?: string;
-    end?: AttemptEnd | undefined;
-    /** It was in another state before; unless it says otherwise, it was. */
-    entered?: boolean;
-    forOperator?: boolean;
-  },
+  about: Partial<Why> & { do?: Decision['do']; end?: AttemptEnd; entered?: boolean },
 ): void {
   deps.observe({
     what: 'placement',
     outcome,
     entered: about.entered ?? true,
-    serviceOrderId: claim.serviceOrderId,
-    locationId: claim.locationId,
-    integration: claim.integration,
+    serviceOrderId: job.serviceOrderId,
+    locationId: job.locationId,
+    integration: job.integration,
     milliseconds: about.end?.milliseconds,
-    sinceSignalMs: claim.age * 1_000 + performance.now() - claim.begunAt,
+    sinceSignalMs: job.age * 1_000 + performance.now() - job.startedAt,
     problem: about.problem,
-    forOperator: about.forOperator ?? false,
+    cause: about.cause,
+    forOperator: about.do === 'ask operator',
   });
 }

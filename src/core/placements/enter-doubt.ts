@@ -1,20 +1,18 @@
 import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
-
-/** What is told of a call whose process died. */
-export const DIED = 'the process ended during the call';
+import type { Why } from '../domain/placement-cause.ts';
 
 /** Marks a placement whose process died during a call; the claim goes on. */
-export async function enterDoubt(pool: Pool, claim: Claim): Promise<void> {
+export async function enterDoubt(pool: Pool, claim: Claim, { problem, cause }: Why): Promise<void> {
   await pool.query(
     `WITH p AS (
-       UPDATE placements SET state = 'in_doubt', problem = '${DIED}', request_ended_at = now()
+       UPDATE placements SET state = 'in_doubt', problem = $3, cause = $4::jsonb, request_ended_at = now()
        WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL
        RETURNING service_order_id
      )
      UPDATE placement_attempts a
-     SET ended_at = clock_timestamp(), outcome = 'unknown', error = '${DIED}'
+     SET ended_at = clock_timestamp(), outcome = 'unknown', error = $3
      FROM p WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL`,
-    [claim.serviceOrderId, claim.leaseId],
+    [claim.serviceOrderId, claim.leaseId, problem, cause],
   );
 }

@@ -2,20 +2,21 @@ import type { Pool } from 'pg';
 import { RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
 import type { Claim } from '../domain/placement.ts';
 import { insertOutbox } from '../live/outbox.ts';
+import type { Why } from '../domain/placement-cause.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
 /**
  * Ends a placement, and tells the member why. Before there is an order row only the placement says so. A POS event
  * that was quicker wins, and so does somebody who moved the deadline meanwhile.
  * @param about.reason what the member reads
- * @param about.problem what the operator reads
+ * @param about.problem what the operator reads, with its cause as data
  * @param about.late it fails for the deadline alone
  * @returns false when it did not fail after all
  */
 export async function failPlacement(
   pool: Pool,
-  claim: Claim,
-  about: { reason: string; problem: string; late?: boolean; end?: AttemptEnd | undefined },
+  claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
+  about: { reason: string; late?: boolean; end?: AttemptEnd } & Why,
 ): Promise<boolean> {
   const { rowCount } = await pool.query({
     name: 'fail-placement',
@@ -24,7 +25,8 @@ export async function failPlacement(
         SELECT * FROM orders WHERE service_order_id = $1 FOR UPDATE
       ), p AS (
         UPDATE placements
-        SET state = 'failed', problem = left($5, 500), finished_at = now(), lease_id = NULL, lease_until = NULL
+        SET state = 'failed', problem = left($5, 500), cause = $7::jsonb, finished_at = now(), lease_id = NULL,
+            lease_until = NULL
         WHERE service_order_id = $1 AND lease_id = $3 AND finished_at IS NULL
           AND (NOT $6::boolean OR deadline_at < now())
           AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
@@ -56,6 +58,7 @@ export async function failPlacement(
       about.reason,
       about.problem,
       about.late ?? false,
+      about.cause,
     ],
   });
   return rowCount === 1;

@@ -1,27 +1,18 @@
-import { DIED, enterDoubt } from './enter-doubt.ts';
-import { endAttempt } from './record-attempt.ts';
-import { callProvider } from './call-provider.ts';
+import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
-import { describeError } from '../domain/describe-error.ts';
-import type { Claim } from '../domain/placement.ts';
-import {
-  askOperator,
-  fail,
-  failLate,
-  hold,
-  release,
-  stayInDoubt,
-  storeRef,
-  tell,
-  tryLater,
-} from './conclude-placement.ts';
-import { isDataError } from '../postgres/is-data-error.ts';
-import { WrongLocation, findLocation, posAccount, type Location } from '../locations/locations.ts';
-import { OrderRef, type CanonicalOrder } from '../domain/order.ts';
 import type { Observed } from '../domain/observed.ts';
-import type { Placing, Trying } from './placing.ts';
+import { OrderRef, type CanonicalOrder } from '../domain/order.ts';
+import type { Claim } from '../domain/placement.ts';
+import { why, type PlacementCause } from '../domain/placement-cause.ts';
 import type { PosContext } from '../domain/provider.ts';
-import { readOrder, recordOrder, type KnownOrder } from './record-order.ts';
+import { WrongLocation, findLocation, posAccount, type Location } from '../locations/locations.ts';
+import { isDataError } from '../postgres/is-data-error.ts';
+import { callProvider } from './call-provider.ts';
+import { FAIL_LATE, concludePlacement, observePlacement, type Decision } from './conclude-placement.ts';
+import { enterDoubt } from './enter-doubt.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+import { endAttempt } from './record-attempt.ts';
+import { readOrder, recordOrder, type OpenOrder } from './record-order.ts';
 import { UNREADABLE } from './refetch-order.ts';
 
 /** The platform's read replica may lag behind its own signal. */
@@ -35,169 +26,206 @@ const REJECTED = 'the restaurant could not take the order';
  * Brings one order to its POS, or finds out why not yet. Throws only when the database fails; the claim is then given
  * back, or its lease runs out, and somebody goes on.
  */
-export async function placeOrder(deps: Placing, claimed: Claim): Promise<void> {
-  const claim: Trying = { ...claimed, begunAt: performance.now() };
+export async function placeOrder(deps: PlacementDeps, claim: Claim): Promise<void> {
+  const job = await startJob(deps, claim);
+  await concludePlacement(deps, job, await tryToPlace(deps, job));
+}
+
+async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decision> {
+  const known = await fetchOnce(deps, job);
+  if ('do' in known) return known;
+  const location = await findUsableLocation(deps, job, known.order.locationId);
+  if ('do' in location) return location;
+  if (!deps.enter(location)) return release(deps, job, location);
+  const decided = await settleDoubt(deps, job, location, known);
+  return decided ?? sendOrder(deps, job, location, known.order);
+}
+
+/** What is known of a placement when it is claimed; a call whose process died puts it in doubt. */
+async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob> {
+  const { callDied, sinceRequest, ...known } = claim;
+  const job: PlacementJob = {
+    ...known,
+    startedAt: performance.now(),
+    doubt: claim.state === 'in_doubt' ? { secondsSinceRequest: sinceRequest ?? 0 } : undefined,
+  };
   deps.observe({ what: 'claim', serviceOrderId: claim.serviceOrderId, dueAt: claim.dueAt });
-  let inDoubt = claim.state === 'in_doubt';
-  if (claim.callDied) {
-    await enterDoubt(deps.pool, claim);
-    tell(deps, claim, 'in_doubt', { problem: DIED, entered: !inDoubt });
-    claim.state = 'in_doubt';
-    inDoubt = true;
-  }
-
-  const known = await fetchOnce(deps, claim);
-  if (known === undefined) return;
-  if (known.ended) return fail(deps, claim, REJECTED, 'the order has ended');
-  const { order } = known;
-  claim.locationId = order.locationId;
-  const location = await usableLocation(deps, claim, order.locationId);
-  if (location === 'paused') return hold(deps, claim, inDoubt, new NeedsOperator('the location is paused'));
-  if (claim.late && !inDoubt) return failLate(deps, claim, inDoubt);
-  if (location instanceof NeedsOperator) return hold(deps, claim, inDoubt, location);
-  if (!deps.enter(location)) return release(deps, claim, inDoubt);
-
-  if (inDoubt && known.integration !== location.integration) {
-    return askOperator(deps, claim, `it may be at the POS of "${known.integration}", which the location has left`);
-  }
-  if (inDoubt && claim.posAccount !== null && claim.posAccount !== posAccount(location)) {
-    return askOperator(deps, claim, 'it may be at the POS that the location had before its settings were changed');
-  }
-  if (inDoubt && !location.provider.deduplicates) {
-    if (location.provider.findOrder === undefined) {
-      return askOperator(deps, claim, 'the POS may have the order and cannot be asked');
-    }
-    if ((await lookUp(deps, claim, location)) !== 'absent') return;
-    inDoubt = false;
-    if (claim.late) return failLate(deps, claim, inDoubt);
-  }
-  // Where the ticket is missing after all, a repeat would make one of food that nobody waits for any more.
-  if (inDoubt && claim.late) return askOperator(deps, claim, 'the deadline has passed, and the POS may have the order');
-  return attempt(deps, claim, order, location, inDoubt);
+  if (!callDied) return job;
+  const died = why({ code: 'process_died' });
+  await enterDoubt(deps.pool, claim, died);
+  observePlacement(deps, job, 'in_doubt', { ...died, entered: job.doubt === undefined });
+  // Nobody knows when its request ended; it was noticed just now.
+  return { ...job, state: 'in_doubt', doubt: { secondsSinceRequest: 0 } };
 }
 
 /** Fetches the order from the platform the first time; afterwards it is what we wrote down. */
-async function fetchOnce(deps: Placing, claim: Trying): Promise<KnownOrder | undefined> {
+async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<OpenOrder | Decision> {
   // Its location is written down in the same commit.
-  const known = claim.locationId === null ? undefined : await readOrder(deps.pool, claim.serviceOrderId);
+  const known = job.locationId === null ? undefined : await readOrder(deps.pool, job.serviceOrderId);
+  if (known?.ended) return { do: 'fail', reason: REJECTED, ...why({ code: 'order_ended' }) };
   if (known !== undefined) return known;
-  if (claim.late) {
-    await failLate(deps, claim, false);
-    return undefined;
-  }
+  if (job.late) return FAIL_LATE;
   let order: CanonicalOrder | undefined;
   const began = performance.now();
-  const tellRefetch = (outcome: Extract<Observed, { what: 'refetch' }>['outcome']): void => {
+  const observeRefetch = (outcome: Extract<Observed, { what: 'refetch' }>['outcome']): void => {
     const milliseconds = performance.now() - began;
-    deps.observe({ what: 'refetch', serviceOrderId: claim.serviceOrderId, outcome, milliseconds });
+    deps.observe({ what: 'refetch', serviceOrderId: job.serviceOrderId, outcome, milliseconds });
   };
   try {
-    order = await deps.refetch(claim.serviceOrderId);
-    tellRefetch(order === undefined ? 'missing' : 'fetched');
+    order = await deps.refetch(job.serviceOrderId);
   } catch (error) {
-    tellRefetch(error instanceof GiveUp || error instanceof NeedsOperator ? error.name : 'TryAgain');
-    if (error instanceof GiveUp) await fail(deps, claim, error.reason, error.message);
-    else if (error instanceof NeedsOperator) await hold(deps, claim, false, error);
-    else await tryLater(deps, claim, error);
-    return undefined;
+    observeRefetch(error instanceof GiveUp || error instanceof NeedsOperator ? error.name : 'TryAgain');
+    return decideByKind(error);
   }
+  observeRefetch(order === undefined ? 'missing' : 'fetched');
   if (order === undefined) {
-    if (claim.age > MISSING_ORDER_S) await fail(deps, claim, REJECTED, 'the platform has no such order');
-    else await tryLater(deps, claim, new TryAgain('the platform has no such order yet', { sent: false }));
-    return undefined;
+    return job.age > MISSING_ORDER_S
+      ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_missing' }) }
+      : { do: 'try later', ...why({ code: 'order_missing_yet' }) };
   }
   try {
-    if (!(await recordOrder(deps.pool, claim, order, deps.deadlineS))) return undefined;
+    if (!(await recordOrder(deps.pool, job, order, deps.deadlineS))) return { do: 'nothing' };
   } catch (error) {
     if (!isDataError(error)) throw error;
-    await fail(deps, claim, UNREADABLE, `the order cannot be stored: Postgres refuses it with ${error.code}`);
-    return undefined;
+    const cause = { code: 'refused_by_postgres', sqlstate: error.code ?? '' } as const;
+    return { do: 'fail', reason: UNREADABLE, ...why(cause) };
   }
   // The platform's failures say nothing of how long to wait for the POS.
-  claim.failures = 0;
+  job.failures = 0;
   deps.onLive();
   return { ended: false, order, integration: null };
 }
 
-async function usableLocation(
-  deps: Placing,
-  claim: Trying,
+/** The location's POS, where orders may be sent to it now. */
+async function findUsableLocation(
+  deps: PlacementDeps,
+  job: PlacementJob,
   locationId: string,
-): Promise<Location | 'paused' | NeedsOperator> {
+): Promise<Location | Decision> {
+  job.locationId = locationId;
   const found = await findLocation(deps.pool, locationId);
-  if (found === undefined) return new NeedsOperator('the location is not configured');
-  claim.integration = found.integration;
-  if (found.paused) return 'paused';
+  job.integration = found?.integration ?? job.integration;
+  if (found?.paused) return { do: 'hold', ...why({ code: 'location_paused' }) };
+  if (job.late && job.doubt === undefined) return FAIL_LATE;
+  if (found === undefined) return { do: 'hold', ...why({ code: 'no_location' }) };
   const { integration, sealedSettings } = found;
   try {
     return { locationId, integration, ...(await deps.open(integration, sealedSettings)) };
   } catch (error) {
-    if (error instanceof WrongLocation) return new NeedsOperator(error.message);
+    if (error instanceof WrongLocation) return { do: 'hold', ...classifyError(error), problem: error.message };
     throw error;
   }
 }
 
-function contextOf(deps: Placing, location: Location, signal: AbortSignal): PosContext<unknown> {
-  const { settings, integration } = location;
-  return { settings, signal, now: deps.now(), credentials: deps.credentialsFor(integration) };
+/** Waits for a worker that is free for its location. */
+function release(deps: PlacementDeps, job: PlacementJob, location: Location): Decision {
+  const isNews = job.problem === null && deps.breaker.isSilent(location);
+  return { do: 'release', ...(isNews ? why({ code: 'circuit_open' }) : {}) };
+}
+
+/** Finds out whether the POS has an order in doubt, as far as it can tell. @returns undefined when it can be sent */
+async function settleDoubt(
+  deps: PlacementDeps,
+  job: PlacementJob,
+  location: Location,
+  { integration }: OpenOrder,
+): Promise<Decision | undefined> {
+  if (job.doubt === undefined) return undefined;
+  if (integration !== location.integration) return askOperator({ code: 'location_left_pos', integration });
+  if (job.posAccount !== null && job.posAccount !== posAccount(location)) {
+    return askOperator({ code: 'pos_account_changed' });
+  }
+  if (!location.provider.deduplicates) {
+    if (location.provider.findOrder === undefined) return askOperator({ code: 'pos_cannot_be_asked' });
+    const decided = await lookUp(deps, job, location, job.doubt);
+    if (decided !== 'absent') return decided;
+    job.doubt = undefined;
+    return job.late ? FAIL_LATE : undefined;
+  }
+  // Where the ticket is missing after all, a repeat would make one of food that nobody waits for any more.
+  return job.late ? askOperator({ code: 'deadline_passed_in_doubt' }) : undefined;
+}
+
+function askOperator(cause: PlacementCause): Decision {
+  return { do: 'ask operator', ...why(cause) };
+}
+
+/** Asks the POS. @returns 'absent' when it surely has no such order */
+async function lookUp(
+  deps: PlacementDeps,
+  job: PlacementJob,
+  location: Location,
+  { secondsSinceRequest }: NonNullable<PlacementJob['doubt']>,
+): Promise<Decision | 'absent'> {
+  const { provider } = location;
+  const call = await callProvider(deps, job, 'findOrder', location, async (signal) => {
+    const ref = await provider.findOrder?.(job.serviceOrderId, contextOf(deps, location, signal));
+    return ref && OrderRef.parse(ref);
+  });
+  if (call === undefined) return { do: 'nothing' };
+  const { end } = call;
+  if ('error' in call) {
+    const { error } = call;
+    return error instanceof NeedsOperator
+      ? { do: 'hold', end, ...classifyError(error) }
+      : { do: 'stay in doubt', retryAfterMs: waitAfter(error), requestEnded: false, end, ...classifyError(error) };
+  }
+  if (call.result !== undefined) return { do: 'store ref', location, ref: call.result, end };
+  if (secondsSinceRequest < LOOK_UP_AFTER_S) {
+    const retryAfterMs = (LOOK_UP_AFTER_S - secondsSinceRequest) * 1000;
+    return { do: 'stay in doubt', retryAfterMs, requestEnded: false, end, ...why({ code: 'order_absent_yet' }) };
+  }
+  await endAttempt(deps.pool, job.serviceOrderId, end);
+  return 'absent';
 }
 
 /** Calls the POS; whatever it answers, the placement says what comes next. */
-async function attempt(
-  deps: Placing,
-  claim: Trying,
-  order: CanonicalOrder,
+async function sendOrder(
+  deps: PlacementDeps,
+  job: PlacementJob,
   location: Location,
-  inDoubt: boolean,
-): Promise<void> {
+  order: CanonicalOrder,
+): Promise<Decision> {
   const { provider } = location;
-  const call = await callProvider(deps, claim, 'createOrder', location, async (signal) =>
+  const call = await callProvider(deps, job, 'createOrder', location, async (signal) =>
     OrderRef.parse(await provider.createOrder(order, contextOf(deps, location, signal))),
   );
-  if (call === undefined) return undefined;
-  if (!('error' in call)) return storeRef(deps, claim, location, call.result, call.end);
+  if (call === undefined) return { do: 'nothing' };
+  const { end } = call;
+  if (!('error' in call)) return { do: 'store ref', location, ref: call.result, end };
 
-  const { error, end } = call;
-  if (error instanceof GiveUp && inDoubt) {
+  const { error } = call;
+  const about = classifyError(error);
+  if (error instanceof GiveUp && job.doubt !== undefined) {
     // A POS may look at its menu before it looks at the key: the earlier request can have made a ticket all the same.
-    return askOperator(deps, claim, `the POS refuses the repeat: ${describeError(error)}`, { end, requestEnded: true });
+    const problem = `the POS refuses the repeat: ${about.problem}`;
+    const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
+    return { do: 'ask operator', problem, cause, requestEnded: true, end };
   }
-  if (error instanceof GiveUp) return fail(deps, claim, error.reason, error.message, end);
-  if (error instanceof NeedsOperator) return hold(deps, claim, inDoubt, error, end);
-  const sent = !(error instanceof TryAgain) || error.sent;
-  if (!sent && !inDoubt) return tryLater(deps, claim, error, end);
-  if (provider.deduplicates || provider.findOrder !== undefined) return stayInDoubt(deps, claim, error, end, sent);
-  return askOperator(deps, claim, describeError(error), { end, requestEnded: sent });
+  const requestEnded = !(error instanceof TryAgain) || error.sent;
+  const isSurelyAbsent = job.doubt === undefined && !requestEnded;
+  if (error instanceof GiveUp || error instanceof NeedsOperator || isSurelyAbsent) {
+    return { ...decideByKind(error), end };
+  }
+  return provider.deduplicates || provider.findOrder !== undefined
+    ? { do: 'stay in doubt', retryAfterMs: waitAfter(error), requestEnded, end, ...about }
+    : { do: 'ask operator', requestEnded, end, ...about };
 }
 
-/** @returns 'absent' when the POS surely has no such order, 'settled' when the placement has been dealt with */
-async function lookUp(deps: Placing, claim: Trying, location: Location): Promise<'absent' | 'settled'> {
-  const { provider } = location;
-  const call = await callProvider(deps, claim, 'findOrder', location, async (signal) => {
-    const ref = await provider.findOrder?.(claim.serviceOrderId, contextOf(deps, location, signal));
-    return ref && OrderRef.parse(ref);
-  });
-  if (call === undefined) return 'settled';
-  if ('error' in call) {
-    const { error, end } = call;
-    if (error instanceof NeedsOperator) await hold(deps, claim, true, error, end);
-    else await stayInDoubt(deps, claim, error, end, false);
-    return 'settled';
-  }
-  if (call.result !== undefined) {
-    await storeRef(deps, claim, location, call.result, call.end);
-    return 'settled';
-  }
-  // Where a process died, nobody knows when its request ended; it was noticed just now.
-  const sinceRequest = claim.callDied ? 0 : (claim.sinceRequest ?? 0);
-  if (sinceRequest < LOOK_UP_AFTER_S) {
-    const notYet = new TryAgain('the POS does not have the order yet', {
-      sent: false,
-      retryAfterMs: (LOOK_UP_AFTER_S - sinceRequest) * 1000,
-    });
-    await stayInDoubt(deps, claim, notYet, call.end, false);
-    return 'settled';
-  }
-  await endAttempt(deps.pool, claim.serviceOrderId, call.end);
-  return 'absent';
+/** What follows from an error that leaves nobody in doubt. */
+function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | 'hold' | 'try later' }> {
+  const about = classifyError(error);
+  if (error instanceof GiveUp) return { do: 'fail', reason: error.reason, ...about };
+  if (error instanceof NeedsOperator) return { do: 'hold', ...about };
+  return { do: 'try later', retryAfterMs: waitAfter(error), ...about };
+}
+
+/** As long as the other side asked for. */
+function waitAfter(error: unknown): number | undefined {
+  return error instanceof TryAgain ? error.retryAfterMs : undefined;
+}
+
+function contextOf(deps: PlacementDeps, location: Location, signal: AbortSignal): PosContext<unknown> {
+  const { settings, integration } = location;
+  return { settings, signal, now: deps.now(), credentials: deps.credentialsFor(integration) };
 }

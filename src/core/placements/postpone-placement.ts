@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
+import type { PlacementCause } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/name-parameters.ts';
 import { END_ATTEMPT, END_ATTEMPT_PARAMETERS, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
@@ -9,6 +10,7 @@ const { $, valuesOf } = nameParameters(
   'dueAt',
   'state',
   'problem',
+  'cause',
   'delayS',
   'failed',
   'requestEnded',
@@ -17,7 +19,7 @@ const { $, valuesOf } = nameParameters(
 const POSTPONE = `
   WITH ${END_ATTEMPT}
   UPDATE placements
-  SET state = ${$.state}, problem = coalesce(left(${$.problem}, 500), problem),
+  SET state = ${$.state}, problem = coalesce(left(${$.problem}, 500), problem), cause = coalesce(${$.cause}::jsonb, cause),
       failures = CASE WHEN ${$.failed}::boolean THEN failures + 1 ELSE failures END,
       next_attempt_at = CASE
         WHEN next_attempt_at > ${$.dueAt}::timestamptz THEN next_attempt_at
@@ -28,34 +30,42 @@ const POSTPONE = `
       lease_id = NULL, lease_until = NULL
   WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId} AND finished_at IS NULL`;
 
+export type Postponed = {
+  state: 'waiting' | 'held' | 'in_doubt';
+  /** Where nothing new is known, what was known before stays. */
+  problem?: string;
+  cause?: PlacementCause;
+  /** Until the next try; undefined: an operator decides. */
+  delayMs: number | undefined;
+  /** One more try was in vain. */
+  failed: boolean;
+  /** A request that the POS may have taken ended just now. */
+  requestEnded?: boolean;
+  end?: AttemptEnd;
+};
+
 /**
  * Puts a placement back: to be tried again, held for us to fix, or in doubt. Where it was made due again during the
  * attempt (a location put or resumed, a retry), that stands.
- * @param about.delayMs until the next try; undefined: an operator decides
- * @param about.requestEnded a request that the POS may have taken ended just now
  */
 export async function postponePlacement(
   pool: Pool,
-  claim: Claim,
-  about: {
-    state: 'waiting' | 'held' | 'in_doubt';
-    problem: string | undefined;
-    delayMs: number | undefined;
-    requestEnded?: boolean;
-    failed?: boolean;
-    end?: AttemptEnd | undefined;
-  },
+  claim: Pick<Claim, 'serviceOrderId' | 'leaseId' | 'dueAt'>,
+  about: Postponed,
 ): Promise<void> {
   await pool.query({
     name: 'postpone-placement',
     text: POSTPONE,
     values: valuesOf({
-      ...claim,
+      serviceOrderId: claim.serviceOrderId,
       attemptEnd: attemptEndJson(about.end),
+      leaseId: claim.leaseId,
+      dueAt: claim.dueAt,
       state: about.state,
       problem: about.problem ?? null,
+      cause: about.cause ?? null,
       delayS: about.delayMs === undefined ? null : about.delayMs / 1000,
-      failed: about.failed ?? true,
+      failed: about.failed,
       requestEnded: about.requestEnded ?? false,
     }),
   });

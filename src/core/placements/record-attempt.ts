@@ -18,7 +18,7 @@ export type AttemptEnd = {
  */
 export async function beginAttempt(
   pool: Pool,
-  claim: Claim,
+  claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
   call: 'createOrder' | 'findOrder',
   location: Location,
 ): Promise<number | undefined> {

@@ -5,7 +5,8 @@ import type { CanonicalOrder } from '../domain/order.ts';
 import { insertOutbox } from '../live/outbox.ts';
 
 /** One that has ended may be erased: nobody asks for its contents any more. */
-export type KnownOrder = { ended: true } | { ended: false; order: CanonicalOrder; integration: string | null };
+export type KnownOrder = { ended: true } | OpenOrder;
+export type OpenOrder = { ended: false; order: CanonicalOrder; integration: string | null };
 
 /**
  * Writes down a freshly fetched order and tells the member `placed`, in one commit. From then on the placement knows
@@ -15,7 +16,7 @@ export type KnownOrder = { ended: true } | { ended: false; order: CanonicalOrder
  */
 export async function recordOrder(
   pool: Pool,
-  claim: Claim,
+  claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
   order: CanonicalOrder,
   deadlineS: number,
 ): Promise<boolean> {

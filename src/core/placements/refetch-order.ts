@@ -4,6 +4,8 @@ import { parse } from 'graphql';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { CanonicalOrder, describeIssues } from '../domain/order.ts';
 import { parseRetryAfter } from '../domain/parse-retry-after.ts';
+import { describeCause } from '../domain/placement-cause.ts';
+import { shapeIssues } from '../domain/shape-issues.ts';
 
 /** Fetches an order as it is now. Undefined: the platform has none by that id (yet). */
 export type RefetchOrder = (serviceOrderId: string) => Promise<CanonicalOrder | undefined>;
@@ -67,16 +69,21 @@ export function orderRefetcher(about: { url: string; token: string | undefined; 
       return judge(error);
     }
     const { order } = (data ?? {}) as { order?: unknown };
-    if (order === undefined) throw new NeedsOperator('the answer has no field "order": see ORDER_QUERY_FILE');
+    if (order === undefined) {
+      const cause = { code: 'query_without_order' } as const;
+      throw new NeedsOperator(describeCause(cause), { cause });
+    }
     if (order === null) return undefined;
-    const parsed = CanonicalOrder.safeParse(withoutNulls(order));
+    const parsed = CanonicalOrder.safeParse(withoutNulls(order), { reportInput: true });
     if (!parsed.success) {
-      throw new GiveUp(`the order is not canonical: ${describeIssues(parsed.error)}`, { reason: UNREADABLE });
+      throw new GiveUp(`the order is not canonical: ${describeIssues(parsed.error)}`, {
+        reason: UNREADABLE,
+        cause: { code: 'order_not_canonical', issues: shapeIssues(parsed.error) },
+      });
     }
     if (parsed.data.serviceOrderId !== serviceOrderId) {
-      throw new GiveUp('the order is not canonical: serviceOrderId is not the id that was asked for', {
-        reason: UNREADABLE,
-      });
+      const cause = { code: 'order_is_another' } as const;
+      throw new GiveUp(describeCause(cause), { reason: UNREADABLE, cause });
     }
     return parsed.data;
   };
@@ -86,7 +93,7 @@ export function orderRefetcher(about: { url: string; token: string | undefined; 
 function judge(error: unknown): undefined {
   if (!(error instanceof ClientError)) {
     const name = (error as Error).name === 'TimeoutError' ? `no answer in ${TIMEOUT_MS} ms` : 'no usable answer';
-    throw new TryAgain(`the ordering platform gave ${name}`, { sent: false });
+    throw new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
   }
   const { status, errors } = error.response;
   // What goes wrong further down, about a menu item say, is not about the order.
@@ -96,16 +103,19 @@ function judge(error: unknown): undefined {
   const codes = aboutOrder.map((each) => each.extensions?.['code']);
   if (codes.includes('NOT_FOUND')) return undefined;
   if (codes.includes('FORBIDDEN') || codes.includes('UNAUTHENTICATED') || status === 401 || status === 403) {
-    throw new NeedsOperator('the ordering platform refuses us: see ORDER_API_TOKEN', { httpStatus: status });
+    const cause = { code: 'platform_refuses_us', httpStatus: status } as const;
+    throw new NeedsOperator(describeCause(cause), { httpStatus: status, cause });
   }
   if (codes.includes('BAD_USER_INPUT')) {
-    throw new GiveUp('the ordering platform calls the order id invalid', { reason: UNREADABLE, httpStatus: status });
+    const cause = { code: 'order_id_invalid', httpStatus: status } as const;
+    throw new GiveUp(describeCause(cause), { reason: UNREADABLE, httpStatus: status, cause });
   }
   const { headers } = error.response as { headers?: Headers };
   throw new TryAgain(`the ordering platform answered ${status}${errors ? ' with GraphQL errors' : ''}`, {
     sent: false,
     httpStatus: status,
     retryAfterMs: parseRetryAfter(headers),
+    cause: { code: 'platform_failing', httpStatus: status },
   });
 }
 

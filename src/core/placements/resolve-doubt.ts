@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { storeOrderRef } from './store-order-ref.ts';
 import { LEASE_S, type PlacementState } from '../domain/placement.ts';
 import type { OrderRef } from '../domain/order.ts';
+import { describeCause, refused, why, type Refused } from '../domain/placement-cause.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
 
 export const Resolved = z.object({
@@ -14,13 +15,10 @@ export const Resolved = z.object({
 });
 type Resolved = Required<z.infer<typeof Resolved>>;
 
-/** Nothing was changed; the sentence says why. */
-export type Refused = { refused: string };
-
 /** A dead process' call has no end of its own; the doubt about it ends here. */
 const CLOSE_ATTEMPTS = `
   UPDATE placement_attempts a
-  SET ended_at = clock_timestamp(), outcome = 'unknown', error = 'the process ended during the call'
+  SET ended_at = clock_timestamp(), outcome = 'unknown', error = '${describeCause({ code: 'process_died' })}'
   FROM was WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND was.open`;
 
 const WAS_OPEN = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
@@ -56,9 +54,11 @@ export async function resolveThere(
   );
   const was = rows[0];
   if (was === undefined) return undefined;
-  if (!was.open) return { refused: whyNot(was) };
-  if (was.owner !== null) return { refused: `the POS id "${ref.providerOrderId}" is that of order "${was.owner}"` };
-  if (was.integration === null) return { refused: 'it was never sent to a POS' };
+  if (!was.open) return whyNot(was);
+  if (was.owner !== null) {
+    return refused({ code: 'pos_id_taken', providerOrderId: ref.providerOrderId ?? '', serviceOrderId: was.owner });
+  }
+  if (was.integration === null) return refused({ code: 'never_sent' });
   const { newPosIds } = await storeOrderRef(pool, serviceOrderId, was.integration, ref);
   // What fails here the sweep does; the answer itself is stored.
   const redriven = await redriveParked(pool, { posIds: newPosIds }, parkTtlS).catch(() => undefined);
@@ -74,6 +74,7 @@ export async function resolveNotThere(
   pool: Pool,
   serviceOrderId: string,
 ): Promise<Omit<Resolved, 'redriven'> | Refused | undefined> {
+  const { problem, cause } = why({ code: 'no_ticket_seen' });
   const { rows } = await pool.query<Doubt & { late: boolean }>(
     `WITH was AS MATERIALIZED (
        SELECT p.state, ${WAS_OPEN} AS open, now() > p.deadline_at AS late
@@ -81,21 +82,20 @@ export async function resolveNotThere(
      ), closed AS (${CLOSE_ATTEMPTS}
      ), freed AS (
        UPDATE placements
-       SET state = 'waiting', problem = 'an operator says that the POS does not have the order', failures = 0,
+       SET state = 'waiting', problem = $2, cause = $3::jsonb, failures = 0,
            next_attempt_at = now(), request_ended_at = NULL, lease_id = NULL, lease_until = NULL
        FROM was WHERE service_order_id = $1 AND was.open
      )
      SELECT state, open, late FROM was`,
-    [serviceOrderId],
+    [serviceOrderId, problem, cause],
   );
   const was = rows[0];
   if (was === undefined) return undefined;
-  return was.open ? { serviceOrderId, state: 'waiting', late: was.late } : { refused: whyNot(was) };
+  return was.open ? { serviceOrderId, state: 'waiting', late: was.late } : whyNot(was);
 }
 
 type Doubt = { state: PlacementState; open: boolean };
 
-function whyNot({ state }: Doubt): string {
-  if (state === 'in_doubt') return 'a call about it is under way: look again when it is over, within half a minute';
-  return `it is not in doubt but ${state}`;
+function whyNot({ state }: Doubt): Refused {
+  return refused(state === 'in_doubt' ? { code: 'call_under_way' } : { code: 'not_in_doubt', state });
 }

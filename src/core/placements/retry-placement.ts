@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { PlacementState } from '../domain/placement.ts';
+import { refused, type Refused } from '../domain/placement-cause.ts';
 
 export const Retried = z.object({
   serviceOrderId: z.string(),
@@ -14,10 +15,7 @@ export type Retried = z.infer<typeof Retried>;
  * Makes a placement due now instead of at the end of its back-off. Workers see it within a second.
  * @returns why it cannot be tried again, where it cannot; undefined when there is no such order
  */
-export async function retryPlacement(
-  pool: Pool,
-  serviceOrderId: string,
-): Promise<Retried | { refused: string } | undefined> {
+export async function retryPlacement(pool: Pool, serviceOrderId: string): Promise<Retried | Refused | undefined> {
   const { rows } = await pool.query<{ state: PlacementState; finished: boolean; underWay: boolean; asks: boolean }>(
     `WITH was AS MATERIALIZED (
        SELECT state, finished_at IS NOT NULL AS finished, coalesce(lease_until > now(), false) AS under_way,
@@ -32,11 +30,9 @@ export async function retryPlacement(
   );
   const was = rows[0];
   if (was === undefined) return undefined;
-  if (was.state === 'failed') {
-    return { refused: 'it has failed, which is final: the member was told, and the platform places a new order' };
-  }
-  if (was.finished) return { refused: 'its ticket is at the POS already' };
+  if (was.state === 'failed') return refused({ code: 'already_failed' });
+  if (was.finished) return refused({ code: 'already_sent' });
   if (was.underWay) return { serviceOrderId, retry: 'under_way' };
-  if (was.asks) return { refused: 'the POS may have it, so it is not repeated blindly: look there and resolve it' };
+  if (was.asks) return refused({ code: 'needs_resolve' });
   return { serviceOrderId, retry: 'due' };
 }

@@ -3,7 +3,7 @@ import { claimPlacements } from './claim-placements.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { releaseClaim } from './release-claim.ts';
 import { placeOrder } from './place-order.ts';
-import type { Placing } from './placing.ts';
+import type { PlacementDeps } from './placement-job.ts';
 import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
 
 /** Of fetched ones: what POS systems that hang can hold of this process. They mostly wait. */
@@ -33,7 +33,7 @@ const LATE = 100;
 type Sending = { locationId: string; integration: string | null };
 
 /** Claims and places orders, each location and each integration within its share of the workers. */
-export function workPlacements(deps: Omit<Placing, 'enter'>): WorkLoop {
+export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
   const { breaker } = deps;
   const sending: Sending[] = [];
   let fetching = 0;

@@ -183,6 +183,7 @@ WITH event AS (
   UPDATE placements p
   SET state = CASE WHEN p.finished_at IS NULL THEN 'sent' ELSE p.state END,
       problem = CASE WHEN p.finished_at IS NULL THEN NULL ELSE p.problem END,
+      cause = CASE WHEN p.finished_at IS NULL THEN NULL ELSE p.cause END,
       lease_id = NULL,
       lease_until = NULL,
       provider_order_id = coalesce(p.provider_order_id, (SELECT m.pos_id FROM moved m

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ReplayCause } from '../../core/domain/webhook-cause.ts';
+import { RefusalCause } from '../../core/domain/placement-cause.ts';
 
 export const Failure = z
   .object({
@@ -8,7 +9,7 @@ export const Failure = z
       .array(z.object({ field: z.string(), problem: z.string() }))
       .exactOptional()
       .meta({ description: 'What is wrong with the request, field by field.' }),
-    cause: ReplayCause.exactOptional().meta({ description: 'Of a 409: why, as data.' }),
+    cause: z.union([ReplayCause, RefusalCause]).exactOptional().meta({ description: 'Of a 409: why, as data.' }),
   })
   .meta({ id: 'Failure', examples: [{ error: 'no signal ever named this order' }] });
 

@@ -9,6 +9,7 @@ import { showOrder } from '../../core/orders/show-order.ts';
 import { traceId } from '../../core/domain/trace-id.ts';
 import { failures, json } from './answers.ts';
 import { audit } from './audit.ts';
+import { conflict } from './conflict.ts';
 import type { OperatorDeps } from './mount-routes.ts';
 import { OrderParams, OrderQuery, OrdersQuery, Resolve } from './order-requests.ts';
 
@@ -87,7 +88,7 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       const { serviceOrderId } = request.params;
       const retried = await retryPlacement(pool, serviceOrderId);
       if (retried === undefined) throw noSuchOrder();
-      if ('refused' in retried) throw scope.httpErrors.conflict(retried.refused);
+      if ('refused' in retried) throw conflict(retried);
       deps.wake();
       audit(request, 'retry', { serviceOrderId, outcome: retried.retry });
       return retried;
@@ -114,7 +115,7 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
         ? await resolveThere(pool, serviceOrderId, body, deps.parkTtlS)
         : await resolveNotThere(pool, serviceOrderId);
       if (resolved === undefined) throw noSuchOrder();
-      if ('refused' in resolved) throw scope.httpErrors.conflict(resolved.refused);
+      if ('refused' in resolved) throw conflict(resolved);
       deps.wake();
       audit(request, 'resolve', { serviceOrderId, there: body.there });
       return resolved;

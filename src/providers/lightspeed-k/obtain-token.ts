@@ -61,7 +61,9 @@ function notKnown(): NeedsOperator {
 
 function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator {
   const { error = '' } = TokenRefused.safeParse(json).data ?? {};
-  if (error === 'invalid_grant') return new NeedsOperator(RECONNECT, { httpStatus });
+  if (error === 'invalid_grant') {
+    return new NeedsOperator(RECONNECT, { httpStatus, cause: { code: 'reconnect_needed', httpStatus } });
+  }
   const named = /^[a-z_]{1,40}$/.test(error) ? `, ${error}` : '';
   return new NeedsOperator(
     `Lightspeed grants no token (${httpStatus}${named}): are clientId, clientSecret, baseUrl and tokenUrl right?`,

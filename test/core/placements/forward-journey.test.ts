@@ -121,7 +121,8 @@ describe('try again', () => {
     const first = await until(async () => (await attempts(serviceOrderId)).find((each) => each['ended_at'] !== null));
     expect(first).toMatchObject({ outcome: 'TryAgain', http_status: status, call: 'createOrder' });
     const placement = await system.placement(serviceOrderId);
-    expect(placement).toMatchObject({ state: 'waiting', failures: 1 });
+    const code = status === 429 ? 'pos_busy' : 'pos_failing';
+    expect(placement).toMatchObject({ state: 'waiting', failures: 1, cause: { code, httpStatus: status } });
     // Retry-After is honoured.
     const wait = Number(placement?.['next_attempt_at']) - Number(first['ended_at']);
     expect(wait).toBeGreaterThanOrEqual(900);
@@ -137,6 +138,7 @@ describe('try again', () => {
     expect(await system.placement(serviceOrderId)).toMatchObject({
       state: 'waiting',
       problem: expect.stringContaining('ECONNREFUSED'),
+      cause: { code: 'pos_unreachable' },
     });
     await system.addLocation('closed', { ordersUrl: pos.ordersUrl });
     await reaches(serviceOrderId, 'sent');
@@ -151,7 +153,7 @@ describe('try again', () => {
     let calls = 0;
     system.platform.answer = () => (calls++ === 0 ? fault : undefined);
     const { serviceOrderId } = await system.placeOrder();
-    await reaches(serviceOrderId, 'sent');
+    expect(await reaches(serviceOrderId, 'sent')).toMatchObject({ problem: null, cause: null });
     expect(calls).toBeGreaterThan(1);
     expect(system.logged.join('')).not.toContain('ada@example.com');
   });
@@ -161,7 +163,10 @@ describe('ours to fix', () => {
   it('a location that is not configured holds its orders, and putting it sends them', async () => {
     const locationId = `new-${randomUUID()}`;
     const { serviceOrderId } = await system.placeOrder({ locationId });
-    expect(await reaches(serviceOrderId, 'held')).toMatchObject({ problem: 'the location is not configured' });
+    expect(await reaches(serviceOrderId, 'held')).toMatchObject({
+      problem: 'the location is not configured',
+      cause: { code: 'no_location' },
+    });
     expect(system.logged.some((line) => line.includes('order held') && line.includes(serviceOrderId))).toBe(true);
     await system.addLocation(locationId, { ordersUrl: pos.ordersUrl });
     await reaches(serviceOrderId, 'sent');
@@ -170,7 +175,10 @@ describe('ours to fix', () => {
   it.each([401, 403])('the POS says %i: held, and tried again once the location is put anew', async (status) => {
     pos.behave = () => ({ status });
     const { serviceOrderId } = await system.placeOrder();
-    expect(await reaches(serviceOrderId, 'held')).toMatchObject({ failures: 0 });
+    expect(await reaches(serviceOrderId, 'held')).toMatchObject({
+      failures: 0,
+      cause: { code: 'pos_refused_us', httpStatus: status },
+    });
     pos.behave = undefined;
     await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
     await reaches(serviceOrderId, 'sent');
@@ -186,12 +194,17 @@ describe('ours to fix', () => {
     await reaches(serviceOrderId, 'held');
     await age(serviceOrderId, 1_801);
     await isHeldAgain(serviceOrderId);
-    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'held', problem: 'the location is paused' });
+    expect(await system.placement(serviceOrderId)).toMatchObject({
+      state: 'held',
+      problem: 'the location is paused',
+      cause: { code: 'location_paused' },
+    });
     await system.query(`UPDATE locations SET paused_at = now() - interval '1 h' WHERE location_id = 'odd'`);
     await resumeLocation(system.pool, 'odd');
     await until(async () =>
       String((await system.placement(serviceOrderId))?.['problem']).includes('cannot be decrypted'),
     );
+    expect(await system.placement(serviceOrderId)).toMatchObject({ cause: { code: 'settings_sealed' } });
     await system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'odd'`, [rows[0]?.settings]);
     await due(serviceOrderId);
     await reaches(serviceOrderId, 'sent');
@@ -202,6 +215,7 @@ describe('ours to fix', () => {
     const refetch = orderRefetcher({ url: server.url, token: undefined, query: '{ bestellung { id } }' });
     await expect(refetch('x')).rejects.toMatchObject({
       name: 'NeedsOperator',
+      cause: { code: 'query_without_order' },
       message: expect.stringContaining('ORDER_QUERY_FILE'),
     });
     await server.stop();
@@ -210,7 +224,7 @@ describe('ours to fix', () => {
   it.each(['FORBIDDEN', 'UNAUTHENTICATED'])('the platform says %s: held', async (code) => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code } }] });
     const { serviceOrderId } = await system.placeOrder();
-    await reaches(serviceOrderId, 'held');
+    expect(await reaches(serviceOrderId, 'held')).toMatchObject({ cause: { code: 'platform_refuses_us' } });
     system.platform.answer = undefined;
     await due(serviceOrderId);
     await reaches(serviceOrderId, 'sent');
@@ -249,7 +263,9 @@ describe('final', () => {
   it('the POS rejects it: failed at once, with the reason for the member', async () => {
     pos.behave = () => ({ status: 422, body: { reason: 'out of buns' } });
     const { serviceOrderId } = await system.placeOrder();
-    await reaches(serviceOrderId, 'failed');
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({
+      cause: { code: 'pos_rejected_order', httpStatus: 422 },
+    });
     expect(await system.order(serviceOrderId)).toMatchObject({
       status: 'failed',
       reason: 'out of buns',
@@ -275,7 +291,8 @@ describe('final', () => {
     await system.signal(order.serviceOrderId);
     const placement = await reaches(order.serviceOrderId, 'failed');
     expect(placement['problem']).toMatch(/^the order is not canonical: /);
-    expect(placement['problem']).not.toMatch(/030|Ada/);
+    expect(placement['cause']).toMatchObject({ code: expect.stringMatching(/^order_(not_canonical|is_another)$/) });
+    expect(JSON.stringify([placement['problem'], placement['cause']])).not.toMatch(/030|Ada/);
     expect(await system.order(order.serviceOrderId)).toBeUndefined();
   });
 
@@ -287,7 +304,10 @@ describe('final', () => {
     const before = (await attempts(serviceOrderId)).length;
     pos.behave = undefined;
     await due(serviceOrderId);
-    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ problem: 'the order has ended' });
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({
+      problem: 'the order has ended',
+      cause: { code: 'order_ended' },
+    });
     expect(await attempts(serviceOrderId)).toHaveLength(before);
     expect(tickets(serviceOrderId)).toBe(0);
   });
@@ -295,16 +315,22 @@ describe('final', () => {
   it('BAD_USER_INPUT', async () => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
     const { serviceOrderId } = await system.placeOrder();
-    await reaches(serviceOrderId, 'failed');
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ cause: { code: 'order_id_invalid' } });
   });
 
   it('no such order after 120 s', async () => {
     const serviceOrderId = `ghost-${randomUUID()}`;
     await system.signal(serviceOrderId);
     await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
-    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'waiting' });
+    expect(await system.placement(serviceOrderId)).toMatchObject({
+      state: 'waiting',
+      cause: { code: 'order_missing_yet' },
+    });
     await age(serviceOrderId, 121);
-    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ problem: 'the platform has no such order' });
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({
+      problem: 'the platform has no such order',
+      cause: { code: 'order_missing' },
+    });
   });
 
   it('progress reported for an order that we failed is a conflict', async () => {
@@ -327,7 +353,7 @@ describe('the deadline', () => {
     const { serviceOrderId } = await system.placeOrder();
     await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
     await age(serviceOrderId, 1_801);
-    await reaches(serviceOrderId, 'failed');
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ cause: { code: 'deadline_passed' } });
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'failed', reason: 'could not reach the POS' });
     await until(() => memberStates(serviceOrderId).includes('failed'));
   });
@@ -370,7 +396,11 @@ describe('in doubt', () => {
       const placement = await system.placement(serviceOrderId);
       return placement?.['next_attempt_at'] === Infinity && placement;
     });
-    expect(flagged).toMatchObject({ state: 'in_doubt', problem: expect.stringContaining('deadline has passed') });
+    expect(flagged).toMatchObject({
+      state: 'in_doubt',
+      problem: expect.stringContaining('deadline has passed'),
+      cause: { code: 'deadline_passed_in_doubt' },
+    });
     pos.behave = undefined;
     const before = (await attempts(serviceOrderId)).length;
     await sleep(300);
@@ -386,21 +416,26 @@ describe('in doubt', () => {
         const placement = await system.placement(serviceOrderId);
         return placement?.['next_attempt_at'] === Infinity && placement;
       }),
-    ).toMatchObject({ state: 'in_doubt', problem: expect.stringContaining('refuses the repeat') });
+    ).toMatchObject({
+      state: 'in_doubt',
+      problem: expect.stringContaining('refuses the repeat'),
+      cause: { code: 'repeat_refused', httpStatus: 422 },
+    });
     expect(memberStates(serviceOrderId)).not.toContain('failed');
     expect(tickets(serviceOrderId)).toBe(1);
   });
 
   it.each([
-    ['another POS', 'findable'],
-    ['another till of the same vendor', 'standard'],
-  ])('stays where it is when its location moves to %s: nobody there could tell', async (_where, integration) => {
+    ['another POS', 'findable', { code: 'location_left_pos', integration: 'standard' }],
+    ['another till of the same vendor', 'standard', { code: 'pos_account_changed' }],
+  ])('stays where it is when its location moves to %s: nobody there could tell', async (_where, integration, cause) => {
     await system.addLocation('moving', { ordersUrl: pos.ordersUrl });
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
     const { serviceOrderId } = await system.placeOrder({ locationId: 'moving' });
     await until(async () => (await attempts(serviceOrderId)).length === 2);
     await system.addLocation('moving', { ordersUrl: plain.ordersUrl }, integration);
     await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
+    expect(await system.placement(serviceOrderId)).toMatchObject({ cause });
     expect(tickets(serviceOrderId)).toBe(1);
     expect(plain.tickets.some((ticket) => ticket.serviceOrderId === serviceOrderId)).toBe(false);
   });
@@ -440,7 +475,10 @@ describe('in doubt', () => {
     const { serviceOrderId } = await system.placeOrder({ locationId: 'findable' });
     await until(async () => (await attempts(serviceOrderId)).some((each) => each['outcome'] === 'absent'));
     await sleep(200);
-    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
+    expect(await system.placement(serviceOrderId)).toMatchObject({
+      state: 'in_doubt',
+      cause: { code: 'order_absent_yet' },
+    });
     expect(tickets(serviceOrderId)).toBe(0);
     await age(serviceOrderId, 61);
     await reaches(serviceOrderId, 'sent');
@@ -465,10 +503,16 @@ describe('in doubt', () => {
   it('a POS that can neither deduplicate nor be asked: waits for an operator and is not sent again', async () => {
     plain.behave = () => 'drop-answer';
     const { serviceOrderId } = await system.placeOrder({ locationId: 'blind' });
-    expect(await reaches(serviceOrderId, 'in_doubt')).toMatchObject({ next_attempt_at: Infinity });
+    expect(await reaches(serviceOrderId, 'in_doubt')).toMatchObject({
+      next_attempt_at: Infinity,
+      cause: { code: 'pos_silent' },
+    });
     await age(serviceOrderId, 1_801);
     await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
-    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
+    expect(await system.placement(serviceOrderId)).toMatchObject({
+      state: 'in_doubt',
+      cause: { code: 'pos_cannot_be_asked' },
+    });
     expect(tickets(serviceOrderId)).toBe(1);
     expect(await attempts(serviceOrderId)).toHaveLength(1);
     expect(system.logged.some((line) => line.includes('an operator must say') && line.includes(serviceOrderId))).toBe(
@@ -485,7 +529,12 @@ describe('in doubt', () => {
     expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
     const url = await system.webhookUrl('blind');
     expect((await post(url, statusWebhook({ serviceOrderId, status: 'RECEIVED' }))).body['outcome']).toBe('applied');
-    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent', lease_id: null });
+    expect(await system.placement(serviceOrderId)).toMatchObject({
+      state: 'sent',
+      lease_id: null,
+      problem: null,
+      cause: null,
+    });
     await post(url, statusWebhook({ serviceOrderId, providerOrderId: 'p-1', status: 'RECEIVED' }));
     expect(await system.placement(serviceOrderId)).toMatchObject({ provider_order_id: 'p-1' });
     await due(serviceOrderId);

@@ -43,6 +43,13 @@ describe('a vendor whose POS is silent everywhere', () => {
   it('does not hold back a location that has not failed, whose answer shows that the vendor is there', async () => {
     const before = vendors.lines('circuit closed');
     await open('quiet');
+    // The next one of a silent location waits, and says why.
+    const { serviceOrderId } = await vendors.system.placeOrder({ locationId: 'quiet-0' });
+    const waiting = await until(async () => {
+      const placement = await vendors.system.placement(serviceOrderId);
+      return placement?.['cause'] !== null && placement;
+    });
+    expect(waiting).toMatchObject({ state: 'waiting', attempts: 0, cause: { code: 'circuit_open' } });
     expect(await vendors.timeToSend('neighbour')).toBeLessThan(2_000);
     expect(vendors.lines('circuit closed')).toBe(before + 1);
   }, 60_000);

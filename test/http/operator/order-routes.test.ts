@@ -259,17 +259,44 @@ describe('an order in doubt', () => {
 
   it('is settled by who saw the ticket: it is sent, and its member is told', async () => {
     const id = await doubted();
-    expect(await ids('needs=operator')).toContain(id);
+    expect(await listed('needs=operator')).toContainEqual(
+      expect.objectContaining({ serviceOrderId: id, problem: 'no answer', cause: { code: 'pos_silent' } }),
+    );
+    expect((await operator.get(`/orders/${id}`)).body['placement']).toMatchObject({ cause: { code: 'pos_silent' } });
     expect(await operator.post(`/orders/${id}/retry`)).toMatchObject({
       status: 409,
-      body: { error: expect.stringContaining('look there and resolve it') },
+      body: { error: expect.stringContaining('look there and resolve it'), cause: { code: 'needs_resolve' } },
     });
     const resolved = await operator.post(`/orders/${id}/resolve`, { there: true, providerOrderId: 'slip-1' });
     expect(resolved).toMatchObject({ status: 200, body: { serviceOrderId: id, state: 'sent', redriven: 0 } });
     await until(() => system.live(id).some((message) => message.memberState === 'sent'));
     await audited('resolve', { serviceOrderId: id, there: true });
     expect(await ids('needs=operator')).not.toContain(id);
-    expect((await operator.post(`/orders/${id}/resolve`, { there: false })).status).toBe(409);
+    expect(await operator.post(`/orders/${id}/resolve`, { there: false })).toMatchObject({
+      status: 409,
+      body: { cause: { code: 'not_in_doubt', state: 'sent' } },
+    });
+    expect(await operator.post(`/orders/${id}/retry`)).toMatchObject({
+      status: 409,
+      body: { cause: { code: 'already_sent' } },
+    });
+  });
+
+  it('is not settled with the POS id of another order', async () => {
+    const [one, other] = [await doubted(), await doubted()];
+    await operator.post(`/orders/${one}/resolve`, { there: true, providerOrderId: 'slip-2' });
+    expect(await operator.post(`/orders/${other}/resolve`, { there: true, providerOrderId: 'slip-2' })).toMatchObject({
+      status: 409,
+      body: { cause: { code: 'pos_id_taken', providerOrderId: 'slip-2', serviceOrderId: one } },
+    });
+  });
+
+  it('is shown, whatever cause a newer version gave it', async () => {
+    const id = await doubted();
+    const cause = { code: 'of_a_newer_version', since: 7 };
+    await system.query('UPDATE placements SET cause = $2 WHERE service_order_id = $1', [id, cause]);
+    expect((await operator.get(`/orders/${id}`)).body['placement']).toMatchObject({ cause });
+    expect(await listed('needs=operator')).toContainEqual(expect.objectContaining({ serviceOrderId: id, cause }));
   });
 
   it('goes on at once when the ticket is not there', async () => {

@@ -338,6 +338,7 @@ function placement(about: { locationId: string; sinceSignalMs: number; integrati
     integration: 'standard',
     milliseconds: 1,
     problem: undefined,
+    cause: undefined,
     forOperator: false,
     ...about,
   };

@@ -1,16 +1,16 @@
 import type { Pool } from 'pg';
-import type { PosId } from '../domain/webhook.ts';
-import type { CircuitBreaker } from './circuit-breaker.ts';
-import type { Claim } from '../domain/placement.ts';
-import type { Now } from '../postgres/database-clock.ts';
-import type { Location, OpenSettings } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
 import type { Observe } from '../domain/observed.ts';
+import type { Claim } from '../domain/placement.ts';
 import type { Credentials } from '../domain/provider.ts';
+import type { PosId } from '../domain/webhook.ts';
+import type { Location, OpenSettings } from '../locations/locations.ts';
+import type { Now } from '../postgres/database-clock.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { RefetchOrder } from './refetch-order.ts';
 
 /** What it takes to place orders. */
-export type Placing = {
+export type PlacementDeps = {
   pool: Pool;
   refetch: RefetchOrder;
   open: OpenSettings;
@@ -28,8 +28,10 @@ export type Placing = {
   onPosIds: (ids: readonly PosId[]) => void;
 };
 
-/** A claim that is worked on. What is learnt meanwhile of its order and its location goes into it. */
-export type Trying = Claim & {
+/** A claimed placement that is worked on. What is learnt meanwhile of its order and its location goes into it. */
+export type PlacementJob = Omit<Claim, 'callDied' | 'sinceRequest'> & {
   /** By the monotonic clock, in milliseconds. */
-  begunAt: number;
+  startedAt: number;
+  /** The POS may have the order: a request went there, and nobody knows whether it made a ticket. */
+  doubt: { secondsSinceRequest: number } | undefined;
 };

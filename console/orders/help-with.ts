@@ -1,0 +1,136 @@
+import { commandsOf } from '../locations/commands.ts';
+import type { Step } from '../webhooks/explanation.ts';
+import type { PlacementCause, RefusalCause } from '../wire.ts';
+
+/** Whose order it is; null as long as that is not known. */
+export type About = { locationId: string | null; integration: string | null };
+
+type Cause = PlacementCause | RefusalCause;
+
+/** What to do about each reason why an order is not at its POS, in this order, and about each why a retry was refused. */
+const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: Code }>, about: About) => Step[] } = {
+  platform_unreachable: askThePlatform,
+  platform_failing: askThePlatform,
+  platform_refuses_us: () => [
+    {
+      say: 'Give the service an ORDER_API_TOKEN that the ordering platform takes.',
+      run: 'expediter doctor --only platform',
+    },
+  ],
+  query_without_order: () => [
+    { say: 'Let the document in ORDER_QUERY_FILE ask for a field “order”, by an alias if need be.' },
+  ],
+
+  order_missing_yet: () => [{ say: 'Wait: the platform may lag behind its own signal. After two minutes it fails.' }],
+  order_missing: () => [{ say: 'Ask the platform why it signals an order that it does not know.' }],
+  order_id_invalid: () => [{ say: 'Ask the platform why it signals an id that it calls invalid.' }],
+  order_not_canonical: ({ issues }) => [
+    { say: `Have the platform send it as it should be, or change ORDER_QUERY_FILE: ${fieldsOf(issues)}.` },
+  ],
+  order_is_another: () => [
+    { say: 'Let the document in ORDER_QUERY_FILE ask for the order by the id that it is given.' },
+  ],
+  refused_by_postgres: ({ sqlstate }) => [
+    { say: `Report it, with the code ${sqlstate}: the order says what the database cannot hold.` },
+  ],
+  order_ended: () => [{ say: 'Nothing is left to do: it had ended before it was at its POS.' }],
+  deadline_passed: () => [{ say: 'See why it could not be placed in time: the tries below say so.' }],
+
+  location_paused: () => [
+    { say: 'Resume the location once it takes orders again. The time until then does not count.' },
+  ],
+  no_location: (_cause, { locationId }) => [
+    { say: `Configure the location ${locationId ?? ''} with the settings that its POS needs: it is tried at once.` },
+  ],
+  settings_sealed: ({ keyId }, about) => [
+    { say: `Give the service the SETTINGS_KEY “${keyId}”, with which they are encrypted; or store the settings anew.` },
+    ...putSettings(about),
+  ],
+  unknown_integration: ({ integration }) => [
+    { say: `See that PROVIDER_MODULES names the module of ${integration}, for each process of the service.` },
+  ],
+  wrong_settings: ({ issues }, about) => [
+    { say: `Store the settings as they have to be: ${fieldsOf(issues)}.` },
+    ...putSettings(about),
+  ],
+  no_public_url: () => [{ say: 'Set PUBLIC_URL for the service, to the address that the POS calls.' }],
+
+  pos_unreachable: () => [
+    { say: 'See whether the POS is switched on and online, and whether its address in the settings is right.' },
+  ],
+  pos_silent: () => [{ say: 'See whether the POS is up. It may have the order: look there.' }],
+  pos_busy: () => [{ say: 'Wait: it is tried again when the POS takes more requests.' }],
+  pos_failing: () => [{ say: 'Ask the vendor whether something is wrong with the POS.' }],
+  pos_refused_us: (_cause, about) => [
+    { say: 'See at the POS whether our access is still granted, then store the credentials that it takes.' },
+    ...putSettings(about),
+  ],
+  pos_set_up_wrong: (_cause, about) => [
+    { say: 'Mend what the sentence names: at the POS, or in the settings.' },
+    ...putSettings(about),
+  ],
+  reconnect_needed: (_cause, about) => [
+    { say: 'Have the restaurant grant access again, then store the new credentials.' },
+    ...putSettings(about),
+  ],
+  pos_rejected_order: () => [
+    { say: 'Mend what the POS says about it, its menu for one, before the next order of this kind comes.' },
+  ],
+  circuit_open: () => [
+    { say: 'Ask the vendor: its POS answers at none of many locations. Orders go on by themselves.' },
+  ],
+  unexpected_error: () => [{ say: 'Report it: this is a fault in the service or the provider. Its log says more.' }],
+
+  process_died: lookAtThePos,
+  pos_cannot_be_asked: lookAtThePos,
+  order_absent_yet: () => [{ say: 'Wait: a minute after the request the POS is asked once more, and then believed.' }],
+  repeat_refused: lookAtThePos,
+  deadline_passed_in_doubt: lookAtThePos,
+  location_left_pos: ({ integration }) => [
+    { say: `Look at the POS that the location had before${integration === null ? '' : `, of ${integration}`}.` },
+  ],
+  pos_account_changed: () => [{ say: 'Look at the POS that the location had before its settings were changed.' }],
+  restored: lookAtThePos,
+  no_ticket_seen: () => [{ say: 'Wait: it is sent again.' }],
+
+  already_failed: () => [{ say: 'Have the member order again, if the platform has not placed a new order.' }],
+  already_sent: () => [{ say: 'Look at the POS: the ticket is there.' }],
+  needs_resolve: () => [{ say: 'Look at the POS, then say what you saw.' }],
+  call_under_way: () => [{ say: 'Look again in half a minute.' }],
+  not_in_doubt: () => [{ say: 'Look again: something else has settled it meanwhile.' }],
+  never_sent: () => [{ say: 'Say that it is not there.' }],
+  pos_id_taken: ({ serviceOrderId }) => [{ say: `Look at the POS which of its tickets is that of ${serviceOrderId}.` }],
+};
+
+/** @returns nothing where there is no cause, or one of a newer service that this page does not know */
+export function helpWith(cause: { code: string } | null, about: About): readonly Step[] {
+  if (cause === null || !Object.hasOwn(HELP, cause.code)) return [];
+  const help: (cause: never, about: About) => Step[] = HELP[cause.code as Cause['code']];
+  return help(cause as never, about);
+}
+
+function askThePlatform(): Step[] {
+  return [
+    {
+      say: 'See whether the ordering platform is up, and whether ORDER_API_URL is right.',
+      run: 'expediter doctor --only platform',
+    },
+  ];
+}
+
+function lookAtThePos(): Step[] {
+  return [{ say: 'Look at the POS: is the ticket there? Then say what you saw.' }];
+}
+
+function putSettings({ locationId, integration }: About): Step[] {
+  if (locationId === null || integration === null) return [];
+  const { schema, putSettings } = commandsOf({ locationId, integration });
+  return [
+    { say: 'See what the settings have to be:', run: schema },
+    { say: 'Store all of them: what the location had before is replaced.', run: putSettings },
+  ];
+}
+
+function fieldsOf(issues: readonly { path: string }[]): string {
+  return issues.map(({ path }) => path || 'the whole of it').join(', ');
+}

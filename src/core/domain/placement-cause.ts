@@ -1,0 +1,167 @@
+/**
+ * Why a placement waits, is held, is in doubt or failed, and why it is neither retried nor resolved. Closed lists: a code
+ * keeps its details, and another meaning is another code. Details never hold a secret or what a payload says of a member.
+ */
+import { z } from 'zod';
+import { CauseText } from './cause-text.ts';
+import { LocationCause } from './location-cause.ts';
+import { PLACEMENT_STATES } from './placement.ts';
+import { ShapeIssue } from './shape-issues.ts';
+
+const HttpStatus = z.int().optional();
+
+export const PlacementCause = z.discriminatedUnion('code', [
+  // The ordering platform.
+  z.object({ code: z.literal('platform_unreachable') }),
+  z.object({ code: z.literal('platform_failing'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('platform_refuses_us'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('query_without_order') }),
+
+  // The order.
+  z.object({ code: z.literal('order_missing_yet') }),
+  z.object({ code: z.literal('order_missing') }),
+  z.object({ code: z.literal('order_id_invalid'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('order_not_canonical'), issues: z.array(ShapeIssue) }),
+  z.object({ code: z.literal('order_is_another') }),
+  z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
+  z.object({ code: z.literal('order_ended') }),
+  z.object({ code: z.literal('deadline_passed') }),
+
+  // The location.
+  z.object({ code: z.literal('location_paused') }),
+  ...LocationCause.options,
+
+  // The POS: of a provider that gives no cause of its own, by the kind of its error and the HTTP status.
+  z.object({ code: z.literal('pos_unreachable') }),
+  /** A request was sent. */
+  z.object({ code: z.literal('pos_silent') }),
+  z.object({ code: z.literal('pos_busy'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('pos_failing'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('pos_refused_us'), httpStatus: HttpStatus }),
+  /** Something else of the settings, or at the POS. */
+  z.object({ code: z.literal('pos_set_up_wrong'), httpStatus: HttpStatus }),
+  /** A refresh token is lost: only the restaurant can grant another. */
+  z.object({ code: z.literal('reconnect_needed'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('pos_rejected_order'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('circuit_open') }),
+  z.object({ code: z.literal('unexpected_error') }),
+
+  // The doubt whether the POS has the order.
+  z.object({ code: z.literal('process_died') }),
+  z.object({ code: z.literal('pos_cannot_be_asked') }),
+  z.object({ code: z.literal('order_absent_yet') }),
+  z.object({ code: z.literal('repeat_refused'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('deadline_passed_in_doubt') }),
+  /** `integration` is the one that the location had; null where none is known. */
+  z.object({ code: z.literal('location_left_pos'), integration: CauseText.nullable() }),
+  z.object({ code: z.literal('pos_account_changed') }),
+  /** Written by whoever restores the database, as the runbook says. */
+  z.object({ code: z.literal('restored') }),
+  /** An operator looked, and it was not there. */
+  z.object({ code: z.literal('no_ticket_seen') }),
+]);
+export type PlacementCause = z.infer<typeof PlacementCause>;
+export type PlacementCode = PlacementCause['code'];
+
+/** As it is kept: a newer version may have written one that this one does not know. */
+export const StoredPlacementCause = z
+  .union([PlacementCause, z.looseObject({ code: z.string() })])
+  .meta({ id: 'PlacementCause', description: 'Why it waits, is held, is in doubt or failed, as data.' });
+
+/** Every code that a placement may have. */
+export const PLACEMENT_CODES: readonly PlacementCode[] = PlacementCause.options.map(
+  (option) => option.shape.code.value,
+);
+
+/** Why an operator's word about a placement changes nothing. */
+export const RefusalCause = z.discriminatedUnion('code', [
+  z.object({ code: z.literal('already_failed') }),
+  z.object({ code: z.literal('already_sent') }),
+  z.object({ code: z.literal('needs_resolve') }),
+  z.object({ code: z.literal('call_under_way') }),
+  z.object({ code: z.literal('not_in_doubt'), state: z.enum(PLACEMENT_STATES) }),
+  z.object({ code: z.literal('never_sent') }),
+  z.object({ code: z.literal('pos_id_taken'), providerOrderId: CauseText, serviceOrderId: CauseText }),
+]);
+export type RefusalCause = z.infer<typeof RefusalCause>;
+export type RefusalCode = RefusalCause['code'];
+
+/** Every code that the refusal of a retry or of an answer may have. */
+export const REFUSAL_CODES: readonly RefusalCode[] = RefusalCause.options.map((option) => option.shape.code.value);
+
+type Sentences<Cause extends { code: string }> = {
+  [Code in Cause['code']]: string | ((cause: Extract<Cause, { code: Code }>) => string);
+};
+
+/** By code. Where an error says it more exactly, its own sentence stands instead. */
+const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
+  platform_unreachable: 'the ordering platform gave no usable answer',
+  platform_failing: 'the ordering platform answered with an error',
+  platform_refuses_us: 'the ordering platform refuses us: see ORDER_API_TOKEN',
+  query_without_order: 'the answer has no field "order": see ORDER_QUERY_FILE',
+
+  order_missing_yet: 'the platform has no such order yet',
+  order_missing: 'the platform has no such order',
+  order_id_invalid: 'the ordering platform calls the order id invalid',
+  order_not_canonical: 'the order is not canonical',
+  order_is_another: 'the order is not canonical: serviceOrderId is not the id that was asked for',
+  refused_by_postgres: ({ sqlstate }) => `the order cannot be stored: Postgres refuses it with ${sqlstate}`,
+  order_ended: 'the order has ended',
+  deadline_passed: 'the deadline has passed',
+
+  location_paused: 'the location is paused',
+  no_location: 'the location is not configured',
+  settings_sealed: 'the settings of the location cannot be decrypted',
+  unknown_integration: ({ integration }) => `no integration is called "${integration}"`,
+  wrong_settings: 'the settings of the location are not what its integration needs',
+  no_public_url: 'PUBLIC_URL is unset, and this POS signs the URL that it calls',
+
+  pos_unreachable: 'there is no connection to the POS',
+  pos_silent: 'the POS gave no answer',
+  pos_busy: 'the POS has had as many requests as it allows for now',
+  pos_failing: 'the POS answered with an error',
+  pos_refused_us: 'the POS refuses us',
+  pos_set_up_wrong: 'the settings, or what is set up at the POS, must be mended',
+  reconnect_needed: 'reconnect needed: the restaurant must grant access again',
+  pos_rejected_order: 'the POS does not take the order',
+  circuit_open: 'the POS answers at none of many locations: a few orders at a time try it',
+  unexpected_error: 'something failed in an unforeseen way',
+
+  process_died: 'the process ended during the call',
+  pos_cannot_be_asked: 'the POS may have the order and cannot be asked',
+  order_absent_yet: 'the POS does not have the order yet',
+  repeat_refused: 'the POS refuses the repeat',
+  deadline_passed_in_doubt: 'the deadline has passed, and the POS may have the order',
+  location_left_pos: ({ integration }) => `it may be at the POS of "${integration}", which the location has left`,
+  pos_account_changed: 'it may be at the POS that the location had before its settings were changed',
+  restored: 'after a restore: the POS may have it',
+  no_ticket_seen: 'an operator says that the POS does not have the order',
+
+  already_failed: 'it has failed, which is final: the member was told, and the platform places a new order',
+  already_sent: 'its ticket is at the POS already',
+  needs_resolve: 'the POS may have it, so it is not repeated blindly: look there and resolve it',
+  call_under_way: 'a call about it is under way: look again when it is over, within half a minute',
+  not_in_doubt: ({ state }) => `it is not in doubt but ${state}`,
+  never_sent: 'it was never sent to a POS',
+  pos_id_taken: ({ providerOrderId, serviceOrderId }) =>
+    `the POS id "${providerOrderId}" is that of order "${serviceOrderId}"`,
+};
+
+export function describeCause(cause: PlacementCause | RefusalCause): string {
+  const sentence = SENTENCES[cause.code] as string | ((cause: PlacementCause | RefusalCause) => string);
+  return typeof sentence === 'string' ? sentence : sentence(cause);
+}
+
+/** What people read of a placement, and the same as data. */
+export type Why = { problem: string; cause: PlacementCause };
+
+export function why(cause: PlacementCause): Why {
+  return { problem: describeCause(cause), cause };
+}
+
+/** An operator's word changed nothing; the sentence says why. */
+export type Refused = { refused: string; cause: RefusalCause };
+
+export function refused(cause: RefusalCause): Refused {
+  return { refused: describeCause(cause), cause };
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { helpWith } from '../../console/orders/help-with.ts';
+import { throwWithHelp } from '../../console/orders/throw-with-help.ts';
+import { Refused } from '../../console/api.ts';
+import {
+  PLACEMENT_CODES,
+  PlacementCause,
+  REFUSAL_CODES,
+  RefusalCause,
+  describeCause,
+} from '../../src/core/domain/placement-cause.ts';
+
+const ABOUT = { locationId: 'club-1', integration: 'standard' };
+/** Of each code, what it has of them. */
+const DETAILS = {
+  httpStatus: 503,
+  integration: 'standard',
+  issues: [{ path: 'member.phone', received: 'string' }],
+  keyId: '2026',
+  providerOrderId: '8F2K',
+  serviceOrderId: 'order-1',
+  sqlstate: '22P05',
+  state: 'sent',
+};
+
+const causes = [
+  ...PLACEMENT_CODES.map((code) => PlacementCause.parse({ code, ...DETAILS })),
+  ...REFUSAL_CODES.map((code) => RefusalCause.parse({ code, ...DETAILS })),
+].map((cause) => [cause.code, cause] as const);
+
+describe('each code of the closed lists', () => {
+  it.each(causes)('%s has a sentence', (_code, cause) => {
+    expect(describeCause(cause)).toMatch(/^[a-zA-Z].*[^.]$/);
+    expect(describeCause(cause)).not.toContain('undefined');
+  });
+
+  it.each(causes)('%s has help, each step in a sentence', (_code, cause) => {
+    for (const about of [ABOUT, { locationId: null, integration: null }]) {
+      const steps = helpWith(cause, about);
+      expect(steps.length).toBeGreaterThan(0);
+      for (const { say, run } of steps) {
+        expect(say).toMatch(/^[A-Z].*[.:]$/);
+        expect(say).not.toMatch(/undefined|null/);
+        if (run !== undefined) expect(run).toMatch(/^expediter /);
+      }
+    }
+  });
+});
+
+it('a code that this page does not know has no help', () => {
+  for (const code of ['of_a_newer_version', 'constructor', '__proto__']) expect(helpWith({ code }, ABOUT)).toEqual([]);
+  expect(helpWith(null, ABOUT)).toEqual([]);
+});
+
+it('what was refused is said with what to do now', () => {
+  const refused = new Refused(409, describeCause({ code: 'needs_resolve' }), { code: 'needs_resolve' });
+  expect(() => throwWithHelp(refused)).toThrow(/look there and resolve it\. Look at the POS, then say what you saw\.$/);
+  const other = new Refused(0, 'The service cannot be reached.');
+  expect(() => throwWithHelp(other)).toThrow(other);
+});

@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import { classifyError } from '../../../src/core/domain/classify-error.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
+
+it.each<[string, unknown, object]>([
+  ['no connection', new TryAgain('x', { sent: false }), { code: 'pos_unreachable' }],
+  ['no answer', new TryAgain('x', { sent: true }), { code: 'pos_silent' }],
+  ['a limit of our own', new TryAgain('x', { sent: false, retryAfterMs: 1 }), { code: 'pos_busy' }],
+  ['429', new TryAgain('x', { sent: false, httpStatus: 429 }), { code: 'pos_busy', httpStatus: 429 }],
+  ['503', new TryAgain('x', { sent: false, httpStatus: 503 }), { code: 'pos_failing', httpStatus: 503 }],
+  ['401', new NeedsOperator('x', { httpStatus: 401 }), { code: 'pos_refused_us', httpStatus: 401 }],
+  ['403', new NeedsOperator('x', { httpStatus: 403 }), { code: 'pos_refused_us', httpStatus: 403 }],
+  ['302', new NeedsOperator('x', { httpStatus: 302 }), { code: 'pos_set_up_wrong', httpStatus: 302 }],
+  ['a setting', new NeedsOperator('x'), { code: 'pos_set_up_wrong' }],
+  ['an order', new GiveUp('x', { reason: 'no', httpStatus: 422 }), { code: 'pos_rejected_order', httpStatus: 422 }],
+  ['a fault of ours', new TypeError('x'), { code: 'unexpected_error' }],
+  ['anything', 'x', { code: 'unexpected_error' }],
+])('an error without a cause has that of its kind: %s', (_what, error, cause) => {
+  expect(classifyError(error).cause).toEqual(cause);
+});
+
+it('an error with a cause keeps it, and its own sentence', () => {
+  const cause = { code: 'reconnect_needed', httpStatus: 400 } as const;
+  expect(classifyError(new NeedsOperator('ask the restaurant', { httpStatus: 400, cause }))).toEqual({
+    problem: 'ask the restaurant',
+    cause,
+  });
+});
+
+it.each([new Error('reset'), { code: 'made_up' }, { code: 'location_left_pos', integration: 'a\0b' }])(
+  "what is in nobody's list, or cannot be stored, is no cause: %s",
+  (cause) => {
+    const error = Object.assign(new NeedsOperator('x', { httpStatus: 401 }), { cause });
+    expect(classifyError(error).cause).toEqual({ code: 'pos_refused_us', httpStatus: 401 });
+  },
+);
+
+it('of what an error says beside its cause nothing is kept', () => {
+  const cause = { code: 'pos_busy', httpStatus: 429, body: 'Ada, +4930 123' };
+  const error = Object.assign(new TryAgain('x', { sent: false }), { cause });
+  expect(classifyError(error).cause).toEqual({ code: 'pos_busy', httpStatus: 429 });
+});
