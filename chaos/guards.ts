@@ -63,7 +63,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'findOrder before a retry',
-    file: 'src/core/placements/place-order.ts',
+    file: 'src/core/placements/settle-doubt.ts',
     edits: [['if (!location.provider.deduplicates) {', 'if (location.provider.integration === "") {']],
     noticedBy: vitest('test/process.test.ts', 'POS that can be asked'),
   },

@@ -1,7 +1,7 @@
 import type { PlacementCause } from './placement-cause.ts';
 import type { DropCause } from './webhook-cause.ts';
 
-/** What a provider throws, in the core's words. What each one leads to stands in `place-order.ts` and the webhook door. */
+/** What a provider throws, in the core's words. What each one leads to stands in `send-order.ts`, `decide-by-kind.ts` and the webhook door. */
 
 /** What an attempt learnt from the POS's answer, for the attempt's row; never a secret. */
 type Answer = {

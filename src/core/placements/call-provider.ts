@@ -2,6 +2,7 @@ import { beginAttempt, type AttemptEnd } from './record-attempt.ts';
 import { describeError } from '../domain/describe-error.ts';
 import { TryAgain } from '../domain/errors.ts';
 import type { Location } from '../locations/locations.ts';
+import type { PosContext } from '../domain/provider.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 
@@ -20,7 +21,7 @@ export async function callProvider<Result>(
   job: PlacementJob,
   name: 'createOrder' | 'findOrder',
   location: Location,
-  call: (signal: AbortSignal) => Promise<Result>,
+  call: (context: PosContext<unknown>) => Promise<Result>,
 ): Promise<CallEnd<Result> | undefined> {
   const asked = performance.now();
   const number = await beginAttempt(deps.pool, job, name, location);
@@ -28,10 +29,10 @@ export async function callProvider<Result>(
   const began = performance.now();
   // The row says that a call began, which is on the safe side.
   if (began - asked > BEGIN_WITHIN_MS) return undefined;
+  const { locationId, integration, settings } = location;
   const ending = (outcome: string, error?: unknown): AttemptEnd => {
     const milliseconds = performance.now() - began;
     const { httpStatus } = (error ?? {}) as { httpStatus?: number };
-    const { locationId, integration } = location;
     const about = { serviceOrderId: job.serviceOrderId, locationId, integration, call: name };
     deps.observe({ what: 'attempt', ...about, outcome, milliseconds, httpStatus });
     return {
@@ -42,8 +43,10 @@ export async function callProvider<Result>(
       error: error === undefined ? undefined : describeError(error),
     };
   };
+  const calling = async (signal: AbortSignal): Promise<Result> =>
+    call({ settings, signal, now: deps.now(), credentials: deps.credentialsFor(integration) });
   try {
-    const result = await withTimeout(POS_TIMEOUT_MS, call, noAnswer);
+    const result = await withTimeout(POS_TIMEOUT_MS, calling, noAnswer);
     deps.breaker.callEnded(location, began);
     return { result, end: ending(result === undefined ? 'absent' : 'placed') };
   } catch (error) {

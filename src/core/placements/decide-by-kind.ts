@@ -1,0 +1,16 @@
+import { classifyError } from '../domain/classify-error.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import type { Decision } from './conclude-placement.ts';
+
+/** What follows from an error that leaves nobody in doubt. */
+export function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | 'hold' | 'try later' }> {
+  const about = classifyError(error);
+  if (error instanceof GiveUp) return { do: 'fail', reason: error.reason, ...about };
+  if (error instanceof NeedsOperator) return { do: 'hold', ...about };
+  return { do: 'try later', retryAfterMs: waitAfter(error), ...about };
+}
+
+/** As long as the other side asked for. */
+export function waitAfter(error: unknown): number | undefined {
+  return error instanceof TryAgain ? error.retryAfterMs : undefined;
+}

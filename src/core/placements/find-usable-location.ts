@@ -1,0 +1,26 @@
+import { classifyError } from '../domain/classify-error.ts';
+import { why } from '../domain/placement-cause.ts';
+import { WrongLocation, findLocation, type Location } from '../locations/locations.ts';
+import { FAIL_LATE, type Decision } from './conclude-placement.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+
+/** The location's POS, where orders may be sent to it now. */
+export async function findUsableLocation(
+  deps: PlacementDeps,
+  job: PlacementJob,
+  locationId: string,
+): Promise<Location | Decision> {
+  job.locationId = locationId;
+  const found = await findLocation(deps.pool, locationId);
+  job.integration = found?.integration ?? job.integration;
+  if (found?.paused) return { do: 'hold', ...why({ code: 'location_paused' }) };
+  if (job.late && job.doubt === undefined) return FAIL_LATE;
+  if (found === undefined) return { do: 'hold', ...why({ code: 'no_location' }) };
+  const { integration, sealedSettings } = found;
+  try {
+    return { locationId, integration, ...(await deps.open(integration, sealedSettings)) };
+  } catch (error) {
+    if (error instanceof WrongLocation) return { do: 'hold', ...classifyError(error), problem: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,41 @@
+import { classifyError } from '../domain/classify-error.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { OrderRef, type CanonicalOrder } from '../domain/order.ts';
+import type { Location } from '../locations/locations.ts';
+import { callProvider } from './call-provider.ts';
+import type { Decision } from './conclude-placement.ts';
+import { decideByKind, waitAfter } from './decide-by-kind.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+
+/** Calls the POS; whatever it answers, the placement says what comes next. */
+export async function sendOrder(
+  deps: PlacementDeps,
+  job: PlacementJob,
+  location: Location,
+  order: CanonicalOrder,
+): Promise<Decision> {
+  const { provider } = location;
+  const call = await callProvider(deps, job, 'createOrder', location, async (context) =>
+    OrderRef.parse(await provider.createOrder(order, context)),
+  );
+  if (call === undefined) return { do: 'nothing' };
+  const { end } = call;
+  if (!('error' in call)) return { do: 'store ref', location, ref: call.result, end };
+
+  const { error } = call;
+  const about = classifyError(error);
+  if (error instanceof GiveUp && job.doubt !== undefined) {
+    // A POS may look at its menu before it looks at the key: the earlier request can have made a ticket all the same.
+    const problem = `the POS refuses the repeat: ${about.problem}`;
+    const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
+    return { do: 'ask operator', problem, cause, requestEnded: true, end };
+  }
+  const requestEnded = !(error instanceof TryAgain) || error.sent;
+  const isSurelyAbsent = job.doubt === undefined && !requestEnded;
+  if (error instanceof GiveUp || error instanceof NeedsOperator || isSurelyAbsent) {
+    return { ...decideByKind(error), end };
+  }
+  return provider.deduplicates || provider.findOrder !== undefined
+    ? { do: 'stay in doubt', retryAfterMs: waitAfter(error), requestEnded, end, ...about }
+    : { do: 'ask operator', requestEnded, end, ...about };
+}

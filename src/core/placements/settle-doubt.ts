@@ -1,0 +1,70 @@
+import { classifyError } from '../domain/classify-error.ts';
+import { NeedsOperator } from '../domain/errors.ts';
+import { OrderRef } from '../domain/order.ts';
+import { why, type PlacementCause } from '../domain/placement-cause.ts';
+import { posAccount, type Location } from '../locations/locations.ts';
+import { callProvider } from './call-provider.ts';
+import { FAIL_LATE, type Decision } from './conclude-placement.ts';
+import { waitAfter } from './decide-by-kind.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+import { endAttempt } from './record-attempt.ts';
+import type { OpenOrder } from './record-order.ts';
+
+/** A request that was cut off may still be on its way into the POS: before this, "not there" proves nothing. */
+const LOOK_UP_AFTER_S = 60;
+
+/** Finds out whether the POS has an order in doubt, as far as it can tell. @returns undefined when it can be sent */
+export async function settleDoubt(
+  deps: PlacementDeps,
+  job: PlacementJob,
+  location: Location,
+  { integration }: OpenOrder,
+): Promise<Decision | undefined> {
+  if (job.doubt === undefined) return undefined;
+  if (integration !== location.integration) return askOperator({ code: 'location_left_pos', integration });
+  if (job.posAccount !== null && job.posAccount !== posAccount(location)) {
+    return askOperator({ code: 'pos_account_changed' });
+  }
+  if (!location.provider.deduplicates) {
+    if (location.provider.findOrder === undefined) return askOperator({ code: 'pos_cannot_be_asked' });
+    const decided = await lookUp(deps, job, location, job.doubt);
+    if (decided !== 'absent') return decided;
+    job.doubt = undefined;
+    return job.late ? FAIL_LATE : undefined;
+  }
+  // Where the ticket is missing after all, a repeat would make one of food that nobody waits for any more.
+  return job.late ? askOperator({ code: 'deadline_passed_in_doubt' }) : undefined;
+}
+
+function askOperator(cause: PlacementCause): Decision {
+  return { do: 'ask operator', ...why(cause) };
+}
+
+/** Asks the POS. @returns 'absent' when it surely has no such order */
+async function lookUp(
+  deps: PlacementDeps,
+  job: PlacementJob,
+  location: Location,
+  { secondsSinceRequest }: NonNullable<PlacementJob['doubt']>,
+): Promise<Decision | 'absent'> {
+  const { provider } = location;
+  const call = await callProvider(deps, job, 'findOrder', location, async (context) => {
+    const ref = await provider.findOrder?.(job.serviceOrderId, context);
+    return ref && OrderRef.parse(ref);
+  });
+  if (call === undefined) return { do: 'nothing' };
+  const { end } = call;
+  if ('error' in call) {
+    const { error } = call;
+    return error instanceof NeedsOperator
+      ? { do: 'hold', end, ...classifyError(error) }
+      : { do: 'stay in doubt', retryAfterMs: waitAfter(error), requestEnded: false, end, ...classifyError(error) };
+  }
+  if (call.result !== undefined) return { do: 'store ref', location, ref: call.result, end };
+  if (secondsSinceRequest < LOOK_UP_AFTER_S) {
+    const retryAfterMs = (LOOK_UP_AFTER_S - secondsSinceRequest) * 1000;
+    return { do: 'stay in doubt', retryAfterMs, requestEnded: false, end, ...why({ code: 'order_absent_yet' }) };
+  }
+  await endAttempt(deps.pool, job.serviceOrderId, end);
+  return 'absent';
+}
