@@ -12,7 +12,9 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain } from '../src/core/domain/errors.ts';
+import { OPERATOR_TOKEN, sendAsIs } from './support/ask-operator.ts';
 import { runToEnd } from './support/run-program.ts';
+import { startSystem } from './support/start-system.ts';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const TEMPLATE = join(PROJECT, 'examples/provider-template');
@@ -154,6 +156,16 @@ describe('the kit for providers of their own', () => {
       expect(error.constructor).not.toBe(known);
       expect(error).toBeInstanceOf(known);
     }
+  });
+
+  it('brings shapes of its own, and the service describes its own all the same', async () => {
+    await import(pathToFileURL(join(kit, 'dist/src/provider-kit.js')).href);
+    const system = await startSystem({ env: { OPERATOR_TOKEN } });
+    const answer = await sendAsIs(system.urls[0] ?? '', '/openapi.json', {
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+    });
+    await system.stop();
+    expect(answer.status).toBe(200);
   });
 
   it('lets a service load what the template packs, with its own copy of the kit', async () => {

@@ -26,13 +26,14 @@ export const FulfillmentType = z.enum(['pickup', 'delivery']);
 export type FulfillmentType = z.infer<typeof FulfillmentType>;
 
 export const STATUSES = LIFECYCLE.flatMap((step) => (step.status === null ? [] : [step.status]));
-export const Status = z.enum(STATUSES).meta({ id: 'Status', description: 'What the POS reported.' });
+/** Without ids: a provider's own copy of this file shares zod with us, and zod refuses an id that comes twice. */
+export const Status = z.enum(STATUSES);
 export type Status = z.infer<typeof Status>;
 /** Of the history, which keeps words. */
 export const RecordedStatus = z.string().meta({ description: 'A `Status`, or the word of a newer version.' });
 
 export const MEMBER_STATES = [...new Set(LIFECYCLE.flatMap((step) => [step.pickup, step.delivery]))];
-export const MemberState = z.enum(MEMBER_STATES).meta({ id: 'MemberState', description: 'What the member sees.' });
+export const MemberState = z.enum(MEMBER_STATES);
 export type MemberState = z.infer<typeof MemberState>;
 
 /** The order's row exists. */

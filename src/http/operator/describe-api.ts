@@ -6,6 +6,7 @@ import {
   validatorCompiler,
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { MemberState, Status } from '../../core/domain/lifecycle.ts';
 import { CanonicalOrder } from '../../core/domain/order.ts';
 import { Contents } from '../../core/orders/read-contents.ts';
 import { version } from '../../version.ts';
@@ -21,8 +22,9 @@ is logged, with what and about what; there is one token, so not who.`;
  */
 export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiDocument> {
   const { default: swagger } = await import('@fastify/swagger');
-  if (!z.globalRegistry.has(Contents))
-    Contents.register(z.globalRegistry, z.toJSONSchema(CanonicalOrder, { io: 'input' }));
+  name(Contents, z.toJSONSchema(CanonicalOrder, { io: 'input' }));
+  name(Status, { id: 'Status', description: 'What the POS reported.' });
+  name(MemberState, { id: 'MemberState', description: 'What the member sees.' });
 
   // It takes the routes of an application, so they are those of one that nobody calls.
   const described = fastify({ exposeHeadRoutes: false });
@@ -62,4 +64,9 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
   const document = described.swagger() as ApiDocument;
   await described.close();
   return document;
+}
+
+/** Names a shape that has no name where it stands. */
+function name(shape: z.ZodType, about: z.core.GlobalMeta): void {
+  if (!z.globalRegistry.has(shape)) z.globalRegistry.add(shape, about);
 }
