@@ -43,7 +43,8 @@ export const Member = z.object({
   phone: z
     .string()
     .regex(/^\+[1-9]\d{1,14}$/, { error: 'is not an E.164 number such as +4930123456' })
-    .optional(),
+    .optional()
+    .meta({ description: 'E.164.' }),
 });
 
 const Destination = z.object({
@@ -66,17 +67,17 @@ export const Fulfillment = z.discriminatedUnion('type', [
 const Modifier = z.object({
   serviceModifierId: Id,
   name: Text,
-  quantity: Quantity,
-  unitPrice: MinorUnits.optional(),
+  quantity: Quantity.meta({ description: 'For each one of the item.' }),
+  unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one.' }),
 });
 
 const LineItem = z.object({
   serviceItemId: Id,
   name: Text,
   quantity: Quantity,
-  unitPrice: MinorUnits.optional(),
+  unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one, without its modifiers.' }),
   notes: Text.optional(),
-  ageRestricted: z.boolean().default(false),
+  ageRestricted: z.boolean().default(false).meta({ description: 'Look at the age of who takes it.' }),
   modifiers: z.array(Modifier).default([]),
 });
 
@@ -85,20 +86,29 @@ const Money = z.object({
   tax: MinorUnits.nonnegative(),
   tip: MinorUnits.nonnegative(),
   fee: MinorUnits.nonnegative(),
-  total: MinorUnits.nonnegative(),
-  currency: z.string().regex(/^[A-Z]{3}$/, { error: 'is not an ISO 4217 code such as EUR' }),
+  total: MinorUnits.nonnegative().meta({ description: 'What the member has paid, tip and fee included.' }),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/, { error: 'is not an ISO 4217 code such as EUR' })
+    .meta({ description: 'ISO 4217. It says how many digits the minor units are.' }),
 });
 
-export const CanonicalOrder = z.object({
-  serviceOrderId: Id,
-  locationId: Id,
-  member: Member,
-  fulfillment: Fulfillment,
-  items: z.array(LineItem).min(1),
-  money: Money,
-  notes: Text.optional(),
-  placedAt: Time,
-});
+/** The committed `docs/providers/standard-order.schema.json` is made from this. */
+export const CanonicalOrder = z
+  .object({
+    serviceOrderId: Id.meta({ description: "The order's id on the ordering platform." }),
+    locationId: Id,
+    member: Member,
+    fulfillment: Fulfillment,
+    items: z.array(LineItem).min(1),
+    money: Money.meta({ description: 'Integers of minor units. The order is paid already.' }),
+    notes: Text.optional(),
+    placedAt: Time,
+  })
+  .meta({
+    title: 'Order',
+    description: 'An order as the `standard` integration sends it. Times are RFC 3339. Fields may be added.',
+  });
 export type CanonicalOrder = z.infer<typeof CanonicalOrder>;
 
 /** What a provider returns once the ticket is at the POS; some POS tell their own id only later, in a webhook. */

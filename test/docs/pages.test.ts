@@ -1,0 +1,101 @@
+/** The Markdown pages: every link of theirs leads somewhere, and the README stays a door. */
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { registry } from '../../src/providers/index.ts';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const MADE = new Set(['node_modules', 'dist', 'kit', 'coverage']);
+const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8');
+const find = (pattern: string): string[] =>
+  globSync(pattern, { cwd: PROJECT, exclude: (path) => MADE.has(path.split('/').at(-1) ?? '') }).toSorted();
+
+const pages = find('**/*.md');
+const withoutCode = (text: string): string => text.replaceAll(/^ *```.*?^ *```$/gms, '').replaceAll(/`[^`\n]*`/g, '``');
+
+/** As GitHub makes them of headings. */
+function anchorsOf(page: string): Set<string> {
+  const seen = new Map<string, number>();
+  const headings = read(page)
+    .replaceAll(/^ *```.*?^ *```$/gms, '')
+    .matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    [...headings].map(([, title = '']) => {
+      const plain = title.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+      const anchor = plain.replaceAll(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-');
+      const nth = seen.get(anchor) ?? 0;
+      seen.set(anchor, nth + 1);
+      return nth === 0 ? anchor : `${anchor}-${nth}`;
+    }),
+  );
+}
+
+/** @returns why a reader of `from` would not get to `target`, or undefined */
+function deadEnd(from: string, target: string): string | undefined {
+  const [path = '', anchor] = target.split('#');
+  const file = path === '' ? from : normalize(join(dirname(from), decodeURIComponent(path)));
+  const found = statSync(join(PROJECT, file), { throwIfNoEntry: false });
+  if (found === undefined) return `${from}: there is no ${file}`;
+  if (anchor === undefined) return undefined;
+  const page = found.isDirectory() ? join(file, 'README.md') : file;
+  return anchorsOf(page).has(anchor) ? undefined : `${from}: ${page} has no heading for #${anchor}`;
+}
+
+const isOutside = (target: string): boolean => /^[a-z]+:/.test(target);
+
+describe('the pages', () => {
+  it('link only to what is there: files, folders and headings', () => {
+    const links = pages.flatMap((page) =>
+      [...withoutCode(read(page)).matchAll(/\]\(<?([^)\s>]+)>?\)/g)].map(([, target = '']) => ({ page, target })),
+    );
+    expect(links.length).toBeGreaterThan(150);
+    const inside = links.filter(({ target }) => !isOutside(target));
+    expect(inside.map(({ page, target }) => deadEnd(page, target)).filter((each) => each !== undefined)).toEqual([]);
+  });
+
+  it('are where the code says that they are', () => {
+    const files = find('{src,console,test,deploy,demo,bench,chaos,scripts,migrations,examples}/**/*.*');
+    const named = files
+      .filter((file) => !file.endsWith('.md'))
+      .flatMap((file) =>
+        [...read(file).matchAll(/(?<![\w./-])docs\/[\w./-]+\.(?:md|json)(?:#[\w-]+)?/g)].map(([target]) => target),
+      );
+    expect(new Set(named).size).toBeGreaterThan(20);
+    expect([...new Set(named)].map((target) => deadEnd('', target)).filter((each) => each !== undefined)).toEqual([]);
+  });
+
+  it('in docs are all in its index', () => {
+    const index = read('docs/README.md');
+    const linked = [...index.matchAll(/\]\(([^)#]+)\)/g)].map(([, target = '']) => join('docs', target));
+    const unlisted = find('docs/**/*.{md,json}').filter((page) => !linked.includes(page) && page !== 'docs/README.md');
+    expect(unlisted).toEqual([]);
+  });
+});
+
+describe('the README', () => {
+  const text = read('README.md');
+
+  it('is read in a few minutes', () => {
+    expect(text.split('\n').length - 1).toBeLessThanOrEqual(150);
+  });
+
+  it('has the two commands as they are typed', () => {
+    for (const command of ['npm ci && npm run demo', 'npm ci && npm test']) {
+      expect(text).toContain(`\n\`\`\`sh\n${command}\n\`\`\`\n`);
+    }
+  });
+
+  it('has a row for every integration, which leads to its page', () => {
+    for (const name of registry.keys()) {
+      expect(text).toMatch(new RegExp(`^\\| \`${name}\` +\\|.*\\]\\(docs/providers/${name}\\.md\\)`, 'm'));
+    }
+  });
+});
+
+it('the glossary has no more than 40 words', () => {
+  const [, glossary = ''] = read('ARCHITECTURE.md').split('\n## Glossary\n');
+  const words = [...glossary.matchAll(/^\| (?!-|word)/gm)];
+  expect(words.length).toBeGreaterThan(20);
+  expect(words.length).toBeLessThanOrEqual(40);
+});
