@@ -11,19 +11,16 @@ import { databaseUrl } from '../support/template-database.ts';
 import { needsTool } from './needs-tool.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const SECTION = '## Try it on one machine';
 /** Before each block's output, so that it can be told whose it is; what curl prints ends with no line's end. */
 const MARK = '=== block';
 
-/** The section's blocks as they stand in the document. */
+/** The page's blocks as they stand there. */
 function blocks(): string[] {
-  const document = readFileSync(`${PROJECT}/docs/deploy.md`, 'utf8');
-  const from = document.indexOf(SECTION);
-  const section = document.slice(from, document.indexOf('\n## ', from + SECTION.length));
-  return [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+  const page = readFileSync(`${PROJECT}/docs/try-it.md`, 'utf8');
+  return [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
 }
 
-describe('docs/deploy.md, tried by a new operator with an empty Postgres', () => {
+describe('docs/try-it.md, tried by a new operator with an empty Postgres', () => {
   let code: number | null;
   /** By the order of the blocks. */
   let said: string[];
