@@ -102,7 +102,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
         '--dead-letter-topic=expediter-dead-letter',
         '--expiration-period=never',
         '--message-retention-duration=7d',
-        // What docs/runbook.md seeks in after a restore.
+        // What docs/recovery.md seeks in after a restore.
         '--retain-acked-messages',
       ]),
     );

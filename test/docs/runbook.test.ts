@@ -1,4 +1,4 @@
-/** docs/runbook.md, held to the alerts, to the commands there are, and to what it promises after a restore. */
+/** docs/runbook.md and docs/recovery.md, held to the alerts, to the commands there are, and to what comes of a restore. */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,14 +12,15 @@ import { startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
 const DOCS = new URL('../../docs/', import.meta.url);
-const text = readFileSync(new URL('runbook.md', DOCS), 'utf8');
-const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
+const runbook = readFileSync(new URL('runbook.md', DOCS), 'utf8');
+const text = readFileSync(new URL('recovery.md', DOCS), 'utf8') + runbook;
+const headings = [...runbook.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
 const blocks = (language: string): string[] =>
   [...text.matchAll(new RegExp(`^ *\`\`\`${language}\\n(.*?)^ *\`\`\`$`, 'gms'))].map(([, block = '']) => block);
 
 describe('the runbook', () => {
   it('has a section for every alert, and an alert for every section', async () => {
-    const sections = [...text.slice(text.indexOf('\n## Alerts\n')).matchAll(/^### (.+)\n\n_(Page|Ticket)\._ /gm)];
+    const sections = [...runbook.slice(runbook.indexOf('\n## Alerts\n')).matchAll(/^### (.+)\n\n_(Page|Ticket)\._ /gm)];
     const alerts = await readAlerts();
     expect(sections.map(([, name, severity = '']) => [name, severity.toLowerCase()])).toEqual(
       alerts.map(({ alert, labels }) => [alert, labels.severity]),
@@ -36,7 +37,7 @@ describe('the runbook', () => {
           .replaceAll(' ', '-')}`,
     );
     expect(new Set(anchors).size).toBe(anchors.length);
-    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+    for (const [, target = ''] of runbook.matchAll(/\]\(([^)\s]+)\)/g)) {
       const [file = '', anchor] = target.split('#');
       if (file === '') expect(anchors).toContain(target);
       else expect(existsSync(new URL(file, DOCS)), `${target}${anchor ?? ''}`).toBe(true);
@@ -73,7 +74,7 @@ function withoutActions(command: Command): Command {
   return command;
 }
 
-describe('after a restore, as the runbook has it', () => {
+describe('after a restore, as docs/recovery.md has it', () => {
   let system: System;
   let pos: Pos;
   beforeAll(async () => {
