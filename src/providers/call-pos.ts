@@ -1,10 +1,10 @@
 import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import { parseRetryAfter } from '../core/domain/parse-retry-after.ts';
 
-/** More than any POS needs to name an order; a bigger answer is not read. */
+/** Bytes of the largest answer read. No POS needs more to name an order. */
 const ANSWER_LIMIT = 2 ** 20;
 
-/** One request to a POS. `body` is sent as it is; its `content-type` is the caller's to name in `headers`. */
+/** One request to a POS. `body` is sent as it is; the caller names its `content-type` in `headers`. */
 export type PosRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   url: string;
@@ -13,24 +13,24 @@ export type PosRequest = {
   signal: AbortSignal;
 };
 
-/** What the POS decided: a 2xx, or a 4xx whose meaning only the provider knows. */
+/** The answer of a POS: a 2xx, or a 4xx whose meaning only the provider knows. */
 export type PosAnswer = {
   status: number;
   headers: Headers;
   /**
-   * The body as JSON; undefined where it is empty, not JSON, over 1 MiB or broke off. The status holds all the same:
-   * a 2xx means that the POS did what it was asked, whatever became of the words.
+   * The body as JSON. Undefined if it is empty, not JSON, over 1 MiB or incomplete. The status holds all the same: a
+   * 2xx means that the POS did what it was asked, even if the body is lost.
    */
   json: unknown;
 };
 
 /**
- * Calls a POS, and tells every fault apart by one question: may it have taken the order?
- * No error carries a query, credentials, a body or member data.
- * @throws TryAgain `sent: false` where nothing was sent, or on 429, 500, 501 and 503: the POS says it did not take it
- * @throws TryAgain `sent: true` where the answer got lost: time-outs, resets, 408, gateways' own 502, 504 and the like
- * @throws NeedsOperator on 401 and 403, on a redirect (followed, it would turn a POST into a GET or carry credentials
- *   elsewhere), and where settings make no valid request
+ * Calls a POS and classifies every failure by one question: may the POS have taken the order? No error contains a
+ * query, credentials, a body or member data.
+ * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503: the POS says that it did not take it
+ * @throws TryAgain `sent: true` if the answer was lost: time-outs, resets, 408, and 502, 504 and the like of gateways
+ * @throws NeedsOperator on 401 and 403, if the settings make no valid request, and on a redirect: to follow it would
+ *   turn a POST into a GET or send credentials elsewhere
  */
 export async function callPos(call: PosRequest): Promise<PosAnswer> {
   const name = `${call.method} ${withoutSecrets(call.url)}`;
@@ -46,14 +46,14 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
 
   const refusal = refusalOf(response, name);
   if (refusal !== undefined) {
-    // Unread, the answer would hold its connection.
+    // An unread answer would hold its connection.
     await response.body?.cancel().catch(() => {});
     throw refusal;
   }
   return { status: response.status, headers: response.headers, json: await readJson(response) };
 }
 
-/** `Request` judges URL and header values, and says them in its error: neither may reach a log. */
+/** Builds the request. `Request` quotes an invalid URL or header value in its error, and neither may reach a log. */
 function buildRequest(call: PosRequest, name: string): Request {
   const { url, method, headers = {}, body, signal } = call;
   try {
@@ -71,7 +71,7 @@ function withoutSecrets(url: string): string {
 
 function faultOf(error: unknown, signal: AbortSignal, name: string): Error {
   const cause = causeOf(error);
-  // Browsers' list of blocked ports, which fetch keeps to: https://fetch.spec.whatwg.org/#port-blocking
+  // fetch refuses the ports that browsers block: https://fetch.spec.whatwg.org/#port-blocking
   if (cause.message === 'bad port') return new NeedsOperator(`${name}: fetch refuses to use this port`);
   if (neverConnected(cause)) return new TryAgain(`${name}: ${cause.code}: no connection`, { sent: false });
   if (signal.aborted) return new TryAgain(`${name}: no answer in time`, { sent: true });
@@ -80,7 +80,7 @@ function faultOf(error: unknown, signal: AbortSignal, name: string): Error {
 
 type Cause = { code?: string; syscall?: string; message?: string };
 
-/** fetch hides the reason as `cause`; with several addresses that is one error for all of them. */
+/** Returns the reason that fetch hides as `cause`: with several addresses, one AggregateError for all of them. */
 function causeOf(error: unknown): Cause {
   const cause = error instanceof Error ? error.cause : undefined;
   if (!(cause instanceof Error)) return {};
@@ -88,13 +88,13 @@ function causeOf(error: unknown): Cause {
   return last instanceof Error ? last : cause;
 }
 
-/** OpenSSL's verdicts on a certificate, and what Node says when nothing at the other end speaks TLS with us. */
+/** Error codes of OpenSSL about certificates, and of Node if the other end does not speak TLS with us. */
 const TLS_HANDSHAKE =
   /^(CERT_|CRL_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|UNABLE_TO_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_EXCEEDED$|HOSTNAME_MISMATCH$|ERR_TLS_CERT_ALTNAME_|ERR_TLS_HANDSHAKE_TIMEOUT$|ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS_AVAILABLE|.*ALERT_HANDSHAKE_FAILURE|.*ALERT_PROTOCOL_VERSION|.*UNRECOGNIZED_NAME)$)/;
 
 /**
- * True only where it is certain that not one byte of the request left. A reset, even one within the handshake, is not:
- * its code does not say when it came.
+ * True only if certainly no byte of the request was sent. A reset does not count, not even within the handshake: its
+ * code does not say when it came.
  */
 function neverConnected(cause: Cause): boolean {
   return (

@@ -3,9 +3,9 @@ import type { Credentials } from '../core/domain/provider.ts';
 import type { PosAnswer } from './call-pos.ts';
 
 /**
- * Makes a call with an access token, and once more with a fresh one when the POS refuses the first: it may have been
- * revoked before its time.
- * @throws as `callPos` and `Credentials` do; NeedsOperator when the fresh one is refused as well
+ * Calls with an access token. If the POS refuses the token, it may have been revoked early, so the call is made once
+ * more with a fresh one.
+ * @throws as `callPos` and `Credentials` do; NeedsOperator if the fresh token is refused as well
  */
 export async function callWithToken(
   credentials: Credentials,

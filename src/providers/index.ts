@@ -9,13 +9,13 @@ import { square } from './square/index.ts';
 import { standard } from './standard/index.ts';
 import { toast } from './toast/index.ts';
 
-/** Every provider of our own: a new POS is one folder and one line here. */
+/** All built-in providers. A new POS is one folder and one line here. */
 const providers: readonly Provider[] = [standard, hubrise, square, lightspeedK, deliverect, toast];
 
 export const registry: Registry = new Map(providers.map((provider) => [provider.integration, provider]));
 
 /**
- * Our own providers and those of `PROVIDER_MODULES`, each a module whose default export is a `Provider`.
+ * Loads the built-in providers and those of `PROVIDER_MODULES`, each a module whose default export is a `Provider`.
  * @param moduleNames packages, or paths from the working directory that begin with `.` or `/`
  * @throws Error that names the module and what is wrong with it
  */
@@ -44,7 +44,7 @@ async function loadProvider(name: string): Promise<Provider> {
   return module.default as Provider;
 }
 
-/** A module may bring its own copy of zod, so a schema is known by what it can do. */
+/** Checks the shape of a provider. A schema is known by its methods, since a module may bring its own copy of zod. */
 function problemWith(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'is not a provider object';
   const { integration, settings, deduplicates, createOrder, translateWebhook, webhookAuth } =

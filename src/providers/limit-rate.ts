@@ -1,19 +1,19 @@
 import { TryAgain } from '../core/domain/errors.ts';
 
-/** So many requests within a span that begins at a round multiple of itself, as vendors count minutes, hours and days. */
+/** Requests allowed in a window, which begins at a multiple of its length, as vendors count minutes, hours and days. */
 export type Allowance = { requests: number; seconds: number };
 
-/** One caller's at the POS, such as a connection or a restaurant. */
+/** The requests of one caller, such as a connection or a restaurant. */
 type Spent = { spans: { began: number; requests: number }[]; closedUntil: number };
 
-/** More callers than a process has locations; beyond them the oldest is forgotten. */
+/** The most callers remembered, more than a process has locations. Beyond it the oldest is removed. */
 const CALLERS = 10_000;
 
 /**
- * Keeps to a POS's limits, caller by caller, as far as one process can: what others spend is known when the POS answers
- * 429, and then this caller waits as long as it asks, whatever the order.
- * @param allowances none where the vendor publishes no figures
- * @returns runs a request at once, or throws TryAgain with `sent: false` and the wait
+ * Limits the requests of each caller to a POS, as far as one process can. Requests of other processes show only when
+ * the POS answers 429: then all requests of this caller wait as long as the POS asks.
+ * @param allowances none if the vendor publishes no figures
+ * @returns a function that runs a request at once, or throws TryAgain with `sent: false` and the wait
  */
 export function limitRate(
   allowances: readonly Allowance[],
@@ -30,7 +30,7 @@ export function limitRate(
     return spent;
   };
 
-  /** @returns milliseconds until there is room again; 0 when there is, and then it is taken */
+  /** @returns milliseconds until a request is allowed; if 0, the request is counted */
   const enter = (spent: Spent, at: number): number => {
     const waits = allowances.map(({ requests, seconds }, nth) => {
       const length = seconds * 1000;

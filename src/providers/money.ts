@@ -1,6 +1,6 @@
 /**
- * Digits after the decimal point, where they are not two: ISO 4217, list one, as of 2024-06-25.
- * `Intl` goes by the Unicode project's digits, which follow habit (none for IQD), not the standard.
+ * Digits after the decimal point of the currencies that do not have two: ISO 4217, list one, as of 2024-06-25. `Intl`
+ * uses the digits of the Unicode project, which follow habit (none for IQD) and not the standard.
  */
 const DIGITS: ReadonlyMap<string, number> = new Map([
   ...['BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF']
@@ -10,12 +10,12 @@ const DIGITS: ReadonlyMap<string, number> = new Map([
   ...['CLF', 'UYW'].map((currency) => [currency, 4] as const),
 ]);
 
-/** How many digits of a currency's amount are minor units: 2 for EUR, 0 for JPY, 3 for KWD. */
+/** Returns the number of digits after the decimal point: 2 for EUR, 0 for JPY, 3 for KWD. */
 export function minorDigits(currency: string): number {
   return DIGITS.get(currency) ?? 2;
 }
 
-/** An amount of minor units as the decimal it stands for, exactly: 1290 EUR is "12.90", 1290 KWD "1.290". */
+/** Writes minor units as an exact decimal: 1290 EUR is "12.90", 1290 KWD is "1.290". */
 export function toDecimal(minorUnits: number, currency: string): string {
   const digits = minorDigits(currency);
   const all = String(Math.abs(minorUnits)).padStart(digits + 1, '0');

@@ -1,27 +1,27 @@
 import type { CanonicalOrder } from '../core/domain/order.ts';
 
-/** Says that something was left out. */
+/** The mark at the end of a text that was cut. */
 const CUT = ' […]';
 
-/** A text within a POS's limit, counted in UTF-16 units, which no vendor's own count exceeds; what is cut says so. */
+/** Cuts a text to a POS's limit and marks the cut. Counts UTF-16 units: no vendor's own count is higher. */
 export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text;
   return text.slice(0, limit - CUT.length).replace(/[\uD800-\uDBFF]$/, '') + CUT;
 }
 
-/** What the person who hands the order over must not miss, for a POS that has no field for it; undefined for none. */
+/** The warning for whoever hands the order over, for a POS without a field for it. Undefined if no item needs it. */
 export function ageCheck({ items }: CanonicalOrder): string | undefined {
   const names = items.filter((item) => item.ageRestricted).map((item) => item.name);
   return names.length === 0 ? undefined : `AGE CHECK: ${names.join(', ')}`;
 }
 
-/** The order's note: the age check first, then what the member wrote; undefined for none. */
+/** The order's note: the age check first, then the member's text. Undefined if there is neither. */
 export function orderNote(order: CanonicalOrder, limit: number): string | undefined {
   const lines = [ageCheck(order), order.notes].filter(Boolean);
   return lines.length === 0 ? undefined : cutText(lines.join('\n'), limit);
 }
 
-/** A name in two parts, the last word being the second; a single word stands as the first. */
+/** Splits a name before its last word. A single word becomes the first name. */
 export function splitName(name: string): { first: string; last: string } {
   const words = name.trim().split(/\s+/);
   const last = words.length > 1 ? (words.pop() ?? '') : '';

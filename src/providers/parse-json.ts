@@ -1,15 +1,15 @@
 import { Poison } from '../core/domain/errors.ts';
 
-/** Payloads of POS systems nest some ten deep. */
+/** The deepest nesting read. Payloads of POS systems nest some ten deep. */
 const DEEPEST = 100;
 
 /**
- * Reads the JSON of a webhook.
- * @param wanted for the message: what the body should be, as in "an object with eventType and order"
+ * Parses the JSON body of a webhook.
+ * @param wanted what the body should be, for the message, as in "an object with eventType and order"
  * @throws Poison
  */
 export function parseJson(body: Buffer, wanted: string): unknown {
-  // A few hundred kB of brackets keep V8 busy for 10 ms, and everybody else waiting.
+  // A few hundred kB of brackets would block the process for 10 ms.
   if (isDeeperThan(DEEPEST, body)) {
     throw new Poison(`the body is nested deeper than ${DEEPEST}: ${wanted} is required`, {
       cause: { code: 'too_deep', limit: DEEPEST },
@@ -29,7 +29,7 @@ export function parseJson(body: Buffer, wanted: string): unknown {
   }
 }
 
-/** Brackets outside strings; every byte of UTF-8's longer characters is above them all. */
+/** Counts the brackets outside strings. Bytes of longer UTF-8 characters are all above those compared here. */
 function isDeeperThan(limit: number, body: Buffer): boolean {
   let depth = 0;
   let inString = false;

@@ -1,10 +1,10 @@
 import { NeedsOperator } from '../core/domain/errors.ts';
 
 /**
- * For `.catch`: says what a refusal with 401 or 403 means, where `callPos` can only name the request.
- * @param statuses those that mean it
+ * Makes a handler for `.catch` that explains a 401 or 403, where `callPos` can only name the request.
+ * @param statuses the statuses to explain
  * @param explain the sentence, without secrets
- * @returns throws an NeedsOperator with it, and any other error as it is
+ * @returns a function that throws a NeedsOperator with the sentence, and any other error as it is
  */
 export function quoteRefusal(
   statuses: readonly (401 | 403)[],

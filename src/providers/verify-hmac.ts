@@ -3,10 +3,10 @@ import { NotAuthentic } from '../core/domain/errors.ts';
 import type { Webhook } from '../core/domain/provider.ts';
 
 /**
- * Holds the HMAC-SHA256 that a POS put into a header against the bytes that it signs.
- * @param about.header in lower case
- * @param about.signed what is signed, in order
- * @param about.prefix what stands before the signature in the header, such as `sha256=`
+ * Verifies the HMAC-SHA256 that a POS sends in a header.
+ * @param about.header its name in lower case
+ * @param about.signed the parts that are signed, in order
+ * @param about.prefix the text before the signature in the header, such as `sha256=`
  * @throws NotAuthentic that names the header
  */
 export function verifyHmac(

@@ -3,11 +3,11 @@ import { tokenOf } from './obtain-token.ts';
 import type { Settings } from './payloads.ts';
 
 /**
- * Obtains a token, which proves the credentials and the environment. The Channel API documents no read at all, so that
- * channelName and channelLinkId show with the first order.
+ * Obtains a token, which proves the credentials and the environment. The Channel API documents no read, so a wrong
+ * channelName or channelLinkId shows only with the first order.
  *
- * A kept token was granted hours ago perhaps, so it is passed off as refused: then a fresh one comes, once a minute for
- * all locations that share it. Deliverect asks not to be asked more often than that.
+ * A stored token may be hours old, so it is reported as refused: then a fresh one is obtained, at most once a minute
+ * for all locations that share it. Deliverect asks for no more logins than that.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {

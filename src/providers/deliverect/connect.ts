@@ -2,8 +2,8 @@ import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import type { Settings } from './payloads.ts';
 
 /**
- * Deliverect asks for webhook URLs instead of being told: it calls one registration URL of the platform for every
- * channel link, and takes the URLs from its answer. Nothing of its API sets them.
+ * Lists what the operator has to do. Deliverect's API cannot set webhook URLs: Deliverect calls one registration URL of
+ * the platform for every channel link and takes the URLs from its answer.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/channel_register
  */
 export function connect({ settings, webhookUrl }: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {

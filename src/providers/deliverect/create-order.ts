@@ -11,16 +11,16 @@ import { NotAllowed, OrderRefused } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 import { writeOrder } from './write-order.ts';
 
-/** Deliverect publishes no figures; a 429 is kept to all the same. */
+/** Limits by 429 alone: Deliverect publishes no figures. */
 const withinLimits = limitRate([]);
 
 /**
- * Posts the order to the location's channel link. `channelOrderId` is the order's id however often it is sent, which is
- * what Deliverect deduplicates on: a repeat is answered like the first and "hidden as a duplicate"
+ * Posts the order to the location's channel link. `channelOrderId` is the order's id in every attempt, and Deliverect
+ * deduplicates on it: a repeat gets the first answer and is "hidden as a duplicate"
  * (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting).
  *
- * 2xx only means that Deliverect has it: whether the POS takes it, an unknown PLU included, comes in a webhook, and so
- * does Deliverect's own id. https://developers.deliverect.com/v3.0-ordering-experience/reference/order
+ * 2xx only means that Deliverect has the order. A webhook says whether the POS takes it, and names Deliverect's id.
+ * https://developers.deliverect.com/v3.0-ordering-experience/reference/order
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const { settings, credentials, signal, now } = context;
@@ -46,9 +46,9 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
 }
 
 /**
- * A wrong channelName is an "Authorization error", a wrong channel link or environment 403 `insufficient_permissions`
- * (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting): a token that has just been granted
- * may be refused as well.
+ * Explains a 401 or 403. A wrong channelName is an "Authorization error", a wrong channel link or environment 403
+ * `insufficient_permissions` (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting). So a
+ * fresh token may be refused as well.
  */
 function noAccess(httpStatus: number): string {
   return (

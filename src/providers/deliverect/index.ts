@@ -5,11 +5,11 @@ import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
-/** Deliverect, a hub before many a POS: its Channel API. Operators read docs/providers/deliverect.md. */
+/** Deliverect's Channel API, a hub in front of many POS systems. Operators read docs/providers/deliverect.md. */
 export const deliverect: Provider<Settings> = {
   integration: 'deliverect',
   settings: Settings,
-  // An order of the same channelOrderId is refused as a duplicate: https://help.deliverect.com/en/articles/7979014-order-statuses
+  // Repeats are refused as duplicates: https://help.deliverect.com/en/articles/7979014-order-statuses
   deduplicates: true,
   createOrder,
   translateWebhook,

@@ -5,16 +5,16 @@ import { quoteRefusal } from '../quote-refusal.ts';
 import { TokenGranted } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
-/** What the location's access token stems from; locations of one platform share theirs. */
+/** The settings that an access token depends on. Locations of one platform share the token. */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   const { clientId, clientSecret, baseUrl } = context.settings;
   return { seed: { clientId, clientSecret, baseUrl }, obtain: (_none, signal) => obtainToken(context, signal) };
 }
 
 /**
- * OAuth's client credentials, as JSON; `audience` is the environment that the token is for.
+ * Obtains a token by OAuth's client credentials, sent as JSON. `audience` is the environment that the token is for.
  * https://developers.deliverect.com/reference/access-token and https://developers.deliverect.com/openapi/oauth2.json
- * @param signal not the order's: other locations' orders wait for the same token
+ * @param signal not the order's: orders of other locations wait for the same token
  */
 async function obtainToken({ settings, now }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
   const { clientId, clientSecret, baseUrl } = settings;
@@ -34,7 +34,7 @@ async function obtainToken({ settings, now }: PosContext<Settings>, signal: Abor
   const granted = TokenGranted.safeParse(answer.json);
   if (!granted.success) throw new TryAgain('Deliverect granted no token that can be read', { sent: false });
   const { access_token: accessToken, expires_in: expiresIn, expires_at: expiresAt } = granted.data;
-  // Not documented that either is always there; without both the token serves this order and is not kept.
+  // Neither field is documented as always present. Without both, the token serves this order and is not stored.
   return { accessToken, expiresIn: expiresIn ?? Math.max(0, (expiresAt ?? 0) - now.getTime() / 1000) };
 }
 

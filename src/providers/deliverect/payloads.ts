@@ -2,66 +2,66 @@ import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { baseUrl, ItemMap, Secret } from '../shared-settings.ts';
 
-/** One location's: a channel link in Deliverect's words. */
+/** The settings of one location, which Deliverect calls a channel link. */
 export const Settings = z.strictObject({
-  /** The platform's own at Deliverect, for all of its locations. */
+  /** The platform's client at Deliverect, shared by all of its locations. */
   clientId: Secret,
   clientSecret: Secret,
-  /** The scope that Deliverect grants beside them; it stands in the path of every order. */
+  /** The scope that Deliverect assigns with the client. It is in the path of every order. */
   channelName: z
     .string()
     .regex(/^[a-z0-9][a-z0-9_-]*$/, { error: 'is not one word in lower case, as Deliverect assigns it' }),
   channelLinkId: z
     .string()
     .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits such as 61bcc34f657cc48c23eb60d5' }),
-  /** Signs webhooks. Before Deliverect has assigned one, as on staging, it signs with the channel link's id. */
+  /** The secret that signs webhooks. Until Deliverect assigns one, as on staging, it is the channel link's id. */
   hmacSecret: Secret,
-  /** `https://api.staging.deliverect.com` for staging. It is the token's audience as well. */
+  /** The API's URL and the token's audience: `https://api.staging.deliverect.com` for staging. */
   baseUrl: baseUrl('https://api.deliverect.com'),
-  /** PLUs, by our items' and modifiers' ids. */
+  /** PLUs, by our ids of items and modifiers. */
   itemMap: ItemMap,
-  /** Does the POS being through with an order, 90 and 95, mean that the member has it? */
+  /** True if 90 and 95, by which the POS closes an order, mean that the member has it. */
   closedMeansCompleted: z.boolean().default(true),
 });
 export type Settings = z.infer<typeof Settings>;
 
 const Seconds = z.number().positive();
 
-/** What grants an access token: https://developers.deliverect.com/openapi/oauth2.json */
+/** The answer with an access token: https://developers.deliverect.com/openapi/oauth2.json */
 export const TokenGranted = z.object({
   access_token: z.string().min(1),
   expires_in: Seconds.optional(),
-  /** Of the Unix epoch. */
+  /** Seconds since the Unix epoch. */
   expires_at: Seconds.optional(),
 });
 
 const FieldErrors = z.record(z.string(), z.unknown()).catch({});
 
-/** A 400 names fields; the words beside them may quote what was sent, so they are not read. */
+/** The fields that a 400 names. The messages beside them may quote what was sent, so they are not read. */
 export const OrderRefused = z.object({ orderFieldsErrors: FieldErrors, orderPaymentErrors: FieldErrors });
 
 /**
- * A wrong channelName: https://developers.deliverect.com/docs/how-to-create-orders. Not documented under which HTTP
- * status; those of 401 and 403 are known for what they are without it.
+ * The answer to a wrong channelName: https://developers.deliverect.com/docs/how-to-create-orders. Its HTTP status is
+ * not documented; 401 and 403 are recognised by the status alone.
  */
 export const NotAllowed = z.object({ code: z.literal('Authorization error') });
 
-/** Samples have an empty string for what there is none of. */
+/** An id that may be left out. Samples have an empty string for a missing one. */
 const AbsentableId = z.preprocess((value) => (value === null || value === '' ? undefined : value), Id.optional());
 
 /**
- * What an order status and a courier's status have in common, and what only the first has.
+ * The fields of an order status and of a courier's status.
  * https://docs.deliverect.com/doc/channel-api/operation/operation-post-/yourwebhook.com/order_status
  * https://developers.deliverect.com/page/courier-status-update-model
  */
 export const OrderUpdate = z.object({
-  /** Documented as a string in one place, and a number in every sample. */
+  /** A number in every sample; one place documents it as a string. */
   status: z.preprocess((value) => (typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value), z.int()),
-  /** Ours, as sent. */
+  /** Our order id, as sent. */
   channelOrderId: AbsentableId,
-  /** Deliverect's. */
+  /** Deliverect's order id. */
   orderId: AbsentableId,
-  /** A courier's update has none. */
+  /** The channel link's id. A courier's update has none. */
   channelLink: z.string().nullish(),
   reason: z.string().nullish(),
   timeStamp: z.unknown().optional(),

@@ -16,8 +16,9 @@ export const webhookAuth = {
 } satisfies WebhookAuth;
 
 /**
- * https://developers.deliverect.com/page/order-status; all others are Deliverect's own affairs, a courier's way to the
- * restaurant, or unknown, which "can safely be ignored". A 30 says that an order came twice and the second was dropped.
+ * Our status for each of Deliverect's codes: https://developers.deliverect.com/page/order-status
+ * Others are internal, about a courier's way to the restaurant, or unknown, which "can safely be ignored". 30 says that
+ * an order came twice and the second was dropped.
  */
 const MEANINGS: ReadonlyMap<number, Status> = new Map([
   [2, 'received'], // the POS's webhook took it
@@ -31,14 +32,14 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
   [87, 'en_route'],
   [89, 'en_route'], // at the door
   [90, 'completed'], // finalized; of a courier: delivered
-  [95, 'completed'], // finalized by Deliverect, as the POS says no more
+  [95, 'completed'], // finalized by Deliverect, after silence from the POS
   [110, 'cancelled'],
   [35, 'cancelled'], // denied by the restaurant
   [120, 'failed'],
 ]);
 
 /**
- * Reads an order status and a courier's status. Other webhooks of Deliverect's, such as menus and pauses, name no order.
+ * Reads an order status and a courier's status. Other webhooks of Deliverect, such as menus and pauses, name no order.
  * The signature is the hex HMAC-SHA256 of the raw body:
  * https://developers.deliverect.com/reference/hmac-authentication
  * @throws NotAuthentic, Poison
@@ -80,7 +81,7 @@ function namesAnOrder(json: unknown): boolean {
   return typeof json === 'object' && json !== null && ('channelOrderId' in json || 'orderId' in json);
 }
 
-/** A restaurant cancels in its own words ("Item out of stock"); a failure is told in a technician's. */
+/** The reason for the member: a cancelling restaurant's own ("Item out of stock"), never a failure's technical one. */
 function reasonFor(status: Status, reason: string | null | undefined): string | undefined {
   if (status === 'failed') return 'The restaurant could not take this order.';
   return status === 'cancelled' ? reason?.trim() || undefined : undefined;

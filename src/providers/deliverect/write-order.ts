@@ -5,21 +5,21 @@ import { orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
 
-/** Deliverect documents no length for ids, names and notes. */
+/** The length of ids, names and notes: Deliverect documents no limit. */
 const UNLIMITED = Infinity;
 /** "Typically 4 or 5 characters, although up to 12": https://developers.deliverect.com/page/glossary-pos-orders */
 const DISPLAY_ID_MAX = 12;
-/** Up to here ahead an order counts as ASAP: https://developers.deliverect.com/page/channel-orders */
+/** Milliseconds ahead up to which an order counts as ASAP: https://developers.deliverect.com/page/channel-orders */
 const ASAP_MS = 30 * 60_000;
-/** "Credit card online": a channel's choice is between that and cash. https://developers.deliverect.com/page/payment-types */
+/** "Credit card online"; the only other choice is cash. https://developers.deliverect.com/page/payment-types */
 const PAID_ONLINE = 0;
 
 type Item = CanonicalOrder['items'][number];
 
 /**
- * The order as Deliverect wants it: https://developers.deliverect.com/page/channel-orders
- * Amounts are integers of `decimalDigits` digits, as our minor units are.
- * @throws GiveUp where an item has no price
+ * Writes the order in Deliverect's format: https://developers.deliverect.com/page/channel-orders Amounts are integers
+ * with `decimalDigits` digits after the point, as our minor units are.
+ * @throws GiveUp if an item has no price
  */
 export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date): Record<string, unknown> {
   const { fulfillment, items, member, money } = order;
@@ -30,9 +30,9 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
     orderType: isDelivery ? 2 : 1,
     ...timesOf(order, now),
     placedTime: writeTime(new Date(order.placedAt)),
-    // The restaurant's own delivery, or one that Deliverect arranges; the other choice is the channel's own couriers.
+    // The restaurant delivers, or Deliverect arranges it. The other value means couriers of the channel.
     courier: 'restaurant',
-    // For the driver, hence the note as well.
+    // This flag is for the driver; the kitchen reads the note.
     ageCheck: items.some((item) => item.ageRestricted),
     ...(isDelivery && { deliveryAddress: addressOf(fulfillment.destination) }),
     decimalDigits: minorDigits(money.currency),
@@ -47,16 +47,16 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
   };
 }
 
-/** What people call out; the end of an id tells orders apart best. */
+/** The id that staff call out. The end of an id tells orders apart best. */
 function displayIdOf(id: string): string {
   return id.slice(-DISPLAY_ID_MAX).replace(/^[\uDC00-\uDFFF]/, '');
 }
 
 /**
- * An order whose pickupTime has passed is not shown in Deliverect, so ASAP says the present:
+ * Times of the order. Deliverect does not show an order whose pickupTime has passed, so ASAP is the present:
  * https://developers.deliverect.com/docs/orders-not-showing-in-deliverect-account
- * pickupTime is required of deliveries too. Not documented what it is when only the delivery's time is known; how long
- * the drive takes is the restaurant's to know, so both are the time that the member asked for.
+ * A delivery needs a pickupTime too. What it is when only the delivery's time is known is not documented. Only the
+ * restaurant knows how long the drive takes, so both are the time that the member asked for.
  */
 function timesOf({ fulfillment }: CanonicalOrder, now: Date): Record<string, unknown> {
   const { type, requestedAt } = fulfillment;
@@ -69,16 +69,16 @@ function timesOf({ fulfillment }: CanonicalOrder, now: Date): Record<string, unk
   };
 }
 
-/** UTC as yyyy-MM-ddTHH:mm:ssZ. */
+/** Writes a time in UTC as yyyy-MM-ddTHH:mm:ssZ. */
 function writeTime(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 /**
- * `street` is "the full street address in a single-line string" and `streetNumber` must not repeat what is in it
- * (https://developers.deliverect.com/page/glossary-delivery-only-model). Which part of a line is the house number no
- * rule tells in every country, so the line stays whole. Another page wants the number wherever the restaurant delivers;
- * not documented that an order is refused without it.
+ * The address. `street` is "the full street address in a single-line string", and `streetNumber` must not repeat a part
+ * of it (https://developers.deliverect.com/page/glossary-delivery-only-model). No rule finds the house number of a line
+ * in every country, so the line stays whole. Another page requires the number wherever the restaurant delivers; no page
+ * says that an order without it is refused.
  */
 function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
   const { line1, line2, city, postalCode, region, country, latitude, longitude, instructions } = destination;
@@ -94,8 +94,8 @@ function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['desti
 }
 
 /**
- * What comes on top of the prices; none where they include the tax.
- * "payment total = prices + deliveryCost + serviceCharge + taxes", and the samples add the tip:
+ * The taxes that are added to the prices. None if the prices include them. "payment total = prices + deliveryCost +
+ * serviceCharge + taxes", and the samples add the tip:
  * https://developers.deliverect.com/page/tax-exclusive-orders
  */
 function taxesOf({ subtotal, tax, tip, fee, total }: CanonicalOrder['money']): unknown[] {
@@ -103,7 +103,9 @@ function taxesOf({ subtotal, tax, tip, fee, total }: CanonicalOrder['money']): u
   return isOnTop ? [{ name: 'Tax', total: tax }] : [];
 }
 
-/** A price is required; of a modifier without one the documentation's own examples say 0, of an item they do not. */
+/**
+ * Writes one item. Deliverect requires prices: its examples write 0 for a modifier without one, but not for an item.
+ */
 function writeItem(item: Item, nth: number, { itemMap }: Settings): Record<string, unknown> {
   if (item.unitPrice === undefined) {
     throw new GiveUp(`items.${nth}.unitPrice is missing, and Deliverect requires a price`, {

@@ -6,8 +6,8 @@ import type { Settings } from './payloads.ts';
 
 const MINUTE_MS = 60_000;
 
-// https://www.hubrise.com/developers/api/general-concepts#rate-limiting: per connection, which is what a token stands
-// for, in windows that begin at a round minute, hour and day.
+// https://www.hubrise.com/developers/api/general-concepts#rate-limiting: per connection, that is per token, in windows
+// that begin at a round minute, hour and day.
 const anyRequest = limitRate([
   { requests: 500, seconds: 60 },
   { requests: 2500, seconds: 3600 },
@@ -17,17 +17,17 @@ const heavyRequest = limitRate([{ requests: 10, seconds: 60 }]);
 
 export type HubriseRequest = {
   method: 'GET' | 'POST';
-  /** From `baseUrl` on. */
+  /** The path after `baseUrl`. */
   path: string;
   body?: object;
-  /** A list of orders, of which HubRise allows fewer. */
+  /** True for a list of orders: HubRise allows fewer of those. */
   heavy?: boolean;
 };
 
 /**
  * Calls HubRise with the connection's token.
- * @throws as `callPos` does, but with `sent: true` on 500 and 501 of what changes something; NeedsOperator on 404: the token
- *   is of no location, or `baseUrl` is wrong
+ * @throws as `callPos` does, but with `sent: true` on 500 and 501 of a request that changes something; NeedsOperator on
+ *   404: the token belongs to no location, or `baseUrl` is wrong
  */
 export async function callHubrise(
   { settings, signal, now }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now'>,
@@ -58,16 +58,16 @@ export async function callHubrise(
   return answer;
 }
 
-/** HubRise documents no Retry-After; the first window to end is the minute's. */
+/** Sets the wait until the current minute ends, the shortest window. HubRise documents no Retry-After. */
 function untilNextWindow(error: TryAgain, now: Date): TryAgain {
   const retryAfterMs = error.retryAfterMs ?? MINUTE_MS - (now.getTime() % MINUTE_MS);
   return tryAgainWith(error, { sent: false, retryAfterMs });
 }
 
 /**
- * "The server encountered an unexpected error" is what 500 means, which is no refusal
- * (https://www.hubrise.com/developers/api/general-concepts, HTTP status codes); and HubRise would make another order of
- * the repeat.
+ * Marks the order as perhaps taken. HubRise's 500 means "The server encountered an unexpected error", which is no
+ * refusal (https://www.hubrise.com/developers/api/general-concepts, HTTP status codes), and a repeat would make a
+ * second order.
  */
 function maybeTaken(error: TryAgain): TryAgain {
   const isFault = error.httpStatus === 500 || error.httpStatus === 501;

@@ -6,8 +6,8 @@ import { nameRefusal } from './name-refusal.ts';
 import { Location, type Settings } from './payloads.ts';
 
 /**
- * `GET /location`, the location that the token is of: https://www.hubrise.com/developers/api/accounts. It proves
- * the token alone: nothing is ever asked with `clientSecret`, and the settings name no location to compare with.
+ * Reads the token's location by `GET /location`: https://www.hubrise.com/developers/api/accounts. This proves only the
+ * token: no request uses `clientSecret`, and the settings name no location to compare with.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {

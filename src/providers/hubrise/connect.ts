@@ -5,14 +5,14 @@ import { nameRefusal } from './name-refusal.ts';
 import { Callback, Location, type Settings } from './payloads.ts';
 
 /**
- * Updates of orders alone. They tell of deliveries too (https://www.hubrise.com/developers/api/orders#delivery), while
- * `delivery.update` comes with every move of a driver; and nobody is told of the orders that they create themselves.
+ * The events subscribed to. Order updates include deliveries (https://www.hubrise.com/developers/api/orders#delivery),
+ * while `delivery.update` comes with every move of a driver, and nobody gets events about orders of their own making.
  */
 const EVENTS = { order: ['update'] };
 
 /**
- * Sets the connection's callback, of which it has one: https://www.hubrise.com/developers/api/callbacks#callbacks. Each
- * run comes with a token of its own, hence with another URL, so it is set each time.
+ * Sets the callback of the connection, which has one: https://www.hubrise.com/developers/api/callbacks#callbacks. Every
+ * run has a new webhook token, hence a new URL, so the callback is set each time.
  * @throws as `callHubrise` does, and NeedsOperator
  */
 export async function connect(context: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
@@ -45,7 +45,7 @@ export async function connect(context: PosContext<Settings> & { webhookUrl: stri
   }
 }
 
-/** But for the query, which holds the token. */
+/** Compares without the query, which holds the token. */
 function isSameWebhook(one: URL, other: URL): boolean {
   return one.origin === other.origin && one.pathname === other.pathname;
 }

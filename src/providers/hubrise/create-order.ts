@@ -7,11 +7,11 @@ import { nameRefusal } from './name-refusal.ts';
 import { writeOrder } from './write-order.ts';
 
 /**
- * `POST /location/orders`. HubRise makes another order of every request, so this is never to be repeated blindly.
+ * Creates the order by `POST /location/orders`. HubRise makes another order of every request: never repeat it blindly.
  *
- * - 200 with the order: taken; without a usable id as well, since webhooks name our id too
- * - 400, 415, 422: wrong in form, or "needs to be modified before being attempted again"; `errors` name the fields
- * - 500: perhaps taken, so that `findOrder` is asked
+ * - 200 with the order: taken, also without a usable id, since webhooks name our id too
+ * - 400, 415, 422: malformed, or "needs to be modified before being attempted again"; `errors` name the fields
+ * - 500: perhaps taken, so `findOrder` is asked
  * @throws as `callHubrise` does, and GiveUp
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {

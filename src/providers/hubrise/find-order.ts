@@ -6,9 +6,9 @@ import { nameRefusal } from './name-refusal.ts';
 import { Orders, type Settings } from './payloads.ts';
 
 /**
- * `GET /location/orders?private_ref=`, which finds what this client sent and nothing else:
- * https://www.hubrise.com/developers/api/general-concepts#private-refs. Ten a minute and connection.
- * @throws as `callHubrise` does; TryAgain where the answer proves neither that it is there nor that it is not
+ * Finds an order by `GET /location/orders?private_ref=`, which searches only what this client sent:
+ * https://www.hubrise.com/developers/api/general-concepts#private-refs. HubRise allows ten a minute per connection.
+ * @throws as `callHubrise` does; TryAgain if the answer proves neither that the order exists nor that it does not
  */
 export async function findOrder(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined> {
   const path = `/location/orders?private_ref=${encodeURIComponent(serviceOrderId)}`;
@@ -21,7 +21,7 @@ export async function findOrder(serviceOrderId: string, context: PosContext<Sett
   const orders = Orders.safeParse(answer.json);
   const order = orders.data?.find(({ private_ref }) => private_ref === serviceOrderId);
   if (order !== undefined) return { providerOrderId: order.id };
-  // "Not there" leads to a second ticket where it is wrong, so only a whole list without it says so.
+  // A wrong "absent" leads to a second ticket, so only a complete list without the order counts.
   if (orders.success && !answer.headers.has('x-cursor-next')) return undefined;
   throw new TryAgain('HubRise’s list of orders cannot be read, or is not all of it', { sent: false });
 }

@@ -6,7 +6,7 @@ import { findOrder } from './find-order.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
-/** HubRise, which hands orders on to some hundred POS systems: https://www.hubrise.com/developers */
+/** HubRise, a hub in front of some hundred POS systems: https://www.hubrise.com/developers */
 export const hubrise: Provider<Settings> = {
   integration: 'hubrise',
   settings: Settings,
@@ -17,6 +17,6 @@ export const hubrise: Provider<Settings> = {
   webhookAuth,
   check,
   connect,
-  // A connection sees its own private refs alone.
+  // A connection sees only its own private refs.
   account: ({ baseUrl, accessToken }) => `${baseUrl} ${accessToken}`,
 };

@@ -1,10 +1,10 @@
 import type { PosAnswer } from '../call-pos.ts';
 import { Refusal } from './payloads.ts';
 
-/** Enough for an operator to know where to look. */
+/** The most fields named. An operator knows then where to look. */
 const FIELDS_MAX = 10;
 
-/** The status, HubRise's own word and the fields it names; never its messages, which quote values. */
+/** Names the status, HubRise's error type and the fields. Never its messages: they quote values. */
 export function nameRefusal({ status, json }: Pick<PosAnswer, 'status' | 'json'>): string {
   const { error_type: type = '', errors = [] } = Refusal.safeParse(json).data ?? {};
   const fields = errors.map(({ field }) => field).filter((field) => /^[\w.[\]]{1,60}$/.test(field));

@@ -3,28 +3,28 @@ import { Id } from '../../core/domain/order.ts';
 import { absentable } from '../absentable.ts';
 import { Secret, baseUrl } from '../shared-settings.ts';
 
-/** A ref code alone, or with the list that an option belongs to. */
+/** A ref code, alone or with the name of the list that an option belongs to. */
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);
 
-/** One location's: a HubRise connection is of one client and one location. */
+/** The settings of one location. A HubRise connection belongs to one client and one location. */
 export const Settings = z.strictObject({
-  /** Of the connection; it does not expire. */
+  /** The connection's token. It does not expire. */
   accessToken: Secret,
-  /** Of the OAuth client that the connection belongs to; HubRise signs webhooks with it. */
+  /** The secret of the connection's OAuth client. HubRise signs webhooks with it. */
   clientSecret: Secret,
-  /** Many a POS says `completed` when it closes the check: does that mean that the member has the food? */
+  /** True if `completed` means that the member has the food. Many a POS says it when it closes the check. */
   closedMeansCompleted: z.boolean().default(true),
   baseUrl: baseUrl('https://api.hubrise.com/v1'),
-  /** Ref codes of skus, options, charges and the payment, by our ids; one that is not in it is the ref code already. */
+  /** Ref codes of skus, options, charges and the payment, by our ids. An id without an entry is the ref code. */
   itemMap: z.record(Id, PosItem).default({}),
 });
 export type Settings = z.infer<typeof Settings>;
 
-/** Of an order, what we need to know it again. */
+/** The part of an order that identifies it. */
 export const OrderTaken = z.object({ id: Id });
 export const Orders = z.array(z.object({ id: Id, private_ref: z.string().nullish() }));
 
-/** https://www.hubrise.com/developers/api/general-concepts#errors */
+/** The answer to a refused request: https://www.hubrise.com/developers/api/general-concepts#errors */
 export const Refusal = z.object({
   error_type: z.string().optional(),
   errors: z.array(z.object({ field: z.string() })).optional(),
@@ -36,7 +36,7 @@ export const Location = z.object({
   account: z.object({ name: z.string(), currency: z.string() }),
 });
 
-/** Without one, `url` is null. */
+/** The connection's callback. Without one, `url` is null. */
 export const Callback = z.object({ url: z.string().nullish() });
 
 export const AnyEvent = z.object({ resource_type: z.string(), event_type: z.string() });
@@ -44,15 +44,15 @@ export const AnyEvent = z.object({ resource_type: z.string(), event_type: z.stri
 const State = z.object({ status: z.string().nullish() });
 const OrderState = State.extend({ delivery: State.nullish() });
 
-/** The ids of the resource and its parents stand beside its states, in which they stand as well. */
+/** An order event. The ids of the resource and its parents stand both in the event and in its states. */
 export const OrderEvent = z.object({
   created_at: z.unknown().optional(),
   order_id: absentable(Id),
   new_state: OrderState.extend({
     id: absentable(Id),
     /**
-     * Ours alone: HubRise shows each client its own. `ref` is any client's, and often a short number that begins anew
-     * each day: it tells no order of ours.
+     * Our order id: HubRise shows each client only its own private ref. `ref` is any client's, often a short number
+     * that starts again each day, so it identifies no order of ours.
      */
     private_ref: absentable(Id),
   }),
@@ -60,7 +60,7 @@ export const OrderEvent = z.object({
 });
 export type OrderEvent = z.infer<typeof OrderEvent>;
 
-/** `ref` of a delivery is the carrier's tracking number and none of ours. */
+/** A delivery event. Its `ref` is the carrier's tracking number. */
 export const DeliveryEvent = z.object({
   created_at: z.unknown().optional(),
   order_id: absentable(Id),

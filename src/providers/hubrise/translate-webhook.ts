@@ -16,7 +16,10 @@ export const webhookAuth = {
   settings: ['clientSecret'],
 } satisfies WebhookAuth;
 
-/** https://www.hubrise.com/developers/api/orders#status; `new` says nothing that a member does not know. */
+/**
+ * Our status by HubRise's: https://www.hubrise.com/developers/api/orders#status
+ * `new` is left out: the member knows it already.
+ */
 const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['received', 'received'],
   ['accepted', 'received'],
@@ -31,8 +34,8 @@ const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
 ]);
 
 /**
- * https://www.hubrise.com/developers/api/deliveries#delivery-statuses. On the way to the restaurant says nothing about
- * the food, and a cancelled delivery nothing about the order: another courier may come.
+ * Our status by the delivery's: https://www.hubrise.com/developers/api/deliveries#delivery-statuses
+ * A courier's way to the restaurant is not about the food. After a cancelled delivery another courier may come.
  */
 const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['dropoff_enroute', 'en_route'],
@@ -45,13 +48,13 @@ type State = { status?: string | null | undefined };
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId'> & { created_at?: unknown };
 
 /**
- * Reads a callback's event: https://www.hubrise.com/developers/api/callbacks.
+ * Reads the event of a callback: https://www.hubrise.com/developers/api/callbacks
  *
- * - `order`: the status where it changed, and that of the delivery within it, each of which triggers this event
- * - `delivery`: the same about a delivery, where the event names its order
- * - other resources, and other event types: not for us
+ * - `order`: its status if it changed, and that of its delivery; either triggers this event
+ * - `delivery`: the delivery's status, if the event names its order
+ * - other resources and other event types: ignored
  *
- * A callback belongs to a connection, and a connection to one location, so nothing else in it needs to say which.
+ * A callback belongs to a connection, and a connection to one location, so the event need not name the location.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(
@@ -97,7 +100,7 @@ function readDelivery({ created_at, order_id, new_state: now, previous_state: be
   return eventOf(now, before, DELIVERY_STATUSES, { created_at, providerOrderId });
 }
 
-/** An order is updated for many reasons; only another status is an event. */
+/** Returns an event only if the status changed: an order is updated for many reasons. */
 function eventOf(
   now: State | null | undefined,
   before: State | null | undefined,

@@ -2,13 +2,13 @@ import { GiveUp } from '../../core/domain/errors.ts';
 import { minorDigits, toDecimal } from '../money.ts';
 
 /**
- * An amount as HubRise writes it: "9.00 EUR".
+ * Writes an amount in HubRise's format: "9.00 EUR".
  *
- * Two decimals whatever the currency: "a number with 2 decimal digits" is all that
+ * It has two decimals in every currency. "A number with 2 decimal digits" is all that
  * https://www.hubrise.com/developers/api/general-concepts#monetary-values says, and HubRise's own library for amounts
- * (https://github.com/HubRise/ruby-money, which knows JPY and KWD) refuses 100, 100.5 and 100.100 alike. Hence
- * "900.00 JPY", and "1.29 KWD" for 1290 fils. How a third decimal would be written is not documented; an amount that
- * needs one is not rounded, since it would not be what was paid.
+ * (https://github.com/HubRise/ruby-money, which knows JPY and KWD) refuses 100, 100.5 and 100.100. Hence "900.00 JPY",
+ * and "1.29 KWD" for 1290 fils. A third decimal is not documented. An amount that needs one is not rounded, since it
+ * would no longer be what was paid.
  * @throws GiveUp for an amount that two decimals cannot hold
  */
 export function writeMoney(minorUnits: number, currency: string): string {

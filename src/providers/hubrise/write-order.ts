@@ -5,27 +5,27 @@ import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
 import { writeMoney } from './write-money.ts';
 
-// HubRise documents no lengths but 255 for private refs. Names are kept to as much; a longer note is no use in a kitchen.
+// HubRise documents only the length of private refs, 255. Names get the same; a longer note is no use in a kitchen.
 const NAME_MAX = 255;
 const NOTE_MAX = 2000;
 
 /**
- * HubRise wants a time in the future, by its own clock and when the request arrives; a time that is nearer than this is
- * as soon as possible.
+ * Milliseconds ahead from which a time counts as in the future. HubRise requires that by its own clock when the request
+ * arrives; a nearer time is sent as soon as possible.
  */
 const AHEAD_MS = 60_000;
 
-/** Required with every option; ours have no lists, so this is one that any menu could have. */
+/** The option list of every option. HubRise requires one, and our modifiers have no lists. */
 const OPTION_LIST = 'Options';
 
-/** Identical options go as objects of their own; beyond this many, one object tells their number. */
+/** The most identical options sent as separate objects. Beyond it, one object holds the quantity. */
 const SEPARATE_OPTIONS = 50;
 
 type Item = CanonicalOrder['items'][number];
 type Modifier = Item['modifiers'][number];
 
 /**
- * The order as `POST /location/orders` takes it: https://www.hubrise.com/developers/api/orders#create-order and
+ * Writes the order for `POST /location/orders`: https://www.hubrise.com/developers/api/orders#create-order and
  * https://www.hubrise.com/developers/integration-guide#encoding-orders.
  * @param now decides whether `requestedAt` still lies ahead
  * @throws GiveUp for what HubRise's format cannot hold
@@ -71,7 +71,7 @@ function writeItem(item: Item, path: string, currency: string, itemMap: Settings
   };
 }
 
-/** Without a price an option is free, as HubRise has it too. */
+/** Writes a modifier as options. An option without a price is free, at HubRise as well. */
 function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['itemMap']): object[] {
   const { serviceModifierId, name, quantity, unitPrice } = modifier;
   const { ref, optionListName = OPTION_LIST } = lookUp(serviceModifierId, itemMap);
@@ -86,9 +86,9 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
 }
 
 /**
- * Whatever is paid beside the items, so that HubRise's own total is what was paid. Prices are with or without tax as
- * the HubRise account has it (https://www.hubrise.com/developers/api/orders#tax-rates): the tax is a charge exactly
- * where the order's total shows that it came on top.
+ * The charges: whatever is paid beside the items, so that HubRise's total is what was paid. Prices include tax or not
+ * as the HubRise account is set (https://www.hubrise.com/developers/api/orders#tax-rates), so the tax is a charge only
+ * if the order's total shows that it was added.
  */
 function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
   const { fee, tip, tax, total } = money;
@@ -108,7 +108,7 @@ function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: strin
   ].filter(({ price }) => price > 0);
 }
 
-/** A guest's details: https://www.hubrise.com/developers/api/orders#customer. Of the address, what the order names. */
+/** The customer as a guest, with the order's address: https://www.hubrise.com/developers/api/orders#customer */
 function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
   const { first, last } = splitName(member.name);
   const to = fulfillment.destination;
@@ -129,7 +129,7 @@ function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
   };
 }
 
-/** ISO 3166-1 alpha-2 is all that HubRise takes; an address is found without its country's name. */
+/** Returns an ISO 3166-1 alpha-2 code, all that HubRise takes. An address is found without its country's name. */
 function countryCode(country: string | undefined): string | undefined {
   return country !== undefined && /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined;
 }

@@ -8,15 +8,15 @@ import { tokenOf } from './obtain-token.ts';
 import { Refusal } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
-/** Lightspeed publishes no figures for the K-Series; a 429 is kept to all the same. */
+/** Limits by 429 alone: Lightspeed publishes no figures for the K-Series. */
 const withinLimits = limitRate([]);
 
-/** Enough for an operator to know where to look. */
+/** The most fields named. An operator knows then where to look. */
 const FIELDS_MAX = 10;
 
 /**
- * Calls the API in the location's name.
- * @param path from `baseUrl` on
+ * Calls the API for the location.
+ * @param path the path after `baseUrl`
  * @throws as `callPos` and `Credentials` do
  */
 export function callLightspeed(
@@ -45,7 +45,7 @@ export function callLightspeed(
   );
 }
 
-/** The fields that a 400 complains about, each with the rule it breaks, and without what was sent. */
+/** The fields that a 400 complains about, each with the rule it breaks, and never with the value sent. */
 export function fieldsRefused(json: unknown): { field: string; code: string | undefined }[] {
   const { errors = [] } = Refusal.safeParse(json).data ?? {};
   return errors
@@ -53,16 +53,16 @@ export function fieldsRefused(json: unknown): { field: string; code: string | un
     .slice(0, FIELDS_MAX);
 }
 
-/** For an error's message; an empty string where there are none. */
+/** Lists the fields for an error message. An empty string if there are none. */
 export function listFields(fields: ReturnType<typeof fieldsRefused>): string {
   const listed = fields.map(({ field, code }) => (code === undefined ? field : `${field} (${code})`));
   return listed.length === 0 ? '' : ` for ${listed.join(', ')}`;
 }
 
 /**
- * What a 4xx means where no order is at stake.
- * @param what for the message, as in "the webhook"
- * @param settings that it may be about
+ * Explains a 4xx to a request that is not about an order.
+ * @param what the request, for the message, as in "the webhook"
+ * @param settings the settings that may be wrong
  */
 export function refusalOf({ status: httpStatus, json }: PosAnswer, what: string, settings: string): NeedsOperator {
   const named = listFields(fieldsRefused(json));

@@ -7,14 +7,14 @@ import { AccountProfiles, Businesses } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
 /**
- * Looks for all that an order names and a read shows: the business location among those of the authorisation, its order
- * profiles, and the webhook's registration. Payment methods and SKUs show in no read that would be as small.
+ * Checks what a read can show: the business location, its order profiles, and the webhook's registration. No equally
+ * small read shows payment methods and SKUs.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
   const { businessLocationId, accountProfileCodes, endpointId } = context.settings;
   const locations = await listLocations(context);
-  // As numbers: beyond 2^53 that is all that JSON leaves of them.
+  // Ids are compared as numbers: beyond 2^53, JSON leaves no more of them.
   if (!locations.some((id) => Number(id) === Number(businessLocationId))) {
     throw new NeedsOperator(
       `businessLocationId is none of the ${locations.length} locations that the restaurant authorised: which is it?`,
@@ -37,7 +37,7 @@ export async function check(context: PosContext<Settings>): Promise<void> {
   }
 }
 
-/** The ids of all that the token may see: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
+/** Ids that the token may see: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
 async function listLocations(context: PosContext<Settings>): Promise<readonly (string | number)[]> {
   const answer = await callLightspeed(context, 'GET', '/o/op/data/businesses').catch(
     quoteRefusal(
@@ -51,7 +51,7 @@ async function listLocations(context: PosContext<Settings>): Promise<readonly (s
   return businesses.data.flatMap(({ businessLocations }) => businessLocations.map(({ id }) => id));
 }
 
-/** The codes of those that are active: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
+/** Codes of the active order profiles: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
 async function listProfiles(context: PosContext<Settings>): Promise<readonly string[]> {
   const path = `/o/op/data/account-profiles?businessLocationId=${context.settings.businessLocationId}`;
   const answer = await callLightspeed(context, 'GET', path);

@@ -5,8 +5,8 @@ import { ENDPOINTS, findEndpoint } from './find-endpoint.ts';
 import type { Settings } from './payloads.ts';
 
 /**
- * Registers the webhook under `endpointId`, or brings the registration of an earlier time up to date.
- * An endpoint has one URL, and ours are one per location: one that belongs to another URL is left alone.
+ * Registers the webhook under `endpointId`, or updates its registration. An endpoint has one URL, and each location has
+ * its own: an endpoint registered for another URL is left alone.
  * https://api-docs.lsk.lightspeed.app/operation/operation-apecreatewebhookoo and …/operation-apeupdatewebhookoo
  */
 export async function connect(
@@ -30,7 +30,7 @@ export async function connect(
     provideAccount: false,
     expandTransactions: false,
     expandPayments: false,
-    // All the others are sent in any case.
+    // All other statuses are sent in any case.
     subscribeTo: [{ name: 'DELIVERED', resource: 'order' }],
   };
   const isNew = known === undefined;
@@ -47,7 +47,7 @@ export async function connect(
   };
 }
 
-/** Host and token may change; the path stands for the location. */
+/** The path identifies the location. Host and token may change. */
 function pathOf(url: string): string | undefined {
   return URL.parse(url)?.pathname;
 }

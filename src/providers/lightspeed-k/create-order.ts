@@ -7,14 +7,14 @@ import { Refusal } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 import { writeOrder } from './write-order.ts';
 
-/** Fields whose values come from the settings. */
+/** Names of the fields whose values come from the settings. */
 const OF_SETTINGS = /^(businessLocationId|endpointId|accountProfileCode|payment\.paymentMethod)$/;
 
 /**
- * Places the order. `thirdPartyReference` is the order's id however often it is sent: Lightspeed takes a reference once
- * and answers 409 from then on, so both mean that it has the order.
+ * Places the order. `thirdPartyReference` is the order's id in every attempt. Lightspeed takes a reference once and
+ * then answers 409, so both answers mean that it has the order.
  *
- * 200 only means that Lightspeed has it: whether a till takes it comes in a webhook, and so does the POS's own id.
+ * 200 only means that Lightspeed has the order. A webhook says whether a till takes it, and names the POS's id.
  * https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
@@ -24,7 +24,7 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
   throw refusalOf(answer);
 }
 
-/** The words come with 409 here, and with 400 from the sibling `POST /o/op/1/pay`. A 409 has no other meaning documented. */
+/** The sentence comes with 409 here, and with 400 from `POST /o/op/1/pay`. A 409 has no other documented meaning. */
 function isRepeat({ status, json }: PosAnswer): boolean {
   const { message, msg = message } = Refusal.safeParse(json).data ?? {};
   if (msg === undefined) return status === 409;

@@ -4,10 +4,10 @@ import { callLightspeed, refusalOf } from './call-lightspeed.ts';
 import { Endpoint } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
-/** Webhooks; https://api-docs.lsk.lightspeed.app/operation/operation-apecreatewebhookoo */
+/** The path of webhook registrations: https://api-docs.lsk.lightspeed.app/operation/operation-apecreatewebhookoo */
 export const ENDPOINTS = '/o/wh/1/webhook';
 
-/** @returns the URL that `endpointId` is registered for, if it is */
+/** @returns the URL that `endpointId` is registered for, or undefined */
 export async function findEndpoint(context: PosContext<Settings>): Promise<string | undefined> {
   const answer = await callLightspeed(context, 'GET', `${ENDPOINTS}/${context.settings.endpointId}`);
   if (answer.status === 404) return undefined;

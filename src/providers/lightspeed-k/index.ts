@@ -16,7 +16,7 @@ export const lightspeedK: Provider<Settings> = {
   webhookAuth,
   check,
   connect,
-  // A refresh token dies after 14 days in which nobody used it; the access token lasts an hour, so this renews both.
+  // A refresh token expires after 14 days without use. The access token lasts an hour, so this renews both.
   renewConnection: (context) => context.credentials.accessToken(tokenOf(context)),
   account: ({ baseUrl, businessLocationId }) => `${baseUrl} ${businessLocationId}`,
 };

@@ -8,8 +8,8 @@ import type { Settings } from './payloads.ts';
 const RECONNECT = 'reconnect needed: have the restaurant authorise the API client again, and put the new refreshToken';
 
 /**
- * What the location's access token stems from: a new authorisation, with its new refresh token, begins anew. A new
- * secret or another token URL for the same client does not: the refresh token that is alive is kept nowhere else.
+ * The settings that an access token depends on. A new authorisation, with its new refresh token, starts afresh. A new
+ * secret or token URL of the same client does not: the valid refresh token is stored nowhere else.
  */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   const { settings } = context;
@@ -21,11 +21,11 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
 }
 
 /**
- * Spends a refresh token, which serves once, for an access token of some 60 minutes and the next refresh token. The
- * client's credentials travel as HTTP Basic.
+ * Exchanges a single-use refresh token for an access token of some 60 minutes and the next refresh token. The client's
+ * credentials are sent as HTTP Basic.
  * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
- * @param signal not the order's: cut off with it, the request would have spent the refresh token for nothing
- * @throws NeedsOperator `reconnect needed` when the refresh token is spent or over 14 days old
+ * @param signal not the order's: an aborted request would spend the refresh token for nothing
+ * @throws NeedsOperator `reconnect needed` if the refresh token is spent or over 14 days old
  */
 async function obtainToken(settings: Settings, refreshToken: string, signal: AbortSignal): Promise<Grant> {
   const { baseUrl, tokenUrl = `${baseUrl}/oauth/token`, clientId, clientSecret } = settings;
@@ -45,13 +45,13 @@ async function obtainToken(settings: Settings, refreshToken: string, signal: Abo
   if (answer.status >= 300) throw refusalOf(answer);
 
   const granted = TokenGranted.safeParse(answer.json);
-  // The next attempt learns whether the refresh token was spent on it.
+  // The next attempt shows whether this one spent the refresh token.
   if (!granted.success) throw new TryAgain('Lightspeed granted no token that can be read', { sent: false });
   const { access_token: accessToken, expires_in: expiresIn, refresh_token: next } = granted.data;
   return { accessToken, expiresIn, refreshToken: next };
 }
 
-/** Not documented what a 401 says here; elsewhere in OAuth it is either of both. */
+/** The error for a 401, whose meaning is not documented here. In OAuth it is either of the two. */
 function notKnown(): NeedsOperator {
   return new NeedsOperator(
     `Lightspeed refused the request for a token with 401: either clientId and clientSecret are wrong, or ${RECONNECT}`,

@@ -1,4 +1,4 @@
-/** Lightspeed's words for why an order failed, as far as they are known, and what a member can make of them. */
+/** Known words of Lightspeed's failure reasons, each with a sentence for the member. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/accept online orders/i, 'The restaurant takes no online orders at the moment.'],
   [/no devices available|validity ended/i, 'The restaurant could not be reached.'],
@@ -7,8 +7,8 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * A failed order's reason, fit for a member: Lightspeed's own names items' ids, prices and other customers' references.
- * https://www.hubrise.com/apps/lightspeed-restaurant/troubleshooting has what tills say.
+ * Returns a failed order's reason, fit for a member. Lightspeed's own names items' ids, prices and other customers'
+ * references. https://www.hubrise.com/apps/lightspeed-restaurant/troubleshooting lists what tills say.
  */
 export function reasonOfFailure(said: string | undefined): string {
   const known = REASONS.find(([words]) => words.test(said ?? ''));

@@ -20,9 +20,9 @@ export const webhookAuth = {
 const WANTED = 'an object with status and thirdPartyReference';
 
 /**
- * https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification. CLOSED depends on the settings;
- * CHECK_WAS_UPDATED says nothing about the food.
- * Not documented what ABANDONED means beside FAILURE and CANCELLED: nobody will finish the order, whichever way.
+ * Our status by Lightspeed's: https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification
+ * CLOSED depends on the settings. CHECK_WAS_UPDATED says nothing about the food. How ABANDONED differs from FAILURE and
+ * CANCELLED is not documented: nobody will finish the order in either case.
  */
 const MEANINGS: ReadonlyMap<string, Status> = new Map([
   ['SUCCESS', 'received'],
@@ -36,10 +36,10 @@ const MEANINGS: ReadonlyMap<string, Status> = new Map([
 
 /**
  * Reads `{"status", "type", "thirdPartyReference", "ikentooAccountIdentifier", "businessLocationId", "reason"}`, and
- * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY stands for READY_FOR_PICKUP.
- * Payments, items and the location's readiness come to the same URL with a `type` of their own, and statuses that look
- * like an order's. Of the wrapped form no sample has `type` or `businessLocationId`; both count beside and inside.
- * Lightspeed signs nothing: HTTP Basic alone says who sent it.
+ * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY stands for READY_FOR_PICKUP. Payments, items
+ * and the location's readiness come to the same URL with their own `type`, and with statuses that look like an order's.
+ * No sample of the wrapped form has `type` or `businessLocationId`, so both are read beside and inside. Lightspeed
+ * signs nothing: only HTTP Basic proves who sent it.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
@@ -64,7 +64,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   return [readShape(StatusEvent, status === 'failed' ? { ...event, reason: reasonOfFailure(reason) } : event)];
 }
 
-/** Two digests take as long to compare however much of what was sent is right. */
+/** Compares digests, which takes equally long however much of the value is right. */
 function verifyBasic({ headers }: Webhook, { webhookUsername, webhookPassword }: Settings): void {
   const { authorization } = headers;
   if (authorization === undefined || authorization === '') {
@@ -85,7 +85,7 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** The notification, and within it the order where it wraps one. */
+/** The notification, and the order inside if it wraps one. */
 function levelsOf(json: unknown): unknown[] {
   const { eventType, order } = readShape(AnyNotification, json);
   return typeof eventType === 'string' && typeof order === 'object' && order !== null ? [json, order] : [json];
@@ -101,7 +101,7 @@ function meaningOf(nativeStatus: string, { closedMeansCompleted }: Settings): St
   return MEANINGS.get(nativeStatus);
 }
 
-/** One webhook may be registered for several business locations' orders. */
+/** True if the webhook is about another location. Several business locations may share one registration. */
 function isOfAnother(json: unknown, body: Buffer, { businessLocationId }: Settings): boolean {
   const said = locationsIn(json);
   const isExact = said.every((id) => typeof id === 'string' || Number.isSafeInteger(id));
@@ -113,9 +113,9 @@ function locationsIn(json: unknown): (string | number)[] {
   return levelsOf(json).flatMap((level) => readShape(OfLocation, level).businessLocationId ?? []);
 }
 
-/** Numbers as they stand in the body: parsed, an int64 beyond 2^53 may be another's. */
+/** Parses the body with location ids as they stand there. A parsed int64 beyond 2^53 may equal another's. */
 function withExactLocations(body: Buffer): unknown {
-  // Drops a byte order mark, as parseJson does.
+  // TextDecoder drops a byte order mark, as parseJson does.
   const text = new TextDecoder().decode(body);
   return JSON.parse(text, (key: string, value: unknown, context?: { source?: string }) =>
     key === 'businessLocationId' && typeof value === 'number' ? context?.source : value,

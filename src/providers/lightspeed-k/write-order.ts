@@ -9,13 +9,13 @@ import { rawNumber } from './raw-number.ts';
 
 const REFERENCE_MAX = 48;
 const NAME_MAX = 128;
-/** Not documented; 255 is what a database column of text holds by default. */
+/** Characters of a note. Not documented; 255 is the default length of a text column in many databases. */
 const NOTE_MAX = 255;
-/** Not documented; far beyond what a kitchen could read, and few enough to be written out one by one. */
+/** The most modifiers of an order. Not documented; more than a kitchen can read, and few enough to write singly. */
 const MODIFIERS_MAX = 500;
-/** How long Lightspeed tries to hand the order to a till. From then on it reports a failure, which a member can act on. */
+/** Milliseconds for a till to take the order. Then Lightspeed reports a failure, and the member can act. */
 const DELIVER_WITHIN_MS = 600_000;
-/** Times "must be in the future" when Lightspeed reads them, by a clock that is not ours. */
+/** Milliseconds that count as the present. Times "must be in the future" by Lightspeed's clock. */
 const AHEAD_MS = 60_000;
 const MINUTE_MS = 60_000;
 
@@ -24,13 +24,13 @@ type Item = CanonicalOrder['items'][number];
 /**
  * The body of `POST /o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
  * Numbers that a double might change are raw JSON.
- * @throws GiveUp where an id is longer than Lightspeed takes, or where there are too many modifiers
+ * @throws GiveUp if an id is longer than Lightspeed takes, or if there are too many modifiers
  */
 export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date): Record<string, unknown> {
   const { serviceOrderId, fulfillment, money } = order;
   const { businessLocationId, endpointId, accountProfileCodes, feeSku } = settings;
   if (serviceOrderId.length > REFERENCE_MAX) {
-    // Nothing else that we send comes back in a webhook, so a shorter stand-in could not be told for this order.
+    // No shortened id can do: no other field comes back in a webhook to identify the order.
     throw new GiveUp(
       `serviceOrderId has ${serviceOrderId.length} characters; Lightspeed's thirdPartyReference takes ${REFERENCE_MAX}`,
       { reason: 'The restaurant could not take this order.' },
@@ -58,9 +58,9 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
 }
 
 /**
- * "If the email is left empty, this should be empty as well", says the schema of the customer's own reference. Both stay
- * out unless the settings ask for them: for an address that another channel has made known, Lightspeed's sample of a
- * failed order reads "A consumer already exists for this email address with a different external reference."
+ * The customer. "If the email is left empty, this should be empty as well", says the schema about the reference. Both
+ * are left out unless the settings ask for them: for an address known from another channel, a sample of a failed order
+ * reads "A consumer already exists for this email address with a different external reference."
  */
 function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings): Record<string, unknown> {
   const { first, last } = splitName(member.name);
@@ -72,7 +72,7 @@ function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings)
   };
 }
 
-/** The only place for words, so those about items stand before those about the whole: it is cut at its end. */
+/** The note, the only field for text. It is cut at its end, so texts about items come before those about the whole. */
 function noteOf(order: CanonicalOrder): string | undefined {
   const { items, notes, fulfillment } = order;
   const instructions = fulfillment.type === 'delivery' ? fulfillment.destination.instructions : undefined;
@@ -86,7 +86,7 @@ function noteOf(order: CanonicalOrder): string | undefined {
 }
 
 /**
- * `scheduledTimeForOrderAsIso8601` is when the POS gets the order, `orderCollectionTimeAsIso8601` when the member does.
+ * Times: `scheduledTimeForOrderAsIso8601` is when the POS gets the order, `orderCollectionTimeAsIso8601` the member.
  */
 function timesOf({ fulfillment }: CanonicalOrder, { preparationMinutes }: Settings, now: Date): Record<string, string> {
   if (fulfillment.requestedAt === undefined) return {};
@@ -99,16 +99,16 @@ function timesOf({ fulfillment }: CanonicalOrder, { preparationMinutes }: Settin
   };
 }
 
-/** As in the documentation's samples: 2024-04-04T09:42:00.000+00:00. */
+/** Writes a time as the documentation's samples do: 2024-04-04T09:42:00.000+00:00. */
 function writeTime(time: Date): string {
   return time.toISOString().replace(/Z$/, '+00:00');
 }
 
 /**
- * The POS goes by its own prices: a payment above what it finds due makes the order fail, one below leaves the check
- * open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). What is due there are the items, their tax and
- * the tip, which `paymentAmount` includes; our fee only where an item stands for it.
- * Nothing paid is no payment: not documented what one of 0 would do.
+ * The payment. The POS uses its own prices: a payment above its total makes the order fail, one below leaves the check
+ * open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). Its total is the items, their tax and the tip,
+ * which `paymentAmount` includes, and our fee only if an item stands for it. An amount of 0 is left out, since it is
+ * not documented.
  */
 function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string, unknown> | undefined {
   const { tip, fee, total, currency } = money;
@@ -121,13 +121,13 @@ function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string
   };
 }
 
-/** No place for region, country and coordinates. */
+/** The address. Lightspeed has no field for region, country and coordinates. */
 function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
   const { line1, line2, postalCode, city } = destination;
   return { addressLine1: line1, addressLine2: line2, zip: postalCode, city };
 }
 
-/** Counted before the first is written: a quantity of 1e9 would be an array of as many. */
+/** Counts before any modifier is written: a quantity of 1e9 would make an array of that length. */
 function refuseTooManyModifiers({ items }: CanonicalOrder, { subItemMap }: Settings): void {
   let count = 0;
   for (const { modifiers } of items) {
@@ -144,9 +144,9 @@ function refuseTooManyModifiers({ items }: CanonicalOrder, { subItemMap }: Setti
 }
 
 /**
- * A modifier of Lightspeed's is a production instruction: it has an id, and neither price nor quantity, so it is said as
- * often as it is wanted. One with a SKU (a "product modifier") is a sub-item, with a quantity per item.
- * Not documented: that repeating is what a quantity means, and that a sub-item's quantity is per item.
+ * Writes one item. A modifier is a production instruction with an id and without price or quantity, so it is repeated.
+ * A modifier with a SKU (a "product modifier") is a sub-item with a quantity per item. Neither is documented: that
+ * repeating means a quantity, and that a sub-item's quantity is per item.
  */
 function writeItem(item: Item, nth: number, { itemMap, subItemMap }: Settings): Record<string, unknown> {
   const sku = entryOf(itemMap, item.serviceItemId) ?? item.serviceItemId;

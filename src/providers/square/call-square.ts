@@ -4,10 +4,10 @@ import { callPos, type PosAnswer } from '../call-pos.ts';
 import { limitRate } from '../limit-rate.ts';
 import { Refusal, type Settings } from './payloads.ts';
 
-/** The version of the API that these payloads were written by; https://developer.squareup.com/docs/changelog/connect */
+/** The version of the API that these payloads follow: https://developer.squareup.com/docs/changelog/connect */
 export const API_VERSION = '2025-08-20';
 
-/** Square limits requests and publishes no figures, so that its 429s alone are gone by. */
+/** Limits by 429 alone: Square publishes no figures. */
 const limited = limitRate([]);
 
 export type Square = Pick<PosContext<Settings>, 'settings' | 'now' | 'signal'>;
@@ -35,7 +35,7 @@ export function callSquare(
   );
 }
 
-/** Codes that say nothing against the request: the same one, by the same key, may be taken later. */
+/** Codes of temporary failures: the same request with the same key may be taken later. */
 const PASSING = new Set([
   'TEMPORARY_ERROR',
   'CONFLICT',
@@ -63,14 +63,14 @@ const OURS = new Set([
 ]);
 
 /**
- * What a 4xx of Square's means; https://developer.squareup.com/docs/build-basics/handling-errors
+ * Classifies a 4xx of Square: https://developer.squareup.com/docs/build-basics/handling-errors
  *
- * - passing codes, and 409: again with the same key, since Square may be at work on it
- * - an unknown item or modifier, a location that is not the token's, an account that may not: ours to fix. Square names
- *   no field for an unknown catalog object, only the code NOT_FOUND, so its id is taken out of the detail
- * - anything else: it will never take it
+ * - temporary codes, and 409: try again with the same key, since Square may be at work on it
+ * - an unknown item or modifier, a location that is not the token's, a restricted account: an operator is needed. For
+ *   an unknown catalog object Square names no field, only the code NOT_FOUND, so its id is taken out of the detail
+ * - anything else: Square will never take it
  *
- * Only codes, field names and ids of the catalog are passed on: details may quote the member.
+ * The message has only codes, field names and catalog ids: details may quote the member.
  */
 export function refusalBy({ status: httpStatus, json }: PosAnswer, what: string): TryAgain | NeedsOperator | GiveUp {
   const errors = Refusal.safeParse(json).data?.errors ?? [];

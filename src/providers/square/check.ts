@@ -7,8 +7,8 @@ import { readAnswer } from './read-answer.ts';
 import { tokenScopes } from './token-scopes.ts';
 
 /**
- * Asks what the token may do, then for the location. A seller's token sees that only with MERCHANT_PROFILE_READ, which
- * orders do not need; without it one of the location's orders is looked for, which at least says whose it is.
+ * Reads the token's scopes, then the location. A seller's token shows the location only with MERCHANT_PROFILE_READ,
+ * which orders do not need. Without it the location's orders are searched, which shows whose location it is.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
@@ -22,7 +22,7 @@ export async function check(context: PosContext<Settings>): Promise<void> {
   else await searchLocation(context);
 }
 
-/** https://developer.squareup.com/reference/square/locations-api/retrieve-location */
+/** Reads the location: https://developer.squareup.com/reference/square/locations-api/retrieve-location */
 async function showLocation(context: PosContext<Settings>): Promise<void> {
   const { locationId } = context.settings;
   const answer = await callSquare(context, { method: 'GET', path: `/v2/locations/${locationId}` }).catch(
@@ -32,7 +32,7 @@ async function showLocation(context: PosContext<Settings>): Promise<void> {
     throw new NeedsOperator('Square knows no such location: are locationId and baseUrl right?', { httpStatus: 404 });
   }
   const { id, status } = readAnswer(LocationAnswer, answer, 'the location of locationId').location;
-  // "main" is another name of some location, which no webhook says.
+  // "main" is an alias of a location, and no webhook uses it.
   if (id !== locationId) throw new NeedsOperator('locationId is another name of the location, and not its id');
   if (status === 'INACTIVE') {
     throw new NeedsOperator('the location of locationId is inactive at Square: is it the right one?');
@@ -40,8 +40,8 @@ async function showLocation(context: PosContext<Settings>): Promise<void> {
 }
 
 /**
- * Not documented: how Square answers where the location is another seller's; as it refuses an order there, presumably.
- * Entries name an order and nothing of what is in it.
+ * Searches the location's orders. How Square answers for another seller's location is not documented; presumably as it
+ * refuses an order there. An entry names an order and none of its contents.
  */
 async function searchLocation(context: PosContext<Settings>): Promise<void> {
   const body = { location_ids: [context.settings.locationId], limit: 1, return_entries: true };

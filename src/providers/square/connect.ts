@@ -14,9 +14,8 @@ const PAGES = 20;
 type ConnectContext = PosContext<Settings> & { webhookUrl: string; locations: number };
 
 /**
- * Subscribes the webhook to what becomes of orders, or brings the subscription of an earlier time up to date: that one
- * has the same URL but for the token in it.
- * Subscriptions are the application's, and so take its own token; with a seller's there are steps left to do by hand.
+ * Subscribes the webhook to order events, or updates an earlier subscription: one whose URL differs only in the token.
+ * Subscriptions belong to the application and need its own token. With a seller's token, steps are left to do by hand.
  * https://developer.squareup.com/docs/webhooks/webhook-subscriptions-api
  */
 export async function connect(context: ConnectContext): Promise<Connection> {
@@ -38,7 +37,7 @@ export async function connect(context: ConnectContext): Promise<Connection> {
   };
 }
 
-/** @returns undefined where this token may not see subscriptions */
+/** @returns our subscriptions, or undefined if this token may not see them */
 async function listOurs(context: ConnectContext): Promise<Subscription[] | undefined> {
   const ours: Subscription[] = [];
   let cursor: string | undefined;
@@ -76,7 +75,7 @@ async function subscribe(context: ConnectContext): Promise<{ signatureKey: strin
   return { signatureKey, did: `Square calls this location's webhook now (subscription ${made.id})` };
 }
 
-/** The key first: once the URL is changed, nothing may fail any more. */
+/** Updates a subscription. The key comes first: once the URL is changed, nothing may fail any more. */
 async function update(old: Subscription, context: ConnectContext): Promise<{ signatureKey: string; did: string }> {
   const { webhookUrl } = context;
   const signatureKey = await signatureKeyOf(old, context);
@@ -102,7 +101,7 @@ async function signatureKeyOf(subscription: Subscription, context: Square): Prom
   return signature_key;
 }
 
-/** A seller's token is good for orders alone. @throws NeedsOperator where it is not even that */
+/** Lists what to do by hand with a seller's token. @throws NeedsOperator if Square refuses the token */
 async function byHand(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
   const { missing } = await tokenScopes(context);
@@ -121,7 +120,7 @@ function pathOf({ id }: Subscription): string {
   return `${PATH}/${encodeURIComponent(id)}`;
 }
 
-/** Each token makes another query of one and the same webhook. */
+/** The URL without its query: every token makes another query for the same webhook. */
 function withoutQuery(url: string): string {
   return url.replace(/\?.*$/s, '');
 }

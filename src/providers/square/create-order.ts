@@ -8,10 +8,10 @@ import { OrderAnswer, type Settings, type SquareOrder } from './payloads.ts';
 import { keyOf, writeOrder, writePayment } from './write-order.ts';
 
 /**
- * Makes the order, then pays it: Square shows a seller paid orders only.
+ * Creates the order, then pays it: Square shows a seller only paid orders.
  * https://developer.squareup.com/docs/orders-api/fulfillments
  *
- * Both keys stem from the order's id, so that a repeat gets the first answer and goes on where it broke off.
+ * Both idempotency keys derive from the order's id, so a repeat gets the first answer and continues where it stopped.
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const square = await obtainOrder(order, context);
@@ -29,7 +29,7 @@ async function obtainOrder(order: CanonicalOrder, context: Square): Promise<Squa
   if (answer.status < 300) return orderIn(answer);
   const refusal = refusalBy(answer, 'the order');
   if (!hasCode(answer, 'IDEMPOTENCY_KEY_REUSED')) throw refusal;
-  // The settings, or this program, have changed since an attempt whose answer was lost: its order is there.
+  // The settings or this program changed since an attempt whose answer was lost. Its order exists.
   const found = await findOrder(order, context);
   if (found === undefined) throw refusal;
   return found;
@@ -38,7 +38,7 @@ async function obtainOrder(order: CanonicalOrder, context: Square): Promise<Squa
 async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Square): Promise<void> {
   if (isPaid(square)) return;
   const { serviceOrderId, money } = order;
-  // Square takes no payment of 0, but one of a tip alone.
+  // Square takes no payment of 0, but it takes one of a tip alone.
   const answer =
     square.total_money.amount + money.tip === 0
       ? await callSquare(context, {
@@ -54,7 +54,7 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
   if (answer.status < 300) return;
   const refusal = refusalBy(answer, 'the payment of the order');
   if (refusal instanceof NeedsOperator || refusal instanceof TryAgain) throw refusal;
-  // A paid order takes no second payment, and the member must not be told that it failed.
+  // A paid order takes no second payment, and the member must not read that it failed.
   const now = await retrieveOrder(square.id, context).catch((error: unknown) => {
     throw error instanceof TryAgain ? tryAgainWith(error, { sent: true }) : error;
   });
@@ -67,21 +67,21 @@ async function retrieveOrder(id: string, context: Square): Promise<SquareOrder> 
   return orderIn(answer);
 }
 
-/** @throws TryAgain: the order is there, but what Square said of it got lost */
+/** @throws TryAgain: the order exists, but Square's answer about it was lost */
 function orderIn({ status: httpStatus, json }: PosAnswer): SquareOrder {
   const result = OrderAnswer.safeParse(json);
   if (result.success) return result.data.order;
   throw new TryAgain(`Square answered ${httpStatus} without an order that can be read`, { sent: true, httpStatus });
 }
 
-/** An order of 0 owes nothing before it is paid, either; its payment is repeated. */
+/** True if the order is paid. An order of 0 owes nothing even before payment, so its payment is repeated. */
 function isPaid({ total_money, net_amount_due_money }: SquareOrder): boolean {
   return total_money.amount > 0 && net_amount_due_money?.amount === 0;
 }
 
 /**
- * The order is there, whatever became of its payment. Nobody at the restaurant sees it before it is paid, and its key
- * finds it again: a payment that was refused for now, like an order that was, has sent nothing.
+ * Adds to an error that the order exists and is not paid. `sent` stays: nobody at the restaurant sees an unpaid order,
+ * and the key finds it again, so a temporary refusal of the payment has sent nothing.
  */
 function afterOrder(error: unknown): unknown {
   if (error instanceof TryAgain) {

@@ -5,13 +5,13 @@ import { FoundOrders, type SquareOrder } from './payloads.ts';
 import { referenceOf } from './write-order.ts';
 
 const PAGE = 100;
-/** A busy location's day. */
+/** The most pages searched: a busy location's day. */
 const PAGES = 20;
-/** Square's clock against the platform's. */
+/** The most milliseconds between Square's clock and the platform's. */
 const SKEW_MS = 60 * 60_000;
 
 /**
- * Looks among the location's orders since this one was placed; Square cannot search by reference.
+ * Finds the order among the location's orders since it was placed. Square cannot search by reference.
  * https://developer.squareup.com/docs/orders-api/manage-orders/search-orders
  */
 export async function findOrder(order: CanonicalOrder, context: Square): Promise<SquareOrder | undefined> {

@@ -9,7 +9,7 @@ import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 export const square: Provider<Settings> = {
   integration: 'square',
   settings: Settings,
-  // By its idempotency keys.
+  // Square deduplicates by idempotency keys.
   deduplicates: true,
   createOrder,
   translateWebhook,

@@ -2,30 +2,30 @@ import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
 
-/** One location's. */
+/** The settings of one location. */
 export const Settings = z.strictObject({
-  /** The seller's, by OAuth, or the application's own. */
+  /** A seller's token, by OAuth, or the application's own. */
   accessToken: Secret,
   /** Square's id of the location. */
   locationId: z.string().regex(/^\w{1,255}$/, { error: "is not one of Square's location ids, letters and digits" }),
-  /** Of the webhook subscription; `connect` fills it in. */
+  /** The key of the webhook subscription. `connect` fills it in. */
   signatureKey: Secret.optional(),
-  /** The subscription's URL, byte for byte, which the signature covers; ours by `PUBLIC_URL` unless it is given. */
+  /** The subscription's URL, byte for byte, which the signature covers. By default it follows from `PUBLIC_URL`. */
   notificationUrl: HttpUrl.optional(),
   itemMap: ItemMap,
   /**
-   * Does a fulfillment that somebody completes at the till mean that the member has the food? An order's own COMPLETED
-   * never does: that is paid, which ours are from the start.
+   * True if a fulfillment completed at the till means that the member has the food. An order's own COMPLETED never
+   * does: it means paid, and our orders are paid from the start.
    */
   closedMeansCompleted: z.boolean().default(true),
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
 export type Settings = z.infer<typeof Settings>;
 
-/** Minor units, as ours. */
+/** An amount in minor units, as ours. */
 const Money = z.object({ amount: z.int().default(0), currency: z.string() });
 
-/** What an order at Square says about money; https://developer.squareup.com/reference/square/objects/Order */
+/** The fields of Square's order that we read: https://developer.squareup.com/reference/square/objects/Order */
 export const SquareOrder = z.object({
   id: Id,
   reference_id: z.string().optional(),
@@ -36,19 +36,19 @@ export type SquareOrder = z.infer<typeof SquareOrder>;
 
 export const OrderAnswer = z.object({ order: SquareOrder });
 
-/** Orders of a till's own in an unforeseen shape are none of ours. */
+/** A page of orders. An order in an unforeseen shape is a till's own, not one of ours. */
 export const FoundOrders = z.object({
   orders: z.array(SquareOrder.nullable().catch(null)).default([]),
   cursor: z.string().optional(),
 });
 
-/** Of the one location that was asked for; https://developer.squareup.com/reference/square/objects/Location */
+/** The location that was asked for: https://developer.squareup.com/reference/square/objects/Location */
 export const LocationAnswer = z.object({ location: z.object({ id: Id, status: z.string().nullish() }) });
 
-/** A location without orders has none. */
+/** The entries of a search. A location without orders has none. */
 export const OrderEntries = z.object({ order_entries: z.array(z.unknown()).optional() });
 
-/** https://developer.squareup.com/reference/square/objects/Error */
+/** The errors of an answer: https://developer.squareup.com/reference/square/objects/Error */
 export const Refusal = z.object({
   errors: z
     .array(
@@ -62,7 +62,7 @@ export const Refusal = z.object({
     .min(1),
 });
 
-/** https://developer.squareup.com/reference/square/objects/WebhookSubscription */
+/** A webhook subscription: https://developer.squareup.com/reference/square/objects/WebhookSubscription */
 const Subscription = z.object({
   id: z.string().min(1),
   enabled: z.boolean().optional(),
@@ -78,10 +78,10 @@ export const SubscriptionList = z.object({
   cursor: z.string().optional(),
 });
 
-/** https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */
+/** The scopes of a token: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */
 export const TokenStatus = z.object({ scopes: z.array(z.string()).optional() });
 
-/** What cannot be stored as a time costs the time, not the event. */
+/** A time. One that cannot be stored is left out, and the event kept. */
 const TimeIfAny = StatusEvent.shape.occurredAt.catch(undefined);
 
 export const AnyEvent = z.object({ type: z.string(), created_at: TimeIfAny });

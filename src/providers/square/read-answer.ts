@@ -4,8 +4,8 @@ import type { PosAnswer } from '../call-pos.ts';
 import { refusalBy } from './call-square.ts';
 
 /**
- * What Square answered where no order is at stake.
- * @param what for the message, as in "the list of subscriptions"
+ * Reads Square's answer to a request that is not about an order.
+ * @param what the request, for the message, as in "the list of subscriptions"
  * @throws TryAgain, NeedsOperator
  */
 export function readAnswer<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what: string): Shape {
@@ -15,7 +15,7 @@ export function readAnswer<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what
   return result.data;
 }
 
-/** Nothing is given up without an order. */
+/** Explains a refusal. Without an order there is nothing to give up, so GiveUp becomes NeedsOperator. */
 export function refusalOf(answer: PosAnswer, what: string): TryAgain | NeedsOperator {
   const refusal = refusalBy(answer, what);
   if (!(refusal instanceof GiveUp)) return refusal;

@@ -3,13 +3,13 @@ import { callSquare, type Square } from './call-square.ts';
 import { TokenStatus } from './payloads.ts';
 import { readAnswer } from './read-answer.ts';
 
-/** What orders, payments and webhooks ask of a seller's token. */
+/** The scopes that orders, payments and webhooks need of a seller's token. */
 const NEEDED = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
 
 /**
- * What the token may do, which any good one may ask for: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status
- * @returns both empty where Square names none, as it may for an application's own token
- * @throws TryAgain; NeedsOperator where Square does not take the token
+ * Reads the token's scopes: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status
+ * @returns two empty lists if Square names no scopes, as it may for an application's own token
+ * @throws TryAgain; NeedsOperator if Square refuses the token
  */
 export async function tokenScopes(
   context: Square,

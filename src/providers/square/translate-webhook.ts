@@ -16,7 +16,7 @@ export const webhookAuth = {
   byConnect: true,
 } satisfies WebhookAuth;
 
-/** https://developer.squareup.com/reference/square/enums/FulfillmentState */
+/** Our status for each state: https://developer.squareup.com/reference/square/enums/FulfillmentState */
 const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
   ['PROPOSED', 'received'],
   ['RESERVED', 'in_progress'],
@@ -27,8 +27,8 @@ const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
 ]);
 
 /**
- * Reads `order.fulfillment.updated`, and of `order.updated` that an order was canceled: its other states are about
- * payment. Square names its own id only.
+ * Reads `order.fulfillment.updated`, and the cancellation in `order.updated`, whose other states are about payment.
+ * Square names only its own id.
  * https://developer.squareup.com/docs/webhooks/step3validate
  * @throws NotAuthentic, Poison
  */
@@ -43,7 +43,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
       if (updated.location_id !== settings.locationId) return [];
       return updated.fulfillment_update.flatMap(({ old_state, new_state }) => {
         const status = STATUS_BY_STATE.get(new_state);
-        // Something else about the fulfillment changed.
+        // The fulfillment changed in something other than its state.
         if (status === undefined || new_state === old_state) return [];
         if (status === 'completed' && !settings.closedMeansCompleted) return [];
         return [eventOf(status, updated.order_id, new_state, updated.updated_at ?? sentAt)];
@@ -60,9 +60,9 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
 }
 
 /**
- * The signature covers the subscription's URL. That is the one of the settings or the one that was called: while
- * `connect` moves the subscription to a new token, Square signs for the new URL before the settings have it, and what
- * it repeats later may be signed for the one before. The key stays the same.
+ * Verifies the signature, which covers the subscription's URL: the one in the settings or the one that was called.
+ * While `connect` moves the subscription to a new token, Square signs for the new URL before the settings have it, and
+ * a later repeat may be signed for the old one. The key stays the same.
  */
 function verify(webhook: Webhook, { signatureKey, notificationUrl }: Settings): void {
   if (signatureKey === undefined) {
@@ -70,7 +70,7 @@ function verify(webhook: Webhook, { signatureKey, notificationUrl }: Settings): 
       cause: { code: 'key_unknown', setting: 'signatureKey' },
     });
   }
-  // Without PUBLIC_URL, the URL that was called is a path.
+  // Without PUBLIC_URL, the URL that was called is only a path.
   const urls = [notificationUrl ?? webhook.url, webhook.url].filter((url) => URL.canParse(url));
   let refusal = new NotAuthentic('neither notificationUrl nor PUBLIC_URL says which URL the signature covers', {
     cause: { code: 'signed_url_unknown', setting: 'notificationUrl' },

@@ -6,11 +6,11 @@ import { entryOf } from '../shared-settings.ts';
 import type { Settings, SquareOrder } from './payloads.ts';
 
 /**
- * Requests are a function of the order and the settings alone, never of the time: Square refuses a key that comes back
- * with another body. https://developer.squareup.com/docs/build-basics/common-api-patterns/idempotency
+ * Requests depend on the order and the settings alone, never on the time: Square refuses a key that comes back with
+ * another body. https://developer.squareup.com/docs/build-basics/common-api-patterns/idempotency
  */
 
-/** Square's limits, in characters; https://developer.squareup.com/reference/square/orders-api/create-order */
+/** Square's limits, in characters: https://developer.squareup.com/reference/square/orders-api/create-order */
 const REFERENCE_MAX = 40;
 const TICKET_NAME_MAX = 30;
 const LINE_NOTE_MAX = 2000;
@@ -20,21 +20,21 @@ const PICKUP_NOTE_MAX = 500;
 const DELIVERY_NOTE_MAX = 550;
 
 /**
- * Not documented: what Square makes of an ASAP pickup without a duration, and nobody tells us the kitchen's. A delivery
- * must have one, its way included.
+ * The kitchen's durations, which nobody tells us. How Square treats an ASAP pickup without one is not documented. A
+ * delivery must have one, its way included.
  */
 const PREPARE_PICKUP = 'PT15M';
 const PREPARE_DELIVERY = 'PT30M';
 
 /**
- * 43 characters whatever the id, within the 45 of a payment. Not documented: whether Square keeps the keys of its
- * endpoints apart, hence the purpose.
+ * Derives the idempotency key: 43 characters for any id, within the 45 of a payment. Whether Square separates the keys
+ * of its endpoints is not documented, so the key depends on the purpose.
  */
 export function keyOf(purpose: 'order' | 'payment' | 'pay-order', serviceOrderId: string): string {
   return createHash('sha256').update(`${purpose}\n${serviceOrderId}`).digest('base64url');
 }
 
-/** Our id where it fits; otherwise what it begins with, for people, and enough of its hash to be told apart. */
+/** Our id if it fits. Otherwise its beginning, for people, and enough of its hash to be unique. */
 export function referenceOf(serviceOrderId: string): string {
   if (serviceOrderId.length <= REFERENCE_MAX) return serviceOrderId;
   const hash = createHash('sha256').update(serviceOrderId).digest('hex').slice(0, 16);
@@ -42,10 +42,10 @@ export function referenceOf(serviceOrderId: string): string {
 }
 
 /**
- * The body of `POST /v2/orders`.
+ * Writes the body of `POST /v2/orders`.
  *
- * Prices are ours where we know them, and stand above the catalog's. The taxes are Square's: an order carries tax as
- * percentages only, so that ours, an amount, has no place, and the seller's books want the seller's own rates.
+ * Our prices, where known, take precedence over the catalog's. The taxes are Square's: an order carries tax only as
+ * percentages, while ours is an amount, and the seller's books need the seller's rates.
  * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
  */
 export function writeOrder(order: CanonicalOrder, { locationId, itemMap }: Settings) {
@@ -75,7 +75,7 @@ export function writeOrder(order: CanonicalOrder, { locationId, itemMap }: Setti
           })),
         }),
       })),
-      // After taxes, which do not apply to it: the fee is what the member was told it is.
+      // The fee is added after taxes, which do not apply to it: the member saw this amount.
       ...(money.fee > 0 && {
         service_charges: [
           {
@@ -126,12 +126,12 @@ function writeDelivery(order: CanonicalOrder) {
   };
 }
 
-/** Seen from when the order was placed, so that a repeat after that time says the same. */
+/** The requested time if it is after the order's placing. Not compared with now, so that a later repeat is the same. */
 function requestedAt({ fulfillment: { requestedAt }, placedAt }: CanonicalOrder): string | undefined {
   return requestedAt !== undefined && Date.parse(requestedAt) > Date.parse(placedAt) ? requestedAt : undefined;
 }
 
-/** Square refuses what is no e-mail address, and the kitchen can do without one. */
+/** The recipient. Square refuses an invalid e-mail address, and the kitchen does not need one. */
 function writeRecipient({ member: { name, email, phone } }: CanonicalOrder) {
   return {
     display_name: cutText(name || 'Guest', NAME_MAX),
@@ -154,8 +154,8 @@ function writeAddress({ line1, line2, city, region, postalCode, country = '' }: 
 }
 
 /**
- * The body of `POST /v2/payments`: the member has paid elsewhere.
- * The amount is what Square asks, since it takes no other; where that is not what the member paid, a note says so.
+ * Writes the body of `POST /v2/payments`: the member has paid elsewhere. The amount is Square's total, since it takes
+ * no other. If the member paid another amount, a note says so.
  * https://developer.squareup.com/docs/orders-api/pay-for-orders
  */
 export function writePayment({ serviceOrderId, money }: CanonicalOrder, square: SquareOrder, locationId: string) {

@@ -7,20 +7,20 @@ import { OrderRefused, OrderTaken, secretsOf } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 import { sign } from './sign.ts';
 
-/** Those that the POS tells us with 429. */
+/** The limits that the POS states by 429. */
 const withinLimits = limitRate([]);
 
-/** A member reads it: a sentence, not a page. */
+/** Characters of a reason. A member reads it: a sentence, not a page. */
 const REASON_MAX = 200;
 
 /**
- * Posts the order to `ordersUrl` as JSON, in our own words. `webhook-id` and `Idempotency-Key` are the order's id
- * however often it is sent, which is what the POS deduplicates on.
+ * Posts the order to `ordersUrl` as JSON, in our own format. `webhook-id` and `Idempotency-Key` are the order's id in
+ * every attempt: the POS deduplicates on them.
  *
- * - 2xx `{"providerOrderId"}`: taken; without a usable id as well, since the POS may name it in a webhook
- * - 409: it has this order already, which is as good
- * - 404 and 405 without a `reason`: nobody takes orders there, so `ordersUrl` is wrong and every order would fail
- * - other 4xx, `{"reason"?}`: it will never take it
+ * - 2xx `{"providerOrderId"}`: taken, also without a usable id, since the POS may name it in a webhook
+ * - 409: the POS has this order already, which is as good
+ * - 404 and 405 without a `reason`: `ordersUrl` is wrong, and every order would fail
+ * - other 4xx, `{"reason"?}`: the POS will never take the order
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const { settings, signal, now } = context;
@@ -51,7 +51,9 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
   });
 }
 
-/** Headers carry visible ASCII; any other id travels percent-encoded, and so does `%`, lest two ids become one. */
+/**
+ * Percent-encodes an id that is not visible ASCII, since headers carry no other. `%` is encoded to keep ids distinct.
+ */
 function headerSafe(id: string): string {
   return /^[!-$&-~]+$/.test(id) ? id : encodeURIComponent(id);
 }

@@ -4,7 +4,7 @@ import { Settings } from './payloads.ts';
 import { webhookAuth } from './sign.ts';
 import { translateWebhook } from './translate-webhook.ts';
 
-/** For a POS, or a bridge to one, that speaks our own words: order out as JSON, `order.status` webhooks back. */
+/** A POS, or a bridge to one, that speaks our own format: orders out as JSON, `order.status` webhooks back. */
 export const standard: Provider<Settings> = {
   integration: 'standard',
   settings: Settings,

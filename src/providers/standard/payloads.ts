@@ -8,14 +8,14 @@ const Secret = z
   .string()
   .refine(isSecret, { error: 'is not a Standard Webhooks secret: whsec_ and the base64 of 24 to 64 bytes' });
 
-/** One location's. Without a secret nothing is signed either way, and the webhook's token alone says who sent it. */
+/** One location's settings. Without a secret nothing is signed, and only the webhook's token proves the sender. */
 export const Settings = z
   .strictObject({
-    /** Where orders are posted. */
+    /** The URL that orders are posted to. */
     ordersUrl: HttpUrl,
-    /** Signs orders, and is asked of webhooks. */
+    /** The secret that signs orders and verifies webhooks. */
     secret: Secret.optional(),
-    /** Honoured beside `secret` while the POS changes over. */
+    /** A second secret that is valid while the POS rotates. */
     previousSecret: Secret.optional(),
   })
   .refine(({ secret, previousSecret }) => secret !== undefined || previousSecret === undefined, {
@@ -24,7 +24,7 @@ export const Settings = z
   });
 export type Settings = z.infer<typeof Settings>;
 
-/** The secrets in force, today's first. */
+/** The valid secrets, the current one first. */
 export function secretsOf({ secret, previousSecret }: Settings): string[] {
   return [secret, previousSecret].filter((each) => each !== undefined);
 }
@@ -37,7 +37,7 @@ const Time = z.iso.datetime({
       : undefined,
 });
 
-/** What the POS answers an order with. */
+/** The POS's answer to an order. */
 export const OrderTaken = z.object({ providerOrderId: Id });
 export const OrderRefused = z.object({ reason: z.string() });
 

@@ -15,7 +15,7 @@ export const webhookAuth = {
 
 const TIMESTAMP = 'webhook-timestamp';
 const PREFIX = 'whsec_';
-/** Seconds a timestamp may be off, as in the scheme's own libraries. */
+/** Seconds that a timestamp may be off, as in the scheme's own libraries. */
 const TOLERANCE_S = 300;
 
 /** Is it a key of 24 to 64 bytes in base64, with or without `whsec_` before it? */
@@ -24,13 +24,13 @@ export function isSecret(secret: string): boolean {
   return key.length >= 24 && key.length <= 64 && key.toString('base64') === withoutPrefix(secret);
 }
 
-/** @returns `webhook-signature` for these bytes: one signature per secret, so that either side may rotate first */
+/** @returns the header `webhook-signature`: one signature per secret, so that either side may rotate first */
 export function sign(secrets: readonly string[], id: string, timestamp: string, body: string | Buffer): string {
   return secrets.map((secret) => `v1,${digest(secret, id, timestamp, body)}`).join(' ');
 }
 
 /**
- * Holds a webhook against the secrets, any of which may have signed it.
+ * Verifies a webhook, which any of the secrets may have signed.
  * @throws NotAuthentic that says which part is missing or wrong
  */
 export function verify(secrets: readonly string[], { headers, body, receivedAt }: Webhook): void {

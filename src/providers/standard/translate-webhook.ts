@@ -10,9 +10,9 @@ import { verify } from './sign.ts';
 
 /**
  * Reads `{"eventType": "order.status", "order": {"thirdPartyReference", "id", "status", "reason", "occurredAt"}}`.
- * Our statuses in any case: RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, CANCELLED, FAILED. At least one of
- * `thirdPartyReference` (our id) and `id` (the POS's); `occurredAt` as RFC 3339 with offset.
- * Other event types and other statuses are not for us.
+ * `status` is one of ours in any case: RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, CANCELLED, FAILED. At least
+ * one of `thirdPartyReference` (our id) and `id` (the POS's) is required; `occurredAt` is RFC 3339 with offset. Other
+ * event types and other statuses are ignored.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {

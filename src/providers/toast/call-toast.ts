@@ -6,16 +6,16 @@ import { limitRate } from '../limit-rate.ts';
 import { tokenOf } from './obtain-token.ts';
 import type { Settings } from './payloads.ts';
 
-/** Per restaurant, in fixed slices: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html */
+/** Limits per restaurant, in fixed windows: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html */
 const withinRate = limitRate([
   { requests: 20, seconds: 1 },
   { requests: 10_000, seconds: 900 },
 ]);
 
 /**
- * One request, as the client and for the restaurant of the settings.
- * @param path from `baseUrl` on
- * @throws as `callPos` and `Credentials` do; TryAgain with `sent: false` while the restaurant's rate is spent
+ * Makes one request as the client and for the restaurant of the settings.
+ * @param path the path after `baseUrl`
+ * @throws as `callPos` and `Credentials` do; TryAgain with `sent: false` while the restaurant's limit is reached
  */
 export function callToast(
   context: PosContext<Settings>,

@@ -6,14 +6,14 @@ import { quoteRefusal } from '../quote-refusal.ts';
 import { callToast } from './call-toast.ts';
 import { DiningOptions, OrderGuids, type Settings } from './payloads.ts';
 
-/** Of the orders that are asked for: a minute's, which are few if any. */
+/** Milliseconds of orders that are read: one minute has few, if any. */
 const SPAN_MS = 60_000;
 
 const BEHAVIORS: Readonly<Record<FulfillmentType, string>> = { pickup: 'TAKE_OUT', delivery: 'DELIVERY' };
 
 /**
- * Asks for the GUIDs of the last minute's orders, which needs no other scopes than orders themselves, and proves client
- * and restaurant; then for the dining options, where the client may see them.
+ * Reads the GUIDs of the last minute's orders. That needs only the scopes of orders, and proves client and restaurant.
+ * Then it reads the dining options, if the client may see them.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
@@ -34,7 +34,7 @@ export async function check(context: PosContext<Settings>): Promise<void> {
   }
 }
 
-/** https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
+/** Lists orders: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
 async function listOrders(context: PosContext<Settings>): Promise<void> {
   const { now } = context;
   const span = new URLSearchParams({
@@ -56,15 +56,15 @@ async function listOrders(context: PosContext<Settings>): Promise<void> {
 }
 
 /**
- * https://doc.toasttab.com/openapi/configuration/operation/diningOptionsGet/
- * @returns undefined where the client lacks the scope config:read, or where there are more than one answer holds
+ * Lists the dining options: https://doc.toasttab.com/openapi/configuration/operation/diningOptionsGet/
+ * @returns undefined if the client lacks the scope config:read, or if one answer does not hold them all
  */
 async function listDiningOptions(context: PosContext<Settings>): Promise<DiningOptions | undefined> {
   let answer: PosAnswer;
   try {
     answer = await callToast(context, 'GET', '/config/v2/diningOptions');
   } catch (error) {
-    // Orders have just been shown, so it is about nothing else.
+    // The orders were just readable, so this 403 is about the scope.
     if (error instanceof NeedsOperator && error.httpStatus === 403) return undefined;
     throw error;
   }
@@ -75,14 +75,14 @@ async function listDiningOptions(context: PosContext<Settings>): Promise<DiningO
   return options.data;
 }
 
-/** Not documented: which status an unknown restaurant has. A 404 is one of an order's own. */
+/** Explains a refusal. The status for an unknown restaurant is not documented; 404 is the one for an unknown order. */
 function refusalOf({ status: httpStatus }: PosAnswer, what: string): NeedsOperator {
   return new NeedsOperator(`Toast shows us no ${what} (${httpStatus}): are restaurantGuid and baseUrl right?`, {
     httpStatus,
   });
 }
 
-/** As Toast writes it: 2016-01-01T14:13:12.000+0400 */
+/** Writes a time in Toast's format: 2016-01-01T14:13:12.000+0400 */
 function dateTime(at: Date): string {
   return at.toISOString().replace('Z', '+0000');
 }

@@ -3,8 +3,9 @@ import { tokenOf } from './obtain-token.ts';
 import type { Settings } from './payloads.ts';
 
 /**
- * Logs in, which is all that can be tried without an order: Toast has no API for webhook subscriptions.
- * https://doc.toasttab.com/doc/devguide/apiSubscriptions.html, https://doc.toasttab.com/doc/devguide/devApiAccessWebhookSubscriptions.html
+ * Logs in, the only possible test without an order: Toast has no API for webhook subscriptions.
+ * https://doc.toasttab.com/doc/devguide/apiSubscriptions.html,
+ * https://doc.toasttab.com/doc/devguide/devApiAccessWebhookSubscriptions.html
  */
 export async function connect(
   context: PosContext<Settings> & { webhookUrl: string; locations: number },

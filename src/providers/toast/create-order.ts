@@ -10,9 +10,9 @@ import { writeOrder, writePayment } from './write-order.ts';
 type Context = PosContext<Settings>;
 
 /**
- * Puts the order on a check of its own. With `alternatePaymentGuid` Toast is asked first what the check will come to,
- * which it calls the only reliable way, and just that is paid: with any other amount the restaurant's people would
- * have to settle the difference. https://doc.toasttab.com/doc/devguide/apiCreatingOrders.html
+ * Creates the order on a check of its own. With `alternatePaymentGuid`, Toast is first asked for the check's total,
+ * which it calls the only reliable way, and exactly that is paid: with any other amount the staff would have to settle
+ * the difference. https://doc.toasttab.com/doc/devguide/apiCreatingOrders.html
  *
  * `externalId` is unique since 2026-02-02: a repeat fails, and the order is found by it.
  */
@@ -33,22 +33,22 @@ export async function createOrder(order: CanonicalOrder, context: Context): Prom
   if (answer.status >= 300) return findRefused(answer, '/orders', externalId, context);
   const taken = TakenOrder.safeParse(answer.json);
   if (taken.success) return { providerOrderId: taken.data.guid };
-  // Its GUID is all that the webhooks will name. The repeat finds it.
+  // The webhooks will name only the GUID. A repeat finds it.
   throw new TryAgain('Toast took the order with an answer that names no GUID', {
     sent: true,
     httpStatus: answer.status,
   });
 }
 
-/** `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
+/** The id `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
 function externalIdOf({ serviceOrderId }: CanonicalOrder, { namingAuthority }: Settings): string {
   return namingAuthority === undefined ? serviceOrderId : `${namingAuthority}:${serviceOrderId}`;
 }
 
 /**
- * What the check comes to, tax included. Nothing is created; our id is left out, lest a repeat be refused for it.
+ * Asks for the check's total, tax included. Nothing is created, and our id is left out so that no repeat is refused.
  * https://doc.toasttab.com/openapi/orders/operation/pricesPost/
- * @returns Toast's answer where it refuses the order
+ * @returns Toast's answer if it refuses the order
  */
 async function askPrice(written: object, context: Context): Promise<number | PosAnswer> {
   const answer = await callToast(context, 'POST', '/orders/v2/prices', written).catch((error: unknown) => {
@@ -61,8 +61,8 @@ async function askPrice(written: object, context: Context): Promise<number | Pos
 }
 
 /**
- * Tells a repeat from an order that Toast will not have. Not documented: the status with which a known `externalId`
- * fails (the labor API's is 400), so every refusal is held against what Toast has.
+ * Tells a repeat from a refused order. The status for a known `externalId` is not documented (the labor API's is 400),
+ * so every refusal is compared with what Toast has.
  */
 async function findRefused(
   answer: PosAnswer,
@@ -77,10 +77,10 @@ async function findRefused(
   const { code, message, developerMessage, requestId } = ErrorMessage.safeParse(answer.json).data ?? {};
   const details = [code && `code ${code}`, requestId && `requestId ${requestId}`].filter(Boolean);
   const refused = ['Toast refused the order with', [httpStatus, ...details].join(', ')].join(' ');
-  // Its own words may quote the member, so they are judged and not repeated. A price is asked without the externalId.
+  // Toast's words may quote the member, so they are examined and not repeated. A price is asked without the externalId.
   const words = `${message} ${developerMessage}`;
   if (path === '/orders' && /external[\s_-]*id/i.test(words)) {
-    // Not documented: how Toast puts it. An order that it has must not be given up because it does not show it yet.
+    // Toast's wording is not documented. An order that Toast has must not be given up because it is not visible yet.
     if (/already exist|unique|duplicate/i.test(words)) {
       throw new TryAgain(`${refused}: it has this externalId, and does not show it`, { sent: true, httpStatus });
     }
@@ -97,10 +97,10 @@ async function findRefused(
 }
 
 /**
- * "You can POST an order with an externalId, and then GET the order with that externalId"
- * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). Not documented: where; in the place of the GUID,
- * as far as older documentation goes.
- * @throws TryAgain where Toast has the order and does not say its GUID, which is all that the webhooks will name
+ * Finds an order. "You can POST an order with an externalId, and then GET the order with that externalId"
+ * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). The path is not documented; according to older
+ * documentation the externalId takes the GUID's place.
+ * @throws TryAgain if Toast has the order but does not say its GUID, the only id in the webhooks
  */
 async function findByExternalId(externalId: string, context: Context): Promise<OrderRef | undefined> {
   const answer = await callToast(context, 'GET', `/orders/v2/orders/${encodeURIComponent(externalId)}`);

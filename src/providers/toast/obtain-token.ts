@@ -5,14 +5,14 @@ import { quoteRefusal } from '../quote-refusal.ts';
 import { LoginAnswer } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
-/** "Do not request a new authentication token more than twice in a one-hour period." */
+/** Logins allowed per hour. "Do not request a new authentication token more than twice in a one-hour period." */
 const LOGINS = 2;
 const HOUR_MS = 3_600_000;
 
-/** When Toast answered the logins of a client; there are as many clients as settings. */
+/** Times at which Toast answered each client's logins. There are as many clients as settings. */
 const answered = new Map<string, readonly number[]>();
 
-/** What `Credentials` wants to know: all restaurants of a client share its token. */
+/** The settings that an access token depends on. All restaurants of a client share its token. */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   const { baseUrl, clientId, clientSecret } = context.settings;
   return {
@@ -22,9 +22,9 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
 }
 
 /**
- * Logs in. Toast ends the access of clients that do so too often, hence a client whose logins or fresh tokens are
- * refused waits for somebody to look.
- * https://doc.toasttab.com/doc/devguide/authentication.html, https://doc.toasttab.com/doc/devguide/apiAuthenticationRateLimit.html
+ * Logs in. Toast blocks clients that log in too often. So a client whose logins or fresh tokens are refused waits for
+ * an operator. https://doc.toasttab.com/doc/devguide/authentication.html,
+ * https://doc.toasttab.com/doc/devguide/apiAuthenticationRateLimit.html
  */
 async function obtainToken({ settings, now, signal }: PosContext<Settings>): Promise<Grant> {
   const { baseUrl, clientId, clientSecret } = settings;

@@ -5,7 +5,7 @@ import { BaseUrl, Secret } from '../shared-settings.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
 
-/** Where something stands in Toast's menu: an item in a menu group, a modifier in a modifier group; or both. */
+/** A place in Toast's menu: an item in a menu group, a modifier in a modifier group, or both. */
 const MenuEntry = z
   .strictObject({ item: Guid, itemGroup: Guid.optional(), optionGroup: Guid.optional() })
   .refine(({ itemGroup, optionGroup }) => itemGroup !== undefined || optionGroup !== undefined, {
@@ -13,45 +13,45 @@ const MenuEntry = z
   });
 export type MenuEntry = z.infer<typeof MenuEntry>;
 
-/** One restaurant's. Those of the same client share its tokens. */
+/** The settings of one restaurant. Restaurants of the same client share its tokens. */
 export const Settings = z.strictObject({
-  /** Toast gives each partner its hosts: https://doc.toasttab.com/doc/devguide/apiEnvironments.html */
+  /** The API's host. Toast gives each partner its own: https://doc.toasttab.com/doc/devguide/apiEnvironments.html */
   baseUrl: BaseUrl,
   clientId: Secret,
   clientSecret: Secret,
   restaurantGuid: Guid,
-  /** One for each subscription, since each event category has its own. */
+  /** A secret for each subscription: each event category has its own. */
   webhookSecret: z.union([Secret, z.array(Secret).min(1)], {
     error: 'is neither the secret of the webhook subscription nor a list of those of several',
   }),
   diningOptionGuids: z.strictObject({ pickup: Guid, delivery: Guid }),
-  /** Of type OTHER. Without it orders arrive unpaid. */
+  /** The alternate payment type for paid orders, of type OTHER. Without it orders arrive unpaid. */
   alternatePaymentGuid: Guid.optional(),
-  /** Of an open service charge, which puts the order's fee on the check. Without it the fee stays off the check. */
+  /** An open service charge for the order's fee. Without it the check has no fee. */
   feeServiceChargeGuid: Guid.optional(),
-  /** The name that Toast assigned to us, which stands before our ids. */
+  /** The name that Toast assigned to us, the prefix of our ids. */
   namingAuthority: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,16}$/, { error: 'is not the name that Toast assigned, of up to 16 letters and digits' })
     .optional(),
-  /** The state of an address that names none. */
+  /** The state of an address without one. */
   defaultState: z
     .string()
     .regex(/^[A-Z]{2}$/, { error: 'is not a two-letter abbreviation such as MA' })
     .optional(),
-  /** By our ids. One that is not in it has to be `<group's GUID>/<item's GUID>` itself. */
+  /** Places in Toast's menu, by our ids. An id without an entry has to be `<group's GUID>/<item's GUID>` itself. */
   itemMap: z.record(Id, MenuEntry).default({}),
-  /** Does a closed order mean that the member has it? */
+  /** True if a closed order means that the member has it. */
   closedMeansCompleted: z.boolean().default(true),
 });
 export type Settings = z.infer<typeof Settings>;
 
-/** https://doc.toasttab.com/openapi/authentication/operation/authenticationLoginPost/ */
+/** The answer to a login: https://doc.toasttab.com/openapi/authentication/operation/authenticationLoginPost/ */
 export const LoginAnswer = z.object({
   token: z.object({ accessToken: z.string().min(1), expiresIn: z.number().positive() }),
 });
 
-/** An order, or the list of one that the schema of the answer names while its example shows the order itself. */
+/** An order, or a list of one: the answer's schema names a list, its example shows the order itself. */
 export const TakenOrder = z.union([
   z.object({ guid: Id }),
   z.object({ orders: z.tuple([z.object({ guid: Id })]) }).transform(({ orders: [order] }) => order),
@@ -59,10 +59,10 @@ export const TakenOrder = z.union([
 
 export const PricedOrder = z.object({ checks: z.tuple([z.object({ totalAmount: z.number().nonnegative() })]) });
 
-/** Of orders in a span of time: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
+/** GUIDs of the orders in a span of time: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
 export const OrderGuids = z.array(z.string());
 
-/** https://doc.toasttab.com/openapi/configuration/tag/Data-definitions/schema/DiningOption */
+/** Dining options: https://doc.toasttab.com/openapi/configuration/tag/Data-definitions/schema/DiningOption */
 export const DiningOptions = z.array(
   z.object({
     guid: z.string(),
@@ -72,7 +72,7 @@ export const DiningOptions = z.array(
 );
 export type DiningOptions = z.infer<typeof DiningOptions>;
 
-/** https://doc.toasttab.com/doc/devguide/apiResponsesAndErrors.html; everything in it may be missing. */
+/** An error: https://doc.toasttab.com/doc/devguide/apiResponsesAndErrors.html. Any field may be missing. */
 export const ErrorMessage = z.object({
   code: z.int().optional().catch(undefined),
   message: z.string().catch(''),
@@ -91,7 +91,7 @@ export const AnyEvent = z.object({ eventType: z.string() });
 export const OfRestaurant = z.object({ details: z.object({ restaurantGuid: z.string() }) });
 export type OfRestaurant = z.infer<typeof OfRestaurant>;
 
-/** https://doc.toasttab.com/doc/devguide/apiGuestOrderFulfillmentStatusWebhook.html */
+/** A guest order status event: https://doc.toasttab.com/doc/devguide/apiGuestOrderFulfillmentStatusWebhook.html */
 export const GuestOrderStatusUpdated = z.object({
   details: z.object({
     orderGuid: Id,
@@ -100,7 +100,7 @@ export const GuestOrderStatusUpdated = z.object({
   }),
 });
 
-/** https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html; of the whole order, what says something to us. */
+/** The fields of an order event that we read: https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html */
 export const OrderUpdated = z.object({
   timestamp: z.unknown().optional(),
   details: z.object({

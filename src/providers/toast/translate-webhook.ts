@@ -15,7 +15,7 @@ export const webhookAuth = {
   settings: ['webhookSecret'],
 } satisfies WebhookAuth;
 
-/** RECEIVED is what every order begins with; it is not sent, according to the documentation. */
+/** Our status by Toast's. RECEIVED is every order's first status and, according to the documentation, not sent. */
 const GUEST_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['RECEIVED', 'received'],
   ['IN_PREPARATION', 'in_progress'],
@@ -24,7 +24,7 @@ const GUEST_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['VOIDED', 'cancelled'],
 ]);
 
-/** PICKED_UP: the driver has it. PENDING: nobody has taken it yet. */
+/** Our status for each delivery state. PICKED_UP: the driver has the order. PENDING: no driver has taken it yet. */
 const DELIVERY_STATES: ReadonlyMap<string, Status> = new Map([
   ['PICKED_UP', 'en_route'],
   ['IN_PROGRESS', 'en_route'],
@@ -40,21 +40,21 @@ const EVENTS: ReadonlyMap<string, (json: unknown, settings: Settings) => readonl
 const WANTED = 'an object with timestamp, eventType and details';
 
 /**
- * Reads `guestOrderStatusUpdated`, and of `order_updated` and `channel_order_updated` what the former does not say: that
- * nobody approved the order, that it was voided, and where its delivery is. All name the order by Toast's GUID alone.
+ * Reads `guestOrderStatusUpdated`. Of `order_updated` and `channel_order_updated` it reads what the former lacks: that
+ * nobody approved the order, that it was voided, and where its delivery is. All name the order only by Toast's GUID.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   const json = webhook.verified ? parseJson(webhook.body, WANTED) : parseVerified(webhook, settings);
   const readEvent = EVENTS.get(readShape(AnyEvent, json).eventType);
-  // A subscription reports all restaurants of a client.
+  // A subscription covers all restaurants of a client.
   if (readEvent === undefined || isElsewhere(readShape(OfRestaurant, json), settings)) return [];
   return readEvent(json, settings);
 }
 
 /**
- * `base64(HMAC-SHA256(secret, body + timestamp))`, the timestamp being the body's own: before the signature is
- * verified, it alone is looked at. https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
+ * Verifies the signature `base64(HMAC-SHA256(secret, body + timestamp))`. The timestamp is in the body, and is all that
+ * is used of it before the signature is verified. https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
  */
 function parseVerified(webhook: Webhook, { webhookSecret }: Settings): unknown {
   let json: unknown;
@@ -105,10 +105,10 @@ function isElsewhere({ details }: OfRestaurant, { restaurantGuid }: Settings): b
   return details.restaurantGuid.toLowerCase() !== restaurantGuid.toLowerCase();
 }
 
-/** @param time as Toast writes it; one that cannot be stored is left out rather than the event */
+/** @param time in Toast's format; a time that cannot be stored is left out, and the event kept */
 function eventOf(providerOrderId: string, status: Status, nativeStatus: string, time: unknown): StatusEvent {
   const event = { providerOrderId, status, nativeStatus };
-  // 2024-04-01T15:10:59.817+0000, as times within Toast's orders are written
+  // Times within Toast's orders look like 2024-04-01T15:10:59.817+0000.
   const occurredAt = typeof time === 'string' ? time.replace(/([+-]\d\d)(\d\d)$/, '$1:$2') : undefined;
   return StatusEvent.safeParse({ ...event, occurredAt }).data ?? StatusEvent.parse(event);
 }

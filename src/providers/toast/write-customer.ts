@@ -4,16 +4,16 @@ import { splitName } from '../order-texts.ts';
 
 type Member = CanonicalOrder['member'];
 
-/** https://doc.toasttab.com/openapi/orders/overview/: "up to 53 characters", no international ones. */
+/** "Up to 53 characters", only ASCII: https://doc.toasttab.com/openapi/orders/overview/ */
 const EMAIL_MAX = 53;
 const EMAIL = /^[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+$/;
 
-/** The country codes of one and two digits (ITU-T E.164, list of assigned codes); all others have three. */
+/** Country codes of one and two digits (ITU-T E.164, list of assigned codes). All others have three. */
 const SHORT_CODE = /^(1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/;
 
 /**
- * The guest, of whom Toast wants all of this for takeout and delivery. What the member did not tell is not made up:
- * the e-mail address tells Toast's guests apart, and one made up would be somebody else's.
+ * Writes the guest. Toast requires all of these fields for takeout and delivery. A missing one is not made up: Toast
+ * tells guests apart by the e-mail address, and an invented one would be somebody else's.
  * https://doc.toasttab.com/doc/devguide/apiOrderTypeDetails.html
  * @throws GiveUp that names the field
  */
@@ -25,13 +25,13 @@ export function writeCustomer({ name, email, phone }: Member) {
     throw wanting(`member.email is not an address of up to ${EMAIL_MAX} ASCII characters`, 'e-mail address');
   }
   if (phone === undefined) throw wanting('member.phone is missing', 'telephone number');
-  // A name of one word is both: Toast wants two, and the other one is not known.
+  // Toast requires two names. A single word serves as both.
   return { firstName: first, lastName: last || first, email, ...writePhone(phone) };
 }
 
 /**
- * "The phone number must have exactly 10 digits", as those of country code 1 have. Not documented: how a number with
- * `phoneCountryCode` is judged, so others go as they are, and Toast decides.
+ * Writes the phone number. "The phone number must have exactly 10 digits", as those of country code 1 have. How Toast
+ * validates a number with `phoneCountryCode` is not documented, so others are sent as they are.
  */
 function writePhone(e164: string): { phone: string; phoneCountryCode?: string } {
   const digits = e164.slice(1);

@@ -9,9 +9,9 @@ import { SPECIAL_REQUEST_MAX, limitModifiers, specialRequest, writeSelection } f
 type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>['destination'];
 
 /**
- * The order in Toast's words, as `/prices` wants it: without what is paid.
+ * Writes the order in Toast's format, without the payment, as `/prices` takes it.
  * https://doc.toasttab.com/openapi/orders/operation/ordersPost/
- * @throws GiveUp where it lacks what Toast requires, NeedsOperator where the settings do
+ * @throws GiveUp if the order lacks what Toast requires, NeedsOperator if the settings do
  */
 export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date) {
   const { fulfillment, money } = order;
@@ -29,7 +29,7 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
         customer: writeCustomer(order.member),
         selections: [
           ...order.items.map((item) => writeSelection(item, settings.itemMap)),
-          // https://doc.toasttab.com/doc/cookbook/apiIntegrationChecklistOrdering.html: order-level notes
+          // Order-level notes: https://doc.toasttab.com/doc/cookbook/apiIntegrationChecklistOrdering.html
           ...(note === undefined ? [] : [specialRequest(note, 1)]),
         ],
         ...(settings.feeServiceChargeGuid !== undefined &&
@@ -46,7 +46,7 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
   };
 }
 
-/** @param due what Toast says is due, its decimal as it came */
+/** @param due Toast's total as it came, a decimal */
 export function writePayment({ money, placedAt }: CanonicalOrder, alternatePaymentGuid: string, due: number) {
   return {
     type: 'OTHER',
@@ -57,13 +57,13 @@ export function writePayment({ money, placedAt }: CanonicalOrder, alternatePayme
   };
 }
 
-/** The shortest decimal of a double is the one that was meant, so nothing is lost in JSON. */
+/** Returns the amount as a double, whose shortest decimal is the amount itself, so nothing is lost in JSON. */
 function amountOf(minorUnits: number, currency: string): number {
   return Number(toDecimal(minorUnits, currency));
 }
 
 /**
- * Without a time the kitchen begins at once. `openedDate` puts the order on the books of the right day.
+ * The time of the order. Without one the kitchen begins at once. `openedDate` books the order on the right day.
  * https://doc.toasttab.com/doc/devguide/orders_api_future_orders.html
  */
 function writeSchedule(requestedAt: string | undefined, now: Date) {
@@ -72,7 +72,7 @@ function writeSchedule(requestedAt: string | undefined, now: Date) {
   return at > now ? { promisedDate: writeTime(at), openedDate: writeTime(at) } : {};
 }
 
-/** As all of Toast's examples have it: `2022-03-05T16:00:00.000+0000`. */
+/** Writes a time as Toast's examples do: `2022-03-05T16:00:00.000+0000`. */
 function writeTime(time: Date): string {
   return time.toISOString().replace('Z', '+0000');
 }
@@ -97,7 +97,7 @@ function required(field: string, value: string | undefined): string {
   throw incomplete(`fulfillment.destination.${field} is missing`);
 }
 
-/** Two capital letters, which ISO 3166-2 puts behind the country's: MA of US-MA. */
+/** Two capital letters, which ISO 3166-2 puts after the country's: MA of US-MA. */
 function stateOf(region: string | undefined, defaultState: string | undefined): string {
   if (!region?.trim()) {
     if (defaultState !== undefined) return defaultState;

@@ -6,14 +6,14 @@ import type { MenuEntry, Settings } from './payloads.ts';
 
 // https://doc.toasttab.com/doc/devguide/apiSpecifyingModifiersAndInstructions.html
 
-/** Of a special request, in characters. */
+/** Characters of a special request. */
 export const SPECIAL_REQUEST_MAX = 1000;
 
-/** Of one order. Toast publishes no limit. */
+/** The most modifiers of an order. Toast publishes no limit. */
 const MODIFIERS_MAX = 500;
 
 const GUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
-/** What an id without an entry in `itemMap` has to look like. */
+/** The form of an id without an entry in `itemMap`. */
 const PLAIN = new RegExp(`^(${GUID})/(${GUID})$`);
 
 type Item = CanonicalOrder['items'][number];
@@ -21,8 +21,8 @@ type Modifier = Item['modifiers'][number];
 type Group = 'itemGroup' | 'optionGroup';
 
 /**
- * A line of the order as Toast's selection. Prices are those of Toast's menu.
- * @throws NeedsOperator when Toast's menu is not told apart by `itemMap` or the id
+ * Writes a line of the order as Toast's selection. Prices are those of Toast's menu.
+ * @throws NeedsOperator if neither `itemMap` nor the id itself names the place in Toast's menu
  */
 export function writeSelection(item: Item, itemMap: Settings['itemMap']) {
   const { quantity } = item;
@@ -32,14 +32,14 @@ export function writeSelection(item: Item, itemMap: Settings['itemMap']) {
     quantity,
     modifiers: [
       ...item.modifiers.flatMap((modifier) => writeModifier(modifier, quantity, itemMap)),
-      // The kitchen's displays show special requests of items, and none of the whole check.
+      // The kitchen's displays show special requests of items, but not those of the whole check.
       ...requests.map((text) => specialRequest(text, quantity)),
     ],
   };
 }
 
 /**
- * Each is a selection of its own, and the body grows with them.
+ * Limits the modifiers. Each is a selection of its own, so the body grows with them.
  * @throws GiveUp for more than any meal has
  */
 export function limitModifiers(items: readonly Item[]): void {
@@ -52,13 +52,13 @@ export function limitModifiers(items: readonly Item[]): void {
   );
 }
 
-/** Toast refuses a modifier whose quantity is not its item's: twice the cheese is the same modifier twice. */
+/** Repeats a modifier instead of counting it: Toast refuses a modifier whose quantity is not its item's. */
 function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['itemMap']) {
   const selection = { ...referTo(modifier.serviceModifierId, 'optionGroup', itemMap), quantity, modifiers: [] };
   return Array.from({ length: modifier.quantity }, () => selection);
 }
 
-/** Among an item's modifiers it is about the item, among the check's selections about the order. */
+/** A special request: among an item's modifiers it is about the item, among the check's selections about the order. */
 export function specialRequest(text: string, quantity: number) {
   return { selectionType: 'SPECIAL_REQUEST', displayName: cutText(text, SPECIAL_REQUEST_MAX), quantity };
 }
