@@ -1,15 +1,15 @@
-/** The bodies held in memory are too many; the sender may come again. */
+/** Too many bytes of bodies are held in memory. The sender may retry. */
 export class NoRoom extends Error {
   override readonly name = 'NoRoom';
 }
 
 export type BodyBudget = {
-  /** A body of this location begins to arrive. `take` counts its bytes and throws NoRoom; `release` gives them back. */
+  /** Starts a body of this location. `take` counts its bytes and throws NoRoom; `release` frees them. */
   open(locationId: string): { take(bytes: number): void; release(): void };
 };
 
 /**
- * Bounds the memory that bodies hold, in all and for one location, which gets a quarter: a flood starves itself.
+ * Bounds the memory of all bodies. One location gets at most a quarter, so a flood starves itself.
  * @param limit bytes
  */
 export function bodyBudget(limit: number): BodyBudget {

@@ -1,52 +1,52 @@
-/** The location sends more than its share while others wait; the sender may come again. */
+/** The location sends more than its share while others wait. The sender may retry. */
 export class BeyondShare extends Error {
   override readonly name = 'BeyondShare';
 }
 
 export type FairShare = {
-  /** A webhook of this location wants in. @throws BeyondShare, when others would have to wait for it */
+  /** Admits a webhook of this location. @throws BeyondShare, if others would have to wait for it */
   enter(locationId: string): void;
-  /** So much of its body has come. */
+  /** Counts bytes of its body. */
   spend(locationId: string, bytes: number): void;
   stop(): void;
 };
 
-/** So many seconds' share may come at once. */
+/** Seconds of its share that a location may send at once. */
 const BURST_S = 2;
-/** So many bytes count as one more webhook. */
-const BYTES = 64 * 1024;
-/** The process falls behind when what is due is done so much later. */
+/** Bytes of a body that count as one more webhook. */
+const BYTES_PER_WEBHOOK = 64 * 1024;
+/** Lag of the event loop from which the process counts as overloaded. */
 const LAG_MS = 5;
-const LOOK_EVERY_MS = 20;
-/** A flood that is let go on as soon as it has been held back would be felt again each time. */
+const SAMPLE_EVERY_MS = 20;
+/** Time for which a location stays held back. Let go at once, it would be noticed again each time. */
 const HELD_BACK_MS = 10_000;
-/** Somebody who was here within this time is there. */
-const THERE_MS = 1_000;
+/** Time for which a location counts as active. */
+const ACTIVE_MS = 1_000;
 
 type Account = { tokens: number; at: number; heldBackUntil: number };
 
 /**
- * Keeps a location that floods from slowing the others down: beyond its share it is refused, before its body is read,
- * once the process falls behind. Alone, or while there is room for all, anybody may send as much as he likes; so may
- * all together, since then nobody floods.
- * @param perSecond webhooks that nobody is denied
- * @param onHeldBack a location is held back from now on
+ * Stops a location that floods from slowing the others down: beyond its share it is refused, before its body is read,
+ * while the process is overloaded. A location that is alone, or sends while there is room for all, has no limit.
+ * Neither have all together, since then nobody floods.
+ * @param perSecond webhooks that are never refused
+ * @param onHeldBack called when a location starts to be held back
  */
 export function fairShare(perSecond: number, onHeldBack: (locationId: string) => void): FairShare {
   const burst = BURST_S * perSecond;
   const accounts = new Map<string, Account>();
-  // The last two that sent within their share: one of them is not the one that is asked about.
+  // The last two locations within their share: one of them is not the location in question.
   let [latest, before] = [
     { locationId: '', at: -Infinity },
     { locationId: '', at: -Infinity },
   ];
   let lag = 0;
-  let expected = performance.now() + LOOK_EVERY_MS;
-  const looking = setInterval(() => {
+  let expected = performance.now() + SAMPLE_EVERY_MS;
+  const sampling = setInterval(() => {
     const now = performance.now();
     lag = 0.8 * lag + 0.2 * Math.max(0, now - expected);
-    expected = now + LOOK_EVERY_MS;
-  }, LOOK_EVERY_MS).unref();
+    expected = now + SAMPLE_EVERY_MS;
+  }, SAMPLE_EVERY_MS).unref();
 
   const accountOf = (locationId: string, now: number): Account => {
     let account = accounts.get(locationId);
@@ -71,7 +71,7 @@ export function fairShare(perSecond: number, onHeldBack: (locationId: string) =>
         return;
       }
       const other = latest.locationId === locationId ? before : latest;
-      if (now - other.at > THERE_MS) return;
+      if (now - other.at > ACTIVE_MS) return;
       const isHeldBack = now < account.heldBackUntil;
       if (!isHeldBack && lag < LAG_MS) return;
       account.heldBackUntil = now + HELD_BACK_MS;
@@ -80,9 +80,9 @@ export function fairShare(perSecond: number, onHeldBack: (locationId: string) =>
     },
     spend(locationId, bytes) {
       const account = accountOf(locationId, performance.now());
-      // Not without end, or one large body would shut its location out for long.
-      account.tokens = Math.max(-burst, account.tokens - bytes / BYTES);
+      // The debt is bounded, or one large body would shut its location out for long.
+      account.tokens = Math.max(-burst, account.tokens - bytes / BYTES_PER_WEBHOOK);
     },
-    stop: () => clearInterval(looking),
+    stop: () => clearInterval(sampling),
   };
 }

@@ -3,12 +3,12 @@ import type { FastifyInstance } from 'fastify';
 export type Readiness = {
   /** False before start-up is done and while draining. */
   ready: boolean;
-  /** For people: an outage of Postgres must not take every instance out of the load balancer at once. */
+  /** Information for people. An outage of Postgres must not take every instance out of the load balancer at once. */
   database: 'up' | 'down' | 'unknown';
 };
 
 /**
- * - `GET /healthz` `200` while the process answers; asks nobody
+ * - `GET /healthz` `200` while the process answers; depends on nothing else
  * - `GET /readyz` `200` or `503` with the readiness as JSON
  */
 export function health(app: FastifyInstance, readiness: () => Readiness): void {

@@ -8,7 +8,7 @@ import { traceOf } from './request-ids.ts';
 import { signalOrderId } from './signal-order-id.ts';
 
 export const PUSH_PATH = '/pubsub/push';
-/** Above what Pub/Sub can send: 10 MB of message, a third more as base64. */
+/** Bytes of the largest push. Pub/Sub sends at most 10 MB of message, a third more as base64. */
 const PUSH_BODY_LIMIT = 16 * 2 ** 20;
 
 export type PushDeps = {
@@ -20,22 +20,22 @@ export type PushDeps = {
 };
 
 /**
- * The forward door. Its whole work is to make a signal durable.
+ * Mounts the forward door, which only makes a signal durable.
  *
- * - `204` recorded; known already; or poison, which no redelivery would mend: logged and acknowledged
+ * - `204` recorded, known already, or poison: no redelivery would mend it, so it is logged and acknowledged
  * - `401` bad OIDC token, answered before the body is read; the connection is closed
- * - `503` not recorded, or the token could not be judged; Pub/Sub comes again
+ * - `503` not recorded, or the token could not be verified; Pub/Sub sends it again
  *
- * Call it, or hand it to `register`: the route lives in a scope of its own, where Content-Type decides nothing.
+ * The route has a scope of its own, where Content-Type decides nothing. Call this function or hand it to `register`.
  */
 export function pubsubPush(app: FastifyInstance, deps: PushDeps): void {
-  const tell = (
+  const report = (
     request: FastifyRequest,
     reply: FastifyReply,
     about: Pick<SignalObserved, 'outcome' | 'serviceOrderId' | 'messageId' | 'why' | 'error'>,
   ): void => {
-    const asked = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
-    deps.observe({ what: 'signal', ...asked, ...about });
+    const base = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
+    deps.observe({ what: 'signal', ...base, ...about });
   };
 
   void app.register(async (scope) => {
@@ -46,25 +46,25 @@ export function pubsubPush(app: FastifyInstance, deps: PushDeps): void {
 
     scope.setErrorHandler(async (error, request, reply) => {
       if (error instanceof BadPushToken) {
-        tell(request, reply, { outcome: 'unauthorized', why: error.message });
+        report(request, reply, { outcome: 'unauthorized', why: error.message });
         return reply.code(401).header('connection', 'close').send();
       }
-      tell(request, reply, { outcome: 'not_recorded', error });
+      report(request, reply, { outcome: 'not_recorded', error });
       return reply.code(503).header('retry-after', '1').send();
     });
 
     scope.post(PUSH_PATH, async (request, reply) => {
       const { body, truncated } = await readBody(request.raw, PUSH_BODY_LIMIT);
       if (truncated) {
-        tell(request, reply, { outcome: 'poison', why: `over ${PUSH_BODY_LIMIT} bytes` });
+        report(request, reply, { outcome: 'poison', why: `over ${PUSH_BODY_LIMIT} bytes` });
         return reply.code(204).header('connection', 'close').send();
       }
       const signal = signalOrderId(body, request.headers);
       if ('poison' in signal) {
-        tell(request, reply, { outcome: 'poison', messageId: signal.messageId, why: signal.poison });
+        report(request, reply, { outcome: 'poison', messageId: signal.messageId, why: signal.poison });
       } else {
         const outcome = await deps.recordSignal(signal.orderId);
-        tell(request, reply, { outcome, serviceOrderId: signal.orderId, messageId: signal.messageId });
+        report(request, reply, { outcome, serviceOrderId: signal.orderId, messageId: signal.messageId });
       }
       return reply.code(204).send();
     });

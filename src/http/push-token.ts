@@ -2,12 +2,12 @@ import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
 import type { CryptoKey, JWTPayload, RemoteJWKSet } from 'jose';
 import type { Now } from '../core/postgres/database-clock.ts';
 
-/** The token is missing, forged, expired or made for somebody else. */
+/** The token is missing, forged, expired or for another audience. */
 export class BadPushToken extends Error {
   override readonly name = 'BadPushToken';
 }
 
-/** The issuer's keys cannot be had, so the token is neither good nor bad: let the sender come again. */
+/** The issuer's keys cannot be fetched, so the token can be neither accepted nor rejected. The sender should retry. */
 export class CannotVerify extends Error {
   override readonly name = 'CannotVerify';
 }
@@ -15,24 +15,24 @@ export class CannotVerify extends Error {
 export type PushTokenSettings = {
   jwksUrl: string;
   issuer: string;
-  /** What the subscription's push configuration names as audience, letter by letter. */
+  /** The audience in the subscription's push configuration, exactly. */
   audience: string;
-  /** The e-mail address of the service account the subscription pushes as. */
+  /** The e-mail address of the subscription's service account. */
   serviceAccount: string;
 };
 
-/** Takes a request's `Authorization`. Resolves when the push is Google's for us, else throws. */
+/** Verifies a request's `Authorization`. Resolves if the push is Google's for us, throws otherwise. */
 export type VerifyPushToken = (authorization: string | undefined) => Promise<void>;
 
 const GOOGLE = 'https://accounts.google.com';
-/** Well within the 10 s that Pub/Sub waits for an acknowledgement at the least. */
+/** Time to fetch the keys, well below the 10 s or more that Pub/Sub waits for an acknowledgement. */
 const JWKS_TIMEOUT_MS = 3000;
 
 /**
- * Checks the OIDC token of a push (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions): RS256 against
- * the issuer's keys, issuer, audience, service account, verified e-mail, expiry.
- * Keys are cached for ten minutes, and fetched anew for an unknown `kid` at most every 30 s.
- * The verifier throws BadPushToken or CannotVerify, neither with anything of the token.
+ * Makes a verifier of a push's OIDC token (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions): RS256
+ * with the issuer's keys, issuer, audience, service account, verified e-mail, expiry. Keys are cached for ten minutes,
+ * and fetched again for an unknown `kid` at most every 30 s. The verifier throws BadPushToken or CannotVerify, neither
+ * with any part of the token.
  */
 export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): VerifyPushToken {
   const keys = createRemoteJWKSet(new URL(settings.jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS });
@@ -43,7 +43,7 @@ export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): 
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) throw new BadPushToken('no bearer token');
     const claims = await verify(token, keys, issuer, now());
-    // jose takes a list that holds our audience among others; a token for several is not for us alone.
+    // jose accepts a list of audiences that includes ours. A token for several is not for us alone.
     if (claims.aud !== settings.audience) throw new BadPushToken('aud is not this endpoint');
     if (claims['email'] !== settings.serviceAccount) throw new BadPushToken('email is not the service account');
     if (claims['email_verified'] !== true) throw new BadPushToken('email_verified is not true');
@@ -60,7 +60,7 @@ async function verify(
     try {
       return await keys(...args);
     } catch (error) {
-      // Only these two are about the token; all else is about fetching or reading the keys.
+      // Only these two are about the token. All others are about fetching or parsing the keys.
       if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error;
       throw new CannotVerify(`the issuer's keys cannot be had: ${describe(error)}`);
     }
@@ -79,7 +79,7 @@ async function verify(
   }
 }
 
-/** jose's messages name claims and headers, never their values; but of `crit` the values are names. */
+/** Describes an error without values. jose's messages name claims and headers, but for `crit` the names are values. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.message.startsWith('Extension Header Parameter')) return 'crit names what is not supported';

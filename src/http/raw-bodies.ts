@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Lets a scope's handlers read bodies themselves. Content-Type decides nothing there: a sender never sees the
- * framework's own 400, 413 or 415, which it would take for an answer to what it sent.
+ * Makes a scope's handlers read bodies themselves. Content-Type decides nothing there: a sender must never see the
+ * framework's 400, 413 or 415, which it would take for an answer to its payload.
  */
 export function takeRawBodies(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();

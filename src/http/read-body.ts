@@ -1,18 +1,18 @@
 import type { Readable } from 'node:stream';
 
-/** Enough of an oversized body to see what it was. */
+/** Bytes kept of an oversized body, enough to recognise it. */
 const KEEP = 64 * 1024;
-/** What a chunk counts for at the least: each costs time, and how many there are is the sender's to choose. */
+/** Bytes that a chunk counts for at the least. Each chunk costs time, and the sender chooses how many there are. */
 export const CHUNK_BYTES = 64;
 
 /**
- * Reads a request's body as the bytes it is, and never holds more than `limit` of them.
- * Over the limit the first `keep` bytes stay, `truncated` is true, and up to `limit` more are read and thrown away, so
- * that most senders get to the answer. What comes after that is left unread: close the connection on a truncated one.
+ * Reads a request's body as bytes, and never holds more than `limit` of them. Over the limit the first `keep` bytes are
+ * returned, `truncated` is true, and up to `limit` more are discarded, so that most senders finish and read the answer.
+ * The rest is left unread: close the connection of a truncated request.
  * @param limit bytes, of which a chunk counts for 64 at the least
- * @param about.keep bytes, of a body over the limit
- * @param about.onBytes told of every chunk that is held; what it throws ends the reading
- * @throws the stream's error, or one of our own when the sender left before the end
+ * @param about.keep bytes returned of a body over the limit
+ * @param about.onBytes called with every chunk's bytes; an error that it throws ends the reading
+ * @throws the stream's error, or one of our own if the sender left before the end
  */
 export function readBody(
   stream: Readable,
@@ -56,7 +56,7 @@ export function readBody(
     const onClose = (): void => onError(new Error('the sender left before the body ended'));
     const stop = (): void => {
       stream.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
-      // A request that fails once nobody listens any more would take the process down.
+      // Without a listener, a failing request would end the process.
       stream.on('error', () => {});
     };
 
@@ -69,8 +69,8 @@ export function readBody(
 }
 
 /**
- * Puts a chunk behind the first `size` bytes, in a larger buffer when it must. A list of chunks would do, were their
- * number not the sender's to choose: a mebibyte in chunks of one byte would take two hundred.
+ * Appends a chunk after the first `size` bytes, growing the buffer if needed. A list of chunks would cost too much,
+ * since the sender chooses their number: a mebibyte in chunks of one byte would take two hundred.
  */
 function append(held: Buffer, size: number, chunk: Buffer, limit: number): Buffer {
   const needed = size + chunk.length;

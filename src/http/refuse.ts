@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CHUNK_BYTES } from './read-body.ts';
 
-/** A sender that still writes sees the answer within this time, or not at all. */
+/** Time for a sender that still writes to read the answer. */
 const LINGER_MS = 1_000;
 
 /**
- * Answers 401 before the body is read, and closes the connection. Closing at once would reset it under a sender that
- * still writes, which would then never see the answer: so a bounded rest is read and thrown away first.
+ * Answers 401 before the body is read, and closes the connection. An immediate close would reset it under a sender that
+ * still writes, which would never see the answer: so a bounded rest is read and discarded first.
  * @param limit bytes of the rest, of which a chunk counts for 64 at the least
  */
 export async function refuse(request: FastifyRequest, reply: FastifyReply, limit: number): Promise<void> {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Id } from '../core/domain/order.ts';
 
-/** `poison` says why no order id was found, without anything of the payload. */
+/** The order id of a push. `poison` says why there is none, without any part of the payload. */
 export type Signal =
   | { orderId: string; messageId: string | undefined }
   | { poison: string; messageId: string | undefined };
@@ -9,12 +9,12 @@ export type Signal =
 type Fields = Record<string, unknown>;
 
 /**
- * Finds the order id of an `orderPlaced` push: the first of `attributes.orderId`, `data.orderId`, `data.order.id` and
- * `data.id` that can be an id. Nothing else in the payload is trusted, so nothing else is read.
+ * Finds the order id of an `orderPlaced` push: the first valid id of `attributes.orderId`, `data.orderId`,
+ * `data.order.id` and `data.id`. Nothing else in the payload is trusted, so nothing else is read.
  *
- * Pub/Sub pushes in two forms (https://cloud.google.com/pubsub/docs/payload-unwrapping): wrapped, as
- * `{"message": {"data": base64, "messageId", "attributes"}, "subscription"}`, and unwrapped, where the body is the data
- * and, if metadata is written, attributes are headers beside `x-goog-pubsub-message-id`.
+ * Pub/Sub pushes in two forms (https://cloud.google.com/pubsub/docs/payload-unwrapping): wrapped, as `{"message":
+ * {"data": base64, "messageId", "attributes"}, "subscription"}`, and unwrapped, where the body is the data and, if
+ * metadata is written, attributes are headers beside `x-goog-pubsub-message-id`.
  */
 export function signalOrderId(body: Buffer, headers: IncomingHttpHeaders): Signal {
   const metadataId = headers['x-goog-pubsub-message-id'];
@@ -64,7 +64,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** For the log only; Pub/Sub's are some 16 digits. */
+/** Shortens a message id for the log. Pub/Sub's have some 16 digits. */
 function shortened(messageId: unknown): string | undefined {
   return typeof messageId === 'string' ? messageId.slice(0, 64) : undefined;
 }

@@ -23,29 +23,29 @@ export type WebhookDeps = {
   accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
   observe: Observe;
   keys: SettingsKeys;
-  /** The outside base URL, without a slash at its end: some vendors sign the URL they call. */
+  /** The outside base URL, without a slash at its end. Some vendors sign the URL that they call. */
   publicUrl: string;
   bodyLimit: number;
   bodyBudget: number;
-  /** What one location may send however busy the others are. */
+  /** Webhooks a second that one location may always send, however busy the others are. */
   perSecond: number;
 };
 
-/** What is left unread of a refused request up to this size is not worth a new connection. */
+/** Bytes of a refused body that are cheaper to read than a new connection. */
 const SMALL_BODY = 64 * 1024;
-/** A sender hears from us within 1.5 s, whatever Postgres does. */
+/** Time for an answer. A sender gets one within 1.5 s, whatever Postgres does. */
 const ANSWER_MS = 1_400;
 const lateToken = (): Error => new Error(`the token was not looked up in ${ANSWER_MS} ms`);
 
 /**
- * The return door. First the token, then the bytes, then the provider verifies and translates, then one commit.
+ * Mounts the return door: first the token, then the bytes, then the provider verifies and translates, then one commit.
  *
- * - `200` what it changed is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale,
- *   unmatched, ignored or dropped
- * - `401` the token opens nothing here; the same answer for every reason, before the body is read
- * - `500` not committed, or the token could not be judged: the same request may succeed later (`Retry-After`)
+ * - `200` the change is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale, unmatched,
+ *   ignored or dropped
+ * - `401` the token is not valid here; the same answer for every reason, before the body is read
+ * - `500` not committed, or the token could not be checked: the same request may succeed later (`Retry-After`)
  *
- * Nothing else, ever: vendors read other answers in their own ways.
+ * There is no other answer: vendors interpret others in their own ways.
  */
 export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
   const budget = bodyBudget(deps.bodyBudget);
@@ -63,9 +63,9 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
     const { integration, locationId } = request.params as { integration: string; locationId: string };
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
-    // Given twice it is an array, and opens nothing.
-    const judged = typeof token === 'string' && token !== '' ? deps.authenticateToken(token) : undefined;
-    const scope = judged instanceof Promise ? await withTimeout(ANSWER_MS, () => judged, lateToken) : judged;
+    // A token given twice is an array, and not valid.
+    const found = typeof token === 'string' && token !== '' ? deps.authenticateToken(token) : undefined;
+    const scope = found instanceof Promise ? await withTimeout(ANSWER_MS, () => found, lateToken) : found;
     if (scope?.integration !== integration || scope.locationId !== locationId) {
       return turnAway(request, reply);
     }
@@ -120,7 +120,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
         locationId,
         error: floods ? undefined : error,
       });
-      // In a flood, every new connection would cost more than what it brings.
+      // In a flood, a new connection for every webhook would cost more than the webhook.
       const isSmall = Number(request.headers['content-length'] ?? Infinity) <= SMALL_BODY;
       if (!(floods && isSmall)) reply.header('connection', 'close');
       return reply.send({ error: 'send it again later' });
@@ -130,7 +130,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
       if (!request.raw.complete) reply.header('connection', 'close');
       return answer;
     });
-    // Whatever else is called below is called wrongly, and says no more than a wrong token does.
+    // Any other path is wrong, and is answered like a wrong token.
     for (const path of [WEBHOOK_PATH, `${WEBHOOK_PATH}/*`]) {
       scope.post(path, { onRequest: turnAway }, () => undefined);
     }
@@ -168,7 +168,7 @@ async function translateRequest(
     integration: scope.integration,
     receivedAt,
     headers: withoutSecrets(all, request),
-    // A dropped one is verified again when it is replayed, and needs what the others need not keep.
+    // A dropped webhook is verified again at replay. That needs headers that are not kept for others.
     sealed:
       dropped === undefined
         ? undefined
@@ -184,7 +184,7 @@ function tooLarge(limit: number): Drop {
   return { reason: `over ${limit} bytes; the beginning is kept`, cause: { code: 'too_large', limit } };
 }
 
-/** Every header as it came, in lower case; one sent twice is joined as RFC 9110 section 5.3 says. */
+/** The request's headers, names in lower case. Repeated ones are joined as RFC 9110 section 5.3 says. */
 function flatten(rawHeaders: readonly string[]): Record<string, string> {
   const headers = withoutPrototype();
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -196,7 +196,7 @@ function flatten(rawHeaders: readonly string[]): Record<string, string> {
   return headers;
 }
 
-/** What may be kept. Some proxies repeat the URL, and so the token, in a header. */
+/** The headers that may be stored. Some proxies repeat the URL, and so the token, in a header. */
 function withoutSecrets(headers: Record<string, string>, request: FastifyRequest): Record<string, string> {
   const { token } = request.query as { token: string };
   const kept = withoutPrototype();
@@ -206,7 +206,7 @@ function withoutSecrets(headers: Record<string, string>, request: FastifyRequest
   return kept;
 }
 
-/** A header may be called `__proto__`. */
+/** An object that can hold a header named `__proto__`. */
 function withoutPrototype(): Record<string, string> {
   return Object.create(null) as Record<string, string>;
 }

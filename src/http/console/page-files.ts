@@ -3,14 +3,14 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 
-/** As `npm run build:console` leaves it; from `src` and from `dist` it is the same way. */
+/** The folder that `npm run build:console` writes. The path is the same from `src` and from `dist`. */
 export const BUILT = fileURLToPath(new URL('../../../dist/console', import.meta.url));
-/** Beside the page, with a name that is its own. */
+/** The path of a file beside the page. */
 const FILE = /^[\w-]+\.\w+$/;
 
 /**
- * The page and what it is made of. What Vite named after its contents stays in caches for good; everything else is asked
- * for anew. The page finds its way by the path, so whatever names no file is answered with it.
+ * Serves the page and its files. Files that Vite named by their contents are cached for good; all others are
+ * revalidated. The page routes by path, so any path that names no file gets the page.
  *
  * @param built the folder
  */
@@ -25,7 +25,7 @@ export async function pageFiles(scope: FastifyInstance, built: string): Promise<
     suppressWarning: true,
   });
 
-  // Not where the request says that it is: it may have been sent with a host in it, or encoded.
+  // The path is fixed: the request's own may include a host or be encoded.
   scope.get('', async ({ url }, reply) => reply.redirect(`/console/${/\?.*/s.exec(url)?.[0] ?? ''}`, 308));
 
   scope.get<{ Params: { '*': string } }>('/*', async (request, reply) => {
@@ -37,7 +37,7 @@ export async function pageFiles(scope: FastifyInstance, built: string): Promise<
         .send('The console was not built: run `npm run build:console`. The operator API does without it.\n');
     }
     const name = request.params['*'];
-    // Size and time would not tell two versions apart: npm packs every file with the same time.
+    // Size and time do not tell versions apart: npm packs every file with the same time.
     const always = { cacheControl: false, etag: false, lastModified: false };
     return reply.sendFile(FILE.test(name) ? name : 'index.html', built, always);
   });

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 
 /**
- * Whether our own page made the request, as far as the browser says: `Sec-Fetch-Site`, which no script can set, or
- * `Origin` where it is too old for that or comes by plain http. Every browser sends one of them with whatever changes
- * something; a request with neither is a program's, which has the API with a bearer token, and is refused here. What only
- * reads may come without, but not from another page: a neighbour on the same site is sent our cookie.
+ * Tells whether our own page made the request, by `Sec-Fetch-Site`, which no script can set. An old browser, or plain
+ * http, has only `Origin`. Every browser sends one of them with a request that changes something. A request with
+ * neither comes from a program and is refused: programs use the API with a bearer token. A read may have neither, but
+ * must not come from another page, since a neighbour on the same site is sent our cookie.
  *
- * @param publicOrigin PUBLIC_URL's, for a load balancer that sends us another Host than the browser's
+ * @param publicOrigin PUBLIC_URL's, for a load balancer that changes the Host
  */
 export function isSameOrigin({ method, headers }: FastifyRequest, publicOrigin: string | undefined): boolean {
   const { origin, host, 'sec-fetch-site': site } = headers;

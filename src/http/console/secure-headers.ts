@@ -1,10 +1,10 @@
-/** What is the console's, or would be. */
+/** The console's paths, existing or not. */
 export const CONSOLE_PATHS = /^\/console(?:[/?]|$)/;
 
 /**
- * On every answer under `/console`. The page may load and call what is ours and nothing else, runs no inline script or
- * style, posts no form, is in nobody's frame, and no other page may read it. That the browser comes by https is the load
- * balancer's to say.
+ * Headers of every answer under `/console`. The page may load and call only what is ours, runs no inline script or
+ * style, posts no form, is in nobody's frame, and no other page may read it. Whether the browser must use https is left
+ * to the load balancer.
  */
 export const secureHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [

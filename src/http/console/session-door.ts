@@ -10,10 +10,10 @@ import { SESSION_COOKIE, sessionRoutes } from './session-routes.ts';
 import { sessionTokens } from './session-tokens.ts';
 
 /**
- * The operators' door for people: the console's page, for anybody; a session for the operator's token; and the API again,
- * under `/api`, for who has one. Neither door takes what opens the other.
+ * Mounts the operators' door for people: the console's page, for anybody; a session in exchange for the operator's
+ * token; and the API again, under `/api`, for a session. Neither door accepts the other's credentials.
  *
- * @param mountApi of `mountRoutes`
+ * @param mountApi from `mountRoutes`
  */
 export async function sessionDoor(
   scope: FastifyInstance,
@@ -46,13 +46,13 @@ export async function sessionDoor(
         api.addHook('onRequest', async (request, reply) => {
           const until = await tokens.read(request.cookies[SESSION_COOKIE]);
           if (until === undefined) return unauthorized(reply, 'Cookie');
-          // An event stream would tell on beyond it.
+          // An event stream would outlive its session.
           const ending = setTimeout(() => reply.raw.destroy(), until.getTime() - deps.now().getTime()).unref();
           reply.raw.once('close', () => clearTimeout(ending));
           return undefined;
         });
         mountApi(api);
-        // Or it would be answered with the page.
+        // Without this route the answer would be the page.
         api.get('/*', async () => {
           throw api.httpErrors.notFound('there is no such thing here');
         });

@@ -13,9 +13,11 @@ const attributes = { path: '/console', httpOnly: true, sameSite: 'strict' } as c
 const Login = z.object({ token: z.string({ error: 'is not a text: the operator token' }) });
 
 /**
- * - `POST /session` `{"token": OPERATOR_TOKEN}`: `204` and a cookie, `401` it is another, `403` it came over plain http
- * - `GET /session` `200` until when, and the service's version; `401` there is none
- * - `DELETE /session` `204` the browser forgets it
+ * Mounts the routes of a session.
+ *
+ * - `POST /session` `{"token": OPERATOR_TOKEN}`: `204` and a cookie, `401` wrong token, `403` plain http
+ * - `GET /session` `200` its end, and the service's version; `401` no session
+ * - `DELETE /session` `204` the browser deletes the cookie
  */
 export function sessionRoutes(
   scope: FastifyInstance,
@@ -25,8 +27,8 @@ export function sessionRoutes(
   const api = scope.withTypeProvider<ZodTypeProvider>();
 
   api.post('/session', { schema: { body: Login } }, async (request, reply) => {
-    // Only the browser knows by what it came, and says so with each POST: what stands between may have ended TLS. It may
-    // be plain on the machine itself, where not every browser keeps a Secure cookie, or where PUBLIC_URL says so.
+    // Only the browser knows its own scheme, since a proxy may end TLS, and names it in each POST. Plain http is
+    // allowed on the machine itself, where not every browser stores a Secure cookie, and where PUBLIC_URL is http.
     const origin = URL.parse(request.headers.origin ?? '');
     const plain = origin?.protocol === 'http:';
     if (plain && !isLoopback(origin.hostname.replaceAll(/[[\]]/g, '')) && origin.origin !== publicOrigin) {

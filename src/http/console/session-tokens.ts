@@ -3,22 +3,22 @@ import { SignJWT, errors, jwtVerify } from 'jose';
 import type { Now } from '../../core/postgres/database-clock.ts';
 
 export const SESSION_S = 12 * 60 * 60;
-/** What the key is for and who the token is for: no other token or key of ours fits. */
+/** The purpose in both key and token, so that no other token or key of ours fits. */
 export const PURPOSE = 'expediter console session';
 const ALGORITHM = 'HS256';
 
 export type SessionTokens = {
   issue(): Promise<string>;
-  /** @returns until when it holds; undefined where it does not, whatever the reason */
+  /** @returns the end of the session; undefined if the token is not valid, whatever the reason */
   read(token: string | undefined): Promise<Date | undefined>;
 };
 
 /**
- * Sessions that nobody keeps: a signed token with its end in it, so every process behind the load balancer knows it. Its
- * key comes from the operator's token: another one ends all sessions at once.
+ * Makes and reads sessions that are stored nowhere: a signed token contains its end, so every process behind the load
+ * balancer accepts it. The key derives from the operator's token, so a new token ends all sessions at once.
  *
- * @param now Postgres's clock, which all processes share: a session that one began would otherwise be over, or begin
- *   anew, at another whose machine's clock is off. It throws before Postgres has first answered.
+ * @param now Postgres's clock, which all processes share: by a machine's own clock, a session could be over in one
+ *   process and valid in another. It throws before Postgres has first answered.
  */
 export function sessionTokens(tokenGate: string, now: Now): SessionTokens {
   const key = sessionKey(tokenGate);

@@ -10,7 +10,7 @@ const IN_WORDS: Record<number, string> = {
 
 const PLACES = { body: 'body', headers: 'headers', params: 'path', querystring: 'query' };
 
-/** Says what is wrong in the caller's own words, and nothing of what went wrong with us. */
+/** Answers errors: says what is wrong with the request, and nothing about failures of ours. */
 export function answerErrors(scope: FastifyInstance): void {
   scope.setErrorHandler<FastifyError>((error, request, reply) => {
     if (hasZodFastifySchemaValidationErrors(error)) {

@@ -13,7 +13,7 @@ export const Failure = z
   })
   .meta({ id: 'Failure', examples: [{ error: 'no signal ever named this order' }] });
 
-/** One answer of a route, as JSON. */
+/** Describes one JSON answer of a route. */
 export function json<Schema extends z.ZodType>(
   description: string,
   schema: Schema,
@@ -33,7 +33,7 @@ const FAILURES = {
 };
 type Code = keyof typeof FAILURES;
 
-/** The failures of a route: those that any has, and these. */
+/** Describes the failures of a route: those of every route, and these. */
 export function failures<Also extends Code>(...also: Also[]): Pick<typeof FAILURES, Also | 400 | 401 | 500 | 503> {
   const codes: Code[] = [400, 401, 500, 503, ...also];
   return Object.fromEntries(codes.map((code) => [code, FAILURES[code]])) as ReturnType<typeof failures<Also>>;

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-/** Writes down what an operator did, or read of a member, and about what: there is one token, so not who. */
+/** Logs what an operator changed, or read about a member. Not who: there is one token. */
 export function audit(request: FastifyRequest, did: string, about: object): void {
   request.log.info({ did, ...about }, 'operator');
 }

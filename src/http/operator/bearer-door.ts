@@ -5,10 +5,10 @@ import { tokenGate } from './token-gate.ts';
 import { docsRoutes } from './docs-routes.ts';
 
 /**
- * The operators' door for programs: everything takes `Authorization: Bearer OPERATOR_TOKEN`; what a browser opens takes
- * it as the password of Basic too.
+ * Mounts the operators' door for programs. Every route takes `Authorization: Bearer OPERATOR_TOKEN`; pages for a
+ * browser take the token as a Basic password too.
  *
- * @param mountApi of `mountRoutes`
+ * @param mountApi from `mountRoutes`
  */
 export async function bearerDoor(
   scope: FastifyInstance,

@@ -16,17 +16,14 @@ const ABOUT = `What people on call and their programs may see and do. Every requ
 \`Authorization: Bearer OPERATOR_TOKEN\`. Ids in a path are percent-encoded. Times are RFC 3339. Whatever changes something
 is logged, with what and about what; there is one token, so not who.`;
 
-/**
- * Makes an OpenAPI 3.1 document of routes. What it takes is loaded only here: it would otherwise stand between a start
- * and its first answer.
- */
+/** Makes the OpenAPI 3.1 document of routes. The generator is loaded only here, since loading would delay the start. */
 export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiDocument> {
   const { default: swagger } = await import('@fastify/swagger');
   name(Contents, z.toJSONSchema(CanonicalOrder, { io: 'input' }));
   name(Status, { id: 'Status', description: 'What the POS reported.' });
   name(MemberState, { id: 'MemberState', description: 'What the member sees.' });
 
-  // It takes the routes of an application, so they are those of one that nobody calls.
+  // The generator reads the routes of an application, so they are mounted on one that is never called.
   const described = fastify({ exposeHeadRoutes: false });
   described.setValidatorCompiler(validatorCompiler);
   described.setSerializerCompiler(serializerCompiler);
@@ -53,7 +50,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
     transform: jsonSchemaTransform,
     transformObject(about) {
       const api = jsonSchemaTransformObject(about) as Partial<ApiDocument>;
-      // It has each shape a second time for what is sent to us, of which we use none.
+      // The generator adds a second copy of each shape for input. None is used.
       const shapes = Object.entries(api.components?.schemas ?? {}).filter(([name]) => !name.endsWith('Input'));
       return { ...api, components: { ...api.components, schemas: Object.fromEntries(shapes) } };
     },

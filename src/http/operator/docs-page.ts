@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** Of an OpenAPI 3.1 document, what the page shows. */
+/** The parts of an OpenAPI 3.1 document that the page shows. */
 export type ApiDocument = {
   info: { title: string; version: string; description?: string };
   tags?: { name: string; description?: string }[];
@@ -43,7 +43,7 @@ table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:
 ul{padding-left:1.25rem}summary{cursor:pointer}
 @media(prefers-color-scheme:dark){body{color:#e6e6e6;background:#161616}code,pre{background:#262626}a{color:#8ab4f8}}`;
 
-/** The document as one page that needs nothing else: no script, nothing loaded. */
+/** Renders the document as one page without scripts or other resources. */
 export function docsPage(api: ApiDocument): { html: string; contentSecurityPolicy: string } {
   const operations = Object.entries(api.paths).flatMap(([path, byMethod]) =>
     Object.entries(byMethod).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -154,7 +154,7 @@ function literal(value: unknown): string {
   return `<code>${text(JSON.stringify(value))}</code>`;
 }
 
-/** What stands between backticks is code. */
+/** Renders text, with code between backticks. */
 function words(sentence: string | undefined): string {
   return text(sentence).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

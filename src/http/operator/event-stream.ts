@@ -3,32 +3,32 @@ import { PassThrough, type Readable } from 'node:stream';
 export type EventStream = {
   readonly body: Readable;
   send(event: { id?: number; event: string; data: unknown }): void;
-  /** The reader does not take what it is sent, and more would only wait in memory. */
+  /** True if the reader does not read. More events would only wait in memory. */
   isBehind(): boolean;
-  /** Called whenever a reader that was behind has taken what waited. */
+  /** Calls back whenever a slow reader has caught up. */
   onDrain(drained: () => void): void;
-  /** A reader that does not take what waits is cut off soon. */
+  /** Ends the stream. A reader that does not read the rest is cut off soon. */
   end(): void;
   cutOff(): void;
-  /** Called once, however it ended. */
+  /** Calls back once, however the stream ended. */
   onClose(closed: () => void): void;
 };
 
-/** A reader that lost us comes back after this. */
+/** Time after which a reader reconnects. */
 const RETRY_MS = 2_000;
 const HEARTBEAT_MS = 15_000;
-/** A reader whose machine has died is heard of no more, and would keep its place for hours. */
+/** The longest life of a stream. A reader whose machine died is never noticed, and would hold its place for hours. */
 const MAX_AGE_MS = 15 * 60_000;
-/** For the last of it. */
-const LEAVE_MS = 10_000;
+/** Time to send the rest. */
+const FLUSH_MS = 10_000;
 
 /**
- * Server-sent events, with a comment now and then that keeps proxies from closing it. Every stream ends some time:
- * whoever is still there comes back, and misses nothing.
+ * Makes a stream of server-sent events, with a regular comment that stops proxies from closing it. Every stream ends
+ * some time: a reader reconnects and misses nothing.
  */
 export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
   const body = new PassThrough();
-  // One that has left is told by its close.
+  // The close event reports a reader that has left.
   body.on('error', () => {});
   const write = (text: string): void => {
     if (body.writable) body.write(text);
@@ -38,17 +38,17 @@ export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
     if (!isBehind()) write(':\n\n');
   }, heartbeatMs);
   heartbeat.unref();
-  let leaving: NodeJS.Timeout | undefined;
+  let cutOff: NodeJS.Timeout | undefined;
   const end = (): void => {
     body.end();
-    leaving ??= setTimeout(() => body.destroy(), LEAVE_MS).unref();
+    cutOff ??= setTimeout(() => body.destroy(), FLUSH_MS).unref();
   };
-  const oldAge = setTimeout(end, MAX_AGE_MS);
-  oldAge.unref();
+  const expiry = setTimeout(end, MAX_AGE_MS);
+  expiry.unref();
   body.once('close', () => {
     clearInterval(heartbeat);
-    clearTimeout(oldAge);
-    clearTimeout(leaving);
+    clearTimeout(expiry);
+    clearTimeout(cutOff);
   });
   write(`retry: ${RETRY_MS}\n\n`);
   return {

@@ -1,11 +1,11 @@
 import pg from 'pg';
 
-/** The client library's own errors carry no code. */
+/** Errors of the client library, which carry no code. */
 const LOST =
   /^(Postgres has not told the time yet|timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
 const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
 
-/** Postgres cannot be used at this moment, or not for so much at once: the same may succeed later. */
+/** True if Postgres cannot be used now, or is overloaded: the same request may succeed later. */
 export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isDatabaseAway);
   if (!(error instanceof Error)) return false;

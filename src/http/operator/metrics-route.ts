@@ -4,7 +4,7 @@ import { failures } from './answers.ts';
 
 export type RenderMetrics = () => Promise<{ contentType: string; body: string }>;
 
-/** `GET /metrics` for Prometheus; asks Postgres nothing. */
+/** Mounts `GET /metrics` for Prometheus. It sends no query to Postgres. */
 export function metricsRoute(scope: FastifyInstance, render: RenderMetrics): void {
   scope.get(
     '/metrics',

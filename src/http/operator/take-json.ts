@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Bytes; nobody has that much to say. */
+/** Bytes of the largest body. No operator needs more. */
 export const BODY_LIMIT = 64 * 1024;
 
-/** A scope's bodies are JSON of a modest size, or nothing. */
+/** Makes a scope accept JSON of a modest size, or no body. */
 export function takeJson(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   const parse = scope.getDefaultJsonParser('error', 'error');
@@ -11,7 +11,7 @@ export function takeJson(scope: FastifyInstance): void {
     'application/json',
     { parseAs: 'string', bodyLimit: BODY_LIMIT },
     (request, body: string, done) => {
-      // As some clients send a POST without a body.
+      // Some clients send a POST without a body.
       if (body === '') done(null, undefined);
       else void parse(request, body, done);
     },

@@ -4,8 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 export type TokenGate = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 /**
- * Lets nobody past who does not have the operator's token; the same 401 for every reason, before the body is read.
- * Both sides are hashed first, so that neither their first difference nor their length shows in the time it takes.
+ * Refuses every request without the operator's token, with the same 401 for every reason, before the body is read. Both
+ * sides are hashed before they are compared, so the time shows neither the first difference nor the length.
  */
 export function tokenGate(token: string): {
   isOurs: (given: string | undefined) => boolean;
@@ -21,7 +21,7 @@ export function tokenGate(token: string): {
       if (!isOurs(bearerOf(request))) return unauthorized(reply, 'Bearer');
       return undefined;
     },
-    /** For pages that a browser opens, with any user name: it sends Basic by itself, so never for what changes something. */
+    /** For pages in a browser, with any user name. Never for changes: a browser sends Basic without being asked. */
     async bearerOrBasic(request, reply) {
       if (!isOurs(bearerOf(request) ?? passwordOf(request))) return unauthorized(reply, 'Basic');
       return undefined;
@@ -29,7 +29,7 @@ export function tokenGate(token: string): {
   };
 }
 
-/** The one 401. The connection is closed: a body may be on its way that nobody will read. */
+/** Answers 401 and closes the connection, since the body may be on its way and nobody will read it. */
 export function unauthorized(reply: FastifyReply, scheme: 'Bearer' | 'Basic' | 'Cookie'): FastifyReply {
   return reply
     .code(401)

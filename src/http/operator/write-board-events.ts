@@ -3,18 +3,18 @@ import type { BoardOrder } from '../../core/orders/read-board.ts';
 import type { Attention } from '../../core/orders/sample-attention.ts';
 import type { EventStream } from './event-stream.ts';
 
-/** Small, so that little waits for a slow reader. */
+/** Orders per event. Small, so that little waits for a slow reader. */
 const ORDERS_MAX = 200;
-/** A reader that is that far behind is cut off: it comes back, and has the board anew. */
+/** Orders waiting at which a reader is cut off. It reconnects and gets the board anew. */
 const BEHIND_MAX = 50_000;
 
 /**
- * Writes what a watcher of the board is told into a stream, as fast as its reader takes it. For one that is behind, the
- * newest of each order waits, and the newest of what needs attention.
+ * Writes the board's events into a stream, as fast as its reader reads. For a slow reader only the newest state of each
+ * order waits, and the newest attention list.
  */
 export function writeBoardEvents(stream: EventStream): Watcher {
   let board: Omit<WholeBoard, 'orders'> | undefined;
-  /** Of the whole board; what has changed since comes behind. A list: for each of many readers a Map is large. */
+  /** Orders of the whole board, sent before later changes. An array: a Map for each of many readers is large. */
   let rest: BoardOrder[] = [];
   const orders = new Map<string, BoardOrder>();
   let attention: Attention | undefined;
@@ -57,8 +57,8 @@ export function writeBoardEvents(stream: EventStream): Watcher {
       if (orders.size > BEHIND_MAX) stream.cutOff();
       else flush();
     },
-    attention(told) {
-      attention = told;
+    attention(latest) {
+      attention = latest;
       flush();
     },
   };
