@@ -21,33 +21,33 @@ export type AppDeps = {
   push: PushDeps;
   webhook: WebhookDeps;
   readiness: () => Readiness;
-  /** Undefined while OPERATOR_TOKEN is unset: there is no such door then. */
+  /** Undefined while OPERATOR_TOKEN is unset: then this door does not exist. */
   operator?: OperatorDeps | undefined;
 };
 
-/** As long as a request's head may be: no path is too long for a route, only for Node. */
+/** Characters of a route's parameter, Node's limit for a request's head: only Node refuses long paths. */
 const MAX_PARAM_LENGTH = 16_384;
-/** A request that dribbles in for longer is cut off. */
+/** Time for a whole request. A slower one is cut off. */
 const REQUEST_TIMEOUT_MS = 15_000;
-/** Above the idle time-out of any usual load balancer, so that it closes first and never meets a reset: Google's is 600 s. */
+/** Idle time-out of a connection. Load balancers (Google's: 600 s) must close first, or they meet a reset. */
 const KEEP_ALIVE_MS = 620_000;
 
 const OPERATOR_PATHS = /^\/(orders|webhooks|locations)\//;
 
-/** The service's doors. Opens nothing itself: everything behind them is given. */
+/** Builds the service's doors. It opens nothing itself: everything behind them is given. */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const underWay = new Map<Socket, ServerResponse>();
   const app = fastify({
     loggerInstance: deps.log,
     genReqId: requestIds(),
-    // One line per journey, which is written where its end is known.
+    // Each journey logs its own line at its end.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Node takes the larger of the two time-outs for a body, and looks every 30 s unless told otherwise.
+    // Node applies the larger of the two time-outs to a body, and checks every 30 s by default.
     http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000, requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, underWay.get(socket)),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // While closing, what still arrives on open connections is served like everything before it.
+    // While closing, requests on open connections are still served.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // A path that cannot be decoded names no location.
@@ -66,18 +66,18 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     response.once('close', () => {
       if (underWay.get(request.socket) !== response) return;
       underWay.delete(request.socket);
-      // Node closes the connections that are idle when it begins to, and would wait for those that are so later.
+      // Node closes only those connections that are idle at the beginning, and would wait for later ones.
       if (!app.server.listening) request.socket.destroySoon();
     });
   });
   app.addHook('preClose', async () => {
-    // As Fastify does with what comes from now on, so that no sender uses its connection again.
+    // Fastify does the same for later answers, so that no sender reuses its connection.
     for (const response of underWay.values()) if (!response.headersSent) response.setHeader('connection', 'close');
   });
-  // A sender that expects what we do not know gets the answer to its request, not a 417.
+  // A sender with an unknown Expect header gets the answer to its request, not a 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   void app.register(sensible);
-  // Fastify's own would put the URL, and so the token, into the log and the answer.
+  // Fastify's own handler would put the URL, and so the token, into the log and the answer.
   app.setNotFoundHandler((_request, reply) => reply.notFound());
   health(app, deps.readiness);
   pubsubPush(app, deps.push);
@@ -99,9 +99,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 }
 
 /**
- * Answers what is no HTTP, or breaks off, in the words of the doors' contracts. A head over Node's 16 kB can name no
- * token of ours; anything else may have been garbled on its way. Fastify's own would log the bytes, token and all.
- * @param response of the request whose head was read, when it is only the rest that cannot be
+ * Answers a malformed or incomplete request as the doors' contracts say. A head over Node's 16 kB has no token of ours;
+ * any other may have been garbled on its way. Fastify's own handler would log the bytes, token and all.
+ * @param response set if the request's head was read, and only the rest is malformed
  */
 function answerUnreadable(error: ConnectionError, socket: Socket, response: ServerResponse | undefined): void {
   const isTooLong = error.code === 'HPE_HEADER_OVERFLOW' && response === undefined;

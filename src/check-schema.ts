@@ -3,12 +3,12 @@ import { fileURLToPath } from 'node:url';
 import type { ClientBase, Pool } from 'pg';
 
 export const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
-/** Where the database says what it has. */
+/** The table of applied migrations. */
 export const TABLE = 'schema_migrations';
-/** A migration that ends like this takes away what the version before it needs. */
+/** The end of a migration's name if it takes away what the version before needs. */
 const BREAKING = '.breaking';
 
-/** The database is not one that this version of the service can work with. */
+/** The database does not fit this version of the service. */
 export class WrongSchema extends Error {
   override readonly name = 'WrongSchema';
   /** The fault in half a sentence, and what to do about it. */
@@ -23,8 +23,8 @@ export class WrongSchema extends Error {
 }
 
 /**
- * @throws WrongSchema that says what to do: a migration of ours is missing, or one that we do not know took something
- * away that this version needs. Any other that we do not know is the next version's, which may run beside this one.
+ * @throws WrongSchema that says what to do: a migration of ours is missing, or an unknown one took away what this
+ *   version needs. Any other unknown migration is the next version's, which may run beside this one.
  */
 export async function checkSchema(pool: Pool): Promise<void> {
   const ours = await migrationsIn(MIGRATIONS);
@@ -42,7 +42,7 @@ export async function checkSchema(pool: Pool): Promise<void> {
   }
 }
 
-/** Names, in their order. */
+/** Names of the migrations in a folder, sorted. */
 export async function migrationsIn(dir: string): Promise<string[]> {
   const files = await readdir(dir);
   return files
@@ -51,7 +51,7 @@ export async function migrationsIn(dir: string): Promise<string[]> {
     .sort();
 }
 
-/** Names of those that the database has. */
+/** Names of the migrations that the database has. */
 export async function appliedMigrations(database: Pool | ClientBase): Promise<Set<string>> {
   const tables = await database.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [TABLE]);
   if (tables.rows[0]?.there !== true) return new Set();

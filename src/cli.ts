@@ -2,7 +2,7 @@
 import { report } from './cli/failures.ts';
 import { buildProgram } from './cli/program.ts';
 
-// Whoever reads the output may stop early, as "| head" does.
+// A reader may stop early, as "| head" does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
@@ -10,6 +10,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await buildProgram().parseAsync();
 } catch (error) {
-  // Not process.exit, which would cut off what is still to be written to a pipe.
+  // process.exit would cut off output that is still to be written to a pipe.
   process.exitCode = report(error);
 }

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseSettingsKeys } from './core/locations/settings-key.ts';
 
-/** One variable: its schema, and an example for the error message. */
+/** The variables: each with its schema, and an example for the error message. */
 const variables = {
   DATABASE_URL: [z.url({ protocol: /^postgres(ql)?$/ }), 'postgres://expediter@db.internal:5432/expediter'],
   HOST: [z.string().min(1).default('0.0.0.0'), '0.0.0.0'],
@@ -80,7 +80,7 @@ const shape = Object.fromEntries(Object.entries(variables).map(([name, [schema]]
   [Name in keyof typeof variables]: (typeof variables)[Name][0];
 };
 
-/** Rules between variables are checked even when a single one is wrong: all that is wrong is told at once. */
+/** Rules between variables are checked even if a single one is wrong, so that all problems are reported at once. */
 const always = { when: () => true };
 const needsPushIdentity = (name: 'PUSH_AUDIENCE' | 'PUSH_SERVICE_ACCOUNT') => ({
   path: [name],
@@ -123,20 +123,20 @@ const Environment = z
 export type Config = z.infer<typeof Environment>;
 export const CONFIG_NAMES = Object.keys(variables) as readonly (keyof Config)[];
 
-/** All that is wrong with the environment, one line per variable. */
+/** Everything wrong with the environment, one line per variable. */
 export class WrongEnvironment extends Error {
   override readonly name = 'WrongEnvironment';
 }
 
 /**
- * Reads the environment once, at start. An empty variable counts as unset, as compose files and charts write it.
- * @throws WrongEnvironment that names every wrong variable, what is wrong with it and an example, never its value
+ * Reads the environment, once, at start. An empty variable counts as unset: compose files and charts write those.
+ * @throws WrongEnvironment that names every wrong variable, its problem and an example, never its value
  */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   return parse(Environment, env);
 }
 
-/** What `expediter migrate` and the other commands need: a part of the environment. */
+/** Reads a part of the environment, for `expediter migrate` and the other commands. */
 export function readConfigOf<Name extends keyof Config>(env: NodeJS.ProcessEnv, ...names: Name[]): Pick<Config, Name> {
   const part = z.object(Object.fromEntries(names.map((name) => [name, shape[name]])));
   return parse(part as unknown as z.ZodType<Pick<Config, Name>>, env);

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { isDataError } from './core/postgres/is-data-error.ts';
 
-/** https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity */
+/** Google's severities: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity */
 const SEVERITIES: Record<string, string> = {
   trace: 'DEBUG',
   debug: 'DEBUG',
@@ -13,11 +13,10 @@ const SEVERITIES: Record<string, string> = {
 };
 
 /**
- * The log: one JSON object a line, without what must not be in it. A request's URL holds its token, so a request is its
- * method alone. Postgres quotes rows and values in its errors, and so a member's data: of those the code is enough.
- * Its names are those that Google's log reads without being told: `severity`, `message`, `time`; the level's number
- * stays for everybody else's tools.
- * @param destination standard output, unless a test reads along
+ * Makes the log: one JSON object a line, without secrets and member data. A URL holds a token, so of a request only the
+ * method is logged. Postgres quotes values in its errors, so of those only the code. The names `severity`, `message`
+ * and `time` are those that Google's log reads; other tools use the level's number.
+ * @param destination standard output, except in tests
  */
 export function createLog(level: string, destination: DestinationStream = standardOutput()): Logger {
   return pino(
@@ -33,8 +32,8 @@ export function createLog(level: string, destination: DestinationStream = standa
 }
 
 /**
- * All lines of a turn of the event loop in one write, which costs more than the lines do; so none is held back for
- * longer than a turn. Not pino's own buffer: with a log whose reader has gone, its flush at the exit never ends.
+ * Writes all lines of a turn of the event loop at once, since a write costs more than the lines, and delays none beyond
+ * its turn. Not pino's own buffer: if the log's reader is gone, its flush at exit never ends.
  */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ fd: 1, sync: true });

@@ -5,7 +5,7 @@ import { createLog } from './create-log.ts';
 import { loadProviders } from './providers/index.ts';
 import { start } from './start.ts';
 
-/** What stops a start and is for the operator to mend is told in words, without a stack. */
+/** Ends a start that an operator has to correct, with a message and no stack. */
 function refuseToStart(message: string): never {
   process.stderr.write(`${message}\n`);
   process.exit(1);

@@ -4,9 +4,9 @@ import pg, { type ClientBase } from 'pg';
 import { MIGRATIONS, TABLE, appliedMigrations, migrationsIn } from './check-schema.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 
-/** A webhook has to be committed within 1.5 s, and whatever needs the table waits behind a migration that waits for it. */
+/** Time to wait for a lock. Webhooks queue behind a waiting migration and have to be committed within 1.5 s. */
 const LOCK_TIMEOUT_MS = 1_000;
-/** For which the service goes on before the next try. */
+/** Time for the service to continue before the next try. */
 const LOCK_PAUSE_MS = 1_000;
 const LOCK_PATIENCE_MS = 120_000;
 const CONNECT_MS = 10_000;
@@ -15,11 +15,11 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const DEADLOCK_DETECTED = '40P01';
 
 /**
- * Brings the schema up to this version. Whoever else tries at the same time waits, and finds nothing left to do. Each
- * migration is one transaction: one that fails leaves the schema as it was, and running it again goes on from there.
- * @param about.lockPatienceMs for how long one migration may try to lock what it changes
- * @returns what was done
- * @throws Error that names the migration that failed; of an empty database in another encoding than UTF8
+ * Migrates the schema to this version. A second runner waits, and finds nothing left to do. Each migration is one
+ * transaction: if it fails, the schema is as before, and the next run continues there.
+ * @param about.lockPatienceMs time for one migration to lock what it changes
+ * @returns the migrations that were applied
+ * @throws Error that names the failed migration, or that an empty database has another encoding than UTF8
  */
 export async function migrate(
   databaseUrl: string,
@@ -31,12 +31,12 @@ export async function migrate(
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
   });
-  // A connection that dies is told by the query that needs it.
+  // The query that needs a dead connection reports it.
   client.on('error', () => {});
   await client.connect();
   const done: string[] = [];
   try {
-    // A role's own limits are for the service; an index over millions of rows takes what it takes.
+    // A role's limits are for the service; an index over millions of rows may take longer.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0');
     await client.query('SELECT pg_advisory_lock($1::bigint)', [PG_MIGRATE_LOCK_ID]);
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -48,7 +48,7 @@ export async function migrate(
       done.push(name);
     }
   } finally {
-    // The lock goes with the connection.
+    // The lock ends with the connection.
     await client.end();
   }
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
@@ -61,7 +61,7 @@ export async function migrate(
   return done;
 }
 
-/** Others have no sign for much of what members and POS systems write: such an order would fail, such a webhook be dropped. */
+/** Refuses encodings that lack characters of members and POS systems: orders would fail and webhooks be dropped. */
 async function requireUtf8(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ encoding: string; name: string }>(
     `SELECT current_setting('server_encoding') AS encoding, quote_ident(current_database()) AS name`,

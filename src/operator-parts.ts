@@ -3,7 +3,7 @@ import { orderFeed } from './core/live/order-feed.ts';
 import { boardFeed } from './core/orders/board-feed.ts';
 import type { OperatorDeps } from './http/operator/mount-routes.ts';
 
-/** What operators and their console read: undefined while OPERATOR_TOKEN is unset, and then there is no such door. */
+/** Builds the operators' door and its feeds. Undefined while OPERATOR_TOKEN is unset: then this door does not exist. */
 export function operatorParts(
   token: string | undefined,
   deps: Omit<OperatorDeps, 'token' | 'follow' | 'watch'> & { log: Log },

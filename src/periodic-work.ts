@@ -22,9 +22,9 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** What may be long overdue comes soon after the start: a process may never live for an hour. */
+/** Time from the start to work that may be long overdue: a process may never live for an hour. */
 const SOON_MS = 5_000;
-/** What is about no order of ours is kept as long as it may still become ours, and so long at least. */
+/** Seconds that unmatched webhooks are kept, or longer while they may still match an order. */
 const UNMATCHED_KEPT_S = 2 * 86_400;
 
 /** The work that every process repeats by the clock. It starts once the database is ready. */

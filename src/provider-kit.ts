@@ -1,6 +1,6 @@
 /**
- * `expediter-kit`: what the provider of a POS is made of, for those that live in a package of their own and are
- * loaded with `PROVIDER_MODULES`. docs/writing-a-provider.md shows the way.
+ * `expediter-kit`: the parts for a provider in a package of its own, loaded with `PROVIDER_MODULES`.
+ * docs/writing-a-provider.md explains how.
  */
 export * from './core/domain/errors.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';

@@ -29,18 +29,18 @@ import { periodicWork } from './periodic-work.ts';
 import { statusTopic } from './status-topic.ts';
 
 const DATABASE_RETRY_MS = 1_000;
-/** After this, calls under way are left behind: what they did is in doubt, and another process will find out. */
+/** Time to finish calls under way. Abandoned ones are in doubt, and another process resolves them. */
 const FINISH_MS = 4_000;
 
 export type Running = {
   app: FastifyInstance;
-  /** Resolves when everything works, throws WrongSchema when it never will. */
+  /** Resolves when everything works, throws WrongSchema if it never will. */
   ready: Promise<void>;
-  /** Stops taking, finishes what is under way, closes. */
+  /** Stops accepting, finishes what is under way, closes. */
   drain(): Promise<void>;
 };
 
-/** Ties the doors, the workers and the connections together, and listens. The workers start once Postgres is ready. */
+/** Connects the doors, the workers and the connections, and listens. The workers start once Postgres is ready. */
 export async function start(config: Config, registry: Registry, log: FastifyBaseLogger): Promise<Running> {
   const { SETTINGS_KEY: keys, PARK_TTL_S: parkTtlS, PLACEMENT_DEADLINE_S: deadlineS } = config;
   const refetch = orderRefetcher({
@@ -181,7 +181,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
       readiness.ready = false;
       stopping.abort();
       const placing = placements.stop();
-      // The load balancer must see us gone before connections are refused.
+      // The load balancer must stop sending before connections are refused.
       await sleep(config.DRAIN_DELAY_MS);
       const finished = (async () => {
         await app.close();
@@ -203,7 +203,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
   };
 }
 
-/** Waits for Postgres, as long as it takes; the wrong schema is worth no waiting. */
+/** Waits for Postgres without limit. A wrong schema is not waited for. */
 async function databaseReady(
   pool: Pool,
   clock: DatabaseClock,

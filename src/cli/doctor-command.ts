@@ -20,7 +20,7 @@ Exits 1 when something failed; warnings do not count.
 ${examples('expediter doctor', 'expediter doctor --only database,platform --json')}`,
     )
     .action(async ({ only }: { only?: Part[] }, command: Command) => {
-      // No other command needs all that it looks at.
+      // Loaded here, since no other command needs it.
       const { examine } = await import('../doctor/examine.ts');
       const findings = await examine(process.env, only);
       const counts = STATES.map((state) => ({ state, count: findings.filter((each) => each.state === state).length }));

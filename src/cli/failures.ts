@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { WrongEnvironment } from '../config.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
 
-/** There is no such location, token, order or integration. */
+/** The location, token, order or integration does not exist. */
 export class NotFound extends Error {
   override readonly name = 'NotFound';
 }
@@ -11,7 +11,7 @@ export function noSuchLocation(locationId: string): NotFound {
   return new NotFound(`no location is called "${locationId}"; see: expediter location list`);
 }
 
-/** Something on the command line or in a file is not what it should be; the message names it, never a secret in it. */
+/** The command line or a file is wrong. The message names what is wrong, and never a secret in it. */
 export class WrongInput extends Error {
   override readonly name = 'WrongInput';
 }
@@ -20,7 +20,7 @@ const FAILED = 1;
 const WRONG_INPUT = 2;
 const NOT_FOUND = 3;
 
-/** Says on stderr what went wrong, in one line. @returns the exit code */
+/** Prints an error to stderr, in one line. @returns the exit code */
 export function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_INPUT;
   process.stderr.write(`error: ${describe(error)}\n`);
@@ -28,7 +28,7 @@ export function report(error: unknown): number {
   return error instanceof WrongInput || error instanceof WrongLocation ? WRONG_INPUT : FAILED;
 }
 
-/** A refused connection is one error per address tried, and has no words of its own. */
+/** Describes an error. A refused connection is one error per address, and has no message of its own. */
 export function describe(error: unknown): string {
   if (error instanceof WrongEnvironment) return error.message;
   if (error instanceof AggregateError) return [...new Set(error.errors.map(describe))].join(', ');
@@ -36,7 +36,7 @@ export function describe(error: unknown): string {
   return message.split('\n', 1)[0] ?? '';
 }
 
-/** The commander's own words, but for what may be a value typed in the wrong place, and that a secret. */
+/** Removes from the commander's message a value that may be a secret typed in the wrong place. */
 export function withoutValues(words: string): string {
   return words.replace(/(but got \d+): .*$/s, '$1.\n').replace(/^(error: unknown option '[^=']*)=.*?'(?=$|\n)/s, "$1'");
 }

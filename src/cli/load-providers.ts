@@ -1,6 +1,6 @@
 import type { Registry } from '../core/domain/provider.ts';
 
-/** As the service has them. Most commands need none, and start in half the time without. */
+/** Loads the providers as the service does. Most commands need none, and start in half the time without. */
 export async function loadProviders(moduleNames: readonly string[]): Promise<Registry> {
   const providers = await import('../providers/index.ts');
   return providers.loadProviders(moduleNames);

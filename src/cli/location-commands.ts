@@ -163,7 +163,7 @@ type ShownLocation = {
   pausedAt: Date | null;
   updatedAt: Date;
   validTokens: number;
-  /** Names alone; `problem` says why the settings cannot be used. */
+  /** The names of the fields only. `problem` says why the settings cannot be used. */
   settings: { fields: string[]; problem?: string };
 };
 
@@ -189,7 +189,7 @@ async function settingsFields(pool: Pool, open: OpenSettings, locationId: string
   }
 }
 
-/** No message of its own quotes what it read: that holds credentials. */
+/** Reads settings. No message quotes them, since they hold credentials. */
 async function readSettings(source: string): Promise<unknown> {
   if (/^\s*[{[]/.test(source)) {
     throw new WrongInput(

@@ -11,10 +11,10 @@ export function addMigrateCommand(program: Command): void {
     .addHelpText('after', examples('DATABASE_URL=postgres://expediter@db.internal:5432/expediter expediter migrate'))
     .action(async (_options: object, command: Command) => {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      // No other command needs the runner.
+      // Loaded here, since no other command needs it.
       const { migrate } = await import('../migrate.ts');
       const migrated = await migrate(DATABASE_URL);
-      // A newer schema has nothing left to migrate, and is no good all the same.
+      // A newer schema has nothing to migrate, but is not usable either.
       await withDatabase(DATABASE_URL, async () => {});
       print(command, { migrated }, migrated.map((name) => `migrated ${name}`).join('\n') || 'the schema is up to date');
     });

@@ -2,30 +2,30 @@ import type { Command } from 'commander';
 
 type Cell = string | number | boolean | Date | null | undefined;
 
-/** Prints JSON for programs, words for people. */
+/** Prints JSON for programs, text for people. */
 export function print(command: Command, value: unknown, forPeople: string): void {
   const { json } = command.optsWithGlobals<{ json?: true }>();
   process.stdout.write(`${json ? escaped(value) : forPeople}\n`);
 }
 
-/** JSON leaves some of the controls that steer a terminal as they are. */
+/** Escapes the control characters that JSON leaves as they are and that steer a terminal. */
 function escaped(value: unknown): string {
   return JSON.stringify(value).replaceAll(/[\u007f-\u009f]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
 }
 
-/** One line per row under the names of its columns, or `none` when there are no rows. */
+/** Formats one line per row under the names of its columns, or `none` if there are no rows. */
 export function table(rows: readonly Record<string, Cell>[], none: string): string {
   const names = Object.keys(rows[0] ?? {});
   if (names.length === 0) return none;
   return align([names, ...rows.map((row) => names.map((name) => textOf(row[name])))]);
 }
 
-/** One line per fact; those without a value are left out. */
+/** Formats one line per fact. Facts without a value are left out. */
 export function facts(about: Record<string, Cell>): string {
   return align(Object.entries(about).flatMap(([name, value]) => (textOf(value) === '' ? [] : [[name, textOf(value)]])));
 }
 
-/** A time in UTC, to the second. */
+/** Formats a time in UTC, to the second. */
 export function time(at: string | Date | null): string {
   return at === null
     ? ''
@@ -39,7 +39,7 @@ function textOf(cell: Cell): string {
   if (cell === null || cell === undefined) return '';
   if (cell instanceof Date) return time(cell);
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
-  // What a POS wrote must not steer the terminal.
+  // Text from a POS must not steer the terminal.
   return String(cell).replaceAll(/\p{Cc}/gu, ' ');
 }
 

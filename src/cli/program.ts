@@ -12,9 +12,9 @@ import { addProviderCommands } from './provider-commands.ts';
 import { addRekeyCommand } from './rekey-command.ts';
 import { addTokenCommands } from './token-commands.ts';
 
-/** All commands. It throws where the commander would end the process. */
+/** Builds all commands. Where the commander would end the process, it throws instead. */
 export function buildProgram(): Command {
-  // Commands inherit what is set here, so it comes before them.
+  // Commands inherit these settings, so they come first.
   const program = new Command('expediter')
     .description('Between an ordering platform and the POS systems of its locations: the commands of its operators.')
     .version(version)

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Rows of a list: unless told otherwise, and at the most. */
+/** Rows of a list: the default, and the most. */
 export const LIST_LIMIT = 50;
 export const LIST_LIMIT_MAX = 1000;
 

@@ -5,8 +5,8 @@ const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 8
 const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
- * Reads a time, or how long ago (`past`) or from now on (`future`) it is: 3d, 2h, 30m, 45s.
- * @throws InvalidArgumentError also when what should be in the future is not
+ * Reads a time, or a distance from now into the `past` or the `future`: 3d, 2h, 30m, 45s.
+ * @throws InvalidArgumentError also for a time in the past where the future is required
  */
 export function readTime(text: string, when: 'past' | 'future'): Date {
   const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
@@ -23,7 +23,7 @@ export function readTime(text: string, when: 'past' | 'future'): Date {
   return new Date(at);
 }
 
-/** What an option takes that is read by `readPast`. */
+/** The help text of an option that `readPast` reads. */
 export const PAST = 'a while ago (3d, 2h, 30m, 45s), or a time (2027-01-31T18:00:00Z)';
 
 export function readPast(text: string): Date {

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import type { SettingsRules } from '../core/locations/locations.ts';
 import { loadProviders } from './load-providers.ts';
 
-/** What a command reads settings by: as the service does. */
+/** The rules by which a command reads settings, the same as the service's. */
 export async function settingsRules(
   env: Pick<Config, 'SETTINGS_KEY' | 'PUBLIC_URL' | 'PROVIDER_MODULES'>,
 ): Promise<SettingsRules> {

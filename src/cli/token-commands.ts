@@ -99,13 +99,13 @@ export function addTokenCommands(program: Command): void {
     .action(async (tokenId: string, _options: object, command: Command) => {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
       const found = await withDatabase(DATABASE_URL, (pool) => revokeToken(pool, tokenId));
-      // What was given may be the token itself, which no log should hold.
+      // The argument may be the token itself, which no log should hold.
       if (!found) throw new NotFound('no token has this id; see: expediter token list');
       print(command, { tokenId, revoked: true }, `${tokenId} is revoked; it opens nothing from five seconds on`);
     });
 }
 
-/** How many tokens open this location now. */
+/** Counts the valid tokens of a location. */
 export async function countValidTokens(
   pool: Pool,
   location: { locationId: string; integration: string },

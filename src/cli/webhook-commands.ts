@@ -182,7 +182,7 @@ async function replayMany(
         else replayed.push(each.replayed);
       }
     } catch (error) {
-      // What was done until then is done, and should be said.
+      // The webhooks replayed so far are done, and are reported.
       if (replayed.length + refused.length === 0) throw error;
       stopped = describe(error);
     }
@@ -239,7 +239,7 @@ async function withTranslators<Result>(
 async function withReplays<Result>(dryRun: boolean, work: (deps: Replaying) => Promise<Result>): Promise<Result> {
   const { PARK_TTL_S: parkTtlS } = readConfigOf(process.env, 'PARK_TTL_S');
   return withTranslators(async (deps) => {
-    // A service that has not run for a week has made none for today.
+    // If no service has run for a week, there is no partition for today.
     await ensureWebhookPartitions(deps.pool);
     return work({ ...deps, parkTtlS, dryRun });
   });
@@ -323,7 +323,7 @@ function titled(title: string, words: string): string {
   return words === '' ? '' : `${title}\n${words}`;
 }
 
-/** Text is UTF-8 without a character that would steer a terminal. */
+/** Returns a body as text if it is UTF-8 without characters that steer a terminal. */
 function legible({ base64, text }: Shown['body']): { text: string } | { base64: string } {
   return text === undefined || /[^\P{Cc}\t\n\r]/u.test(text) ? { base64 } : { text };
 }

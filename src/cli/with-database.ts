@@ -3,12 +3,12 @@ import { FLUSHERS, openDatabase } from '../database.ts';
 import { WrongSchema, checkSchema } from '../check-schema.ts';
 import { describe } from './failures.ts';
 
-/** Opens the database for one command, whose schema has to be this version's, and closes it whatever comes. */
+/** Opens the database for one command, checks that it has this version's schema, and always closes it. */
 export async function withDatabase<Result>(
   databaseUrl: string,
   work: (pool: Pool) => Promise<Result>,
 ): Promise<Result> {
-  // A connection that dies is told by the query that needs it.
+  // The query that needs a dead connection reports it.
   const { pool } = openDatabase(databaseUrl, FLUSHERS + 1, () => {});
   try {
     await checkSchema(pool).catch((error: unknown) => {

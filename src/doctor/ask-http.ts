@@ -1,16 +1,16 @@
-/** What a server said, as far as it matters here. */
+/** The parts of a server's answer that the doctor reads. */
 export type HttpAnswer = {
   status: number;
   headers: Headers;
-  /** Undefined where it is no JSON. */
+  /** Undefined if the body is not JSON. */
   json: unknown;
 };
 
 const TIMEOUT_MS = 5_000;
-/** More than any of the answers needs; the rest is not read. */
+/** Bytes read of an answer. None of them needs more. */
 const ANSWER_LIMIT = 2 ** 20;
 
-/** Asks once and follows no redirect. @returns why it cannot be reached, in a few words, or what it answered */
+/** Sends one request and follows no redirect. @returns the answer, or why there is none, in a few words */
 export async function askHttp(url: string, init: RequestInit = {}): Promise<HttpAnswer | string> {
   try {
     const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
@@ -39,7 +39,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The reason lies in the cause: fetch itself says "fetch failed". */
+/** Explains a failed request by its cause, since fetch itself says only "fetch failed". */
 function whyNot(error: unknown): string {
   if ((error as Error).name === 'TimeoutError') return `no answer in ${TIMEOUT_MS / 1000} s`;
   const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
@@ -50,12 +50,12 @@ function whyNot(error: unknown): string {
   return typeof message === 'string' && message !== '' ? 'no connection' : 'no usable answer';
 }
 
-/** Whom it is about, without credentials, path or query. */
+/** The host of a URL, without credentials, path or query. */
 export function hostOf(url: string): string {
   return new URL(url).host;
 }
 
-/** What an answer that is not the right one looks like. */
+/** Describes an answer that is not the expected one. */
 export function kindOf({ status, headers, json }: HttpAnswer): string {
   const type = headers.get('content-type')?.split(';', 1)[0] ?? 'no content type';
   return `${status} with ${json === undefined ? type : 'other JSON'}`;

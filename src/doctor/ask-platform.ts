@@ -3,10 +3,10 @@ import { WrongEnvironment, readConfigOf } from '../config.ts';
 import { readOrderQuery } from '../core/placements/refetch-order.ts';
 import { askHttp, type HttpAnswer } from './ask-http.ts';
 
-/** What the ordering platform says to our own query about an order that nobody has, and when it was asked. */
+/** The ordering platform's answer to our own query for an order that does not exist, and when it was asked. */
 export type AskedPlatform = { url: string; answer: HttpAnswer | string; askedAt: number; answeredAt: number };
 
-/** @throws WrongEnvironment also where ORDER_QUERY_FILE holds no query */
+/** @throws WrongEnvironment, also if ORDER_QUERY_FILE holds no query */
 export async function askPlatform(env: NodeJS.ProcessEnv): Promise<AskedPlatform> {
   const config = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_QUERY_FILE');
   const { ORDER_API_URL: url, ORDER_API_TOKEN: token } = config;

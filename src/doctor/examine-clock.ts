@@ -5,19 +5,19 @@ import { reporterOf, type Finding } from './finding.ts';
 
 const { ok, warning, skipped } = reporterOf('clock');
 const OFF_S = 2;
-/** An HTTP date is whole seconds, cut off. */
+/** Seconds that an HTTP date may lag: it has whole seconds, rounded down. */
 const HTTP_DATE_S = 1;
 
 /**
- * The service goes by Postgres's clock alone, and so do the signatures that it judges and makes: the others only show
- * whether that one is right.
+ * Compares Postgres's clock with others. The service uses only Postgres's, also to verify and make signatures; the
+ * others show whether it is right.
  */
 export async function examineClock(pool: Pool, asked: Promise<AskedPlatform>): Promise<Finding[]> {
-  const told = asked.catch(() => undefined);
+  const fromPlatform = asked.catch(() => undefined);
   const clock = databaseClock(pool);
   await clock.follow();
   const machineS = (Date.now() - clock.now().getTime()) / 1000;
-  return [judge('this machine', machineS, OFF_S), platform(await told, clock.now)];
+  return [compare('this machine', machineS, OFF_S), platform(await fromPlatform, clock.now)];
 }
 
 function platform(asked: AskedPlatform | undefined, now: () => Date): Finding {
@@ -26,10 +26,10 @@ function platform(asked: AskedPlatform | undefined, now: () => Date): Finding {
   if (Number.isNaN(date)) return skipped('ordering platform', 'it does not tell the time');
   const sinceAsked = performance.now() - (askedAt + answeredAt) / 2;
   const off = (date + (HTTP_DATE_S * 1000) / 2 - (now().getTime() - sinceAsked)) / 1000;
-  return judge('ordering platform', off, OFF_S + HTTP_DATE_S);
+  return compare('ordering platform', off, OFF_S + HTTP_DATE_S);
 }
 
-function judge(whose: string, offS: number, most: number): Finding {
+function compare(whose: string, offS: number, most: number): Finding {
   const found = `${Math.abs(offS).toFixed(1)} s ${offS < 0 ? 'behind' : 'ahead of'} Postgres`;
   if (Math.abs(offS) <= most) return ok(whose, found);
   return warning(

@@ -5,13 +5,13 @@ import { reporterOf, type Finding } from './finding.ts';
 const { ok, warning, failed } = reporterOf('database');
 
 const OLDEST_VERSION = 15;
-/** They are made a week ahead, every hour. */
+/** Days ahead for which partitions must exist. They are made a week ahead, every hour. */
 const DAYS_AHEAD = 2;
-/** Retention is done every hour. */
+/** Days that retention may be late. It runs every hour. */
 const LATE_DAYS = 1;
 const COUNTED = 1_000;
 
-/** Every table of ours that is no partition; a test holds the list to the schema. */
+/** Every table of ours that is not a partition. A test compares the list with the schema. */
 export const TABLES = [
   'credentials',
   'live_messages',
@@ -32,7 +32,7 @@ export const TABLES = [
 
 type Limits = Pick<Config, 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS'>;
 
-/** Of a database that can be reached and has our schema. */
+/** Examines a database that can be reached and has our schema. */
 export async function examineDatabase(env: NodeJS.ProcessEnv, pool: Pool): Promise<Finding[]> {
   const config = readConfigOf(env, 'POOL_SIZE', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS');
   const all = await Promise.all([
@@ -91,7 +91,7 @@ async function connections(pool: Pool, { POOL_SIZE }: Limits): Promise<Finding> 
   );
   const { most = 0, used = 0, ours = 0 } = rows[0] ?? {};
   const found = `${used} of ${most} in use, ${ours} of them ours; one process takes up to ${POOL_SIZE}`;
-  // A rollout needs room for one more.
+  // A rollout needs room for one more process.
   if (most - used >= POOL_SIZE) return ok('connections', found);
   return warning(
     'connections',

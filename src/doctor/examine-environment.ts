@@ -5,7 +5,7 @@ import { reporterOf, type Finding } from './finding.ts';
 
 const { ok, failed } = reporterOf('environment');
 
-/** @throws WrongEnvironment with all that is wrong with it */
+/** @throws WrongEnvironment that names every wrong variable */
 export async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { ORDER_QUERY_FILE, PROVIDER_MODULES } = readConfig(env);
   return [

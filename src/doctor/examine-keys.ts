@@ -6,7 +6,7 @@ import { reporterOf, type Finding } from './finding.ts';
 const { ok, warning, failed } = reporterOf('keys');
 const CHECK = 'SETTINGS_KEY';
 
-/** Which keys of SETTINGS_KEY are still needed? */
+/** Finds the keys of SETTINGS_KEY that are still needed. */
 export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<Finding[]> {
   const { SETTINGS_KEY } = readConfigOf(env, 'SETTINGS_KEY');
   const [first = '', ...older] = SETTINGS_KEY.keys();

@@ -12,11 +12,11 @@ const { ok, warning, failed, skipped } = reporterOf('locations');
 
 const AT_A_TIME = 8;
 const CHECK_MS = 5_000;
-/** For all of them: the rest is left out, and said to be. */
+/** Time for all locations. Those left then are reported as skipped. */
 const GIVE_UP_MS = 20_000;
 const EXPIRES_SOON_MS = 14 * 86_400_000;
 
-/** Does every location reach its POS, and can its POS reach us? */
+/** Checks that every location reaches its POS, and that its POS can reach us. */
 export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Promise<Finding[]> {
   const giveUpAt = performance.now() + GIVE_UP_MS;
   const { SETTINGS_KEY, PUBLIC_URL, PROVIDER_MODULES } = readConfigOf(
@@ -53,13 +53,13 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
 
 async function reached(deps: Parameters<typeof checkLocation>[0], location: LocationRow): Promise<Finding> {
   const { locationId, pausedAt } = location;
-  const judged = await checkLocation(deps, locationId, CHECK_MS);
-  if (judged.state === 'ok') return ok(locationId, `reaches its POS${pausedAt === null ? '' : ', and is paused'}`);
-  if (judged.state === 'unchecked') return ok(locationId, `was not tried: ${judged.why}`);
-  // Nothing is sent to a paused one.
+  const checked = await checkLocation(deps, locationId, CHECK_MS);
+  if (checked.state === 'ok') return ok(locationId, `reaches its POS${pausedAt === null ? '' : ', and is paused'}`);
+  if (checked.state === 'unchecked') return ok(locationId, `was not tried: ${checked.why}`);
+  // Nothing is sent to a paused location.
   return pausedAt === null
-    ? failed(locationId, judged.problem, judged.toDo)
-    : warning(locationId, `is paused: ${judged.problem}`, judged.toDo);
+    ? failed(locationId, checked.problem, checked.toDo)
+    : warning(locationId, `is paused: ${checked.problem}`, checked.toDo);
 }
 
 function assessTokens({ locationId, integration }: LocationRow, tokens: readonly TokenRow[], now: Date): Finding {

@@ -2,8 +2,8 @@ import { WrongEnvironment } from '../config.ts';
 import { reporterOf, type Finding, type Part } from './finding.ts';
 
 /**
- * Lets one part fail without the others: a variable that is wrong, an error that nobody thought of.
- * @param environmentToo the environment is looked at by itself, and says what is wrong with a variable
+ * Runs one part, so that it can fail without the others, by a wrong variable or an unexpected error.
+ * @param environmentToo true if the environment is examined by itself, and reports a wrong variable
  */
 export async function examinePart(
   part: Part,
@@ -21,7 +21,7 @@ export async function examinePart(
       }
       return [skipped('all of it', `${wrong.map(({ name }) => name).join(', ')}: see environment`)];
     }
-    // Its message may quote what it read.
+    // The error's message may quote what was read.
     const { name, code } = error as { name?: string; code?: unknown };
     const found = `unexpected ${[name ?? typeof error, ...(typeof code === 'string' ? [code] : [])].join(' ')}`;
     return [failed('all of it', found, `run it again: expediter doctor --only ${part}`)];

@@ -7,13 +7,13 @@ const { ok, warning, failed } = reporterOf('platform');
 const CHECK = 'query';
 const WORDS_LIMIT = 200;
 
-/** Does the ordering platform answer the query that every order is fetched with? */
+/** Checks that the ordering platform answers the query for orders. */
 export function examinePlatform({ url, answer }: AskedPlatform): Finding {
   const host = hostOf(url);
   if (typeof answer === 'string') {
     return failed(CHECK, `${host}: ${answer}`, 'look at ORDER_API_URL, DNS and the network to the ordering platform');
   }
-  return judge(host, answer);
+  return assess(host, answer);
 }
 
 type GraphQLAnswer = {
@@ -21,7 +21,7 @@ type GraphQLAnswer = {
   errors?: { message?: unknown; path?: unknown; extensions?: { code?: unknown } }[];
 };
 
-function judge(host: string, answer: HttpAnswer): Finding {
+function assess(host: string, answer: HttpAnswer): Finding {
   const { status } = answer;
   if (status >= 300 && status < 400) {
     return failed(CHECK, `${host} redirects (${status})`, 'set ORDER_API_URL to where it redirects to');
@@ -62,7 +62,7 @@ function judge(host: string, answer: HttpAnswer): Finding {
   return warning(CHECK, `${host} has an order for a made-up id`, 'see that ORDER_QUERY_FILE asks for the order of $id');
 }
 
-/** A query's faults quote the query alone, which is no secret. */
+/** The platform's message about the query, made fit for a terminal. It quotes only the query, which is no secret. */
 function legible(message: unknown): string {
   return typeof message === 'string'
     ? message.slice(0, WORDS_LIMIT).replaceAll(/\p{Cc}/gu, ' ')

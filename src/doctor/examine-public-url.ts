@@ -5,7 +5,7 @@ import { reporterOf, type Finding } from './finding.ts';
 const { ok, warning, failed } = reporterOf('public-url');
 const CHECK = 'PUBLIC_URL';
 
-/** Does the service answer where POS vendors call it? Seen from here, which is not where they are. */
+/** Checks that the service answers at the URL that POS vendors call, as seen from this machine, not from theirs. */
 export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { PUBLIC_URL } = readConfigOf(env, 'PUBLIC_URL');
   if (PUBLIC_URL === undefined) {

@@ -5,7 +5,7 @@ import { reporterOf, type Finding } from './finding.ts';
 const { ok, warning, failed } = reporterOf('push');
 const CHECK = 'PUSH_JWKS_URL';
 
-/** Can the tokens of pushes be verified? */
+/** Checks that tokens of pushes can be verified. */
 export async function examinePush(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { PUSH_AUTH, PUSH_JWKS_URL } = readConfigOf(env, 'PUSH_AUTH', 'PUSH_JWKS_URL');
   if (PUSH_AUTH === 'off') {

@@ -7,7 +7,7 @@ const { ok, failed } = reporterOf('topic');
 const CHECK = 'STATUS_TOPIC';
 const PUBLISH = 'pubsub.topics.publish';
 const CALL = { timeout: 4_000, retry: null };
-/** The client looks for credentials and a connection before its own time-out begins. */
+/** Time for the whole check: the client searches for credentials and connects before its own time-out begins. */
 const GIVE_UP_MS = 5_000;
 
 const NOT_FOUND = 5;
@@ -16,15 +16,15 @@ const UNIMPLEMENTED = 12;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
-/** Is the topic there, and may we publish to it? Nothing is published: every subscriber would have to ignore it. */
+/** Checks that the topic exists and takes our messages. Publishes none: every subscriber would have to ignore it. */
 export async function examineTopic(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'PUBSUB_EMULATOR_HOST');
-  // It takes 300 ms to load, which every other command would wait for.
+  // The library takes 300 ms to load, too long for every other command.
   const { PubSub } = await import('@google-cloud/pubsub');
   const pubsub = new PubSub({ projectId: config.GOOGLE_CLOUD_PROJECT });
   try {
-    const asked = (): Promise<Finding> => examine(pubsub, config.GOOGLE_CLOUD_PROJECT, config.STATUS_TOPIC);
-    return [await withTimeout(GIVE_UP_MS, asked, () => new Error('no answer'))];
+    const check = (): Promise<Finding> => examine(pubsub, config.GOOGLE_CLOUD_PROJECT, config.STATUS_TOPIC);
+    return [await withTimeout(GIVE_UP_MS, check, () => new Error('no answer'))];
   } catch (error) {
     return [explain(error as { code?: number; message?: string }, config)];
   } finally {
@@ -34,7 +34,7 @@ export async function examineTopic(env: NodeJS.ProcessEnv): Promise<Finding[]> {
 
 async function examine(pubsub: PubSub, project: string, name: string): Promise<Finding> {
   const topic = pubsub.topic(name);
-  // Without credentials the call itself would write a stack to standard error.
+  // Without credentials the call itself would print a stack to standard error.
   if (!pubsub.isEmulator) await pubsub.auth.getClient();
   try {
     const [permissions] = await topic.iam.testPermissions([PUBLISH], CALL);
@@ -46,7 +46,7 @@ async function examine(pubsub: PubSub, project: string, name: string): Promise<F
         '--member serviceAccount:<the one this runs as>',
     );
   } catch (error) {
-    // An emulator knows topics and no permissions.
+    // An emulator has topics, but no permissions.
     if ((error as { code?: number }).code !== UNIMPLEMENTED) throw error;
     await topic.getMetadata(CALL);
     return ok(CHECK, `"${name}" is there; an emulator asks for no permission`);

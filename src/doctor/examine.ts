@@ -18,13 +18,13 @@ import { reachDatabase } from './reach-database.ts';
 const CONNECTIONS = 4;
 
 /**
- * Looks at all that a deployment needs, at the same time where one does not need the other, and changes nothing but that
- * an access token of a POS may be renewed. Ends within 30 s.
+ * Examines all that a deployment needs, in parallel where possible. It changes nothing, except that it may renew an
+ * access token of a POS. It ends within 30 s.
  */
 export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PARTS): Promise<Finding[]> {
-  // It takes 300 ms to load, on a busy machine seconds, in which the answers of others would come too late.
+  // Loading takes 300 ms, on a busy machine seconds, and other answers would come too late meanwhile.
   if (only.includes('topic')) await import('@google-cloud/pubsub');
-  // The platform tells the time as well.
+  // The platform's answer serves the clock as well.
   let asked: ReturnType<typeof askPlatform> | undefined;
   const ask = (): ReturnType<typeof askPlatform> => (asked ??= askPlatform(env));
   const outside: Partial<Record<Part, () => Promise<Finding[]>>> = {

@@ -1,4 +1,4 @@
-/** What is looked at together, and can be asked for alone. */
+/** The parts that can be examined alone. */
 export const PARTS = [
   'environment',
   'database',
@@ -12,19 +12,19 @@ export const PARTS = [
 ] as const;
 export type Part = (typeof PARTS)[number];
 
-/** One thing that a deployment needs, and how it is; no secret, no member data, no URL's query. */
+/** One need of a deployment and its state. No secret, no member data, no URL's query. */
 export type Finding = {
   part: Part;
-  /** A few words; of a location, its id. */
+  /** A few words; for a location, its id. */
   check: string;
-  /** `skipped`: it could not be looked at, for the reason that `found` names. */
+  /** `skipped` means not examined, for the reason in `found`. */
   state: 'ok' | 'warning' | 'failed' | 'skipped';
   found: string;
-  /** What mends a failure or a warning. */
+  /** The remedy of a failure or a warning. */
   toDo?: string;
 };
 
-/** Of one part. */
+/** Makes the findings of one part. */
 export type Reporter = {
   ok(check: string, found: string): Finding;
   warning(check: string, found: string, toDo: string): Finding;

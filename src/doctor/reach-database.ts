@@ -5,11 +5,11 @@ import { reporterOf, type Finding } from './finding.ts';
 
 const { ok, failed } = reporterOf('database');
 
-/** What everything else that is stored needs first. `isUsable` says whether that can be looked at. */
+/** Connects and checks the schema. `isUsable` says whether the parts that need the database can be examined. */
 export async function reachDatabase(pool: Pool): Promise<{ findings: Finding[]; isUsable: boolean }> {
   const reached = await reach(pool);
   if (reached.state !== 'ok') return { findings: [reached], isUsable: false };
-  const schema = await lookAtSchema(pool);
+  const schema = await examineSchema(pool);
   return { findings: [reached, schema], isUsable: schema.state === 'ok' };
 }
 
@@ -22,7 +22,7 @@ async function reach(pool: Pool): Promise<Finding> {
                 current_setting('enable_seqscan') AS seqscan, current_setting('synchronous_commit') AS commit`,
       );
       const { pid, version = '', seqscan, commit } = rows[0] ?? {};
-      // What was told when the connection was made comes from whoever made it.
+      // The process id from the connection's start is that of whoever accepted it.
       const { processID } = client as unknown as { processID: number | null };
       if (pid !== processID || seqscan !== 'off' || commit !== 'on') {
         return pooler('the settings that a connection asks for are not those of its session');
@@ -31,7 +31,7 @@ async function reach(pool: Pool): Promise<Finding> {
     });
   } catch (error) {
     const { code, message, errors } = error as { code?: string; message: string; errors?: Error[] };
-    // A pooler takes no setting that it does not know.
+    // A pooler refuses settings that it does not know.
     if (/unsupported startup parameter/i.test(message)) return pooler(message);
     if (code === '53300')
       return failed('connection', 'it has no connection left', 'raise max_connections, or lower POOL_SIZE');
@@ -47,7 +47,7 @@ function pooler(found: string): Finding {
   );
 }
 
-async function lookAtSchema(pool: Pool): Promise<Finding> {
+async function examineSchema(pool: Pool): Promise<Finding> {
   try {
     await checkSchema(pool);
     return ok('schema', "this version's");

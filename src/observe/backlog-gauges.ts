@@ -2,8 +2,8 @@ import type { Backlog } from '../core/orders/sample-backlog.ts';
 import type { GaugeBy } from './gauge-by.ts';
 
 /**
- * Shows what Postgres held when it was sampled last. Every process shows the same, so an alert takes the largest.
- * @param sampled undefined while nobody knows, and then nothing is shown
+ * Shows what Postgres held at the last sample. Every process shows the same, so an alert takes the largest.
+ * @param sampled returns undefined if there is no sample, and then nothing is shown
  */
 export function backlogGauges(
   gauge: GaugeBy,

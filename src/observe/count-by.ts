@@ -1,10 +1,10 @@
 import { Counter, type Registry } from 'prom-client';
 import { seriesOf, type Labels } from './series-of.ts';
 
-/** One more of these label values. */
+/** Adds one to the series of these label values. */
 export type Count = (first?: string, second?: string, third?: string) => void;
 
-/** A counter that is cheap to count with: the library's is told at a scrape. Every series begins with 0. */
+/** A counter that is cheap to increase: the library's counter is set only at a scrape. Every series starts with 0. */
 export function countBy(registry: Registry, name: string, help: string, labels: Labels): Count {
   const cells: { values: Record<string, string>; count: number }[] = [];
   const cellOf = seriesOf(labels, (values) => {

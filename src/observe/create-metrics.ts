@@ -14,9 +14,9 @@ export type Exposition = { contentType: string; body: string };
 
 export type Metrics = {
   observe: Observe;
-  /** What Postgres holds; undefined while it cannot be asked, and then nothing is told of it. */
+  /** Stores the latest sample of Postgres. Undefined means that Postgres cannot be asked, and its gauges disappear. */
   sampled(backlog: Backlog | undefined): void;
-  /** As Prometheus reads it. Asks nobody: what Postgres holds was sampled before. */
+  /** The text for Prometheus. It sends no query: the backlog is from the last sample. */
   render(): Promise<Exposition>;
 };
 
@@ -39,7 +39,7 @@ const ATTEMPT_OUTCOMES = ['placed', 'absent', 'TryAgain', 'NeedsOperator', 'Give
 const PLACEMENT_OUTCOMES = ['sent', 'failed', 'held', 'in_doubt'];
 const REFETCH_OUTCOMES = ['fetched', 'missing', 'TryAgain', 'NeedsOperator', 'GiveUp'];
 
-/** Of what is done in milliseconds, and of what may take until a time-out. In seconds. */
+/** Upper bounds of the buckets, in seconds: first for work of milliseconds, then for what may take until a time-out. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5];
 const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15];
 const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600];
@@ -47,8 +47,8 @@ const LAG = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 /**
- * What the service counts. Labels have few values, all of them known from the start, so that each series is there with
- * 0 before anything happens; never a location, nor anything that a sender wrote.
+ * Makes the service's metrics. Labels have few values, all known from the start, so that each series exists with 0
+ * before anything happens. No label is a location, or text from a sender.
  */
 export function createMetrics(about: {
   integrations: Iterable<string>;
@@ -136,7 +136,7 @@ export function createMetrics(about: {
   gauge('expediter_database_up', '1 while Postgres answers this process.', [], (set) => set(isUp() ? 1 : 0));
   gauge('expediter_info', 'Which version this is.', ['version'], (set) => set(1, { version: about.version }));
   let backlog: Backlog | undefined;
-  // What was true while Postgres answered is not told while it does not.
+  // An old sample is not shown while Postgres does not answer.
   backlogGauges(gauge, integrations, () => (isUp() ? backlog : undefined));
   collectDefaultMetrics({ register: registry });
 

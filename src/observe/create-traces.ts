@@ -11,11 +11,11 @@ import { rootSpanId, traceId } from '../core/domain/trace-id.ts';
 
 export type Traces = {
   observe: Observe;
-  /** Sends what is left, within a second. */
+  /** Sends the remaining spans, within a second. */
   close(): Promise<void>;
 };
 
-/** A collector that is away costs no more than this many spans, and calls of this length. */
+/** Limits for a collector that is away: so many spans wait, and a call takes no longer. */
 const QUEUE = 4_096;
 const BATCH = 512;
 const EVERY_MS = 1_000;
@@ -24,11 +24,11 @@ const UNDER_WAY = 2;
 const CLOSE_MS = 1_000;
 
 /**
- * Writes one trace per order. Its id is made from the order's, so that the spans of all processes, hours apart, find
- * together without anything that would be carried along or stored. Spans are made of what has happened already: what is
- * not traced costs nothing.
+ * Writes one trace per order. The trace id is derived from the order's id, so that spans of all processes, hours apart,
+ * join one trace, and nothing has to be passed along or stored. Spans are made after the event: what is not traced
+ * costs nothing.
  * @param about.endpoint the collector's base URL, to which `/v1/traces` is added
- * @param about.ratio of all orders; the same orders are chosen by every process
+ * @param about.ratio the share of orders that are traced; every process chooses the same ones
  */
 export function createTraces(about: {
   endpoint: string;
@@ -43,7 +43,7 @@ export function createTraces(about: {
     concurrencyLimit: UNDER_WAY,
   });
   const processor = new BatchSpanProcessor({
-    exporter: telling(exporter, about.log),
+    exporter: reportingLoss(exporter, about.log),
     maxQueueSize: QUEUE,
     maxExportBatchSize: BATCH,
     scheduledDelayMillis: EVERY_MS,
@@ -91,7 +91,7 @@ export function createTraces(about: {
     },
     async close() {
       const late = (): Error => new Error(`not closed in ${CLOSE_MS} ms`);
-      // What the exporter could not send has been told already.
+      // Spans that the exporter could not send have been reported already.
       await withTimeout(CLOSE_MS, () => processor.shutdown(), late).catch(() => {});
     },
   };
@@ -100,15 +100,15 @@ export function createTraces(about: {
 type Span = {
   name: string;
   kind: SpanKind;
-  /** That ended just now. */
+  /** The duration. The span ends now. */
   milliseconds: number;
   attributes: Attributes;
   failed?: boolean;
-  /** The others hang under it. */
+  /** True for the parent of the trace's other spans. */
   isRoot?: boolean;
 };
 
-/** The spans that belong to what happened, each with its order. */
+/** Makes the spans of an event, each with its order. */
 function spansOf(observed: Observed, now: Now): [serviceOrderId: string, Span][] {
   switch (observed.what) {
     case 'signal': {
@@ -180,7 +180,7 @@ function atLocation({ locationId, integration }: { locationId: string; integrati
   return { 'expediter.location_id': locationId, 'expediter.integration': integration };
 }
 
-/** The ids are hashes: their beginning is as good as a throw of the dice, and the same everywhere. */
+/** Chooses by the beginning of the id, a hash: as good as random, and the same in every process. */
 function isChosen(trace: string, ratio: number): boolean {
   return Number.parseInt(trace.slice(0, 8), 16) < ratio * 2 ** 32;
 }
@@ -190,8 +190,8 @@ function toHrTime(milliseconds: number): HrTime {
   return [seconds, Math.floor((milliseconds - seconds * 1_000) * 1e6)];
 }
 
-/** Says once that traces are lost, and once that they are not any more. */
-function telling(exporter: SpanExporter, log: Pick<Log, 'info' | 'warn'>): SpanExporter {
+/** Logs once when traces are lost, and once when they are sent again. */
+function reportingLoss(exporter: SpanExporter, log: Pick<Log, 'info' | 'warn'>): SpanExporter {
   let lost = false;
   return {
     export(spans, done) {

@@ -3,11 +3,11 @@ import type { Log } from '../core/domain/log.ts';
 
 export type Readers = {
   observe: Observe;
-  /** From now on this one is told as well. */
+  /** Adds a reader of the events from now on. */
   add(name: string, read: Observe): void;
 };
 
-/** Tells every reader what happened. One that throws harms neither the journey nor the others; it is logged once. */
+/** Passes every event to all readers. A reader that throws affects nothing else, and is logged once. */
 export function fanOut(log: Pick<Log, 'error'>): Readers {
   const readers: { name: string; read: Observe; failed: boolean }[] = [];
   return {

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** A value of now, looked up at a scrape. Series that are not set by `show` are not there. */
+/** A gauge that is read at a scrape. Series that `show` does not set do not exist. */
 export type GaugeBy = <Label extends string>(
   name: string,
   help: string,
@@ -16,7 +16,7 @@ export function gaugeBy(registry: Registry): GaugeBy {
       labelNames,
       registers: [registry],
       collect() {
-        // Without labels, a reset would leave a 0 behind.
+        // Without labels, a reset would leave a 0.
         if (labelNames.length === 0) gauge.remove();
         else gauge.reset();
         show((value, labels) => (labels === undefined ? gauge.set(value) : gauge.set(labels, value)));

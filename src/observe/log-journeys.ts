@@ -8,7 +8,7 @@ import type {
   WebhookRefused,
 } from '../core/domain/observed.ts';
 
-/** One line a journey, and one for work that failed, with the ids to look for and how long it took; nothing of what was sent. */
+/** Logs one line per journey, and per failed piece of work: its ids and its time, nothing of its payload. */
 export function logJourneys(log: Log): Observe {
   return (observed) => {
     if (observed.what === 'webhook') logWebhook(log, observed);
@@ -26,7 +26,7 @@ function logWebhook(log: Log, observed: WebhookObserved): void {
   const { requestId, trace, locationId, integration, webhookId, outcome, serviceOrderIds: ids } = observed;
   const milliseconds = Math.round(observed.milliseconds);
   const about = { reqId: requestId, trace, locationId, integration, webhookId, outcome, milliseconds };
-  // By far most are about one order, and that is what people look for.
+  // Most webhooks are about one order, and people search for its id.
   const named = ids.length > 1 ? { ...about, serviceOrderIds: ids } : { ...about, serviceOrderId: ids[0] };
   const { reason: why, cause } = observed.dropped ?? {};
   if (outcome === 'dropped') log.warn({ ...about, why, cause }, 'webhook dropped');
@@ -35,7 +35,7 @@ function logWebhook(log: Log, observed: WebhookObserved): void {
 
 function logRefused(log: Log, { requestId, trace, outcome, locationId, milliseconds, error }: WebhookRefused): void {
   const about = { reqId: requestId, trace, outcome, milliseconds: Math.round(milliseconds) };
-  // The URL may name anything, so nothing of it is told.
+  // The URL may contain anything, so it is not logged.
   if (outcome === 'unauthorized') log.info(about, 'webhook refused');
   else if (error !== undefined) log.error({ ...about, locationId, err: error }, 'webhook not committed');
 }

@@ -1,10 +1,10 @@
 import { Histogram, type Registry } from 'prom-client';
 import { seriesOf, type Labels } from './series-of.ts';
 
-/** One more value, of these label values. */
+/** Adds one value to the series of these label values. */
 export type Measure = (value: number, first?: string, second?: string) => void;
 
-/** A histogram whose series are there from the start, without a value. */
+/** A histogram whose series exist from the start, without values. */
 export function measureBy(
   registry: Registry,
   about: { name: string; help: string; buckets: number[]; labels: Labels },

@@ -1,13 +1,13 @@
-/** Where a value is none of those that are known, what takes its place: a label has few values, whatever comes. */
+/** The label value that stands for any unknown one, so that a label has few values. */
 export const UNKNOWN = 'unknown';
 
-/** By label, in the order in which they are asked for: all the values it may have. At most three. */
+/** The possible values of each label, in the order of the arguments. At most three labels. */
 export type Labels = Record<string, readonly string[]>;
 
-/** The series of these values; undefined where there is none, and none for `unknown`. */
+/** Finds the series of these values. Undefined if there is none, not even for `unknown`. */
 export type FindSeries<Series> = (first?: string, second?: string, third?: string) => Series | undefined;
 
-/** Makes a series for every combination of values, once and for all: finding one costs no more than a look into a map. */
+/** Makes a series for every combination of values in advance: finding one costs one look-up in a map. */
 export function seriesOf<Series>(labels: Labels, make: (values: Record<string, string>) => Series): FindSeries<Series> {
   const names = Object.keys(labels);
   const lists = Object.values(labels);

@@ -13,19 +13,19 @@ import { logJourneys } from './log-journeys.ts';
 import { fanOut } from './fan-out.ts';
 
 export type Observing = {
-  /** To be told of everything that happens. */
+  /** Reports an event to all readers. */
   observe: Observe;
-  /** Loads what reads along beside the log, where it is wanted. It takes a moment, so the doors open before. */
+  /** Loads the readers beside the log that are configured. Loading takes a moment, so the doors open first. */
   load(): Promise<void>;
-  /** What Prometheus reads, once it is loaded. */
+  /** The text for Prometheus, once the metrics are loaded. */
   metrics(): Promise<Exposition>;
-  /** To be done every few seconds. */
+  /** Work to run every few seconds. */
   tasks: readonly { name: BackgroundWorkName; work: () => Promise<void> }[];
   /** Writes and sends what is left. */
   close(): Promise<void>;
 };
 
-/** The readers of what happens: the log always, metrics and traffic with OPERATOR_TOKEN, traces with OTEL_EXPORTER_OTLP_ENDPOINT. */
+/** Starts the readers: the log; with OPERATOR_TOKEN metrics and traffic; with OTEL_EXPORTER_OTLP_ENDPOINT traces. */
 export function startObserving(about: {
   config: Config;
   log: Log;
@@ -62,7 +62,7 @@ export function startObserving(about: {
   };
 
   const sample = async (): Promise<void> => {
-    // What was true before is not told as if it were now.
+    // An old sample is not shown as the present.
     const sampled = await sampleBacklog(pool, config).catch((error: unknown) => {
       metrics?.sampled(undefined);
       throw error;
