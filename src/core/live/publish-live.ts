@@ -6,25 +6,25 @@ import type { Observe } from '../domain/observed.ts';
 import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
 import { LIVE_ROW } from './outbox.ts';
 
-/** Resolves when the topic has the message. Messages of one order are given one after the other. */
+/** Resolves when the topic has the message. Messages of one order are published one after the other. */
 export type Publish = (message: LiveMessage) => Promise<void>;
 
 type OutboxRow = LiveRow & { attempts: number };
 
-/** Messages under way at a time; Pub/Sub takes each in its own request, as a request has one ordering key. */
+/** Messages published at a time. Each is a request of its own, since a request has one ordering key. */
 const UNDER_WAY = 200;
 const LEASE_S = 10;
 const POLL_MS = 1_000;
-/** So many failures in a row are the topic's: then it is the topic that is waited for, not each message. */
+/** Failures in a row from which the topic counts as down. Then the relay waits for the topic, not for each message. */
 const DOWN_AFTER = 20;
 const DOWN_WAIT_MS = 1_000;
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
 
 /**
- * Publishes the outbox, an order's messages strictly one after the other: only its lowest unpublished row is ever
- * claimed, from whichever process, so an order whose message fails waits and no later one can overtake.
- * A row goes after its message is out: a crash between the two repeats the message. What stays says when it was out.
+ * Publishes the outbox: the messages of an order strictly one after the other. Only an order's lowest unpublished row
+ * is ever claimed, by whichever process, so an order whose message fails waits and no later message can overtake. A row
+ * is deleted after its message is published: a crash in between repeats the message. When it was published is kept.
  */
 export function publishLive(deps: {
   pool: Pool;
@@ -36,7 +36,7 @@ export function publishLive(deps: {
   let forgetting: Promise<void> | undefined;
   let failuresInARow = 0;
 
-  /** One DELETE for all that was published while the one before it ran. */
+  /** Deletes a published row, in one DELETE with all that were published during the one before. */
   const forget = (row: OutboxRow): Promise<void> => {
     published.push(row);
     forgetting ??= (async () => {
@@ -50,16 +50,16 @@ export function publishLive(deps: {
   const relay = async (row: OutboxRow): Promise<void> => {
     const about = { serviceOrderId: row.serviceOrderId, sequence: row.sequence };
     const began = performance.now();
-    const tell = (outcome: 'published' | 'failed'): void => {
+    const report = (outcome: 'published' | 'failed'): void => {
       const milliseconds = performance.now() - began;
       const { locationId, appliedAt } = row;
       deps.observe({ what: 'live message', outcome, ...about, locationId, appliedAt, milliseconds });
     };
     try {
       await deps.publish(toLiveMessage(row));
-      tell('published');
+      report('published');
     } catch (error) {
-      tell('failed');
+      report('failed');
       failuresInARow += 1;
       if (failuresInARow < DOWN_AFTER) {
         deps.log.error({ ...about, err: error }, 'live message not published; will be again');
@@ -67,7 +67,7 @@ export function publishLive(deps: {
         deps.log.error({ err: error }, 'the status topic cannot be reached; live messages wait');
       }
       await putBack(deps.pool, row);
-      // Otherwise a backlog would take the processor and the connections from everybody else.
+      // Without this wait a backlog would take the processor and the connections from all other work.
       if (failuresInARow >= DOWN_AFTER) await sleep(DOWN_WAIT_MS);
       return undefined;
     }
@@ -89,8 +89,8 @@ export function publishLive(deps: {
 }
 
 /**
- * Looked up row by row: a plan made while the outbox was empty, as it mostly is, would otherwise read all of it for
- * every row once it is full, and all orders with it.
+ * Looked up row by row: a plan made while the outbox was empty, as it mostly is, would read all of it for every row
+ * once it is full, and all orders with it.
  */
 async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
   const { rows } = await pool.query<{ row: LiveRow; attempts: number }>({
@@ -123,7 +123,7 @@ async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
 async function deletePublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {
   await pool.query({
     name: 'forget-published',
-    // One that was claimed again meanwhile may stay, and be published once more.
+    // A row that was claimed again meanwhile may stay, and be published once more.
     text: `
       WITH gone AS (
         DELETE FROM outbox

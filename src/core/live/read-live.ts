@@ -2,21 +2,21 @@ import type { Pool } from 'pg';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
 import { LIVE_ROW } from './outbox.ts';
 
-/** What an order's member was told behind some message of theirs, and whether that was the last. */
+/** An order's messages after a given one, and whether the order has ended. */
 export type ReadLive = { messages: LiveMessage[]; ended: boolean };
 
 type Row = { serviceOrderId: string; ended: boolean; messages: LiveRow[] };
 
 /**
- * Reads the live messages of some orders, on the topic already or not, each order's behind a sequence of its own: one
- * indexed statement for all of them. What is erased is not told again.
- * @param after by order, the sequence of the last message that is known; 0 for all
- * @returns by order; those that no signal ever named are missing
+ * Reads the live messages of some orders, published or not, each order's after its own sequence, in one indexed
+ * statement. Erased messages are left out.
+ * @param after by order, the sequence of the last known message; 0 for all
+ * @returns by order; orders that no signal ever named are missing
  */
 export async function readLive(pool: Pool, after: ReadonlyMap<string, number>): Promise<Map<string, ReadLive>> {
   const { rows } = await pool.query<Row>({
     name: 'read-live',
-    // Looked up order by order: a plan made while a table was empty would otherwise read all of it.
+    // Looked up order by order: a plan made while a table was empty would read all of it.
     text: `
       SELECT asked.id AS "serviceOrderId", found.ended, found.messages
       FROM unnest($1::text[], $2::int[]) AS asked(id, after)

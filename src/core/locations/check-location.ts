@@ -7,7 +7,7 @@ import { WrongLocation, getLocation, type OpenSettings } from './locations.ts';
 import type { Credentials } from '../domain/provider.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 
-/** Sentences for the operator, without secrets. */
+/** The result of a check. Sentences are for the operator, without secrets. */
 export const CheckedLocation = z
   .discriminatedUnion('state', [
     z.object({ locationId: z.string(), state: z.literal('ok') }),
@@ -22,9 +22,9 @@ export const CheckedLocation = z
 export type CheckedLocation = z.infer<typeof CheckedLocation>;
 
 /**
- * Asks a location's POS whether its settings reach it, without changing anything there; a paused location, too.
- * @param withinMs for all its calls together; somebody sits there and waits
- * @throws WrongLocation when there is no such location
+ * Asks a location's POS whether the settings reach it, without changing anything there. Paused locations too.
+ * @param withinMs time for all its calls together: an operator waits
+ * @throws WrongLocation if there is no such location
  */
 export async function checkLocation(
   deps: { pool: Pool; open: OpenSettings; credentialsFor: (integration: string) => Credentials; now: Now },

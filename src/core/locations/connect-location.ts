@@ -15,14 +15,14 @@ import { unseal } from './settings-key.ts';
 import { issueToken, revokeToken } from './webhook-tokens.ts';
 import { webhookUrl } from '../domain/webhook-path.ts';
 
-/** For all calls of one connection together. */
+/** Time for all calls of one connection together. */
 const CONNECT_TIMEOUT_MS = 60_000;
 const LABEL = 'provider connect';
 
 /**
- * Makes a location's POS call its webhook, with a token of its own; earlier tokens stay valid. What the POS gives in
- * return goes into the location's settings.
- * @throws WrongLocation, and what the provider throws; the token is revoked when the POS surely does not have it
+ * Makes a location's POS call its webhook, with a new token; earlier tokens stay valid. The settings that the POS
+ * returns are stored with the location's.
+ * @throws WrongLocation, and what the provider throws; the token is revoked if the POS certainly does not have it
  */
 export async function connectLocation(
   deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; now: Now },
@@ -48,7 +48,7 @@ export async function connectLocation(
       locations,
     });
   } catch (error) {
-    // Where the POS may have taken it all the same, its webhooks come with this token from now on.
+    // If the POS may have taken it all the same, its webhooks have this token from now on.
     if (isRefusal(error)) await revokeToken(pool, tokenId);
     throw error;
   }

@@ -7,29 +7,29 @@ import { retryWrite } from '../postgres/retry-write.ts';
 import type { Credentials, Grant } from '../domain/provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
-/** How long the POS has for its answer. */
+/** Time for the POS to answer. */
 const OBTAIN_MS = 8_000;
-/** A process that slept since it was chosen (SIGSTOP, a frozen machine) may no longer be it. */
+/** Time from the claim to the call. A process that was stopped for longer (SIGSTOP) may have lost its claim. */
 const BEGIN_WITHIN_MS = 5_000;
-/** Longer than both of these and the writing down (10 s) together. */
+/** Seconds of a claim: more than both of these and the write (10 s) together. */
 const RENEWAL_S = 30;
-/** An order waits for its token no longer, so that its own time is not up before anything was sent. */
+/** Time that an order waits for its token, shorter than its own, so that it can still be sent. */
 const WAIT_MS = 10_000;
-const LOOK_EVERY_MS = 100;
-/** Of a token's time, or a tenth where that is less: what is left must do for the call that it is wanted for. */
+const POLL_MS = 100;
+/** Seconds of a token's life kept as a margin for the call, or a tenth of its life if that is less. */
 const SPARE_S = 60;
-/** Refused sooner after its grant, it is not the token's age that the POS objects to. */
+/** Age in seconds of a token below which a refusal cannot mean that it is too old. */
 const YOUNG_S = 60;
-/** What the POS refused for good is not asked again by each order that waits for it. */
+/** Time for which a final refusal of the POS is cached, so that not every waiting order asks again. */
 const REFUSED_FOR_MS = 25_000;
-const FORGET_AT = 10_000;
-/** No refresh token is known to live longer unused; see `renewConnections`. */
+const CACHE_SIZE = 10_000;
+/** No refresh token is known to live longer without use; see `renewConnections`. */
 const DEAD_AFTER_DAYS = 90;
 
-type Wish = Parameters<Credentials['accessToken']>[0];
+type TokenRequest = Parameters<Credentials['accessToken']>[0];
 type Known = { accessToken: string; until: number };
-type Kept = Pick<Grant, 'accessToken' | 'refreshToken'>;
-/** Seconds: of the token's whole time, of what is left of it, and since its grant. */
+type StoredGrant = Pick<Grant, 'accessToken' | 'refreshToken'>;
+/** Seconds of the token's whole life, of what is left of it, and since its grant. */
 type Row = { grant: string | null; generation: number; lifetime: number; left: number; age: number };
 
 /**
@@ -41,28 +41,28 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
   const known = new Map<string, Known>();
   const underWay = new Map<string, Promise<string>>();
   const refused = new Map<string, { error: NeedsOperator; until: number }>();
-  /** Granted, but Postgres could not be told: their predecessors are spent, so they are all there is. */
+  /** Grants that are not in Postgres yet. Their predecessors are spent, so there is no other copy. */
   const unsaved = new Map<string, Grant & { generation: number; at: number }>();
 
-  const remember = (key: string, accessToken: string, lifetime: number, left: number): string => {
-    if (known.size >= FORGET_AT) known.clear();
+  const cache = (key: string, accessToken: string, lifetime: number, left: number): string => {
+    if (known.size >= CACHE_SIZE) known.clear();
     known.set(key, { accessToken, until: performance.now() + (left - spareOf(lifetime)) * 1000 });
     return accessToken;
   };
 
-  /** What another process, or this one in an earlier life, was granted; undefined where a new one is needed. */
+  /** Reads a valid token that this or another process was granted. Undefined if a new one is needed. */
   const readGranted = async (key: string, row: Row, rejected: string | undefined): Promise<string | undefined> => {
     if (row.left <= spareOf(row.lifetime)) return undefined;
     const { accessToken } = (await open(row)) ?? {};
     if (accessToken === undefined || (accessToken === rejected && row.age > YOUNG_S)) return undefined;
-    return remember(key, accessToken, row.lifetime, row.left);
+    return cache(key, accessToken, row.lifetime, row.left);
   };
 
-  /** What no key of ours opens any more is as good as none. */
-  const open = async ({ grant }: Row): Promise<Kept | undefined> =>
-    grant === null ? undefined : (unseal(keys, grant) as Promise<Kept>).catch(() => undefined);
+  /** Decrypts a grant. One that no key of ours opens counts as none. */
+  const open = async ({ grant }: Row): Promise<StoredGrant | undefined> =>
+    grant === null ? undefined : (unseal(keys, grant) as Promise<StoredGrant>).catch(() => undefined);
 
-  const nextGrant = async (key: string, row: Row, obtain: Wish['obtain']): Promise<Grant & { at: number }> => {
+  const nextGrant = async (key: string, row: Row, obtain: TokenRequest['obtain']): Promise<Grant & { at: number }> => {
     const left = unsaved.get(key);
     if (left?.generation === row.generation) return left;
     const last = await open(row);
@@ -77,30 +77,30 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
     return next;
   };
 
-  const renew = async (key: string, integration: string, { obtain, rejected }: Wish): Promise<string> => {
+  const renew = async (key: string, integration: string, { obtain, rejected }: TokenRequest): Promise<string> => {
     const giveUpAt = performance.now() + WAIT_MS;
     for (;;) {
-      const asked = performance.now();
+      const began = performance.now();
       const renewer = randomUUID();
       const row = await claim(pool, key, integration, renewer);
       if (row === undefined) {
         const other = await read(pool, key);
         const granted = other && (await readGranted(key, other, rejected));
         if (granted !== undefined) return granted;
-        await sleep(LOOK_EVERY_MS);
+        await sleep(POLL_MS);
         if (performance.now() < giveUpAt) continue;
         throw new TryAgain('another process has been renewing the token for too long', { sent: false });
       }
       try {
         const granted = await readGranted(key, row, rejected);
         if (granted !== undefined) return granted;
-        if (performance.now() - asked > BEGIN_WITHIN_MS) continue;
+        if (performance.now() - began > BEGIN_WITHIN_MS) continue;
         const grant = await nextGrant(key, row, obtain);
         const seconds = grant.expiresIn - (performance.now() - grant.at) / 1000;
         const sealed = await seal(keys, { accessToken: grant.accessToken, refreshToken: grant.refreshToken });
         await retryWrite(() => store(pool, key, row.generation, sealed, seconds));
         unsaved.delete(key);
-        return remember(key, grant.accessToken, grant.expiresIn, seconds);
+        return cache(key, grant.accessToken, grant.expiresIn, seconds);
       } finally {
         await release(pool, key, renewer);
       }
@@ -108,22 +108,22 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
   };
 
   return (integration) => ({
-    async accessToken(wish) {
-      const key = keyOf(integration, wish.seed);
+    async accessToken(request) {
+      const key = keyOf(integration, request.seed);
       const held = known.get(key);
-      if (held !== undefined && held.until > performance.now() && held.accessToken !== wish.rejected) {
+      if (held !== undefined && held.until > performance.now() && held.accessToken !== request.rejected) {
         return held.accessToken;
       }
       const refusal = refused.get(key);
       if (refusal !== undefined && refusal.until > performance.now()) throw refusal.error;
-      // It goes on to its end, whoever still waits for it.
-      const renewal = underWay.get(key) ?? renew(key, integration, wish).finally(() => underWay.delete(key));
+      // The renewal continues, even if nobody waits for it any more.
+      const renewal = underWay.get(key) ?? renew(key, integration, request).finally(() => underWay.delete(key));
       underWay.set(key, renewal);
       try {
         return await withTimeout(WAIT_MS, () => renewal, lateToken);
       } catch (error) {
         if (error instanceof NeedsOperator) {
-          if (refused.size >= FORGET_AT) refused.clear();
+          if (refused.size >= CACHE_SIZE) refused.clear();
           refused.set(key, { error, until: performance.now() + REFUSED_FOR_MS });
           throw error;
         }
@@ -139,12 +139,12 @@ function spareOf(lifetime: number): number {
 
 const lateToken = (): TryAgain => new TryAgain('no access token in time', { sent: false });
 
-/** Forgets what nobody has renewed for long: the locations have other settings now, or are gone. */
+/** Deletes grants that were not renewed for long: their locations have other settings now, or are gone. */
 export async function deleteOldGrants(pool: Pool): Promise<void> {
   await pool.query(`DELETE FROM credentials WHERE granted_at < now() - make_interval(days => ${DEAD_AFTER_DAYS})`);
 }
 
-/** Whatever became of the request for a token: the order was not sent. */
+/** The error for an order, which was not sent, whatever happened to the request for a token. */
 function notSent(error: unknown): TryAgain {
   if (!(error instanceof TryAgain)) {
     return new TryAgain(`no access token: unexpected ${error instanceof Error ? error.name : typeof error}`, {
@@ -154,7 +154,7 @@ function notSent(error: unknown): TryAgain {
   return tryAgainWith(error, { sent: false });
 }
 
-function keyOf(integration: string, seed: Wish['seed']): string {
+function keyOf(integration: string, seed: TokenRequest['seed']): string {
   const sorted = Object.entries(seed).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
     .update(JSON.stringify([integration, sorted]))
@@ -171,7 +171,7 @@ async function read(pool: Pool, key: string): Promise<Row | undefined> {
   return rows[0];
 }
 
-/** @returns the row as it is, or undefined while another process is at it */
+/** @returns the row, or undefined while another process renews it */
 async function claim(pool: Pool, key: string, integration: string, renewer: string): Promise<Row | undefined> {
   const { rows } = await pool.query<Row>(
     `INSERT INTO credentials AS c (seed_sha256, integration, renewer, renewing_until)
@@ -185,7 +185,7 @@ async function claim(pool: Pool, key: string, integration: string, renewer: stri
   return rows[0];
 }
 
-/** Unless a newer one is there: a process that slept for long comes too late. */
+/** Stores a grant, unless a newer one is there: this process may have been stopped for long. */
 async function store(pool: Pool, key: string, generation: number, sealed: string, seconds: number): Promise<void> {
   await pool.query(
     `UPDATE credentials
@@ -196,7 +196,7 @@ async function store(pool: Pool, key: string, generation: number, sealed: string
   );
 }
 
-/** Fails silently: then the claim runs out by itself. */
+/** Releases the claim. Ignores errors: the claim also expires. */
 async function release(pool: Pool, key: string, renewer: string): Promise<void> {
   await pool
     .query(

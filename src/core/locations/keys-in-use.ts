@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import { keyIdOf } from './settings-key.ts';
 
-/** Texts that are sealed under one key of SETTINGS_KEY. */
+/** The number of texts sealed with one key of SETTINGS_KEY. */
 export type SealedTexts = { what: 'settings' | 'grants' | 'webhooks'; keyId: string; count: number };
 
-/** Which keys what is stored is sealed under; nothing is opened. */
+/** Counts the stored texts by key, without decrypting any. */
 export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
-  // The first part of a text is its header, which names the key: few different ones, however many texts.
+  // A text begins with its header, which names the key: there are few different ones, however many texts.
   const { rows } = await pool.query<{ what: SealedTexts['what']; header: string; count: number }>(
     `SELECT 'settings' AS what, split_part(settings, '.', 1) AS header, count(*)::int FROM locations GROUP BY 2
      UNION ALL

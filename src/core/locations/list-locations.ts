@@ -20,7 +20,7 @@ export type SeenLocation = z.infer<typeof SeenLocation>;
 
 export const ListedLocations = z.object({ locations: z.array(SeenLocation) });
 
-/** Locations with what was heard of each lately: all of them by their ids, or the one of this id. */
+/** Lists locations with their recent traffic: all of them by id, or the one with this id. */
 export async function listSeenLocations(pool: Pool, locationId?: string): Promise<SeenLocation[]> {
   const { rows } = await pool.query<Omit<SeenLocation, 'webhooks' | 'errors'> & { traffic: Step[] }>({
     name: 'list-heard-locations',

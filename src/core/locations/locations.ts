@@ -14,11 +14,11 @@ export type Location = {
   locationId: string;
   integration: string;
   provider: Provider;
-  /** As the provider's own schema gives them. */
+  /** The settings as the provider's schema returns them. */
   settings: unknown;
 };
 
-/** A hash of whose POS a location's settings lead to, for comparison alone: they hold credentials. */
+/** A hash of the account that a location's settings lead to, for comparison only: the account may hold credentials. */
 export function posAccount({ integration, provider, settings }: Location): string {
   return hash('sha256', JSON.stringify([integration, provider.account?.(settings) ?? '']));
 }
@@ -31,7 +31,7 @@ export const LocationRow = z.object({
 });
 export type LocationRow = z.infer<typeof LocationRow>;
 
-/** The location cannot be used as it is; the message says why and what would be right, without any value. */
+/** The location cannot be used as it is. The message says why and what would be right, without any value. */
 export class WrongLocation extends Error {
   override readonly name = 'WrongLocation';
   declare readonly cause?: LocationCause;
@@ -41,23 +41,21 @@ export class WrongLocation extends Error {
   }
 }
 
-/** @throws WrongLocation, with its cause, when the settings cannot be used as they are */
+/** Decrypts and validates settings. @throws WrongLocation if they cannot be used */
 export type OpenSettings = (
   integration: string,
   sealedSettings: string,
 ) => Promise<{ provider: Provider; settings: unknown }>;
 
-/** What settings are read by. */
+/** The inputs for validating settings. */
 export type SettingsRules = {
   registry: Registry;
   keys: SettingsKeys;
-  /** Some webhooks can only be verified with the URL that the POS calls. */
+  /** The outside base URL. Some webhooks can only be verified with the URL that the POS calls. */
   publicUrl: string | undefined;
 };
 
-/**
- * Decrypts and parses settings, once per text: the same ones are asked for on every webhook and every attempt.
- */
+/** Decrypts and parses settings, with a cache: every webhook and every attempt needs them. */
 export function settingsOpener(rules: SettingsRules): OpenSettings {
   const opened = new Map<string, { provider: Provider; settings: unknown }>();
   return async (integration, sealedSettings) => {
@@ -70,7 +68,7 @@ export function settingsOpener(rules: SettingsRules): OpenSettings {
       });
     });
     const fresh = parseSettings(rules, integration, settings);
-    // Replaced settings leave their old text behind: start over now and then rather than keep them for ever.
+    // Replaced settings leave their old text in the cache, so it is emptied now and then.
     if (opened.size >= 10_000) opened.clear();
     opened.set(key, fresh);
     return fresh;
@@ -104,8 +102,8 @@ function parseSettings(
 }
 
 /**
- * Configures a location, or configures it anew; placements held for it are tried at once.
- * @throws WrongLocation when the settings are not what the integration needs
+ * Creates or replaces a location. Placements held for it are tried at once.
+ * @throws WrongLocation if the settings are not what the integration needs
  */
 export async function putLocation(
   pool: Pool,
@@ -128,8 +126,8 @@ export async function putLocation(
 }
 
 /**
- * Puts settings in place of the ones that were read, unless somebody else was quicker.
- * @returns whether they are in place
+ * Replaces the settings that were read, unless somebody else was quicker.
+ * @returns whether they are stored
  * @throws WrongLocation as `putLocation` does
  */
 export async function replaceSettings(
@@ -150,7 +148,7 @@ export async function replaceSettings(
   return rowCount === 1;
 }
 
-/** A location as it is stored; its settings are opened by an `OpenSettings`. */
+/** A location as it is stored. An `OpenSettings` opens its settings. */
 export type StoredLocation = { locationId: string; integration: string; sealedSettings: string; paused: boolean };
 
 export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
@@ -163,7 +161,7 @@ export async function findLocation(pool: Pool, locationId: string): Promise<Stor
   return rows[0];
 }
 
-/** @throws WrongLocation when there is no such location */
+/** @throws WrongLocation if there is no such location */
 export async function getLocation(pool: Pool, locationId: string): Promise<StoredLocation> {
   const found = await findLocation(pool, locationId);
   if (found === undefined) {
@@ -182,7 +180,7 @@ export async function listLocations(pool: Pool): Promise<LocationRow[]> {
 
 export const PausedLocation = z.object({ locationId: z.string(), paused: z.boolean() });
 
-/** Orders for a paused location wait; nothing is lost. @returns whether there is such a location */
+/** Pauses a location: its orders wait, and nothing is lost. @returns whether the location exists */
 export async function pauseLocation(pool: Pool, locationId: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     'UPDATE locations SET paused_at = coalesce(paused_at, now()) WHERE location_id = $1',
@@ -191,7 +189,7 @@ export async function pauseLocation(pool: Pool, locationId: string): Promise<boo
   return rowCount === 1;
 }
 
-/** Lets the orders of a location go on, and gives them the paused time back. @returns whether there is such a location */
+/** Resumes a location and extends its orders' deadlines by the pause. @returns whether the location exists */
 export async function resumeLocation(pool: Pool, locationId: string): Promise<boolean> {
   const { rows } = await pool.query(
     `WITH was AS (

@@ -1,18 +1,18 @@
 import type { Pool } from 'pg';
 import type { Observe } from '../domain/observed.ts';
 
-type Heard = { integration: string; at: number };
+type Seen = { integration: string; at: number };
 
 /**
- * Keeps in mind when each location was heard last, and with which token, and writes it down now and then: at every
- * webhook it would cost as much as the webhook. What a process that is killed had in mind is lost, some seconds of it.
+ * Records when each location and each token was last seen. Collected in memory and written now and then, since a write
+ * per webhook would cost as much as the webhook. A killed process loses some seconds of it.
  */
 export function recordLastSeen(pool: Pool): {
   observe: Observe;
-  /** One statement for all that changed. What cannot be written stays in mind. */
+  /** Writes all changes in one statement. If that fails, they stay in memory. */
   write(): Promise<void>;
 } {
-  const locations = new Map<string, Heard>();
+  const locations = new Map<string, Seen>();
   const tokens = new Map<string, number>();
 
   return {
@@ -20,30 +20,30 @@ export function recordLastSeen(pool: Pool): {
       if (observed.what !== 'webhook') return;
       const at = performance.now();
       const { locationId, integration } = observed;
-      const heard = locations.get(locationId);
-      if (heard?.integration === integration) heard.at = at;
+      const seen = locations.get(locationId);
+      if (seen?.integration === integration) seen.at = at;
       else locations.set(locationId, { integration, at });
       tokens.set(observed.tokenId, at);
     },
     async write() {
       if (tokens.size === 0) return;
       const now = performance.now();
-      const heard = [...locations];
+      const seen = [...locations];
       const used = [...tokens];
       await pool.query(WRITE, [
-        heard.map(([locationId]) => locationId),
-        heard.map(([, { integration }]) => integration),
-        heard.map(([, { at }]) => (now - at) / 1_000),
+        seen.map(([locationId]) => locationId),
+        seen.map(([, { integration }]) => integration),
+        seen.map(([, { at }]) => (now - at) / 1_000),
         used.map(([tokenId]) => tokenId),
         used.map(([, at]) => (now - at) / 1_000),
       ]);
-      for (const [locationId, { at }] of heard) if (at <= now) locations.delete(locationId);
+      for (const [locationId, { at }] of seen) if (at <= now) locations.delete(locationId);
       for (const [tokenId] of used) if ((tokens.get(tokenId) ?? 0) <= now) tokens.delete(tokenId);
     },
   };
 }
 
-/** In the order of the keys, so that two processes never wait for each other in a circle. */
+/** Ordered by key, so that two processes cannot deadlock. */
 const WRITE = `
   WITH heard AS (
     INSERT INTO location_last_seen (location_id, integration, last_seen_at)

@@ -4,11 +4,11 @@ import { keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
 const PAGE = 500;
 
 export type Rekeyed = {
-  /** Sealed anew under the first key; in a dry run, those that would be. */
+  /** Texts sealed with the first key now, or in a dry run those that would be. */
   rewritten: number;
-  /** Under the first key already. */
+  /** Texts that had the first key already. */
   current: number;
-  /** Left as they are. */
+  /** Texts left as they are. */
   unreadable: number;
 };
 
@@ -17,15 +17,15 @@ export type Rekeying = {
   settings: Rekeyed;
   /** Access and refresh tokens of POS systems. */
   grants: Rekeyed;
-  /** What dropped webhooks are verified with again. */
+  /** Headers with which dropped webhooks are verified again. */
   webhooks: Rekeyed;
-  /** Of what is unreadable: ids of keys that SETTINGS_KEY lacks, or has with other bytes. */
+  /** Ids of the keys of unreadable texts: SETTINGS_KEY lacks them, or has other bytes. */
   missingKeys: string[];
 };
 
 /**
- * Seals anew under the first key all that is under another one, text by text, beside running services: a text that
- * somebody replaces meanwhile stays as he wrote it. Safe to repeat; a run that was cut short is.
+ * Reseals all texts with the first key, one by one, beside running services: a text that is replaced meanwhile stays as
+ * replaced. Safe to repeat and to interrupt.
  */
 export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Promise<Rekeying> {
   const missing = new Set<string>();
@@ -47,12 +47,12 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
 
 type Sealed = { key: string[]; sealed: string };
 
-/** Where sealed texts are, each by its key. */
+/** A column of sealed texts, each with its primary key. */
 type Place = {
-  /** Those behind `after`, or the first ones. */
+  /** Returns the texts after `after`, or the first ones. */
   page(after: string[] | undefined): Promise<Sealed[]>;
   read(key: string[]): Promise<string | undefined>;
-  /** Unless it is another text by now. */
+  /** Replaces a text, unless it has changed. */
   replace(key: string[], before: string, after: string): Promise<boolean>;
 };
 
@@ -67,8 +67,8 @@ async function* textsIn(place: Place): AsyncGenerator<Sealed> {
 }
 
 /**
- * @param missing gets the id of the key that an unreadable text is under
- * @returns undefined where the text is gone meanwhile
+ * @param missing collects the ids of keys of unreadable texts
+ * @returns undefined if the text is gone meanwhile
  */
 async function sealAnew(
   place: Place,
@@ -94,7 +94,7 @@ async function sealAnew(
   return undefined;
 }
 
-/** Three statements over one column; `$1` is the key that `where` compares with, as text[]. */
+/** Makes the three statements for one column. `$1` is the key that `where` compares with, as text[]. */
 function placeOf(pool: Pool, sql: { page: string; table: string; column: string; where: string }): Place {
   const { page, table, column, where } = sql;
   return {
@@ -140,7 +140,7 @@ function grantsIn(pool: Pool): Place {
   });
 }
 
-/** Only dropped ones have something sealed, and they have an index of their own within each day. */
+/** The sealed texts of one day. Only dropped webhooks have one, and an index of their own. */
 function webhooksIn(pool: Pool, day: string): Place {
   return placeOf(pool, {
     table: 'webhooks',

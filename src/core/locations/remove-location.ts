@@ -5,10 +5,10 @@ import { inTransaction } from '../postgres/in-transaction.ts';
 const NAMED = 5;
 
 /**
- * Removes a location that is paused and has no open order, with its settings and its tokens. From five seconds on its
- * webhooks are refused. Its orders, their history and its webhooks stay, as long as any other's; the same id can be
- * configured anew. What its POS granted may be another location's as well, and goes when nobody renews it any more.
- * @returns how many tokens went, or what stands in the way, or undefined when there is no such location
+ * Removes a location that is paused and has no open order, with its settings and tokens. Its webhooks are refused
+ * within five seconds. Its orders, their history and its webhooks stay as long as any other's; the id can be configured
+ * again. Its POS's grants may be shared with other locations, and are deleted when nobody renews them any more.
+ * @returns the number of tokens removed, or the obstacle, or undefined if there is no such location
  */
 export async function removeLocation(
   pool: Pool,
@@ -31,7 +31,7 @@ export async function removeLocation(
   });
 }
 
-/** An order of its own that is under way would lose its statuses, or wait for a location that is not there. */
+/** Names an open order, which would lose its statuses or wait for a location that is gone. */
 async function openOrders(client: PoolClient, locationId: string): Promise<string | undefined> {
   const { rows } = await client.query<{ serviceOrderId: string; state: PlacementState | null; count: number }>(
     `SELECT o.service_order_id AS "serviceOrderId", p.state, count(*) OVER ()::int AS count

@@ -8,8 +8,8 @@ import type { Credentials } from '../domain/provider.ts';
 const CALL_TIMEOUT_MS = 15_000;
 
 /**
- * Lets every provider use what would expire unused, location by location, and says which one needs a person before an
- * order does. The settings of a paused location grow old as well, so it takes part.
+ * Lets every provider use what would expire unused, location by location, and logs which one needs an operator before
+ * an order does. Settings of a paused location expire as well, so it is included.
  */
 export async function renewConnections(deps: {
   pool: Pool;
@@ -17,7 +17,7 @@ export async function renewConnections(deps: {
   now: Now;
   credentialsFor: (integration: string) => Credentials;
   log: Pick<Log, 'error'>;
-  /** Ends it between two locations: a process that stops must not leave a refresh token spent and its grant unread. */
+  /** Stops between two locations: a stopping process must not spend a refresh token and lose its grant. */
   signal: AbortSignal;
 }): Promise<void> {
   const { pool, open, now, credentialsFor, log } = deps;

@@ -1,10 +1,10 @@
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 
-/** Named 256-bit keys. The first encrypts, all decrypt, so a key is replaced without a moment of darkness. */
+/** Named 256-bit keys. The first encrypts, all decrypt, so a key can be replaced without an outage. */
 export type SettingsKeys = ReadonlyMap<string, Uint8Array>;
 
 /**
- * Reads `id:base64[,id:base64…]`, newest first.
+ * Parses `id:base64[,id:base64…]`, newest first.
  * @throws Error that says which entry is wrong, never the key itself
  */
 export function parseSettingsKeys(text: string): SettingsKeys {
@@ -21,7 +21,7 @@ export function parseSettingsKeys(text: string): SettingsKeys {
   return keys;
 }
 
-/** A JWE (compact, `dir`, A256GCM) of the value's JSON. */
+/** Encrypts the value's JSON as a JWE (compact, `dir`, A256GCM). */
 export async function seal(keys: SettingsKeys, value: unknown): Promise<string> {
   const [first] = keys;
   if (first === undefined) throw new Error('no settings key');
@@ -31,7 +31,7 @@ export async function seal(keys: SettingsKeys, value: unknown): Promise<string> 
     .encrypt(key);
 }
 
-/** @throws Error when no key of ours fits; its message names the key's id, never the content */
+/** @throws Error if no key fits; its message names the key's id, never the content */
 export async function unseal(keys: SettingsKeys, jwe: string): Promise<unknown> {
   const { plaintext } = await compactDecrypt(
     jwe,
@@ -45,7 +45,7 @@ export async function unseal(keys: SettingsKeys, jwe: string): Promise<unknown> 
   return JSON.parse(new TextDecoder().decode(plaintext));
 }
 
-/** The id of the key that a JWE says it is under; '' where it says none. */
+/** The id of the key in a JWE's header, or '' if there is none. */
 export function keyIdOf(jwe: string): string {
   try {
     const { kid } = decodeProtectedHeader(jwe);

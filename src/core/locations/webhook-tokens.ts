@@ -5,10 +5,10 @@ import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
 import type { Provider } from '../domain/provider.ts';
 
-/** What a valid token opens: one location, through one integration. */
+/** The scope of a valid token: one location, through one integration. */
 export type TokenScope = {
   tokenId: string;
-  /** Milliseconds since the epoch, by Postgres's clock; null for a token without an end. */
+  /** Milliseconds since the epoch, by Postgres's clock; null if the token does not expire. */
   expiresAt: number | null;
   integration: string;
   locationId: string;
@@ -31,15 +31,15 @@ export type TokenRow = z.infer<typeof TokenRow>;
 export const TOKEN_STATES = ['valid', 'expired', 'revoked', 'of another integration'] as const;
 export type TokenState = (typeof TOKEN_STATES)[number];
 
-/** 256 random bits: no dictionary finds it, so a plain SHA-256 keeps it. */
+/** Bytes of a token. 256 random bits are not in any dictionary, so a plain SHA-256 is a safe hash. */
 const TOKEN_BYTES = 32;
 const CACHE_MS = 5_000;
 const CACHE_SIZE = 10_000;
 const MAX_WAITING = 1_024;
 
 /**
- * Makes a token for a location's present integration. It is returned once and kept nowhere; earlier ones stay valid.
- * @throws WrongLocation when there is no such location
+ * Makes a token for a location's present integration. It is returned once, and only its hash is stored.
+ * @throws WrongLocation if there is no such location
  */
 export async function issueToken(
   pool: Pool,
@@ -68,7 +68,7 @@ export async function listTokens(pool: Pool, locationId: string | undefined): Pr
   return rows;
 }
 
-/** @param integration of the token's location, as it is now */
+/** @param integration the present integration of the token's location */
 export function stateOfToken(token: TokenRow, integration: string | undefined, now: Date): TokenState {
   if (token.revokedAt !== null) return 'revoked';
   if (token.expiresAt !== null && token.expiresAt <= now) return 'expired';
@@ -78,9 +78,9 @@ export function stateOfToken(token: TokenRow, integration: string | undefined, n
 export const RevokedToken = z.object({ tokenId: z.string(), revoked: z.literal(true) });
 
 /**
- * Holds within five seconds, the life of a cached answer.
- * @param locationId whose it has to be, where that matters
- * @returns whether there is such a token
+ * Revokes a token, within five seconds: the life of a cached answer.
+ * @param locationId if given, the location that the token must belong to
+ * @returns whether the token exists
  */
 export async function revokeToken(pool: Pool, tokenId: string, locationId?: string): Promise<boolean> {
   const { rowCount } = await pool.query(
@@ -91,29 +91,29 @@ export async function revokeToken(pool: Pool, tokenId: string, locationId?: stri
   return rowCount === 1;
 }
 
-/** At once where the answer is known. */
+/** Finds a token's scope; immediately if it is cached. */
 export type AuthenticateToken = (token: string) => TokenScope | Promise<TokenScope | undefined>;
 
 /**
- * Judges tokens. Only positive answers are kept, for five seconds. Look-ups are gathered, one query at a time, so that
- * a flood of made-up tokens costs Postgres one small query after the other and never more.
- * @returns a function that resolves to undefined for a token that opens nothing, and throws when it cannot be judged
+ * Authenticates tokens. Only valid ones are cached, for five seconds. Look-ups are batched, one query at a time, so
+ * that a flood of invented tokens costs Postgres one small query after the other and never more.
+ * @returns a function that resolves to undefined for an invalid token, and throws if the look-up fails
  */
 export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
-  /** Kept by the monotonic clock: Postgres's may step back, with a failover, and a revoked token must not live on. */
+  /** Cached by the monotonic clock: Postgres's may step back at a failover, and a revoked token must not live on. */
   const known = new Map<string, { scope: TokenScope; askedAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | undefined>>();
-  let looking = false;
+  let isLookingUp = false;
 
   const lookUp = async (): Promise<void> => {
-    looking = true;
+    isLookingUp = true;
     while (waiting.size > 0) {
-      const asked = new Map(waiting);
+      const batch = new Map(waiting);
       waiting.clear();
       try {
         const askedAt = performance.now();
-        const found = await findScopes(pool, open, [...asked.keys()]);
-        for (const [sha256, answer] of asked) {
+        const found = await findScopes(pool, open, [...batch.keys()]);
+        for (const [sha256, answer] of batch) {
           const scope = found.get(sha256);
           if (scope instanceof Error) {
             answer.reject(scope);
@@ -123,10 +123,10 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
           answer.resolve(scope);
         }
       } catch (error) {
-        for (const answer of asked.values()) answer.reject(error);
+        for (const answer of batch.values()) answer.reject(error);
       }
     }
-    looking = false;
+    isLookingUp = false;
   };
 
   const isFresh = ({ scope, askedAt }: { scope: TokenScope; askedAt: number }): boolean =>
@@ -143,13 +143,13 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
       if (waiting.size >= MAX_WAITING) return Promise.reject(new Error('too many tokens wait to be judged'));
       answer = Promise.withResolvers<TokenScope | undefined>();
       waiting.set(sha256, answer);
-      if (!looking) void lookUp();
+      if (!isLookingUp) void lookUp();
     }
     return answer.promise;
   };
 }
 
-/** One location whose settings cannot be opened is an error for its own tokens alone. */
+/** Finds the scopes. If one location's settings cannot be opened, only its own tokens get the error. */
 async function findScopes(pool: Pool, open: OpenSettings, digests: string[]): Promise<Map<string, TokenScope | Error>> {
   const { rows } = await pool.query<{
     sha256: string;

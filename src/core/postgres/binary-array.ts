@@ -1,4 +1,4 @@
-/** What each type is to Postgres: its number (`SELECT oid, typname FROM pg_type`) and the bytes of one value. */
+/** Postgres's number of each type (`SELECT oid, typname FROM pg_type`), and the bytes of one value. */
 const TYPES = {
   boolean: {
     oid: 16,
@@ -28,7 +28,7 @@ const TYPES = {
   timestamptz: {
     oid: 1184,
     length: () => 8,
-    // Microseconds from 2000-01-01 UTC on.
+    // Microseconds since 2000-01-01 UTC.
     write: (into: Buffer, at: number, value: Date) =>
       into.writeBigInt64BE(BigInt(value.getTime() - Date.UTC(2000, 0)) * 1000n, at),
   },
@@ -44,13 +44,13 @@ const TYPES = {
 export type Type = keyof typeof TYPES;
 export type Value<Of extends Type> = Parameters<(typeof TYPES)[Of]['write']>[2];
 
-/** dimensions, whether there may be nulls, type, length, number of the first */
+/** Bytes of the header: dimensions, whether there are nulls, type, length, lower bound */
 const HEADER_BYTES = 20;
 
 /**
- * An array parameter in the layout of Postgres's own `array_send`, which pg sends as it is. As text, which is what pg
- * makes of an array, every value is quoted here and read character by character there: of hundreds of webhooks in one
- * statement, a tenth of what they cost.
+ * Encodes an array parameter as Postgres's own `array_send` does; pg sends a buffer as it is. pg would encode an array
+ * as text, where each value is quoted here and parsed character by character there: a tenth of the cost of a statement
+ * with hundreds of webhooks.
  */
 export function binaryArray<Of extends Type, Item>(
   type: Of,

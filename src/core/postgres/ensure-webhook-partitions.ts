@@ -2,13 +2,13 @@ import type { Pool } from 'pg';
 import { inTransaction } from './in-transaction.ts';
 import { LOCK_PARTITIONS } from './locks.ts';
 
-/** Yesterday's too: a clock may be behind, and a day ends while requests are under way. */
+/** The first day with a partition. A clock may be behind, and a day ends while requests are under way. */
 const FIRST_DAY = -1;
 const LAST_DAY = 7;
 
 /**
- * Makes the partitions of `webhooks` for the days around now. A partition is made aside and then attached, which
- * lets webhooks go on meanwhile; `CREATE TABLE … PARTITION OF` would lock them out.
+ * Makes the partitions of `webhooks` for the days around now. A partition is made separately and then attached, which
+ * does not block webhooks; `CREATE TABLE … PARTITION OF` would.
  */
 export async function ensureWebhookPartitions(pool: Pool): Promise<void> {
   await inTransaction(pool, async (client) => {
@@ -23,7 +23,7 @@ export async function ensureWebhookPartitions(pool: Pool): Promise<void> {
       [FIRST_DAY, LAST_DAY],
     );
     for (const { name, first, after } of rows) {
-      // A table of that name is a day that was detached and not dropped: with what it holds it is a partition again.
+      // An existing table is a day that was detached and not dropped. It becomes a partition again, with its rows.
       await client.query(`CREATE TABLE IF NOT EXISTS ${name} (LIKE webhooks INCLUDING ALL)`);
       await client.query(`ALTER TABLE webhooks ATTACH PARTITION ${name} FOR VALUES FROM ('${first}') TO ('${after}')`);
     }

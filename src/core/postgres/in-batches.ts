@@ -4,10 +4,10 @@ import { inTransaction } from './in-transaction.ts';
 import { tryLock } from './locks.ts';
 
 /**
- * Does `work` again and again, each time in a transaction of its own under `lock`, until it finds less than a batch or
- * another process has the lock.
- * @param work says how many rows it found, none of which it finds again
- * @returns how many that were in all
+ * Repeats `work`, each time in its own transaction under `lock`, until it finds less than a batch or another process
+ * has the lock.
+ * @param work returns the number of rows that it found and will not find again
+ * @returns the number of rows in all
  */
 export async function inBatches(
   pool: Pool,
@@ -24,12 +24,12 @@ export async function inBatches(
   }
 }
 
-/** As long as the work took, so that at most half of the database's time goes to what has time. */
+/** Waits for as long as the work took, so that background work takes at most half of the database's time. */
 export function restSince(began: number): Promise<void> {
   return sleep(performance.now() - began);
 }
 
-/** Does `work` in one such transaction. @returns undefined when another process has the lock */
+/** Does `work` once in such a transaction. @returns undefined if another process has the lock */
 export async function inBatch<Result>(
   pool: Pool,
   lock: number,
@@ -37,7 +37,7 @@ export async function inBatch<Result>(
 ): Promise<Result | undefined> {
   return inTransaction(pool, async (client) => {
     if (!(await tryLock(client, lock))) return undefined;
-    // A batch is little and the tables are large: looked up row by row, whatever the planner thinks of their size.
+    // A batch is small and the tables are large: rows are looked up one by one, whatever the planner estimates.
     await client.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
     return work(client);
   });

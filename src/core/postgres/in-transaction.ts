@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { withClient } from './with-client.ts';
 
-/** Commits what `work` did, or rolls it back and throws what it threw. */
+/** Runs `work` in a transaction. Commits, or rolls back and rethrows. */
 export async function inTransaction<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
@@ -14,7 +14,7 @@ export async function inTransaction<Result>(
       return result;
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {
-        // No error of Postgres's own: the connection may still be in the transaction, and must not be lent again.
+        // Not an error from Postgres, so the connection is not lent again: it may still be in the transaction.
         throw new Error('could not be rolled back', { cause: error });
       });
       throw error;

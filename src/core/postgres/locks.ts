@@ -1,7 +1,7 @@
 import type { ClientBase, Pool, PoolClient } from 'pg';
 import { withClient } from './with-client.ts';
 
-/** Advisory locks of this service, by what they guard. Any numbers, once given, stay. */
+/** Advisory locks of this service. A number never changes. */
 export const LOCK_PARTITIONS = 7_301;
 export const LOCK_SWEEP_PARKED = 7_302;
 export const LOCK_END_ORDERS = 7_303;
@@ -10,13 +10,13 @@ export const LOCK_DELETE_UNMATCHED = 7_305;
 export const LOCK_ERASE_MEMBERS = 7_306;
 export const LOCK_DELETE_TRAFFIC = 7_307;
 
-/** Takes a lock until the transaction ends, unless another process has it now. */
+/** Takes a lock until the transaction ends. False if another process has it. */
 export async function tryLock(client: ClientBase, lock: number): Promise<boolean> {
   const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS mine', [lock]);
   return rows[0]?.mine === true;
 }
 
-/** Does `work`, which begins and ends its own transactions, on the connection that holds the lock; not while another does. */
+/** Does `work`, which makes its own transactions, on the connection that holds the lock. Skips it if another has it. */
 export async function whileLocked(
   pool: Pool,
   lock: number,
@@ -29,7 +29,7 @@ export async function whileLocked(
       await work(client);
     } finally {
       await client.query('SELECT pg_advisory_unlock($1)', [lock]).catch((error: unknown) => {
-        // No error of Postgres's own: a connection that may still hold the lock must not be lent again.
+        // Not an error from Postgres, so the connection is not lent again: it may still hold the lock.
         throw new Error('could not be unlocked', { cause: error });
       });
     }

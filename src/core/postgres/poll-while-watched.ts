@@ -2,23 +2,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../domain/log.ts';
 import { workLoop, type WorkLoop } from './work-loop.ts';
 
-/** Commits of that long are looked at together: on a busy evening there are thousands a second. */
+/** Time in which commits are collected for one poll: on a busy evening there are thousands a second. */
 export const GATHER_MS = 50;
-/** So many times as long as it looked. */
+/** The rest after a poll, in times of its duration. */
 const REST = 2;
-/** However long that was: somebody waits. */
+/** The longest rest: somebody waits. */
 const REST_MAX_MS = 400;
 
 /**
- * Looks at the database for whoever watches: when it is woken, and every `pollMs` for what other processes do; one look
- * at a time, and none while nobody watches. Behind each it rests for longer than that took. Postgres going away is told once.
+ * Polls the database for watchers: when woken, and every `pollMs` for changes by other processes. Polls one at a time,
+ * not at all while nobody watches, and rests after each poll. An outage of Postgres is logged once.
  */
 export function pollWhileWatched(about: {
   pollMs: number;
   isWatched: () => boolean;
   look: () => Promise<void>;
   log: Pick<Log, 'warn'>;
-  /** What is told when a look fails. */
+  /** The log's message when a poll fails. */
   failing: string;
 }): Pick<WorkLoop, 'wake' | 'stop'> {
   let isBlind = false;
@@ -45,7 +45,7 @@ export function pollWhileWatched(about: {
       isBlind = true;
     },
   });
-  // Nothing is asked until somebody watches, so it need not wait for a start.
+  // Started at once: nothing is polled before somebody watches.
   loop.start();
   return loop;
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Together with a call to a POS still within the lease under which it was made. */
+/** Time for retries. With a call to a POS it fits into the lease under which the call was made. */
 const PERSIST_MS = 10_000;
 const PERSIST_EVERY_MS = 250;
 
 /**
- * Writes down what a POS answered, which is known here alone: a blip of Postgres must not lose it. For writes that may
- * be repeated without harm.
+ * Retries a write whose data is known only here, such as a POS's answer, through a short outage of Postgres. The write
+ * must be safe to repeat.
  */
 export async function retryWrite<Result>(write: () => Promise<Result>): Promise<Result> {
   const until = performance.now() + PERSIST_MS;

@@ -1,8 +1,8 @@
 import type { BackgroundWorkName, Observe } from '../domain/observed.ts';
 
 /**
- * Does `work` every so often, never twice at a time; one that fails is told, and the next round comes all the same.
- * @param firstMs until the first round; as long as between two of them unless it says otherwise
+ * Repeats `work` at an interval, never twice at a time. A failure is reported, and the next round still comes.
+ * @param firstMs time until the first round; the interval by default
  */
 export function runEvery(
   milliseconds: number,

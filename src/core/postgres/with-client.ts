@@ -1,16 +1,16 @@
 import pg, { type Pool, type PoolClient } from 'pg';
 
 /**
- * How Postgres refuses a prepared statement that would give other columns, or of other types, than when it was prepared,
- * as after a migration. It goes on refusing it on that connection.
+ * The error of a prepared statement whose columns or types have changed, as after a migration. It recurs on that
+ * connection.
  */
 const STALE_PLAN = '0A000';
 
-/** Lends a connection of the pool to `work`, and lets go of it for good when nobody can know what state it is in. */
+/** Lends a connection of the pool to `work`, and closes it if its state is unknown afterwards. */
 export async function withClient<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  // A connection that dies between two queries says so here; without a listener that would end the process.
+  // A connection that dies between two queries emits this error. Without a listener it would end the process.
   const onError = (error: Error): void => {
     broken = error;
   };
@@ -18,7 +18,7 @@ export async function withClient<Result>(pool: Pool, work: (client: PoolClient) 
   try {
     return await work(client);
   } catch (error) {
-    // After most errors that Postgres itself sent, the connection is sound; after any other, nobody knows.
+    // After most errors from Postgres itself the connection is sound. After any other, its state is unknown.
     if (!(error instanceof pg.DatabaseError) || error.code === STALE_PLAN) broken ??= error as Error;
     throw error;
   } finally {

@@ -1,21 +1,21 @@
 export type WorkLoop = {
-  /** Begins to claim. Woken before that, it is as if it had not been. */
+  /** Starts to claim. Earlier wake-ups have no effect. */
   start(): void;
-  /** There is something to do now. */
+  /** Signals that there is work now. */
   wake(): void;
-  /** Claims no more, and resolves when what is under way is done. */
+  /** Stops claiming, and resolves when the work under way is done. */
   stop(): Promise<void>;
 };
 
 /**
- * Claims work from the database and does it, `capacity` pieces at a time, until it is stopped. It looks again whenever
- * it is woken or a piece is done, and every `pollMs` for what other processes left behind.
+ * Claims work from the database and does it, `capacity` pieces at a time, until it is stopped. It claims when it is
+ * woken, when a piece is done, and every `pollMs` for what other processes left behind.
  */
 export function workLoop<Piece>(about: {
   capacity: number;
   pollMs: number;
   claim: (limit: number) => Promise<Piece[]>;
-  /** Deals with its own errors. */
+  /** Handles its own errors. */
   work: (piece: Piece) => Promise<void>;
   onClaimError: (error: unknown) => void;
 }): WorkLoop {
@@ -26,7 +26,7 @@ export function workLoop<Piece>(about: {
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      // Before the look, so that a wake-up during it is not missed.
+      // Set before the claim, so that a wake-up during it is not missed.
       woken = Promise.withResolvers<void>();
       let pieces: Piece[] = [];
       try {

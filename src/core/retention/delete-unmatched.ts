@@ -3,28 +3,28 @@ import { inBatches } from '../postgres/in-batches.ts';
 import { LOCK_DELETE_UNMATCHED } from '../postgres/locks.ts';
 
 const BATCH = 1_000;
-/** What becomes of a webhook that waited in vain. The reason keeps it from going with those nobody waited for. */
+/** The reason of a webhook that waited in vain. With a reason, it is kept longer than other unmatched ones. */
 const WAITED_IN_VAIN = 'its POS id never became ours';
 
 /**
- * Forgets what has been about no order of ours for `keptS` seconds: events that wait for their POS id to become ours,
- * and webhooks that were `ignored` or `unmatched`. A `parked` webhook becomes `unmatched`, with a reason, and stays
- * as long as those of our orders: somebody may look for it.
- * @returns how many events and webhooks went
+ * Deletes what has matched no order of ours for `keptS` seconds: events that wait for their POS id, and webhooks that
+ * were `ignored` or `unmatched`. A `parked` webhook becomes `unmatched`, with a reason, and stays as long as those of
+ * our orders, since somebody may look for it.
+ * @returns the numbers of events and webhooks deleted
  */
 export async function deleteUnmatched(pool: Pool, keptS: number): Promise<{ events: number; webhooks: number }> {
-  const forget = (statement: string, values: unknown[]): Promise<number> =>
+  const deleteRows = (statement: string, values: unknown[]): Promise<number> =>
     inBatches(pool, { lock: LOCK_DELETE_UNMATCHED, batch: BATCH }, async (client) => {
       const { rowCount } = await client.query(statement, values);
       return rowCount ?? 0;
     });
   return {
-    events: await forget(FORGET_EVENTS, [keptS, WAITED_IN_VAIN]),
-    webhooks: await forget(DELETE_WEBHOOKS, [keptS]),
+    events: await deleteRows(EXPIRE_EVENTS, [keptS, WAITED_IN_VAIN]),
+    webhooks: await deleteRows(DELETE_WEBHOOKS, [keptS]),
   };
 }
 
-const FORGET_EVENTS = `
+const EXPIRE_EVENTS = `
   WITH gone AS (
     DELETE FROM parked_events WHERE event_id = ANY (ARRAY(
       SELECT event_id FROM parked_events WHERE parked_at < now() - make_interval(secs => $1::int)

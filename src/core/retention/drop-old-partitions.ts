@@ -1,33 +1,33 @@
 import type { ClientBase, Pool } from 'pg';
 import { LOCK_DROP_PARTITIONS, whileLocked } from '../postgres/locks.ts';
 
-/** Far above what a flush of webhooks takes; whoever holds on for longer is waited for in the next round. */
+/** Time to wait for a lock, far more than a flush of webhooks takes. The next round tries again. */
 const PATIENCE_MS = 2_000;
 
-/** One day's table, however far an earlier round came with it. */
+/** One day's table, in any state that an earlier round left. */
 type DayTable = { name: string; state: 'attached' | 'pending' | 'detached'; old: boolean };
 
 /**
- * Drops the partitions of `webhooks` that lie wholly before the last `retentionDays` days. Each is detached
- * concurrently and then dropped, neither of which webhooks wait for. One process at a time does it; whatever a round
- * that was interrupted left, pending or detached, the next one finishes.
- * @returns the names of the tables that went
- * @throws when somebody holds an old snapshot or a lock on `webhooks` for long, or when a table could not be dropped,
- *   after all others; to be tried again
+ * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days. Each is detached concurrently and
+ * then dropped, neither of which blocks webhooks. One process at a time does it. What an interrupted round left,
+ * pending or detached, the next one finishes.
+ * @returns the names of the dropped tables
+ * @throws if somebody holds an old snapshot or a lock on `webhooks` for long, or, after all others, if a table could
+ *   not be dropped; to be tried again
  */
 export async function dropOldPartitions(pool: Pool, retentionDays: number): Promise<string[]> {
   const dropped: string[] = [];
   const failures: unknown[] = [];
-  // Detaching concurrently commits by itself, so the lock is the session's and not a transaction's.
+  // Detaching concurrently commits by itself, so the lock belongs to the session, not to a transaction.
   await whileLocked(pool, LOCK_DROP_PARTITIONS, async (client) => {
     await client.query(`SET lock_timeout = ${PATIENCE_MS}`);
     try {
       for (const table of await findTables(client, retentionDays)) {
-        // A table has one pending detach at most: until it is finished, no other can begin.
+        // A table has at most one pending detach. Until it is finished, no other can begin.
         if (table.state === 'pending')
           await client.query(`ALTER TABLE webhooks DETACH PARTITION ${table.name} FINALIZE`);
         if (!table.old) continue;
-        // A view may depend on it, or somebody have locked it: that keeps no other day.
+        // A view may depend on it, or somebody may lock it. That must not stop other days.
         await drop(client, table).then(
           () => dropped.push(table.name),
           (error: unknown) => failures.push(error),
@@ -46,7 +46,7 @@ async function drop(client: ClientBase, { name, state }: DayTable): Promise<void
   await client.query(`DROP TABLE ${name}`);
 }
 
-/** Those to do something with, a pending one first. They are known by their name, which a detached one keeps. */
+/** Finds the tables to process, a pending one first. They are known by name, which a detached table keeps. */
 async function findTables(client: ClientBase, retentionDays: number): Promise<DayTable[]> {
   const { rows } = await client.query<DayTable>(
     `SELECT * FROM (

@@ -5,10 +5,10 @@ import { LOCK_END_ORDERS, tryLock } from '../postgres/locks.ts';
 const BATCH = 1_000;
 
 /**
- * Ends orders that nobody has heard of for `orderEndS` seconds since their last event, or since the time the member
- * wanted them. Nothing is published: the member saw what there was to see. One that may still be placed goes on,
- * also one that somebody is trying to place this moment; but not one that is held, perhaps for ever, or in doubt.
- * @returns how many ended
+ * Ends orders that had no event for `orderEndS` seconds, counted from the last one or the requested time. Nothing is
+ * published: the member saw all there was. An order that may still be placed goes on, also while an attempt runs; one
+ * that is held, perhaps for ever, or in doubt does not.
+ * @returns the number of orders ended
  */
 export async function endOrders(pool: Pool, orderEndS: number): Promise<number> {
   return inTransaction(pool, async (client) => {

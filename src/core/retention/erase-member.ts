@@ -3,22 +3,22 @@ import type { Pool } from 'pg';
 import { ERASE_BATCH, eraseBatch } from './erase-members.ts';
 import type { PlacementState } from '../domain/placement.ts';
 
-/** A webhook has an order for milliseconds, and the hourly erasing its lock for seconds. */
+/** Time to wait for locks. A webhook locks an order for milliseconds, the hourly erasure for seconds. */
 const PATIENCE_MS = 20_000;
-const LOOK_AGAIN_MS = 200;
+const RETRY_MS = 200;
 
-/** Order ids: they tell nothing of the member. */
+/** Order ids, which say nothing about the member. */
 export type ErasedMember = {
-  /** In a dry run: those that would be. */
+  /** Erased orders, or in a dry run those that would be. */
   erased: string[];
-  /** Those whose contents are still there, and why: to be tried again. */
+  /** Orders whose contents are still there, and why. To be tried again. */
   left: { serviceOrderId: string; why: string }[];
 };
 
 /**
- * Erases what tells of one member, whatever the retention: of all orders that have ended or are at their POS. One that
- * is still on its way there keeps its contents, which it cannot be placed without. Orders whose contents are gone have
- * been erased, and name no member any more.
+ * Erases one member's data, whatever the retention: of all orders that have ended or are at their POS. An order on its
+ * way there keeps its contents, since it cannot be placed without. Orders without contents have been erased, and name
+ * no member any more.
  */
 export async function eraseMember(pool: Pool, memberId: string, dryRun: boolean): Promise<ErasedMember> {
   const giveUpAt = performance.now() + PATIENCE_MS;
@@ -37,8 +37,8 @@ export async function eraseMember(pool: Pool, memberId: string, dryRun: boolean)
     for (let from = 0; from < ready.length; from += ERASE_BATCH) {
       count += (await eraseBatch(pool, ready.slice(from, from + ERASE_BATCH), { sent: true })) ?? 0;
     }
-    // Whoever had one of them at that moment is waited for.
-    if (count < ready.length) await sleep(LOOK_AGAIN_MS);
+    // Some orders were locked, so they are tried again.
+    if (count < ready.length) await sleep(RETRY_MS);
   }
 }
 

@@ -3,18 +3,18 @@ import { inBatch, inBatches, restSince } from '../postgres/in-batches.ts';
 import { LOCK_ERASE_MEMBERS } from '../postgres/locks.ts';
 import type { Log } from '../domain/log.ts';
 
-/** Few, since their orders are locked meanwhile. */
+/** Orders per batch. Few, since they are locked meanwhile. */
 export const ERASE_BATCH = 100;
-/** Webhooks about these orders wait for as long, and behind them all others; the door waits for 1.4 s. */
+/** Time to wait for a lock. All webhooks behind those about these orders wait as long; the door waits 1.4 s. */
 const PATIENCE_MS = 1_000;
-/** As long as an event can wait for its order at the most, in whole days and one for a night between. */
+/** The most days that an event can wait for its order, rounded up, and one for a midnight in between. */
 export const DAYS_WAITED = 8;
 
 /**
- * Erases member data `retentionDays` days after the end of its order, and what an operator was told about orders that
- * failed before they were fetched. One process at a time, in batches that each commit: a crash between two loses nothing.
- * @param log is told of orders that could not be erased; the next round tries them again
- * @returns how many orders were erased
+ * Erases member data `retentionDays` days after the end of its order, and the operator's texts of orders that failed
+ * before they were fetched. One process at a time, in batches that each commit: a crash in between loses nothing.
+ * @param log gets the orders that could not be erased; the next round tries them again
+ * @returns the number of orders erased
  */
 export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log): Promise<number> {
   const orders = await eraseEnded(pool, retentionDays, log);
@@ -34,7 +34,7 @@ export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log)
 
 type Ended = { serviceOrderId: string; endedAt: string };
 
-/** Each batch begins behind the last, whatever became of that: one order that stays keeps no other. */
+/** Each batch starts after the last, whatever its result: an order that fails does not block others. */
 async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefined): Promise<number> {
   let erased = 0;
   let after: Ended | undefined;
@@ -58,8 +58,8 @@ async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefine
 }
 
 /**
- * Erases orders as `eraseOrders` does, together, or one by one where that fails.
- * @returns undefined when another process has the lock
+ * Erases orders as `eraseOrders` does, together, or one by one if that fails.
+ * @returns undefined if another process has the lock
  */
 export async function eraseBatch(
   pool: Pool,
@@ -87,18 +87,18 @@ export async function eraseBatch(
   }
 }
 
-/** A time-out, a deadlock, a lock that somebody holds, values: it says nothing of other orders. */
+/** True for a time-out, a deadlock, a held lock or bad values: the error is not about other orders. */
 function isAboutThese(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '');
 }
 
 /**
- * Erases, in a transaction of `inBatch`, all that may tell of the member of these orders; those that have not
- * ended, are erased, or are somebody's at this moment are left as they are: to wait for one would keep webhooks about
- * all the others waiting. The order itself stays, as a tombstone: it is not fetched again, and what
- * a webhook still says about it moves it and is not kept (see `applyWebhooks`).
- * @param sent also those that have not ended and are at their POS: nothing asks for their contents any more
- * @returns how many were erased
+ * Erases, in a transaction of `inBatch`, all member data of these orders. Orders that have not ended, are erased
+ * already, or are locked are skipped: a wait would block webhooks about all the others. The order's row stays as a
+ * tombstone: the order is not fetched again, and a webhook about it still moves it but is not kept (see
+ * `applyWebhooks`).
+ * @param sent includes orders that have not ended and are at their POS: nothing needs their contents any more
+ * @returns the number of orders erased
  */
 export async function eraseOrders(
   client: ClientBase,
@@ -108,7 +108,7 @@ export async function eraseOrders(
   if (serviceOrderIds.length === 0) return 0;
   const isOver = `(o.ended_at IS NOT NULL OR $2::boolean AND EXISTS (
     SELECT FROM placements f WHERE f.service_order_id = o.service_order_id AND f.finished_at IS NOT NULL))`;
-  // Events that wait come before orders, as where they are re-driven.
+  // Parked events are locked before orders, as in the re-drive.
   await client.query(
     `UPDATE parked_events e SET reason = NULL
      FROM provider_orders p JOIN orders o USING (service_order_id)
@@ -127,10 +127,10 @@ export async function eraseOrders(
   return rows.length;
 }
 
-/** Of a webhook, all that came with it. That it came, when, and what became of it stays. */
+/** All content of a webhook. That it came, when, and its outcome stays. */
 const BLANK = `body = '', headers = '{}', sealed = NULL, reason = NULL, cause = NULL`;
 
-/** SQL: blanks the webhooks of `keys`, which may be replays or replayed: webhooks with all their replays. */
+/** SQL that blanks the webhooks of `keys` with all their replays. A key may be a replay or its original. */
 const blanking = (keys: string): string => `heard AS MATERIALIZED (
     SELECT d.day, d.location_id, d.id, coalesce(d.replay_of, d.id) AS root,
            (coalesce(d.first_received_at, d.received_at) AT TIME ZONE 'UTC')::date AS root_day
@@ -159,9 +159,8 @@ export async function blankWebhooks(
 }
 
 /**
- * A statement of its own, after the lock: it sees whatever was committed about these orders. A webhook is found by
- * its day, which is that of its events, or some days before for one that waited; a webhook and its replays, whatever
- * became of them, have the same body.
+ * A statement of its own, after the lock, so that it sees whatever was committed about these orders. A webhook is found
+ * by its day: that of its events, or some days before if it waited. A webhook and its replays have the same body.
  */
 const ERASE = `
   WITH contents AS (

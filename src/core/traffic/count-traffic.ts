@@ -5,56 +5,56 @@ import type { Observe, WebhookRefused } from '../domain/observed.ts';
 import { Id } from '../domain/order.ts';
 import {
   ALL_LOCATIONS,
-  NOT_TOLD,
+  UNKNOWN_MINUTE,
   UNKNOWN_INTEGRATION,
   joinTraffic,
   writeTraffic,
   type Traffic,
 } from './write-traffic.ts';
 
-/** What of it is told apart within a minute. */
+/** The fields that distinguish counters within a minute. */
 type Kind = Pick<Traffic, 'what' | 'outcome' | 'locationId' | 'integration' | 'claimed'>;
 
 const MINUTE_MS = 60_000;
-/** Kept in mind while it cannot be written, some 10 MB at most; then the oldest goes. */
-const KEPT = 20_000;
-/** Anybody can make up the location in a URL: more of them between two writes are counted without it. */
-const CLAIMED = 1_000;
+/** Counters counters in memory, some 10 MB, while they cannot be written. Beyond it the oldest is removed. */
+const COUNTERS_MAX = 20_000;
+/** Locations from URLs counted between two writes. Anybody can invent more: those count without a location. */
+const CLAIMED_MAX = 1_000;
 
 /**
- * Counts what goes through, by minute, location, integration and outcome, and writes it down now and then: at every
- * webhook it would cost as much as the webhook. Every process adds its own. What a process that is killed had in mind is
- * lost, some seconds of it; a write whose answer was lost may count twice.
- * @param about.integrations those there are
+ * Counts traffic by minute, location, integration and outcome. Collected in memory and written now and then, since a
+ * write per webhook would cost as much as the webhook. Every process adds its own. A killed process loses some seconds;
+ * a write whose answer was lost may count twice.
+ * @param about.integrations the known integrations
  */
 export function countTraffic(
   pool: Pool,
   about: { integrations: ReadonlySet<string>; now: Now },
 ): {
   observe: Observe;
-  /** What cannot be written stays in mind, as far as there is room. */
+  /** Writes the counters. If that fails, they stay in memory, as far as there is room. */
   write(): Promise<void>;
 } {
-  let kept = new Map<string, Traffic>();
+  let counters = new Map<string, Traffic>();
   let claimed = 0;
 
   const minuteNow = (): number => {
     try {
       return toMinute(about.now());
     } catch {
-      return NOT_TOLD;
+      return UNKNOWN_MINUTE;
     }
   };
-  const keep = (key: string, traffic: Traffic): Traffic => {
-    const [oldest] = kept.size < KEPT ? [] : kept.keys();
-    if (oldest !== undefined) kept.delete(oldest);
-    kept.set(key, traffic);
+  const store = (key: string, traffic: Traffic): Traffic => {
+    const [oldest] = counters.size < COUNTERS_MAX ? [] : counters.keys();
+    if (oldest !== undefined) counters.delete(oldest);
+    counters.set(key, traffic);
     return traffic;
   };
   const count = (kind: Kind, milliseconds?: number): void => {
     const minute = minuteNow();
     const key = keyOf(minute, kind);
-    const traffic = kept.get(key) ?? keep(key, { ...kind, minute, count: 0, latencies: undefined });
+    const traffic = counters.get(key) ?? store(key, { ...kind, minute, count: 0, latencies: undefined });
     traffic.count += 1;
     if (milliseconds !== undefined) countLatency((traffic.latencies ??= noLatencies()), milliseconds);
   };
@@ -68,8 +68,8 @@ export function countTraffic(
     };
     const claim: Kind = { ...kind, locationId: claimedLocationId, claimed: true };
     if (locationId !== undefined || !Id.safeParse(claimedLocationId).success) count(kind);
-    else if (kept.has(keyOf(minuteNow(), claim))) count(claim);
-    else if (claimed < CLAIMED) {
+    else if (counters.has(keyOf(minuteNow(), claim))) count(claim);
+    else if (claimed < CLAIMED_MAX) {
       claimed += 1;
       count(claim);
     } else count(kind);
@@ -94,19 +94,19 @@ export function countTraffic(
       }
     },
     async write() {
-      if (kept.size === 0) return;
-      const taken = kept;
-      kept = new Map();
+      if (counters.size === 0) return;
+      const taken = counters;
+      counters = new Map();
       try {
         await writeTraffic(pool, [...taken.values()], toMinute(about.now()));
         claimed = 0;
       } catch (error) {
-        const since = kept;
-        kept = taken;
+        const since = counters;
+        counters = taken;
         for (const [key, traffic] of since) {
-          const before = kept.get(key);
-          if (before === undefined) keep(key, traffic);
-          else kept.set(key, joinTraffic(before, traffic));
+          const before = counters.get(key);
+          if (before === undefined) store(key, traffic);
+          else counters.set(key, joinTraffic(before, traffic));
         }
         throw error;
       }
@@ -118,7 +118,7 @@ function toMinute(time: Date): number {
   return Math.floor(time.getTime() / MINUTE_MS);
 }
 
-/** No id holds a NUL, so that what an id says ends where it does. */
+/** Joins the fields with NUL, which no id contains. */
 function keyOf(minute: number, { what, outcome, integration = '', locationId, claimed }: Kind): string {
   return `${minute} ${what} ${outcome} ${claimed ? '?' : ''}\0${integration}\0${locationId}`;
 }

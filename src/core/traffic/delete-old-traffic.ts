@@ -5,7 +5,7 @@ import { TRAFFIC_KEPT_S } from './write-traffic.ts';
 
 const BATCH = 5_000;
 
-/** Nobody asks for more than the last day. @returns how many rows went */
+/** Deletes traffic older than a day, which nobody reads. @returns the number of rows */
 export function deleteOldTraffic(pool: Pool): Promise<number> {
   return inBatches(pool, { lock: LOCK_DELETE_TRAFFIC, batch: BATCH }, async (client) => {
     const { rowCount } = await client.query(

@@ -1,12 +1,12 @@
 /**
- * Up to how many milliseconds each bucket goes, as far as a placement may take; one more is for what took longer. What is
- * stored goes by their position: whoever changes them mixes up a day.
+ * Upper bounds of the buckets in milliseconds, up to the longest placement; one more bucket holds the rest. Stored
+ * values depend on the positions: a change would mix up a day.
  */
 export const LATENCY_BOUNDS: readonly number[] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]
   .flatMap((decade) => [1, 2, 3, 5, 7].map((step) => step * decade))
   .filter((bound) => bound <= 5_000_000);
 
-/** How many took how long: one number for each bucket. */
+/** The number of values in each bucket. */
 export type Latencies = number[];
 
 export function countLatency(latencies: Latencies, milliseconds: number): void {
@@ -19,17 +19,17 @@ export function noLatencies(): Latencies {
   return Array.from({ length: LATENCY_BOUNDS.length + 1 }, () => 0);
 }
 
-/** Either may lack buckets at its end. */
+/** Adds two lists. Either may lack buckets at its end. */
 export function addLatencies(some: Latencies | undefined, others: Latencies | undefined): Latencies | undefined {
   if (some === undefined || others === undefined) return some ?? others;
   return noLatencies().map((_, nth) => (some[nth] ?? 0) + (others[nth] ?? 0));
 }
 
 /**
- * Estimates a quantile, as Prometheus does: the bucket is exact, and those in it are taken to lie evenly apart. So it is
- * never further off than its bucket is wide; beyond the last bound it is that bound.
+ * Estimates a quantile as Prometheus does: values are taken as evenly spread within their bucket. So the error is at
+ * most the bucket's width; beyond the last bound the result is that bound.
  * @param share such as 0.95
- * @returns seconds, or null where nothing was counted
+ * @returns seconds, or null if nothing was counted
  */
 export function quantile(latencies: Latencies, share: number): number | null {
   const total = latencies.reduce((sum, count) => sum + count, 0);

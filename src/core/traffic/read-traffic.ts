@@ -9,10 +9,10 @@ export type TrafficHours = 1 | 6 | 24;
 
 const Counts = z.array(z.int().min(0));
 const Seconds = z.array(z.number().nullable());
-/** Estimated as `quantile` does. */
+/** Quantiles by step, estimated as `quantile` does. */
 const Quantiles = z.object({ p50: Seconds, p95: Seconds });
 
-/** Lists have one value for each step, oldest first; the last step is under way. */
+/** Traffic by step. Lists have one value per step, oldest first; the last step is not over. */
 export const ReadTraffic = z
   .object({
     from: Instant,
@@ -46,9 +46,8 @@ type Row = Pick<Traffic, 'what' | 'outcome' | 'count'> & {
 const STEP_SECONDS = { 1: 60, 6: 300, 24: 900 } as const;
 
 /**
- * What went through in the last hours, to ten seconds, by integration: at one location, or at all of them.
- * One statement. It reads at most what one location, or all of an integration's together, have in a day of minutes,
- * however many locations there are.
+ * Reads the traffic of the last hours by integration, of one location or of all, to ten seconds. One statement, which
+ * reads at most a day's minutes of one location, or of each integration's sum, however many locations there are.
  */
 export async function readTraffic(
   pool: Pool,
@@ -101,7 +100,7 @@ function toIntegration(integration: string, rows: readonly Row[], steps: number)
   };
 }
 
-/** Bucket by bucket: to take the arrays apart, and to group the parts, takes several times as long. */
+/** Sums bucket by bucket: unnesting the arrays and grouping the parts takes several times as long. */
 const LATENCIES = noLatencies().map((_, nth) => `coalesce(sum(latencies[${nth + 1}]), 0)::int`);
 
 const READ = `

@@ -1,49 +1,50 @@
 import type { Pool } from 'pg';
 import { addLatencies, type Latencies } from './latency-buckets.ts';
 
-/** What went through in one minute, of one kind. */
+/** One counter: what happened in one minute, of one kind. */
 export type Traffic = {
-  /** Since the epoch, by Postgres's clock; NOT_TOLD as of when it is written. */
+  /** Minutes since the epoch, by Postgres's clock; UNKNOWN_MINUTE means the minute of writing. */
   minute: number;
   what: 'webhook' | 'placement' | 'live';
   outcome: string;
-  /** ALL_LOCATIONS where it is not known. */
+  /** ALL_LOCATIONS if it is not known. */
   locationId: string;
-  /** Undefined where it is the location's, which is then `claimed`. */
+  /** Undefined means the location's, which is then `claimed`. */
   integration: string | undefined;
-  /** The location is as a URL or the platform names it, and so perhaps none of ours. */
+  /** True if the location comes from a URL or the platform, and so may not exist. */
   claimed: boolean;
   count: number;
-  /** Of what took time. */
+  /** Latencies, for outcomes that have a duration. */
   latencies: Latencies | undefined;
 };
 
-/** In the place of a location: all of its integration's, those of unknown ones included. */
+/** Stands for all locations of an integration, unknown ones included. */
 export const ALL_LOCATIONS = '';
-/** Where the integration is none of ours, or was not known yet. */
+/** Stands for an integration that does not exist or is not known yet. */
 export const UNKNOWN_INTEGRATION = 'unknown';
-export const NOT_TOLD = 0;
-/** A little more than the day that is asked for, which begins with a whole step. */
+export const UNKNOWN_MINUTE = 0;
+/** Seconds that traffic is kept: a little more than a day, since a reading begins with a whole step. */
 export const TRAFFIC_KEPT_S = 25 * 3_600;
 
-/** @returns the same with what both have counted */
+/** @returns the first with the counts of both */
 export function joinTraffic<Some extends Traffic>(some: Some, others: Traffic): Some {
   const latencies = addLatencies(some.latencies, others.latencies);
   return { ...some, count: some.count + others.count, latencies };
 }
 
 /**
- * Adds what one process has counted, by location and for all locations of an integration: what is asked of all of them is
- * then as few rows as of one.
+ * Adds the counters of one process, by location and for all locations of an integration, so that reading all of them
+ * needs as few rows as reading one.
  * @param now the minute
  */
 export async function writeTraffic(pool: Pool, counted: readonly Traffic[], now: number): Promise<void> {
-  const asked = counted.flatMap(({ claimed, locationId }) => (claimed ? [locationId] : []));
-  const integrations = asked.length === 0 ? new Map<string, string>() : await integrationsOf(pool, new Set(asked));
+  const claimedIds = counted.flatMap(({ claimed, locationId }) => (claimed ? [locationId] : []));
+  const integrations =
+    claimedIds.length === 0 ? new Map<string, string>() : await integrationsOf(pool, new Set(claimedIds));
 
   const rows = new Map<string, Traffic & { integration: string }>();
   for (const each of counted) {
-    const minute = each.minute === NOT_TOLD ? now : each.minute;
+    const minute = each.minute === UNKNOWN_MINUTE ? now : each.minute;
     if (minute <= now - TRAFFIC_KEPT_S / 60) continue;
     const integration = each.integration ?? integrations.get(each.locationId) ?? UNKNOWN_INTEGRATION;
     const isOurs = !each.claimed || integrations.has(each.locationId);
@@ -70,7 +71,7 @@ export async function writeTraffic(pool: Pool, counted: readonly Traffic[], now:
   });
 }
 
-/** Of those locations that there are. */
+/** Finds the integrations of those locations that exist. */
 async function integrationsOf(pool: Pool, locationIds: ReadonlySet<string>): Promise<Map<string, string>> {
   const { rows } = await pool.query<{ locationId: string; integration: string }>({
     name: 'integrations-of',
@@ -80,7 +81,7 @@ async function integrationsOf(pool: Pool, locationIds: ReadonlySet<string>): Pro
   return new Map(rows.map(({ locationId, integration }) => [locationId, integration]));
 }
 
-/** In the order of the keys, so that two processes never wait for each other in a circle. */
+/** Ordered by key, so that two processes cannot deadlock. */
 const WRITE = `
   INSERT INTO traffic AS t (location_id, minute, integration, what, outcome, count, latencies)
   SELECT w.location_id, to_timestamp(w.minute * 60::float8), w.integration, w.what, w.outcome, w.count, w.latencies::int[]
