@@ -5,9 +5,9 @@ import { RANK_END, rankOf } from '../src/core/domain/lifecycle.ts';
 import type { StatusEvent } from '../src/core/domain/order.ts';
 
 /**
- * What one would write first: a transaction of five statements per webhook, judged in JavaScript. Their values are
- * parameters, and they have no names, under which Postgres would keep them prepared. It writes the same rows as the
- * service does for an event that names an order of ours; all that is rare is left out.
+ * Takes a webhook in the obvious way: a transaction of five statements, with the decisions in JavaScript. Statements
+ * have parameters but no names, so Postgres does not keep them prepared. It writes the service's rows for an event that
+ * names an order of ours; rare cases are left out.
  */
 export function acceptNaively(pool: Pool): (webhook: TranslatedWebhook) => Promise<WebhookOutcome> {
   return (webhook) =>
@@ -15,7 +15,7 @@ export function acceptNaively(pool: Pool): (webhook: TranslatedWebhook) => Promi
       const [event] = webhook.events;
       if (event === undefined) {
         const outcome = webhook.dropped === undefined ? 'ignored' : 'dropped';
-        await keep(client, webhook, outcome);
+        await store(client, webhook, outcome);
         return outcome;
       }
       return move(client, webhook, event);
@@ -37,14 +37,14 @@ async function move(client: PoolClient, webhook: TranslatedWebhook, event: Statu
   );
   const order = rows[0];
   if (order?.location_id !== webhook.locationId) {
-    await keep(client, webhook, 'unmatched');
+    await store(client, webhook, 'unmatched');
     return 'unmatched';
   }
   const rank = rankOf(event.status);
   const moves = rank > order.rank;
   const outcome = moves ? 'applied' : rank === order.rank ? 'duplicate' : 'stale';
   const sequence = moves ? order.sequence + 1 : null;
-  await keep(client, webhook, outcome);
+  await store(client, webhook, outcome);
   await client.query(
     `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence,
                                 provider_order_id, reason, occurred_at)
@@ -83,7 +83,7 @@ async function move(client: PoolClient, webhook: TranslatedWebhook, event: Statu
   return outcome;
 }
 
-async function keep(client: PoolClient, webhook: TranslatedWebhook, outcome: WebhookOutcome): Promise<void> {
+async function store(client: PoolClient, webhook: TranslatedWebhook, outcome: WebhookOutcome): Promise<void> {
   await client.query(
     `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, sealed, body, truncated,
                              events, outcome, reason)

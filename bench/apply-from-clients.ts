@@ -1,6 +1,6 @@
 /**
- * The service's own statement from plain database clients, an event and a commit at a time, without HTTP, in a process
- * of its own. Each message is a load and is answered with what came of it; ends when its parent lets it go.
+ * Runs the service's own statement from plain database clients, an event and a commit at a time, without HTTP, in a
+ * process of its own. Each message is a load, answered with its result; ends when its parent disconnects.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
@@ -21,7 +21,7 @@ async function applyFromClients(load: ClientLoad): Promise<Measured> {
       const options = '-c synchronous_commit=on -c enable_seqscan=off -c plan_cache_mode=force_generic_plan';
       const client = new pg.Client({ connectionString: load.databaseUrl, options });
       await client.connect();
-      // Of nothing, so that the statement is planned: the others' connections have long done that.
+      // An empty call plans the statement, as the service's connections have long done.
       await applyWebhooks(client, [], [], 3_600);
       return client;
     }),
@@ -43,7 +43,7 @@ async function applyFromClients(load: ClientLoad): Promise<Measured> {
   return summarize(latencies, milliseconds, { 200: latencies.length });
 }
 
-/** What the service would make of the g-th request. */
+/** Makes what the service would make of the g-th request. */
 function translateRequest({ senders, plan, orders, from }: ClientLoad, g: number): TranslatedWebhook {
   const { body, headers } = chooseRequest(senders, plan, orders, from + g);
   const { order } = JSON.parse(body) as { order: { thirdPartyReference: string; id: string; status: 'received' } };

@@ -4,12 +4,11 @@ import { countPoison, type Plan } from './choose-request.ts';
 type Books = Record<'webhooks' | 'dropped' | 'history' | 'applied' | 'outbox' | 'steps', number>;
 
 /**
- * Holds what a load left in the database against what was answered. Every answer is 200, every webhook is in the
- * webhooks, all but poison are in the history, every step of an order waits in the outbox, and
- * unless the load is hot, each of its webhooks was such a step.
+ * Compares the database after a load with the answers. Every answer is 200, every webhook is stored, all but poison are
+ * in the history, every step of an order waits in the outbox, and unless the load is hot, each webhook was a step.
  * @param about.steps of all orders, before the load
- * @param about.from the first of its requests, of all there were about these orders
- * @throws when anything is missing or too much
+ * @param about.from the number of its first request among all about these orders
+ * @throws if anything is missing or too much
  */
 export async function balanceBooks(
   databaseUrl: string,
@@ -28,7 +27,7 @@ export async function balanceBooks(
   if (!isBalanced) throw new Error(`the books do not balance: ${JSON.stringify({ ...about, books })}`);
 }
 
-/** Empties what a load fills, orders apart. @returns how many steps those have taken so far */
+/** Empties the tables that a load fills, except orders. @returns the steps that the orders have taken so far */
 export async function emptyBooks(databaseUrl: string): Promise<{ steps: number }> {
   const client = new pg.Client(databaseUrl);
   await client.connect();

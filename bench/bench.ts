@@ -14,10 +14,10 @@ import { readBenchArguments } from './read-bench-arguments.ts';
 import { startContest } from './start-contest.ts';
 import { median } from './summarize.ts';
 
-// Off Google's machines nobody need look for their metadata server.
+// Outside Google's machines the search for their metadata server only takes time.
 process.env['METADATA_SERVER_DETECTION'] = 'none';
 
-// Our children, the service and Postgres among them, end with us, and what we compiled goes when we exit.
+// Our children, such as the service and Postgres, end with us, and compiled files are deleted at exit.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(name, () => process.exit(128 + constants.signals[name]));
 }
@@ -34,10 +34,11 @@ const postgres = await startPostgres({
     fsync: 'on',
     synchronous_commit: 'on',
     max_connections: '200',
-    // A quarter of the machine's, as Postgres's own documentation begins with. Its default is made for the smallest.
+    // A quarter of the machine's memory, where Postgres's documentation begins. Its default suits the smallest
+    // machines.
     shared_buffers: `${Math.floor(totalmem() / 4 / 2 ** 20)}MB`,
-    // No checkpoint comes of itself. After one each page is logged whole once more: that is little of the minutes between
-    // two, and would be much of a measurement of seconds.
+    // No checkpoint by itself. After one, each page is logged whole once more: little within the minutes between two,
+    // but much within a measurement of seconds.
     max_wal_size: '64GB',
     checkpoint_timeout: '1h',
   },
@@ -65,7 +66,7 @@ try {
   await postgres.stop();
 }
 const results = toResults(measured);
-tell();
+report();
 if (args.chart !== undefined && compared !== undefined) await writeFile(args.chart, drawBars(compared));
 if (args.json) process.stdout.write(`${JSON.stringify(results)}\n`);
 
@@ -81,8 +82,8 @@ async function compare(): Promise<void> {
   }
 }
 
-/** What was found, as tables in Markdown: they read well on a terminal, too. */
-function tell(): void {
+/** Prints the results as tables in Markdown, which read well on a terminal too. */
+function report(): void {
   if (compared !== undefined) {
     say('\n| way, connections | webhooks a second: median | least to most | p50 ms | p99 ms |\n|---|---|---|---|---|');
     for (const { cell, rounds } of compared.cells.values()) {

@@ -3,16 +3,16 @@ import { orderId } from './seed-orders.ts';
 import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
 
 /**
- * What webhooks are about. `spread`: each moves an order, and no two in a row the same. `hot`: nine of ten are about one
- * order. `poison`: one of a hundred says what Postgres cannot store.
+ * Kinds of load. `spread`: each webhook moves an order, never the same twice in a row. `hot`: nine of ten are about one
+ * order. `poison`: one of a hundred holds what Postgres cannot store.
  */
 export const PLANS = ['spread', 'hot', 'poison'] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** Of the plan `poison`: one of so many, the one in their middle. */
+/** Requests per poison one in the plan `poison`. It is in their middle. */
 export const POISON_EVERY = 100;
 
-/** Prime, and so in turn every order, far from the one before. */
+/** The step from order to order. A prime, so that every order gets its turn, far from the one before. */
 const STRIDE = 611_953;
 const POISONS = [
   { thirdPartyReference: `${orderId(0)}\0` },
@@ -21,7 +21,7 @@ const POISONS = [
   { occurredAt: '0000-01-31T18:30:00Z' },
 ];
 
-/** The g-th request of a load on `orders` orders. */
+/** Returns the g-th request of a load on `orders` orders. */
 export function chooseRequest(senders: readonly Sender[], plan: Plan, orders: number, g: number): SignedRequest {
   const move = MOVES[Math.floor(g / orders) % MOVES.length] ?? 'completed';
   const nth = (g * STRIDE) % orders;
@@ -32,7 +32,7 @@ export function chooseRequest(senders: readonly Sender[], plan: Plan, orders: nu
   return signRequest(senders, nth, move);
 }
 
-/** How many of `requests` requests from the `from`-th on are poison. */
+/** Counts the poison among `requests` requests from the `from`-th on. */
 export function countPoison(plan: Plan, from: number, requests: number): number {
   if (plan !== 'poison') return 0;
   const before = (g: number): number => Math.floor((g + POISON_EVERY / 2 - 1) / POISON_EVERY);

@@ -7,13 +7,13 @@ type Comparison = {
   of: Cell;
   against: Cell;
   by: 'perSecond' | 'p50Ms' | 'p99Ms';
-  /** Of the quick run as well. */
+  /** Included in the quick run. */
   quick?: true;
-  /** Of this ratio. */
+  /** Derives the figure from the ratio. */
   value?: (ratio: number) => number;
 };
 
-/** @returns the ratio of every round, by figure, and every cell's measurements */
+/** @returns each round's ratio, by figure, and each cell's measurements */
 export type Compared = { ratios: Map<FigureName, number[]>; cells: Map<string, { cell: Cell; rounds: Measured[] }> };
 
 function cell(variant: Cell['variant'], connections: number, about: Partial<Cell> = {}): Cell {
@@ -22,7 +22,7 @@ function cell(variant: Cell['variant'], connections: number, about: Partial<Cell
 
 const LARGE_WARM_S = 20;
 
-/** What is measured comes in this order: the less two may differ, the sooner one follows the other. */
+/** The comparisons in order: those that should differ least follow each other directly. */
 const COMPARISONS: readonly Comparison[] = [
   {
     figure: 'orders1mVs50k',
@@ -78,8 +78,8 @@ const COMPARISONS: readonly Comparison[] = [
 ];
 
 /**
- * Measures every variant in turn, round after round, so that a machine whose speed drifts does so for all of them, and
- * compares within each round.
+ * Measures every variant in turn, round by round, so that a drift of the machine's speed affects all, and compares
+ * within each round.
  * @param about.seconds of each measurement
  */
 export async function compareVariants(
@@ -98,12 +98,12 @@ export async function compareVariants(
   say('warming up');
   for (const { cell } of cells.values()) {
     await contest.measure(cell, 1);
-    // What a large table lies on comes into reach page by page.
+    // The pages of a large table come into the cache one by one.
     if (cell.orders > ORDERS) await contest.measure(cell, LARGE_WARM_S);
   }
   for (let round = 1; round <= about.rounds; round += 1) {
     say(`round ${round} of ${about.rounds}`);
-    // There and back, so that no variant always comes after the same one.
+    // Forwards and backwards, so that no variant always follows the same one.
     const inTurn = round % 2 === 0 ? [...cells.values()].toReversed() : [...cells.values()];
     for (const { cell, rounds } of inTurn) {
       const measured = await contest.measure(cell, about.seconds);

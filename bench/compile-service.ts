@@ -10,8 +10,8 @@ const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 let compiled: Promise<string> | undefined;
 
 /**
- * The service as it is operated: JavaScript, beside what it needs, in a directory of its own that goes when we do.
- * Compiled once, however often it is asked for.
+ * Compiles the service to JavaScript, as in production, with its dependencies into a directory that is deleted at exit.
+ * Compiles only once.
  * @returns the file to run
  */
 export function compileService(): Promise<string> {

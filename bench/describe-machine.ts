@@ -1,7 +1,7 @@
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { imageEnvironment } from './image-environment.ts';
 
-/** What the figures were measured on, in one line. */
+/** Describes the machine in one line. */
 export function describeMachine(postgresVersion: string): string {
   const gib = Math.round(totalmem() / 2 ** 30);
   const { LD_PRELOAD } = imageEnvironment();

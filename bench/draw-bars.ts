@@ -15,7 +15,7 @@ const BAR = 16;
 const GAP = 22;
 const TOP = 34;
 
-/** Webhooks a second by connections, as bars; the median of the rounds. @returns an SVG that reads on light and dark */
+/** Draws webhooks a second by connections, the median of the rounds. @returns an SVG for light and dark backgrounds */
 export function drawBars({ cells }: Compared): string {
   const measured = CONNECTIONS.map((connections) =>
     WAYS.flatMap((way) => {

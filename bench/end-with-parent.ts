@@ -1,5 +1,5 @@
 /**
- * For the command line of a Node child that has a channel to us: a harness that is killed cannot stop it any more, but
- * the channel closes all the same. Not a file: that would have its types removed first, and count as the child's start.
+ * Node options for a child with a channel to us: if we are killed, the channel closes and the child ends. Not a file:
+ * its types would be stripped first, within the child's start.
  */
 export const END_WITH_PARENT = ['--import', "data:text/javascript,process.once('disconnect',()=>process.exit())"];

@@ -1,7 +1,7 @@
-/** What the benchmark measures, in the order in which it is told. */
+/** A measured figure. `FIGURES` has them in the order of the report. */
 export type Figure = {
   what: string;
-  /** What it is to reach; `unit` is empty for a ratio. */
+  /** The goal. `unit` is empty for a ratio. */
   goal: { atLeast: number } | { atMost: number };
   unit?: string;
 };
@@ -61,10 +61,10 @@ export const FIGURES = {
 
 export type FigureName = keyof typeof FIGURES;
 
-/** `null`: not measured. */
+/** The results. `null` means not measured. */
 export type Results = Record<FigureName, number | null>;
 
-/** Every figure, `null` where there is none: it was not asked for, or nothing came of which it could be made. */
+/** Makes all results. A figure is `null` if it was not asked for or could not be computed. */
 export function toResults(measured: Partial<Record<FigureName, number>>): Results {
   const names = Object.keys(FIGURES) as FigureName[];
   const all = names.map((name) => [name, Number.isFinite(measured[name]) ? measured[name] : null]);

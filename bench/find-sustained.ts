@@ -1,12 +1,12 @@
 /**
- * The highest rate a second that holds: up in coarse steps for as long as it does, then halves what is between.
+ * Finds the highest sustained rate a second: goes up in coarse steps while they hold, then bisects.
  * @param holds tries a rate
  */
 export async function findSustained(
   holds: (perSecond: number) => Promise<boolean>,
   { coarse, fine }: { coarse: number; fine: number },
 ): Promise<number> {
-  // Another program may have had the processor for a while: a rate has failed when it did so twice.
+  // Another program may have used the processor, so a rate fails only if it fails twice.
   const holdsAtLast = async (perSecond: number): Promise<boolean> => (await holds(perSecond)) || holds(perSecond);
   let sustained = 0;
   while (await holdsAtLast(sustained + coarse)) sustained += coarse;

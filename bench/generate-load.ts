@@ -1,6 +1,6 @@
 /**
- * A closed loop of webhooks, in a process of its own. Each message is a load and is answered with what came of it; ends
- * when its parent lets it go.
+ * Generates a closed loop of webhooks, in a process of its own. Each message is a load, answered with its result; ends
+ * when its parent disconnects.
  */
 import { once } from 'node:events';
 import autocannon from 'autocannon';
@@ -12,12 +12,12 @@ export type Load = {
   senders: Sender[];
   port: number;
   connections: number;
-  /** In all, in equal shares: so that what is answered is all there was. */
+  /** The total, in equal shares per connection, so that every request is answered. */
   requests: number;
-  /** The first of them, of all there ever were about these orders. */
+  /** The number of the first request among all about these orders. */
   from: number;
   plan: Plan;
-  /** A multiple of `connections`, so that the moves of an order come over one connection, one after the other. */
+  /** A multiple of `connections`, so that an order's moves use one connection, one after the other. */
   orders: number;
 };
 
@@ -32,7 +32,7 @@ async function generateLoad(load: Load): Promise<Measured> {
     method: 'POST',
     connections,
     amount: requests,
-    // It looks so often whether that was all; left to itself, once a second.
+    // Milliseconds between checks for the end; the default is a second.
     sampleInt: 100,
     setupClient(client) {
       const mine = [];

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 let environment: Record<string, string> | undefined;
 
 /**
- * What the Dockerfile sets for the service: what is measured is how it is operated. Without its allocator where this
- * machine does not have that, since every process would complain.
+ * The Dockerfile's environment for the service, so that the measurement is of production. Without its allocator if this
+ * machine lacks it, since every process would complain.
  */
 export function imageEnvironment(): Record<string, string> {
   environment ??= readEnvironment();
@@ -21,7 +21,7 @@ function readEnvironment(): Record<string, string> {
   return isLoadable(LD_PRELOAD) ? { ...others, LD_PRELOAD } : others;
 }
 
-/** The loader runs the program in any case; of a library that it does not find it complains. */
+/** Tests a library. Without it the loader still runs the program, but complains. */
 function isLoadable(library: string): boolean {
   if (process.platform !== 'linux') return false;
   return spawnSync(process.execPath, ['--version'], { env: { LD_PRELOAD: library } }).stderr.length === 0;

@@ -7,38 +7,38 @@ import { setLiveStage, type LiveStage } from './set-live-stage.ts';
 import { percentile } from './summarize.ts';
 
 export type LiveMeasurement = {
-  /** Live messages for as many webhooks, each of which moves an order, without the outbox growing. */
+  /** The highest rate of live messages, one per webhook, at which the outbox does not grow. */
   sustainedEventsPerSecond: number;
-  /** How fast a backlog goes, of a service that has just started. */
+  /** The rate at which a service that has just started publishes a backlog. */
   drainPerSecond: number;
-  /** From a commit to a subscriber's hands. */
+  /** From a commit to its receipt by a subscriber. */
   liveLagP50Ms: number;
   liveLagP99Ms: number;
 };
 
 export type LiveLengths = {
-  /** Of each rate that is tried. */
+  /** Seconds of each tried rate. */
   stepS: number;
   /** Rows that wait when the service starts. */
   backlog: number;
-  /** Of the measurement of lags, after its warm-up. */
+  /** Seconds of the measurement of lags, after its warm-up. */
   lagS: number;
 };
 
 const STEPS = { coarse: 500, fine: 125 };
 const WARM_UP_S = 5;
 const LAG_PER_SECOND = 1_000;
-/** So much of a second's rows may be in the outbox at the end: they are under way. */
+/** Share of a second's rows that may be in the outbox at the end: they are under way. */
 const UNDER_WAY_S = 0.25;
-/** And it may seem to grow by so much of the rate: what is under way goes up and down. */
+/** Share of the rate by which the outbox may seem to grow: what is under way fluctuates. */
 const SLOPE = 0.02;
-/** A sender that is later than this does not keep its pace. */
+/** Delay above which a sender does not keep its pace. */
 const LATE_MS = 100;
 const SETTLED_WITHIN_S = 60;
 
 /**
- * What the relay achieves, on one process of the service and a Pub/Sub of its own.
- * @param postgres a running one, which keeps what it commits (fsync)
+ * Measures the relay on one process of the service with a Pub/Sub of its own.
+ * @param postgres a running one, with fsync
  */
 export async function measureLive(
   postgres: { url: string },
@@ -81,7 +81,7 @@ async function tryRate(
 
   const sent = answers['200'] ?? 0;
   const { repeats } = await settle(stage, before, sent);
-  // The first second is the one in which what is under way comes to be.
+  // During the first second the work under way builds up.
   const slope = slopeOf(sizes.slice(1));
   const isFlat =
     sent === webhooks &&
@@ -97,10 +97,10 @@ async function tryRate(
   return isFlat;
 }
 
-/** @returns rows a second, from the first one gone until the last */
+/** @returns rows a second, from the first row published to the last */
 async function measureDrain(stage: LiveStage, rows: number, say: (line: string) => void): Promise<number> {
   await seedOrders(stage.databaseUrl, stage.senders, rows);
-  // As webhooks leave them that found nobody to publish.
+  // Rows as webhooks leave them while nobody publishes.
   await stage.client.query(
     `WITH moved AS (
        UPDATE orders SET rank = ${rankOf('received')}, sequence = sequence + 1, updated_at = now()
@@ -128,7 +128,7 @@ async function measureDrain(stage: LiveStage, rows: number, say: (line: string) 
   return perSecond;
 }
 
-/** The lag of every message of an even load, but for the first seconds, in which code is compiled. */
+/** Measures the lag of every message of an even load, without the first seconds, in which code is compiled. */
 async function measureLags(
   stage: LiveStage,
   seconds: number,
@@ -160,10 +160,10 @@ async function measureLags(
 }
 
 /**
- * Waits until nothing is left to publish, and does the books.
- * @param before how many messages the topic had been given
- * @param moves how many orders were moved
- * @throws when one was not, or a message was lost
+ * Waits until everything is published, and checks the result.
+ * @param before messages that the topic had before
+ * @param moves orders that were moved
+ * @throws if an order was not moved, or a message was lost
  */
 async function settle(stage: LiveStage, before: number, moves: number): Promise<{ repeats: number }> {
   await untilEmpty(stage);
@@ -178,17 +178,17 @@ async function settle(stage: LiveStage, before: number, moves: number): Promise<
   return { repeats: published - moves };
 }
 
-async function sampleEachSecond(during: Promise<unknown>, look: () => Promise<number>): Promise<number[]> {
+async function sampleEachSecond(during: Promise<unknown>, sample: () => Promise<number>): Promise<number[]> {
   const samples: number[] = [];
   for (;;) {
     const isOver = await Promise.race([sleep(1_000, false), during.then(() => true)]);
     if (isOver) return samples;
-    samples.push(await look());
+    samples.push(await sample());
   }
 }
 
 async function untilEmpty({ client }: LiveStage): Promise<void> {
-  // Not a count: asked so often, that would cost Postgres a good part of a processor.
+  // Not a count: repeated so often, it would take Postgres a good part of a processor.
   await until(async () => (await client.query('SELECT FROM outbox LIMIT 1')).rowCount === 0, SETTLED_WITHIN_S * 1_000);
 }
 
@@ -197,7 +197,7 @@ async function outboxSize({ client }: LiveStage): Promise<number> {
   return rows[0]?.size ?? 0;
 }
 
-/** Of a straight line through them (least squares), a step apart. */
+/** The slope of a straight line through the values (least squares), a step apart. */
 function slopeOf(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -16,19 +16,19 @@ import { median } from './summarize.ts';
 export type MemoryMeasurement = {
   /** The largest resident set after the first minute, in millions of bytes. */
   rssMb: number;
-  /** The median of the last third of the time is no more than the second third's, give or take. */
+  /** True if the median of the last third of the time is at most slightly above the second third's. */
   isFlat: boolean;
 };
 
 const LOCATIONS = 200;
 const CONNECTIONS = 256;
-/** Within what the relay publishes: its backlog is on disk, and what is measured is a service that keeps up. */
+/** The rate, within what the relay publishes: the measurement is of a service without a backlog. */
 const PER_SECOND = 1_500;
 const FIRST_S = 60;
 const GROWTH = 1.05;
 
 /**
- * The resident set of one process of the service while 256 connections send webhooks, each of which moves an order.
+ * Measures the resident set of one process of the service while 256 connections send webhooks that each move an order.
  * @param about.minutes at least two
  */
 export async function measureMemory(
@@ -73,7 +73,7 @@ export async function measureMemory(
   }
 }
 
-/** Every second, in MB. */
+/** Samples every second, in MB. */
 async function sample(pid: number, seconds: number): Promise<number[]> {
   const samples: number[] = [];
   while (samples.length < seconds) {
@@ -84,7 +84,7 @@ async function sample(pid: number, seconds: number): Promise<number[]> {
 }
 
 function residentMb(pid: number): number {
-  // Both say kilobytes, and mean 1,024 bytes.
+  // Both print kilobytes, and mean 1,024 bytes.
   const kilobytes =
     process.platform === 'linux'
       ? /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
@@ -92,7 +92,7 @@ function residentMb(pid: number): number {
   return (Number(kilobytes) * 1_024) / 1_000_000;
 }
 
-/** A closed loop, every connection of which sends its next webhook when it is due and the one before is answered. */
+/** Sends in a closed loop: every connection sends its next webhook when it is due and the last one is answered. */
 async function sendWebhooks(
   url: string,
   senders: readonly Sender[],
@@ -106,7 +106,7 @@ async function sendWebhooks(
       const dueMs = (nth * 1_000) / PER_SECOND;
       if (dueMs >= about.seconds * 1_000) return;
       await sleep(Math.max(0, dueMs - (performance.now() - began)));
-      // Signed only now: a signature is good for five minutes.
+      // Signed only now: a signature is valid for five minutes.
       const move = MOVES[Math.floor(nth / about.orders)] ?? 'completed';
       const signed = signRequest(senders, nth % about.orders, move);
       const status = await post(url + signed.path, agent, signed);

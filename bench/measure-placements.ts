@@ -11,7 +11,7 @@ import { startService } from './start-service.ts';
 import { percentile } from './summarize.ts';
 
 export type PlacementMeasurement = {
-  /** The highest rate of signals at which the orders under way do not become more. */
+  /** The highest rate of signals at which the orders under way do not increase. */
   placementsPerSecond: number;
   /** From a push to the request at the POS. */
   placementP50Ms: number;
@@ -19,9 +19,9 @@ export type PlacementMeasurement = {
 };
 
 export type PlacementLengths = {
-  /** Of each rate that is tried. */
+  /** Seconds of each tried rate. */
   stepS: number;
-  /** Of the measurement of latencies, after its warm-up. */
+  /** Seconds of the measurement of latencies, after its warm-up. */
   latencyS: number;
 };
 
@@ -29,18 +29,18 @@ type Stage = {
   url: string;
   client: pg.Client;
   world: Child;
-  /** Orders so far: the number of the next one. */
+  /** Orders so far, and the number of the next one. */
   pushed: number;
 };
 
 type Pass = {
-  /** Of each order, in milliseconds since 1970. */
+  /** Times of each order, in milliseconds since 1970. */
   sentAt: number[];
   ticketAt: number[];
   answers: Record<string, number>;
   /** POSTs of orders. */
   requests: number;
-  /** Of the outside world, as a share of one processor. */
+  /** The outside world's share of one processor. */
   cpu: number;
 };
 
@@ -48,17 +48,17 @@ const LOCATIONS = 200;
 const STEPS = { coarse: 100, fine: 25 };
 const WARM_UP_S = 3;
 const LATENCY_PER_SECOND = 20;
-/** So much of a second's orders may be under way at the end. */
+/** Share of a second's orders that may be under way at the end. */
 const UNDER_WAY_S = 0.25;
-/** And of a second's orders so many more may be under way a second later. */
+/** Share of a second's orders by which those under way may increase each second. */
 const SLOPE = 0.02;
-/** In which the orders under way are counted, of each fifth of a step. */
+/** Moments in each fifth of a step at which the orders under way are counted. */
 const MOMENTS = 20;
 const SETTLED_WITHIN_MS = 120_000;
 
 /**
- * How fast one process of the service places orders at two hundred locations whose POS takes 50 ms.
- * @param postgres a running one, which keeps what it commits (fsync)
+ * Measures how fast one process of the service places orders at two hundred locations whose POS takes 50 ms.
+ * @param postgres a running one, with fsync
  */
 export async function measurePlacements(
   postgres: { url: string },
@@ -117,7 +117,7 @@ async function tryRate(
   const began = sentAt[0] ?? Number.NaN;
   const end = sentAt.at(-1) ?? Number.NaN;
   const underWay = (at: number): number => countUntil(sentAt, at) - countUntil(ticketAt, at);
-  // The mean of a fifth of the step: how many are under way in one moment is chance.
+  // The mean of a fifth of the step: a single moment is chance.
   const inFifth = (nth: number): number =>
     meanOf(
       Array.from({ length: MOMENTS }, (_, moment) => underWay(began + ((nth + moment / MOMENTS) / 5) * (end - began))),
@@ -139,7 +139,7 @@ async function tryRate(
 
 /**
  * Pushes signals and waits until the service has nothing left to do.
- * @throws when an order has no ticket or two, is not known as sent, or has not both of its live messages
+ * @throws if an order has no ticket or two, is not known as sent, or lacks one of its two live messages
  */
 async function pass(stage: Stage, perSecond: number, seconds: number): Promise<Pass> {
   const first = stage.pushed;
@@ -170,7 +170,7 @@ async function pass(stage: Stage, perSecond: number, seconds: number): Promise<P
   return { sentAt, ticketAt, answers, requests: sum((each) => each.requests), cpu: happened[0]?.cpu ?? Number.NaN };
 }
 
-/** Placements and live messages that are still to be made. */
+/** Counts placements and live messages that are still to be made. */
 async function openOf(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ open: number }>(
     `SELECT (SELECT count(*)::int FROM placements WHERE finished_at IS NULL)
@@ -186,7 +186,7 @@ async function sentOf(client: pg.Client): Promise<number> {
   return rows[0]?.sent ?? Number.NaN;
 }
 
-/** How many of the times are not after `at`. */
+/** Counts the times up to `at`. */
 function countUntil(times: readonly number[], at: number): number {
   return times.filter((time) => time <= at).length;
 }

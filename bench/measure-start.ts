@@ -3,7 +3,7 @@ import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { startService } from './start-service.ts';
 import { median } from './summarize.ts';
 
-/** Of a service whose database is migrated, the medians of so many starts. */
+/** Measures the start of a service whose database is migrated: the medians of several starts. */
 export async function measureStart(
   postgres: { url: string },
   about: { times: number },

@@ -1,6 +1,6 @@
 /**
- * A sender of signed webhooks in a process of its own. Forked; its first message says what to send, and it answers once
- * all is signed. At the second, whatever that is, it begins, and answers how it went.
+ * Sends signed webhooks from a process of its own. Its first message says what to send, answered when all is signed.
+ * The second, whatever it is, starts it, and is answered with the result.
  */
 import { once } from 'node:events';
 import { Agent } from 'node:http';
@@ -10,27 +10,27 @@ import { signRequest, type SignedRequest } from './sign-request.ts';
 import { percentile } from './summarize.ts';
 
 export type Steady = {
-  /** Of the service. */
+  /** The service's URL. */
   url: string;
   senders: readonly Sender[];
   perSecond: number;
-  /** The n-th webhook moves the n-th order, from 0 on. */
+  /** The number of webhooks. The n-th moves the n-th order, from 0 on. */
   webhooks: number;
 };
 
 export type Offered = {
-  /** How many answers of each status; `none`: the connection broke. */
+  /** Answers by status; `none`: the connection broke. */
   answers: Record<string, number>;
-  /** Due, and never sent, since too many waited for their answer. */
+  /** Webhooks that were due and never sent, since too many waited for their answer. */
   held: number;
-  /** Milliseconds from when a webhook was due until it was sent, of the latest hundredth at the least. */
+  /** Milliseconds from a webhook's due time to its sending, the 99th percentile. */
   lateMs: number;
 };
 
 const SOCKETS = 1_000;
 const TICK_MS = 2;
 
-/** An open loop: it sends at its pace whatever comes back. */
+/** Sends in an open loop: at its pace, whatever the answers. */
 async function offerSteadily(url: string, requests: readonly SignedRequest[], perSecond: number): Promise<Offered> {
   const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS });
   const offered: Omit<Offered, 'lateMs'> = { answers: {}, held: 0 };

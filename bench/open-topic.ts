@@ -2,15 +2,15 @@ import { PubSub } from '@google-cloud/pubsub';
 import { startPubsub } from '../test/support/start-pubsub.ts';
 
 export type Topic = {
-  /** For `PUBSUB_EMULATOR_HOST`. */
+  /** The value of `PUBSUB_EMULATOR_HOST`. */
   host: string;
-  /** So many messages so far, repeats and all. */
+  /** Counts messages so far, repeats included. */
   count(): number;
 };
 
-/** A Pub/Sub of its own, with one topic. */
+/** Starts a Pub/Sub with one topic. */
 export async function openTopic(projectId: string, topic: string): Promise<Topic> {
-  // The last message is enough to count by: they are numbered.
+  // Messages are numbered, so the last one is enough to count them.
   const pubsub = await startPubsub({ remember: 1_000 });
   const client = new PubSub({ projectId, apiEndpoint: pubsub.host, emulatorMode: true });
   await client.createTopic(topic);

@@ -1,6 +1,6 @@
 import { request, type Agent } from 'node:http';
 
-/** @returns the answer's status, for counting by it; `none`: the connection broke */
+/** @returns the answer's status as a string; `none`: the connection broke */
 export function post(
   url: string,
   agent: Agent,

@@ -7,14 +7,14 @@ import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/migrate.ts';
 import { registry } from '../src/providers/index.ts';
 
-/** A sender of webhooks: what it needs to know to be believed. */
+/** A sender of webhooks, with its credentials. */
 export type Sender = { locationId: string; token: string; secret: string };
 
 export const SETTINGS_KEY = `bench:${Buffer.alloc(32, 7).toString('base64')}`;
 
 /**
- * A fresh, migrated database with `locations` locations of the `standard` integration, each with a secret and a token.
- * @param about.ordersUrl where they take orders, for those that are to be placed
+ * Makes a fresh, migrated database with `locations` `standard` locations, each with a secret and a token.
+ * @param about.ordersUrl where they take orders, if orders are to be placed
  */
 export async function prepareBenchDatabase(
   serverUrl: string,

@@ -4,9 +4,9 @@ import { post } from './post.ts';
 import { orderId } from './seed-orders.ts';
 
 export type Pushed = {
-  /** When each was sent, in milliseconds since 1970 with their fractions. */
+  /** The time of each push, in milliseconds since 1970 with fractions. */
   sentAt: number[];
-  /** Answers, by status; `none`: the connection broke. */
+  /** Answers by status; `none`: the connection broke. */
   answers: Record<string, number>;
 };
 
@@ -14,8 +14,8 @@ const SOCKETS = 1_000;
 const TICK_MS = 2;
 
 /**
- * Signals orders as Pub/Sub pushes them, in an open loop: at its pace, whatever comes back.
- * @param url of the service
+ * Signals orders as Pub/Sub pushes them, in an open loop: at its pace, whatever the answers.
+ * @param url the service's
  * @param about.first the number of the first order; the others follow
  */
 export async function pushSignals(

@@ -12,14 +12,14 @@ export type Arguments = {
   quick: boolean;
   rounds: number;
   tenMillion: boolean;
-  /** For how many minutes memory is watched, if it is. */
+  /** Minutes for which memory is measured, if it is. */
   memory: number;
   only: readonly Part[];
-  /** Where the chart goes. */
+  /** The file for the chart. */
   chart?: string;
 };
 
-/** Prints the usage and ends the process where the arguments ask for it, or are wrong. */
+/** Prints the usage and ends the process if the arguments ask for it, or are wrong. */
 export function readBenchArguments(argv: string[]): Arguments {
   const command = new Command('npm run bench --')
     .description(

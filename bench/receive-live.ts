@@ -1,6 +1,6 @@
 /**
- * A subscriber to live messages in a process of its own. Forked; its first message says what to receive, and it answers
- * once it listens. The second, whatever that is, it answers when all have come, with how late they were.
+ * Receives live messages in a process of its own. Its first message says what to receive, answered when it listens. The
+ * second, whatever it is, is answered when all have come, with their lags.
  */
 import { PubSub, type Message } from '@google-cloud/pubsub';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
@@ -9,18 +9,18 @@ export type Receiving = {
   host: string;
   projectId: string;
   topic: string;
-  /** So many messages, each of an order of its own. A repeat counts as none. */
+  /** Messages to receive, each of a different order. Repeats do not count. */
   messages: number;
-  /** It gives up after so many seconds. */
+  /** Seconds until it gives up. */
   withinS: number;
 };
 
 export type Received = {
-  /** In milliseconds, by order: from when the transaction that moved it began until its message was in our hands. */
+  /** Milliseconds by order, from the start of the transaction that moved it to the receipt of its message. */
   lags: Record<string, number>;
 };
 
-/** @throws when they did not all come in time */
+/** @throws if they did not all come in time */
 async function receiveLive(receiving: Receiving, onListening: () => void): Promise<Received> {
   const client = new PubSub({ projectId: receiving.projectId, apiEndpoint: receiving.host, emulatorMode: true });
   const [subscription] = await client.createSubscription(receiving.topic, 'live', { enableMessageOrdering: true });

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { RANK_SENT } from '../src/core/domain/lifecycle.ts';
 import type { Sender } from './prepare-bench-database.ts';
 
-/** The n-th order, from 0 on; of the length of a UUID, as an ordering platform's usually are. */
+/** The id of the n-th order, from 0 on, as long as a UUID, as usual for ordering platforms. */
 export function orderId(nth: number): string {
   return `order-${String(nth).padStart(30, '0')}`;
 }
@@ -14,7 +14,7 @@ export function senderOf<Each>(senders: readonly Each[], nth: number): Each {
   return sender;
 }
 
-/** Empties every table that webhooks fill, and lays `count` orders as if each had just been sent to its POS, which knows it as `pos-<n>`. */
+/** Empties every table that webhooks fill, and adds `count` orders that were just sent to their POS as `pos-<n>`. */
 export async function seedOrders(databaseUrl: string, senders: readonly Sender[], count: number): Promise<void> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
@@ -33,7 +33,7 @@ export async function seedOrders(databaseUrl: string, senders: readonly Sender[]
       `INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
        SELECT location_id, integration, provider_order_id, service_order_id FROM orders`,
     );
-    // As autovacuum leaves it, and not while a round is measured.
+    // As autovacuum would, but not while a round is measured.
     await client.query('VACUUM (ANALYZE) orders, provider_orders, outbox, status_events, webhooks');
   } finally {
     await client.end();

@@ -1,7 +1,7 @@
 /**
- * The ordering platform, the POS and Pub/Sub in a process of their own, so that what they cost is not counted as the
- * service's. Forked with how many locations there are; answers its first message with where they are and every further
- * one with what happened since the one before. Ends when its parent lets it go.
+ * Runs the ordering platform, the POS and Pub/Sub in a process of their own, so that their costs are not the service's.
+ * Its argument is the number of locations. It answers its first message with their addresses, and every further one
+ * with what happened since the last. Ends when its parent disconnects.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sampleOrder } from '../test/support/sample-order.ts';
@@ -9,33 +9,33 @@ import { startOrderingPlatform } from '../test/support/start-ordering-platform.t
 import { startPos } from '../test/support/start-pos.ts';
 import { openTopic } from './open-topic.ts';
 
-/** For the environment of the service, and for the settings of its locations. */
+/** Values for the service's environment and its locations' settings. */
 export type OutsideWorld = {
   env: { ORDER_API_URL: string; PUBSUB_EMULATOR_HOST: string; GOOGLE_CLOUD_PROJECT: string; STATUS_TOPIC: string };
   ordersUrl: string;
 };
 
 export type Happened = {
-  /** Each ticket's order and when it came, in milliseconds since 1970 with their fractions. */
+  /** Each ticket's order and its time, in milliseconds since 1970 with fractions. */
   tickets: [nth: number, at: number][];
-  /** POSTs of orders, repeats and all. */
+  /** POSTs of orders, repeats included. */
   requests: number;
-  /** Live messages, repeats and all. */
+  /** Live messages, repeats included. */
   published: number;
-  /** Of this process, as a share of one processor. */
+  /** This process's share of one processor. */
   cpu: number;
 };
 
 const PROJECT = 'bench';
 const TOPIC = 'order-status';
-/** From a ticket to its answer. */
+/** Milliseconds from a ticket to its answer. */
 const POS_TAKES_MS = 50;
 
 const locations = Number(process.argv[2]);
 const [platform, pos, topic] = await Promise.all([startOrderingPlatform(), startPos(), openTopic(PROJECT, TOPIC)]);
 
 const nthOf = (serviceOrderId: string): number => Number(serviceOrderId.slice('order-'.length));
-// Every order is there as soon as somebody asks for it.
+// Every order exists as soon as it is asked for.
 platform.answer = (serviceOrderId) => {
   const locationId = `club-${(nthOf(serviceOrderId) % locations) + 1}`;
   platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId }));

@@ -1,13 +1,13 @@
 /**
- * The Pub/Sub stand-in in a process of its own, so that what it costs is not counted as the service's. Forked with the
- * project and the topic; answers every message with where it is and how much was published.
+ * Runs the Pub/Sub stand-in in a process of its own, so that its costs are not the service's. Its arguments are the
+ * project and the topic; it answers every message with its host and the number of messages published.
  */
 import { openTopic } from './open-topic.ts';
 
 export type Published = {
-  /** For `PUBSUB_EMULATOR_HOST`. */
+  /** The value of `PUBSUB_EMULATOR_HOST`. */
   host: string;
-  /** So many messages so far, repeats and all. */
+  /** Messages so far, repeats included. */
   count: number;
 };
 

@@ -1,6 +1,6 @@
 /**
- * One way to take webhooks, in a process of its own. Forked with the way's name and the database's URL as arguments and
- * one message with the senders; answers with the port it listens on, and ends when its parent lets it go.
+ * Serves one variant in a process of its own. Its arguments are the variant's name and the database's URL, and one
+ * message has the senders; it answers with its port, and ends when its parent disconnects.
  */
 import type { AddressInfo } from 'node:net';
 import pg from 'pg';
@@ -30,7 +30,7 @@ const MIB = 2 ** 20;
 
 type Accept = WebhookDeps['accept'];
 
-/** The doors of the service, with everything on but the relay; `accept` is where the variants differ. */
+/** Serves the service's doors, with everything on but the relay; the variants differ in `accept`. */
 async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyInstance> {
   const { pool } = openDatabase(databaseUrl, POOL_SIZE, () => {});
   const clock = databaseClock(pool);
@@ -51,7 +51,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
       publicUrl: '',
       bodyLimit: MIB,
       bodyBudget: 64 * MIB,
-      // Everybody sends as much as everybody else: nobody floods.
+      // All send equally, so nobody floods.
       perSecond: 1_000_000,
     },
   });
@@ -69,12 +69,12 @@ function gathered(databaseUrl: string): Accept {
   }).accept;
 }
 
-/** As many connections as the service is given. */
+/** Opens as many connections as the service has. */
 function openPool(databaseUrl: string, settings = ''): pg.Pool {
   return new pg.Pool({
     connectionString: databaseUrl,
     max: POOL_SIZE,
-    // Others have their turn for longer than a connection would be kept, and its plans with it.
+    // Never closed: other variants run for longer than an idle connection would live, and its plans with it.
     idleTimeoutMillis: 0,
     options: `-c synchronous_commit=on ${settings}`,
   });

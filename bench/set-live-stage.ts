@@ -8,22 +8,22 @@ import type { Received, Receiving } from './receive-live.ts';
 import type { Published } from './serve-pubsub.ts';
 import { startService } from './start-service.ts';
 
-/** One process of the service, a Pub/Sub, a sender and a subscriber, each a process of its own. */
+/** One process each for the service, a Pub/Sub, a sender and a subscriber. */
 export type LiveStage = {
   databaseUrl: string;
   senders: readonly Sender[];
-  /** The harness' own, so that no connection of the service waits for it. */
+  /** The harness's own connection, so that none of the service's is used. */
   client: pg.Client;
   /** Resolves as soon as it is ready. */
   startService(): Promise<void>;
   stopService(): Promise<void>;
-  /** Resolves when everything is signed; what it returns sends it. */
+  /** Resolves when everything is signed, with a function that sends it. */
   sign(load: Pick<Steady, 'perSecond' | 'webhooks'>): Promise<() => Promise<Offered>>;
-  /** Resolves when it listens; what it returns resolves when it has received them all. */
+  /** Resolves when it listens, with a function that resolves when all are received. */
   listen(receiving: Pick<Receiving, 'messages' | 'withinS'>): Promise<() => Promise<Received>>;
-  /** How many messages the topic was given so far, repeats and all. */
+  /** Counts the messages that the topic has, repeats included. */
   published(): Promise<number>;
-  /** Starts a watch; what it returns says in words what part of a core each process took since. */
+  /** Starts a measurement. Its result describes each process's share of a core since then. */
   watchProcessors(): () => string;
   stop(): Promise<void>;
 };
@@ -32,12 +32,12 @@ const PROJECT = 'bench';
 const TOPIC = 'order-status';
 const LOCATIONS = 20;
 
-/** @param serverUrl of a Postgres, in which it makes a database of its own */
+/** @param serverUrl a Postgres, in which it creates a database */
 export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
   const main = await compileService();
   const { databaseUrl, senders } = await prepareBenchDatabase(serverUrl, { name: 'bench_live', locations: LOCATIONS });
   const running = new Map<string, { pid: number; stop(): Promise<void> }>();
-  /** Another one of the same name is stopped first. */
+  /** Stops a child of the same name first. */
   const start = async (name: string, args: readonly string[] = []): Promise<Child> => {
     await running.get(name)?.stop();
     const child = forkChild(`${name}.ts`, args);
@@ -67,7 +67,7 @@ export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
     async startService() {
       const service = await startService(main, {
         DATABASE_URL: databaseUrl,
-        // All send alike, and more than their share: what is measured is not the refusing.
+        // All send equally, and more than their share: refusals are not the subject.
         WEBHOOK_SHARE: '100000',
         GOOGLE_CLOUD_PROJECT: PROJECT,
         STATUS_TOPIC: TOPIC,
@@ -111,10 +111,10 @@ export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
   };
 }
 
-/** What it has spent so far, in its own code and in the kernel; NaN where there is no /proc, or no such process. */
+/** Processor time so far, user and system; NaN if there is no /proc, or no such process. */
 function processorMs(pid: number): number {
   try {
-    // Its name is in brackets and may hold blanks. Ticks are hundredths of a second on every Linux we know.
+    // The name is in parentheses and may hold blanks. Ticks are hundredths of a second on every Linux we know.
     const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
     const [user, system] = fields.split(' ').slice(11, 13);
     return (Number(user) + Number(system)) * 10;

@@ -3,15 +3,15 @@ import type { Status } from '../src/core/domain/lifecycle.ts';
 import type { Sender } from './prepare-bench-database.ts';
 import { orderId, senderOf } from './seed-orders.ts';
 
-/** What a POS of the `standard` integration posts. */
+/** A request as a POS of the `standard` integration posts it. */
 export type SignedRequest = { path: string; headers: Record<string, string>; body: string };
 
-/** The moves of an order that has been sent, each of which comes once. */
+/** The moves of an order that has been sent, each once. */
 export const MOVES: readonly Status[] = ['received', 'in_progress', 'ready', 'en_route', 'completed'];
 
 let signed = 0;
 
-/** One webhook about the n-th order, with its location's token and signature. */
+/** Makes one webhook about the n-th order, with its location's token and signature. */
 export function signRequest(senders: readonly Sender[], nth: number, status: string, more: object = {}): SignedRequest {
   const { locationId, token, secret } = senderOf(senders, nth);
   signed += 1;

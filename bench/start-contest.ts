@@ -19,27 +19,27 @@ export type Cell = {
 };
 
 export type Contest = {
-  /** Takes about `seconds`, books included. */
+  /** Takes about `seconds`, checks included. */
   measure(cell: Cell, seconds: number): Promise<Measured>;
   stop(): Promise<void>;
 };
 
 export const ORDERS = 51_200;
 const LOCATIONS = 20;
-/** A second of the slowest variant, for the first time that a cell is measured. */
+/** Requests of a cell's first measurement: a second of the slowest variant. */
 const FIRST_REQUESTS = 1_024;
 
 type Field = {
   databaseUrl: string;
   senders: Sender[];
-  /** How many requests there have been about its orders, all of which were moved alike. */
+  /** Requests so far about its orders, all of which were moved alike. */
   sent: number;
   variants: Map<Variant, { child: Child; port: number }>;
 };
 
 /**
- * Keeps every variant in a process of its own, all on one Postgres, so that each is warm whenever its turn comes. A
- * table of another size is another database.
+ * Keeps every variant in a process of its own, all on one Postgres, so that each is warm at its turn. Each size of the
+ * orders table has its own database.
  */
 export async function startContest(serverUrl: string): Promise<Contest> {
   const generator = forkChild('generate-load.ts');
@@ -72,10 +72,10 @@ export async function startContest(serverUrl: string): Promise<Contest> {
       const name = `${variant} ${connections} ${plan} ${orders}`;
       const rate = lastRates.get(name);
       const wanted = rate === undefined ? FIRST_REQUESTS : rate * seconds;
-      // In equal shares, and no more than there are moves.
+      // Equal shares per connection, and no more than there are moves.
       const share = Math.ceil(Math.min(wanted, 4 * orders) / connections);
       const requests = share * connections;
-      // The large ones take too long to be laid anew each time: there the moves go on where they ended.
+      // Large tables take too long to refill: their moves continue where they ended.
       if (orders === ORDERS) {
         await seedOrders(field.databaseUrl, field.senders, orders);
         field.sent = 0;

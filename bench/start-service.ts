@@ -10,7 +10,7 @@ import { SETTINGS_KEY } from './prepare-bench-database.ts';
 export type Service = {
   url: string;
   pid: number;
-  /** From the spawn until /healthz answered 200, and until /readyz did. */
+  /** Milliseconds from the spawn until /healthz answered 200, and until /readyz did. */
   startMs: number;
   readyMs: number;
   stop(): Promise<void>;
@@ -21,10 +21,10 @@ const START_WITHIN_MS = 20_000;
 const STOP_WITHIN_MS = 10_000;
 
 /**
- * Starts the service and waits until it is ready. Its log is written and thrown away: kept, it would grow in the
- * harness, and cost it a processor. It ends with us.
- * @param main the compiled one
- * @param env beside what every service here has; where nobody listens, it does without an ordering platform or a topic
+ * Starts the service and waits until it is ready. Its log is discarded: stored, it would grow in the harness and cost a
+ * processor. It ends with us.
+ * @param main the compiled file
+ * @param env added to what every service here has; by default nothing listens as ordering platform or topic
  */
 export async function startService(main: string, env: Record<string, string>): Promise<Service> {
   const port = await freePort();
@@ -72,7 +72,7 @@ export async function startService(main: string, env: Record<string, string>): P
   }
 }
 
-/** Not with `fetch`, which takes longer than what is measured the first time. */
+/** Not by `fetch`, whose first call takes longer than what is measured. */
 function statusOf(port: number, path: string): Promise<number | undefined> {
   return new Promise((answered) => {
     get({ host: '127.0.0.1', port, path, agent: false }, (response) => {

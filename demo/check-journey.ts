@@ -3,7 +3,7 @@ import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Ticket } from '../test/simulators/simulator.ts';
 import type { PlacedOrder } from './place-orders.ts';
 
-/** One order's way, as the member and the kitchen saw it. */
+/** One order's journey, as the member and the kitchen saw it. */
 export type Journey = {
   serviceOrderId: string;
   fulfillment: FulfillmentType;
@@ -21,7 +21,7 @@ export function journeyOf(order: PlacedOrder, messages: readonly LiveMessage[], 
   };
 }
 
-/** @returns what the service promised otherwise, or undefined */
+/** @returns the broken promise, or undefined */
 export function checkJourney({
   serviceOrderId,
   fulfillment,

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Simulator, Ticket } from '../test/simulators/simulator.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Long enough to watch, short enough to wait for. */
+/** Pause between two statuses: long enough to watch, short enough to wait for. */
 const PAUSE_MS = 600;
-/** Where a vendor has given a webhook up, which a real kitchen would not notice. */
+/** Wait after the vendor gave a webhook up, which a real kitchen would not notice. */
 const TRY_AGAIN_MS = 1_000;
 
-/** The kitchen: moves every ticket of the POS through its life, and reports each step to the webhook. */
+/** Plays the kitchen: moves every ticket of the POS through its life, and reports each step to the webhook. */
 export function cookOrders(about: {
   pos: Simulator;
   webhookUrl: string;
@@ -21,7 +21,7 @@ export function cookOrders(about: {
     if (signal.aborted) return false;
     const said = answer.status === 0 ? 'no answer' : `${answer.status} ${outcomeIn(answer.body)}`;
     const good = answer.status === 200;
-    timeline.tell(ticket.serviceOrderId, 'POS', `webhook ${status.padEnd(width)}  ${said}`, good ? 'good' : 'bad');
+    timeline.print(ticket.serviceOrderId, 'POS', `webhook ${status.padEnd(width)}  ${said}`, good ? 'good' : 'bad');
     return good;
   };
 
@@ -29,9 +29,9 @@ export function cookOrders(about: {
     const { serviceOrderId, providerOrderId, fulfillment } = ticket;
     const statuses = pos.lifeOf(fulfillment);
     const width = Math.max(...statuses.map((status) => status.length));
-    // One of an earlier run, which the service did not give up, comes without a beginning.
+    // An order of an earlier run, which the service did not give up, was never begun here.
     timeline.begin({ serviceOrderId, fulfillment });
-    timeline.tell(serviceOrderId, 'POS', `takes it as ${providerOrderId}`);
+    timeline.print(serviceOrderId, 'POS', `takes it as ${providerOrderId}`);
     for (const status of statuses) {
       await sleep(PAUSE_MS, undefined, { signal });
       while (!(await report(ticket, status, width))) await sleep(TRY_AGAIN_MS, undefined, { signal });

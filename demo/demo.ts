@@ -1,6 +1,6 @@
 /**
- * The whole system on one machine: `npm run demo`, and with `--watch` `npm run dev`. See `read-demo-arguments.ts` for what
- * it can be told.
+ * Runs the whole system on one machine: `npm run demo`, and with `--watch` `npm run dev`. Its options are in
+ * `read-demo-arguments.ts`.
  */
 import { once } from 'node:events';
 import { endings } from './endings.ts';
@@ -9,15 +9,15 @@ import { USAGE, WrongUsage, readDemoArguments, type Arguments } from './read-dem
 import type { Demo } from './start-demo.ts';
 import { timeline } from './timeline.ts';
 
-/** Somebody wants the demo to end. */
+/** The demo was asked to end. */
 class Stopped extends Error {
   override readonly name = 'Stopped';
 }
 
-/** A journey takes three to four seconds. */
+/** Time for a journey, which takes three to four seconds. */
 const JOURNEYS_WITHIN_MS = 20_000;
-const NPM_LOOK_MS = 200;
-/** After the end nothing is left to wait for; should a connection think otherwise, it is not waited for. */
+const NPM_POLL_MS = 200;
+/** Time after the end until the process exits, even if a connection is still open. */
 const LINGER_MS = 2_000;
 
 process.exitCode = await main(process.argv.slice(2));
@@ -46,7 +46,7 @@ async function run(options: Arguments): Promise<number> {
     process.on(name, () => stopping.abort(new Stopped(`stopped by ${name} before both orders were complete`)));
   }
   whenNpmEnds(() => stopping.abort(new Stopped('npm ended before both orders were complete')));
-  // Whoever read what we print has gone, as `head` does.
+  // Whoever read our output, such as `head`, has gone.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', () => stopping.abort(new Stopped('nobody reads on')));
   }
@@ -88,10 +88,10 @@ async function show(
   const { watch } = options;
   const lines = timeline(print, about.colourful);
 
-  // No client may look for credentials: there are none, and the search takes seconds.
+  // No client may search for credentials: there are none, and the search takes seconds.
   process.env['METADATA_SERVER_DETECTION'] = 'none';
   bypassProxies();
-  // Only now: --help and a mistyped option need not wait for the client libraries.
+  // Loaded here, so that --help and a mistyped option need not wait for the client libraries.
   const { startDemo } = await import('./start-demo.ts').catch((error: Error & { code?: string }) => {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new Error(`${error.message}\nRun \`npm ci\` first.`, { cause: error });
@@ -106,7 +106,7 @@ async function show(
     timeline: lines,
     stopping,
     announce: (part, where) => print(`  ${part.padEnd('Postgres'.length)}  ${where}`),
-    tell: (line) => print(`${new Date().toLocaleTimeString('en-GB')}  ${line}`),
+    print: (line) => print(`${new Date().toLocaleTimeString('en-GB')}  ${line}`),
   });
   if (watch) return await stayOpen(demo, { ...options, print, signal });
 
@@ -148,7 +148,7 @@ Ctrl-C ends everything. The data stays in ${options.dir}
   signal.throwIfAborted();
 }
 
-/** For a developer: says where everything is, and leaves it to them. */
+/** Shows a developer where everything is, and waits for the end. */
 async function stayOpen(
   demo: Demo,
   { dir, print, signal }: { dir: string; print: (line: string) => void; signal: AbortSignal },
@@ -173,26 +173,26 @@ Ctrl-C ends everything. The data stays in ${dir}
   signal.throwIfAborted();
 }
 
-/** Places both orders and waits for their ends, but not for ever. */
+/** Places both orders and waits for their ends, within a limit. */
 async function travel(demo: Demo, signal: AbortSignal): Promise<Journey[]> {
   const late = AbortSignal.timeout(JOURNEYS_WITHIN_MS);
   const orders = await Promise.all([demo.place('pickup'), demo.place('delivery')]);
   const ended = orders.map((order) => demo.live.ended(order.serviceOrderId, AbortSignal.any([signal, late])));
   await Promise.all(ended).catch((error: unknown) => {
-    // Then how far they came says what is wrong.
+    // At the limit, the orders' progress shows what is wrong.
     if (error !== late.reason) throw error;
   });
   return orders.map((order) => journeyOf(order, demo.live.messagesOf(order.serviceOrderId), demo.pos.tickets));
 }
 
-/** npm passes a SIGTERM on to the shell between us, which ends without a word to us. */
+/** Ends the demo with npm, which passes SIGTERM to a shell between us that ends silently. */
 function whenNpmEnds(end: () => void): void {
   if (!['demo', 'dev'].includes(process.env['npm_lifecycle_event'] ?? '')) return;
   const parent = process.ppid;
-  setInterval(() => process.ppid !== parent && end(), NPM_LOOK_MS).unref();
+  setInterval(() => process.ppid !== parent && end(), NPM_POLL_MS).unref();
 }
 
-/** Everything is on this machine, where no proxy of the network can reach it. */
+/** Bypasses the network's proxies, which cannot reach this machine. */
 function bypassProxies(): void {
   for (const name of ['no_proxy', 'NO_PROXY']) {
     process.env[name] = [process.env[name], '127.0.0.1', 'localhost'].filter(Boolean).join(',');

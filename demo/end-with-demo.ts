@@ -1,3 +1,3 @@
-// Loaded into the service before its own code: a demo that is killed cannot stop it any more, but the channel
-// between the two closes all the same.
+// Loaded into the service before its own code. A demo that is killed cannot stop the service, but the channel between
+// them closes all the same.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));

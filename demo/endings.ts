@@ -1,7 +1,7 @@
-/** What has to be ended when the demo ends, however far it came. */
+/** What has to be ended with the demo, however far it came. */
 export type Endings = {
   add(name: string, end: () => Promise<unknown>): void;
-  /** Ends the last one first. One that fails keeps no other from its end. @throws Error that names those that failed */
+  /** Ends all, the last one first, even if some fail. @throws Error that names those that failed */
   run(): Promise<void>;
 };
 

@@ -3,11 +3,11 @@ import type { Message, Subscription } from '@google-cloud/pubsub';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Timeline } from './timeline.ts';
 
-/** What a member's client knows, from the topic alone. */
+/** What a member's client knows from the topic alone. */
 export type Live = {
-  /** An order's messages in the order they came, without repeats. */
+  /** An order's messages in the order of arrival, without repeats. */
   messagesOf(serviceOrderId: string): readonly LiveMessage[];
-  /** Resolves when nothing more is to come for the order. @throws what the signal says */
+  /** Resolves after the order's last message. @throws the signal's reason */
   ended(serviceOrderId: string, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 };
@@ -33,7 +33,7 @@ export function followLive(about: {
     const repeat = known.some((each) => each.sequence === sequence);
     if (!repeat) known.push(message);
     const because = reason === undefined ? '' : `: ${reason}`;
-    timeline.tell(serviceOrderId, 'member', `live ${sequence}  ${memberState}${because}${repeat ? ' (repeat)' : ''}`);
+    timeline.print(serviceOrderId, 'member', `live ${sequence}  ${memberState}${because}${repeat ? ' (repeat)' : ''}`);
     news.emit(serviceOrderId);
   };
   subscription.on('message', receive);

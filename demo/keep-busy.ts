@@ -8,24 +8,24 @@ import type { OrderingPlatform } from '../test/support/start-ordering-platform.t
 import { signal as signalOrder, writeDown } from './place-orders.ts';
 import { setUpLocation } from './set-up-location.ts';
 
-/** Where a good evening is had. */
+/** Locations where everything works. */
 export const BUSY = ['demo-bistro', 'demo-lounge'] as const;
-/** Whose POS still signs with an old secret, which its settings lack: its webhooks are dropped until somebody mends that. */
+/** A location whose settings lack the POS's secret: its webhooks are dropped until somebody corrects that. */
 export const BEHIND = 'demo-terrace';
 
 const LOCATIONS = [...BUSY, ...BUSY, BEHIND];
 const AT_ONCE = 4;
 const EVERY_MS = 10_000;
-/** Between two steps of an order: a kitchen in some hurry. */
+/** Time between two steps of an order. */
 const STEP_MS = { atLeast: 6_000, atMost: 18_000 };
 const WANTED_IN_MS = 15 * 60_000;
 const HURRY = 600;
 
 /**
- * Guests all evening, a few orders a minute at locations and a POS of their own, so that the console has something to
- * show. None of them is told on the timeline. Goes on until the signal.
+ * Places a few orders a minute at locations and a POS of their own, so that the console has something to show. None is
+ * on the timeline. Runs until the signal.
  *
- * @returns the file with the settings that the location behind should have, and how to end its POS
+ * @returns the file with the correct settings of the location BEHIND, and how to end its POS
  */
 export async function keepBusy(about: {
   dir: string;
@@ -57,7 +57,7 @@ export async function keepBusy(about: {
     await signalOrder(topic, serviceOrderId);
   };
   const cook = async (ticket: Ticket): Promise<void> => {
-    // One of an earlier run is not known here, and its POS has gone.
+    // An order of an earlier run is not known here, and its POS has gone.
     const locationId = locationOf.get(ticket.serviceOrderId) ?? '';
     const webhookUrl = webhookUrls.get(locationId);
     if (webhookUrl === undefined) return;
@@ -83,7 +83,7 @@ export async function keepBusy(about: {
   };
 }
 
-/** What fails because everything ends is no failure. */
+/** Ignores errors after the signal: then everything ends. */
 function unless(signal: AbortSignal): (error: unknown) => void {
   return (error) => {
     if (!signal.aborted) throw error;

@@ -1,15 +1,15 @@
 import { watch } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** An editor that saves everything writes for a moment. */
+/** Time without changes: an editor that saves everything writes for a moment. */
 const QUIET_MS = 150;
-/** Not what editors keep beside a file for themselves, such as `.app.ts.swp` and `app.ts~`. */
+/** Names of source files, unlike those that editors keep for themselves, such as `.app.ts.swp` and `app.ts~`. */
 const SOURCE = /(?:^|\/)[\w-]+(?:\.\w+)+$/;
 
 /**
- * Acts on each change below a folder, one at a time: what changes meanwhile is acted on once, afterwards.
- * @param act is given the file that changed last, from the folder; must not throw
- * @returns what ends it, after the act that is under way
+ * Runs an action after changes in a folder, one at a time: changes during a run cause one more run.
+ * @param act gets the last changed file, relative to the folder; must not throw
+ * @returns a function that ends it, after the run under way
  */
 export function onChange(folder: string, act: (file: string) => Promise<void>): () => Promise<void> {
   let changed: string | undefined;

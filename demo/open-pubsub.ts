@@ -2,16 +2,16 @@ import { PubSub, type CreateSubscriptionOptions, type Subscription, type Topic }
 import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
 
 export type OpenPubsub = {
-  /** For people. */
+  /** A description for people. */
   where: string;
-  /** What the service has to know about it. */
+  /** Environment variables for the service. */
   env: Record<string, string>;
   orders: Topic;
-  /** Sends what is published to `orders` to the service from now on. */
+  /** Pushes messages of `orders` to the service from now on. */
   pushOrdersTo(url: string): Promise<void>;
-  /** What a member's client would hear from now on. */
+  /** Subscribes to the status topic as a member's client. */
   subscribeToStatus(): Promise<Subscription>;
-  /** Leaves nothing behind but the topics. */
+  /** Deletes everything except the topics. */
   stop(): Promise<void>;
 };
 
@@ -20,12 +20,12 @@ const STATUS = 'order-status';
 const AUDIENCE = 'https://expediter.demo/pubsub/push';
 const SERVICE_ACCOUNT = 'push@expediter-demo.iam.gserviceaccount.com';
 const ALREADY_EXISTS = 6;
-/** Instead of minutes: whatever answers here is on this machine or near it. */
+/** Options of a call: a short time, since whatever answers is on this machine or near it. */
 const PATIENCE = { timeout: 5_000, retry: null };
 
 /**
- * The two topics, at the emulator that is given or else at the stand-in, which signs its pushes as Google does.
- * An emulator may be shared: the subscriptions are this run's own.
+ * Opens the two topics, at the given emulator or else at the stand-in, which signs its pushes as Google does. An
+ * emulator may be shared, so the subscriptions are this run's own.
  */
 export async function openPubsub(about: {
   emulatorHost: string | undefined;
@@ -39,7 +39,7 @@ export async function openPubsub(about: {
 
   const stop = async (): Promise<void> => {
     try {
-      // The stand-in's are gone with it.
+      // The stand-in's subscriptions end with it.
       if (standIn === undefined) for (const subscription of subscriptions) await subscription.delete(PATIENCE);
     } finally {
       await client.close();

@@ -8,7 +8,7 @@ import type { Timeline } from './timeline.ts';
 export type PlacedOrder = { serviceOrderId: string; fulfillment: FulfillmentType };
 export type PlaceOrder = (fulfillment: FulfillmentType) => Promise<PlacedOrder>;
 
-/** What the ordering platform does for a member: writes the order down, and tells the topic that there is one. */
+/** Plays the ordering platform: stores an order for a member, and signals it on the topic. */
 export function placeOrders(about: {
   platform: OrderingPlatform;
   topic: Topic;
@@ -17,20 +17,20 @@ export function placeOrders(about: {
 }): PlaceOrder {
   const { platform, topic, locationId, timeline } = about;
   platform.answer = (serviceOrderId) => {
-    timeline.tell(serviceOrderId, 'platform', 'is asked for the order by GraphQL');
+    timeline.print(serviceOrderId, 'platform', 'is asked for the order by GraphQL');
     return undefined;
   };
   return async (fulfillment) => {
     const serviceOrderId = writeDown(platform, { locationId, type: fulfillment });
     const placed = { serviceOrderId, fulfillment };
     timeline.begin(placed);
-    timeline.tell(serviceOrderId, 'platform', 'signals orderPlaced');
+    timeline.print(serviceOrderId, 'platform', 'signals orderPlaced');
     await signal(topic, serviceOrderId);
     return placed;
   };
 }
 
-/** @returns the id of an order like the sample, at the platform now */
+/** @returns the id of a new order at the platform, made from the sample */
 export function writeDown(platform: OrderingPlatform, order: SampleOptions): string {
   const serviceOrderId = `order-${randomBytes(5).toString('hex')}`;
   platform.orders.set(serviceOrderId, sampleOrder({ ...order, serviceOrderId }));

@@ -5,12 +5,12 @@ import { startPostgres } from '../test/support/start-postgres.ts';
 
 export type Database = {
   url: string;
-  /** For people; without a password. */
+  /** A description for people, without a password. */
   where: string;
   stop(): Promise<void>;
 };
 
-/** A migrated database: the given one, or an embedded Postgres whose data stays in `dir`. */
+/** A migrated database: the given one, or an embedded Postgres with its data in `dir`. */
 export async function prepareDemoDatabase(about: { dir: string; databaseUrl: string | undefined }): Promise<Database> {
   if (about.databaseUrl !== undefined) return useDatabase(about.databaseUrl);
   const data = join(about.dir, 'postgres');
@@ -41,7 +41,7 @@ async function useDatabase(given: string): Promise<Database> {
   return { url, where: `DATABASE_URL, ${host}${pathname}`, stop: async () => {} };
 }
 
-/** Node puts the reason of a refused connection beside an empty message. */
+/** Returns an error's message. For a refused connection Node's is empty, and the reason is beside it. */
 function wordsOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(wordsOf).join(', ');
   return error instanceof Error ? error.message : String(error);

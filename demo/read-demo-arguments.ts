@@ -5,7 +5,7 @@ import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
 
 export type Arguments = { help: boolean; once: boolean; watch: boolean; json: boolean; pos: PosName; dir: string };
 
-/** Answered with the usage and exit code 2. */
+/** Wrong arguments. The answer is the usage and exit code 2. */
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage';
 }

@@ -1,6 +1,6 @@
 import type { Ticket } from '../test/simulators/simulator.ts';
 
-/** The kitchen's screen as a page, newest ticket first. It reloads itself and needs no script. */
+/** Renders the kitchen's screen as a page, newest ticket first. It reloads itself without a script. */
 export function renderTickets(tickets: readonly Ticket[]): string {
   return `<!doctype html>
 <html lang="en">

@@ -5,22 +5,22 @@ import { runService, type RunService, type Service } from './run-service.ts';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 const CONSOLE = fileURLToPath(new URL('../console', import.meta.url));
-/** Longer than the load balancer takes to find out who is ready. */
+/** Time to drain, longer than the load balancer takes to notice. */
 const DRAIN_DELAY_MS = '600';
 
 /**
- * Runs the service, and another one in its place at each change of `src`. The one before serves until the next is ready,
- * and goes on where that never gets ready. A change of `console` builds the page anew, which any service then shows.
- * @param about.tell hears of each change and of what became of it
+ * Runs the service, and replaces it at each change of `src`. The old process serves until the new one is ready, or goes
+ * on if it never is. A change of `console` rebuilds the page, which any process then serves.
+ * @param about.print gets a line for each change and its result
  */
 export async function runAnewOnChange(
-  about: RunService & { tell: (line: string) => void },
+  about: RunService & { print: (line: string) => void },
 ): Promise<Pick<Service, 'url' | 'pid' | 'stop'>> {
-  const { signal, tell } = about;
+  const { signal, print } = about;
   const start = async (): Promise<Service> => {
     const started = await runService({ ...about, env: { ...about.env, DRAIN_DELAY_MS } });
     void started.ended.then((how) => {
-      if (started === service && !signal.aborted) tell(`the service ${how}; the next change starts it anew`);
+      if (started === service && !signal.aborted) print(`the service ${how}; the next change starts it anew`);
     });
     return started;
   };
@@ -28,20 +28,20 @@ export async function runAnewOnChange(
 
   const unlessItFails = async (doing: Promise<void>): Promise<void> => {
     await doing.catch((error: Error) => {
-      if (!signal.aborted) tell(`${error.message}\nWhat ran before runs on.`);
+      if (!signal.aborted) print(`${error.message}\nWhat ran before runs on.`);
     });
   };
   const restart = async (file: string): Promise<void> => {
-    tell(`src/${file} has changed: the service starts anew`);
+    print(`src/${file} has changed: the service starts anew`);
     const before = service;
     service = await start();
-    tell(`process ${service.pid} serves`);
+    print(`process ${service.pid} serves`);
     await before.stop();
   };
   const rebuild = async (file: string): Promise<void> => {
-    tell(`console/${file} has changed: it is built anew`);
+    print(`console/${file} has changed: it is built anew`);
     await buildConsole();
-    tell('the console is built: reload its page');
+    print('the console is built: reload its page');
   };
   const endings = [
     onChange(SRC, (file) => unlessItFails(restart(file))),

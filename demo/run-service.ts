@@ -9,9 +9,9 @@ export type Service = {
   /** Such as `http://127.0.0.1:40123`. */
   url: string;
   pid: number;
-  /** Resolves with how, when the process is no more. */
+  /** Resolves with the reason when the process has ended. */
   ended: Promise<string>;
-  /** As a deploy would: SIGTERM, and it drains. Safe to repeat. */
+  /** Stops as a deploy would: SIGTERM, then a drain. Safe to repeat. */
   stop(): Promise<void>;
 };
 
@@ -24,17 +24,17 @@ const TAIL = 2_000;
 
 export type RunService = {
   env: Record<string, string>;
-  /** Its log is added to this one. */
+  /** The file to which the log is appended. */
   logFile: string;
   signal: AbortSignal;
 };
 
-/** Runs the service as it runs anywhere, in a process of its own. Resolves when it is ready. */
+/** Runs the service as in production, in a process of its own. Resolves when it is ready. */
 export async function runService(about: RunService): Promise<Service> {
   const child = spawn(process.execPath, ['--import', END_WITH_DEMO, MAIN], {
     cwd: ROOT,
     env: { ...withoutConfig(process.env), HOST: '127.0.0.1', PORT: '0', DRAIN_DELAY_MS: '0', ...about.env },
-    // Its own process group: a Ctrl-C is for the demo, which then ends everything in order.
+    // Its own process group: a Ctrl-C reaches only the demo, which ends everything in order.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
@@ -43,7 +43,7 @@ export async function runService(about: RunService): Promise<Service> {
     (error: unknown) => `could not be started: ${String(error)}`,
   );
   const url = listening(child);
-  const tail = keepLog(child, about.logFile);
+  const tail = writeLog(child, about.logFile);
   const stop = (): Promise<void> => end(child, ended);
 
   const late = AbortSignal.timeout(READY_WITHIN_MS);
@@ -61,29 +61,29 @@ export async function runService(about: RunService): Promise<Service> {
   return { url: await url, pid: child.pid ?? 0, ended, stop };
 }
 
-/** What is set for a service of the user's own is not for this one. */
+/** Removes the user's own configuration of a service. */
 function withoutConfig(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const ours = new Set<string>(CONFIG_NAMES);
   return Object.fromEntries(Object.entries(env).filter(([name]) => !ours.has(name)));
 }
 
-/** It takes any free port and says in its log which. */
+/** Reads the port, any free one, from the service's log. */
 function listening(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     let log = '';
-    const look = (text: string): void => {
+    const read = (text: string): void => {
       log += text;
       const url = /listening at (http:\/\/127\.0\.0\.1:\d+)/.exec(log)?.[1];
       if (url === undefined) return;
-      child.stdout?.off('data', look);
+      child.stdout?.off('data', read);
       resolve(url);
     };
-    child.stdout?.setEncoding('utf8').on('data', look);
+    child.stdout?.setEncoding('utf8').on('data', read);
   });
 }
 
-/** Keeps the whole log in the file. @returns what tells its end, for an error: words rather than JSON, where there are any */
-function keepLog(child: ChildProcess, logFile: string): () => string {
+/** Writes the log to the file. @returns a function for its end, for an error: plain lines, if there are any */
+function writeLog(child: ChildProcess, logFile: string): () => string {
   const file = createWriteStream(logFile, { flags: 'a' });
   const tail = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {

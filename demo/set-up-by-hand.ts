@@ -1,10 +1,10 @@
 import { startPos } from '../test/support/start-pos.ts';
 import { setUpLocation } from './set-up-location.ts';
 
-/** Where a kitchen takes orders and says nothing: its webhooks are sent by hand. */
+/** A location whose kitchen takes orders and reports nothing: its webhooks are sent by hand. */
 export const BY_HAND = 'demo-by-hand';
 
-/** Without a secret nobody asks for a signature. @returns the webhook's URL, and how to end the location's POS */
+/** Sets it up without a secret, so webhooks need no signature. @returns the webhook's URL, and how to end its POS */
 export async function setUpByHand(about: {
   databaseUrl: string;
   settingsKey: string;

@@ -5,7 +5,7 @@ import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { webhookUrl } from '../src/core/domain/webhook-path.ts';
 import { registry } from '../src/providers/index.ts';
 
-/** What `expediter location put` and `expediter token issue` do. @returns the webhook's URL */
+/** Does what `expediter location put` and `expediter token issue` do. @returns the webhook's URL */
 export async function setUpLocation(about: {
   databaseUrl: string;
   settingsKey: string;

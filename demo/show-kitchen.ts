@@ -2,7 +2,7 @@ import type { Simulator } from '../test/simulators/simulator.ts';
 import { sendJson, serveHttp, type HttpServer } from '../test/support/serve-http.ts';
 import { renderTickets } from './render-tickets.ts';
 
-/** The kitchen's screen, in a browser. */
+/** Serves the kitchen's screen for a browser. */
 export function showKitchen(pos: Simulator): Promise<HttpServer> {
   return serveHttp((request, response) => {
     if (request.method !== 'GET' || request.url !== '/')

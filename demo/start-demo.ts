@@ -30,24 +30,24 @@ export type Demo = {
   ordersUrl: string;
   serviceUrl: string;
   consoleUrl: string;
-  /** What the console asks for. */
+  /** The token for the console. */
   operatorToken: string;
   logFile: string;
-  /** What begins a command of `expediter` here. */
+  /** The beginning of every `expediter` command here. */
   cli: string;
-  /** Lets guests come to other locations until the end. @returns their names, and the command that mends the one behind */
+  /** Places orders at other locations until the end. @returns their names, and a command that corrects BEHIND */
   keepBusy(): Promise<{ locations: readonly string[]; behind: string; mend: string }>;
-  /** Opens a location that nobody works for. @returns where to order there, and where its statuses go */
+  /** Opens a location without a working kitchen. @returns the URLs for its orders and its statuses */
   openByHand(): Promise<{ ordersUrl: string; webhookUrl: string }>;
 };
 
 const LOCATION = 'demo-club';
-/** A vendor's minutes between two tries take a tenth of a second here. */
+/** The factor by which a vendor's pauses are shorter: a minute becomes a tenth of a second. */
 const HURRY = 600;
 
 /**
- * Starts everything, each part before those that need it, and leaves its end to `endings`.
- * @param about.stopping told when to give up, and tells everybody else when a part fails later
+ * Starts all parts, each before those that need it, and registers their ends with `endings`.
+ * @param about.stopping aborted to give up; aborted here if a part fails later
  */
 export async function startDemo(about: {
   dir: string;
@@ -58,7 +58,7 @@ export async function startDemo(about: {
   timeline: Timeline;
   stopping: AbortController;
   announce: (part: string, where: string) => void;
-  tell: (line: string) => void;
+  print: (line: string) => void;
 }): Promise<Demo> {
   const { dir, env, endings, timeline, stopping, announce } = about;
   const { signal } = stopping;
@@ -91,7 +91,7 @@ export async function startDemo(about: {
   endings.add('the kitchen', () => kitchen.stop());
   announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
 
-  // Some POS sign the URL that they call, so it is known before the service is there.
+  // Known before the service starts, since some POS systems sign the URL that they call.
   let service: Pick<Service, 'url' | 'pid' | 'stop'> | undefined;
   const balancer = await balanceLoad(() => (service === undefined ? [] : [service.url]));
   endings.add('the load balancer', () => balancer.stop());
@@ -121,7 +121,7 @@ export async function startDemo(about: {
     logFile,
     signal,
   };
-  const running = about.watch ? await runAnewOnChange({ ...run, tell: about.tell }) : await runOnce(run, stopping);
+  const running = about.watch ? await runAnewOnChange({ ...run, print: about.print }) : await runOnce(run, stopping);
   service = running;
   endings.add('the service', () => running.stop());
   await until(async () => (await fetch(`${balancer.url}/readyz`, { signal })).ok);
@@ -170,7 +170,7 @@ export async function startDemo(about: {
   };
 }
 
-/** The demo ends with it. */
+/** Runs the service. If it ends, so does the demo. */
 async function runOnce(run: RunService, stopping: AbortController): Promise<Service> {
   const service = await runService(run);
   void service.ended.then((how) => stopping.abort(new Error(`the service ${how}; its log is in ${run.logFile}`)));

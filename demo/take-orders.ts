@@ -1,7 +1,7 @@
 import { serveHttp, sendJson, type HttpServer } from '../test/support/serve-http.ts';
 import type { PlaceOrder } from './place-orders.ts';
 
-/** Lets anyone with curl be the member: `POST /orders?type=pickup` or `delivery`. */
+/** Takes orders from anyone with curl: `POST /orders?type=pickup` or `delivery`. */
 export function takeOrders(place: PlaceOrder): Promise<HttpServer> {
   return serveHttp(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://platform');

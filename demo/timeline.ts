@@ -3,12 +3,12 @@ import type { FulfillmentType } from '../src/core/domain/lifecycle.ts';
 
 export type Who = 'platform' | 'POS' | 'member';
 
-/** Prints what happens to the orders, one line each, as it happens. */
+/** The printed events of the orders, one line each. */
 export type Timeline = {
-  /** From now on the order's time is counted and its steps are printed; what is told of other orders is not. */
+  /** Starts an order's clock. Events of orders that were not begun are not printed. */
   begin(order: { serviceOrderId: string; fulfillment: FulfillmentType }): void;
-  tell(serviceOrderId: string, who: Who, what: string, mood?: 'good' | 'bad'): void;
-  /** The columns' names. */
+  print(serviceOrderId: string, who: Who, what: string, mood?: 'good' | 'bad'): void;
+  /** Prints the columns' names. */
   head(): void;
 };
 
@@ -29,7 +29,7 @@ export function timeline(print: (line: string) => void, colourful: boolean): Tim
     begin({ serviceOrderId, fulfillment }) {
       if (!orders.has(serviceOrderId)) orders.set(serviceOrderId, { fulfillment, since: performance.now() });
     },
-    tell(serviceOrderId, who, what, mood) {
+    print(serviceOrderId, who, what, mood) {
       const order = orders.get(serviceOrderId);
       if (order === undefined) return;
       const time = `+${((performance.now() - order.since) / 1000).toFixed(3)}s`;
