@@ -1,24 +1,24 @@
 import type { Socket } from 'node:net';
 
 export type LineFaults = {
-  /** Milliseconds that everything takes in each direction. */
+  /** Milliseconds of delay in each direction. */
   latencyMs?: number | undefined;
-  /** Nothing arrives any more, ends and resets included, and nobody is told. Once lifted, all of it does. */
+  /** Nothing arrives, not even ends and resets, and neither side is told. When lifted, all of it arrives. */
   blackhole?: boolean | undefined;
 };
 
-/** What happens to one end of a connection, in order: bytes, the end of them, or a reset. */
+/** An event at one end of a connection, in order: bytes, their end, or a reset. */
 type Arrival = { what: Buffer | 'end' | 'reset'; due: number };
 
-/** Further bytes wait at their sender, as behind a full window. */
+/** Bytes held at most. Further ones wait at their sender, as behind a full window. */
 const HELD_MAX = 4 * 1024 * 1024;
 const BLACKHOLE_ASKED_EVERY_MS = 10;
 
 /**
- * One direction of a connection: what `from` says and how it ends reaches `to`, late or not at all as `faults` want
+ * Carries one direction of a connection: the bytes and the end of `from` reach `to`, late or not at all as `faults` say
  * at that time, and never out of order.
  *
- * @param deliver is given the bytes when their time has come, to write them to `to`
+ * @param deliver gets the bytes when they are due, to write them to `to`
  * @param beforeEnd is called before `to` is ended
  */
 export function carryBytes(
@@ -82,9 +82,9 @@ export function carryBytes(
   to.on('close', holdBack);
 }
 
-/** At once, whatever was still to be written. */
+/** Resets a socket at once, whatever was still to be written. */
 export function resetSocket(socket: Socket): void {
-  // One that is about to say its end cannot be reset any more, and would stay open for trying.
+  // A socket that is about to send its end cannot be reset any more, and would stay open.
   if (socket.writableEnded && !socket.writableFinished) socket.destroy();
   else socket.resetAndDestroy();
 }

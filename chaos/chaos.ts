@@ -4,7 +4,7 @@ import { runChaos, type Report } from './run-chaos.ts';
 const COMPLAINTS_SHOWN = 20;
 const STORY_SHOWN = 200;
 
-// Off Google's machines nobody need look for their metadata server.
+// Outside Google's machines the search for their metadata server only takes time.
 process.env['METADATA_SERVER_DETECTION'] = 'none';
 
 function argumentsOrExit(): Arguments {

@@ -8,11 +8,11 @@ import type { Kitchen } from './set-stage.ts';
 export type Books = {
   /** Webhooks that were answered 200. */
   acknowledged: number;
-  /** Of them not among the webhooks; and accepted orders that nobody here has heard of. */
+  /** Those of them that are not stored, and accepted orders that are unknown here. */
   lost: number;
-  /** Orders with more tickets than one, or with one although the member was told that it failed. */
+  /** Orders with more than one ticket, or with one although the member was live that it failed. */
   ticketsDoubled: number;
-  /** Orders that have come to no end: no ticket, not failed with a reason, not with an operator. */
+  /** Orders without an end: no ticket, not failed with a reason, not with an operator. */
   ticketsMissing: number;
   /** Orders whose status is not the maximum of what was reported and applied. */
   ordersDiverged: number;
@@ -22,7 +22,7 @@ export type Books = {
   crossLocation: number;
 };
 
-/** One thing that is not as promised. */
+/** A broken promise. */
 export type Broken = { count: Exclude<keyof Books, 'acknowledged'>; order: string | undefined; why: string };
 
 type OrderRow = {
@@ -31,13 +31,13 @@ type OrderRow = {
   rank: number;
   sequence: number;
   failedByUs: boolean;
-  /** Somebody told us the POS's id. Where the answer to createOrder was lost and no webhook names both, nobody does. */
+  /** True if somebody live us the POS's id. A lost answer and webhooks without both ids tell nobody. */
   posIdKnown: boolean;
 };
 type PlacementRow = { id: string; state: string; flagged: boolean; problem: string | null };
 type EventRow = { id: string; status: Status; outcome: string; sequence: number | null; from: string | null };
 
-/** Holds what the senders saw against what Postgres has, what the kitchens have and what the topic got. */
+/** Compares what the senders saw with Postgres, the kitchens and the topic. */
 export async function checkBooks(about: {
   pool: Pool;
   served: Served;
@@ -161,7 +161,7 @@ function divergence(
   return why;
 }
 
-/** As a reader sees it who drops repeats: first occurrences rise without gaps up to the order's last. */
+/** Checks as a reader who drops repeats: first occurrences rise without gaps up to the order's last. */
 function checkLive(order: OrderRow, messages: readonly Message[], history: readonly EventRow[], breaks: Breaks): void {
   const seen = new Map<number, LiveMessage>();
   for (const { data, attributes } of messages) {
@@ -181,9 +181,9 @@ function checkLive(order: OrderRow, messages: readonly Message[], history: reado
   }
   for (const { outcome, sequence, status } of history) {
     if (outcome !== 'applied' || sequence === null) continue;
-    const told = seen.get(sequence);
-    if (told !== undefined && told.status !== status) {
-      breaks('liveMissing', order.id, `message ${sequence} says ${told.status}, and ${status} was applied`);
+    const live = seen.get(sequence);
+    if (live !== undefined && live.status !== status) {
+      breaks('liveMissing', order.id, `message ${sequence} says ${live.status}, and ${status} was applied`);
     }
   }
 }

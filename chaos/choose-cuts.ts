@@ -17,12 +17,12 @@ export function cutNext(
 }
 
 /**
- * Cuts at a commit with this probability, at each of the moments as likely.
- * @param random from 0 up to, but not including, 1
+ * Cuts at a commit with this probability, at each of the moments with equal chance.
+ * @param random returns a number from 0 up to, but not including, 1
  */
 export function cutSometimes(probability: number, random: () => number): ChooseCut {
   return () => {
-    // Both are drawn each time, so that which commit gets which numbers does not depend on the probability.
+    // Both are drawn each time, so that a commit's numbers do not depend on the probability.
     const [chance, nth] = [random(), Math.floor(random() * CUT_MOMENTS.length)];
     return chance < probability ? CUT_MOMENTS[nth] : undefined;
   };

@@ -4,38 +4,38 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { carryBytes, resetSocket, type LineFaults } from './carry-bytes.ts';
 import { watchCommits, type Commit, type Cut, type CutMoment } from './watch-commits.ts';
 
-/** Each may be set and removed at any time; connections that are open feel it as well. */
+/** Faults, which may be set and removed at any time, also for open connections. */
 export type ProxyFaults = LineFaults & {
-  /** Asked at each commit; cuts the connection both ways at the moment it names. */
+  /** Called at each commit. Cuts the connection both ways at the moment that it returns. */
   cutAfterCommit?: ((commit: Commit) => CutMoment | undefined) | undefined;
 };
 
 export type FaultProxy = {
-  /** Of 127.0.0.1. */
+  /** The port on 127.0.0.1. */
   readonly port: number;
   readonly faults: ProxyFaults;
-  /** Every cut after a commit so far, oldest first. */
+  /** Cuts after a commit so far, oldest first. */
   readonly cuts: readonly Cut[];
-  /** How many clients are connected. */
+  /** The number of connected clients. */
   readonly connections: number;
-  /** The same URL, by way of this proxy. */
+  /** Returns the URL by way of this proxy. */
   through(databaseUrl: string): string;
-  /** Stops listening: whoever comes now is refused. Connections that are open go on. */
+  /** Stops listening: new connections are refused, open ones continue. */
   refuse(): void;
-  /** Listens again, at the same port. @throws when another program has taken the port and keeps it */
+  /** Listens again, at the same port. @throws if another program has taken the port and keeps it */
   accept(): Promise<void>;
-  /** Resets every connection, to both sides. */
+  /** Resets every connection, on both sides. */
   resetAll(): void;
   /** Ends every connection and stops listening. Safe to repeat. */
   stop(): Promise<void>;
 };
 
-/** While it does not listen, any program may be given its port for a connection of its own. */
+/** Time to get the port again: while it is free, any program may be given it for a connection. */
 const PORT_PATIENCE_MS = 5000;
 
 /**
- * Stands in front of a Postgres at `127.0.0.1:targetPort` and fails as a network does. Nothing in it is left to
- * chance: whoever wants chance decides by it, see `cutSometimes`. A Postgres that is down shows as a reset.
+ * Stands in front of a Postgres at `127.0.0.1:targetPort` and fails as a network does. It makes no random choices;
+ * callers may, see `cutSometimes`. A Postgres that is down shows as a reset.
  */
 export async function startFaultProxy({ targetPort }: { targetPort: number }): Promise<FaultProxy> {
   const faults: ProxyFaults = {};
@@ -49,7 +49,7 @@ export async function startFaultProxy({ targetPort }: { targetPort: number }): P
   async function listen(at: number): Promise<Server> {
     const listening = createServer({ allowHalfOpen: true, noDelay: true }, join).listen(at, '127.0.0.1');
     await once(listening, 'listening');
-    // Such as too many open files: the client's connection then fails, and that is enough.
+    // Such as too many open files: the client's connection then fails, which is enough.
     listening.on('error', () => {});
     return listening;
   }
@@ -86,7 +86,7 @@ export async function startFaultProxy({ targetPort }: { targetPort: number }): P
   }
 
   function refuse(): void {
-    // The port is free at once; that it may take a while until the server has closed is for its open connections.
+    // The port is free at once; only open connections delay the close.
     server.close();
   }
 

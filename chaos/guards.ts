@@ -1,10 +1,10 @@
-/** The guards of the service, how to take each away, and what notices that. */
+/** A guard of the service, how to remove it, and what notices that. */
 export type Mutation = {
   guard: string;
   file: string;
-  /** What stands in the file, exactly once, and what stands there instead. */
+  /** The text in the file, which occurs exactly once, and its replacement. */
   edits: readonly (readonly [from: string, to: string])[];
-  /** Passes with the guard, and must fail without it. */
+  /** A command that passes with the guard, and must fail without it. */
   noticedBy: readonly string[];
 };
 

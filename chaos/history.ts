@@ -1,8 +1,8 @@
-/** Something that happened, `at` milliseconds since the run's beginning; what else is known stands beside it. */
+/** An event, `at` milliseconds since the run's beginning, with its details. */
 export type Entry = { at: number; what: string; order?: string; [detail: string]: unknown };
 
 export type History = {
-  /** Now is the beginning; what was noted before is before it. */
+  /** Starts the run's clock. Earlier entries keep their earlier times. */
   begin(): void;
   /** Milliseconds since the beginning. */
   now(): number;
@@ -10,7 +10,7 @@ export type History = {
   readonly entries: readonly Entry[];
 };
 
-/** What the run did and saw, in the order in which it did. */
+/** Records what the run did and saw, in order. */
 export function recordHistory(): History {
   let began = performance.now();
   const entries: Entry[] = [];

@@ -13,7 +13,7 @@ const LATENCY_MS = 40;
 const TERMINATE_EVERY_MS = 200;
 const CUT_PROBABILITY = 0.3;
 
-/** Does what is planned, each lane by itself, and mends it again. Resolves when all of it is over. */
+/** Injects the planned faults, each lane by itself, and ends them again. Resolves when all are over. */
 export async function injectFaults(
   stage: Stage,
   plan: readonly Fault[],
@@ -48,7 +48,7 @@ const INJECT: Record<Lane, Inject> = {
   async database(stage, fault, seed) {
     await DATABASE[fault.kind]?.(stage, fault, seed);
   },
-  // What else is under way is looked up at each request.
+  // Other faults under way are read at each request.
   async others({ pubsub }, { kind, lasts }) {
     pubsub.faults.publishHangs = kind === 'publish-hang';
     await sleep(lasts * 1_000);
@@ -75,7 +75,7 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
 
   async pause({ databaseUrl, postgres }, { lasts }) {
     const rows = await ask(databaseUrl, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
-    // The postmaster first, so that nobody new is left out.
+    // The postmaster first, so that no new process escapes.
     const all = [postgres.pid, ...rows.map((row) => Number(row['pid']))];
     signalAll(all, 'SIGSTOP');
     await sleep(lasts * 1_000);
@@ -95,7 +95,7 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
     const until = performance.now() + lasts * 1_000;
     while (performance.now() < until) {
       const client = neighbour(databaseUrl);
-      // Whenever the service gives one back, it is taken as well.
+      // Whenever the service releases a connection, it is taken as well.
       await client.connect().then(
         () => neighbours.push(client),
         () => sleep(100),
@@ -124,7 +124,7 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
   },
 };
 
-/** From now on the parts around the service look at what is under way before they answer. */
+/** Makes the parts around the service consult the faults under way before they answer. */
 function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: number): void {
   for (const kitchen of stage.kitchens) {
     kitchen.pos.behave = (request) => posFault(stage, kitchen, request, underWay, seed);
@@ -167,7 +167,7 @@ function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal);
     } catch (error) {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Takes one guard of the service away at a time, in a copy, and shows that a test or the harness notices. A guard whose
+ * Removes one guard of the service at a time, in a copy, and checks that a test or the harness notices. A guard whose
  * absence nobody notices is either not needed or not tested.
  */
 import { spawn } from 'node:child_process';
@@ -43,7 +43,7 @@ for (const { guard, file, edits, noticedBy } of chosen) {
 process.stdout.write(`${chosen.length - unnoticed} of ${chosen.length} guards are noticed when they are missing\n`);
 process.exitCode = unnoticed === 0 ? 0 : 1;
 
-/** Runs a command in a copy of the checkout, with or without a guard. @returns whether it ended with 0 */
+/** Runs a command in a copy of the checkout, with or without a guard. @returns whether it exited with 0 */
 async function succeeds(command: readonly string[], edit?: Pick<Mutation, 'file' | 'edits'>): Promise<boolean> {
   const copy = mkdtempSync(join(tmpdir(), 'expediter-mutation-'));
   try {

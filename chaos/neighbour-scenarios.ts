@@ -1,4 +1,4 @@
-/** What a bad neighbour does, and how the others are measured beside it. */
+/** What a bad neighbour does, and how the others are measured meanwhile. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { RANK_END, RANK_SENT } from '../src/core/domain/lifecycle.ts';
@@ -8,16 +8,16 @@ import type { SmallStage } from './set-small-stage.ts';
 
 export type Scenario = {
   what: string;
-  /** The others' p99 with the neighbour is at most so many times the one without it. */
+  /** The largest allowed ratio of the others' p99 with the neighbour to the one without. */
   limit: number;
   locations: number;
   prepare?: (pool: pg.Pool, databaseUrl: string, disturbed: boolean) => Promise<void>;
-  /** @returns milliseconds, of the others alone */
+  /** @returns milliseconds, of the others only */
   round(stage: SmallStage, disturbed: boolean, say: (line: string) => void): Promise<number[]>;
 };
 
 const ROUND_S = 13;
-/** The first of them, which do not count. */
+/** The first seconds, which do not count. */
 const WARM_UP_S = 3;
 const OTHERS = 'others-';
 const FLOOD = 'flood-';
@@ -74,7 +74,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       await seedOrders(pool, OTHERS, 20 * 10 * 2 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`);
     },
     async round(stage, disturbed, say) {
-      // Twice as long: the jobs begin some seconds after the process.
+      // Twice as long, since the jobs begin some seconds after the process.
       const latencies = await sendAsOthers(stage, 2 * ROUND_S, say);
       if (disturbed) await allGone(stage.pool, say);
       return latencies;
@@ -82,7 +82,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
 };
 
-/** @returns from each push to the request at the POS, at every location but the first */
+/** @returns milliseconds from each push to the request at the POS, at every location but the first */
 async function placeOrders(stage: SmallStage, perSecond: number): Promise<number[]> {
   const pushedAt = new Map<string, number>();
   const latencies: number[] = [];
@@ -109,7 +109,7 @@ async function placeOrders(stage: SmallStage, perSecond: number): Promise<number
   return latencies;
 }
 
-/** Orders as if they had been placed and sent. */
+/** Inserts orders as if they had been placed and sent. */
 async function seedOrders(
   pool: pg.Pool,
   prefix: string,
@@ -124,7 +124,7 @@ async function seedOrders(
   );
 }
 
-/** Orders of long ago, with what is kept of them: contents, histories, webhooks of three days. */
+/** Inserts old orders with all that is kept of them: contents, histories, webhooks of three days. */
 async function seedPast(pool: pg.Pool, count: number): Promise<void> {
   await pool.query(
     `WITH past AS (
@@ -156,7 +156,7 @@ async function allGone(pool: pg.Pool, say: (line: string) => void): Promise<void
   say(`  left of the past: ${JSON.stringify(rows[0])}`);
 }
 
-/** Two hundred webhooks a second from every location but the first. @returns milliseconds until their answers */
+/** Sends two hundred webhooks a second from every location but the first. @returns milliseconds to their answers */
 async function sendAsOthers(stage: SmallStage, seconds: number, say: (line: string) => void): Promise<number[]> {
   const urls = stage.webhookUrls.slice(1);
   const load = { urls, prefix: OTHERS, perSecond: 200, seconds, warmUpS: WARM_UP_S };

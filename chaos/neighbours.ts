@@ -1,6 +1,6 @@
 /**
- * What one bad neighbour costs the others: the same load with and without it, in turn, each round on a fresh database
- * and a fresh process. What counts is the ratio of the others' p99.
+ * Measures what one bad neighbour costs the others: the same load with and without it, in turn, each round on a fresh
+ * database and process. The result is the ratio of the others' p99.
  */
 import { parseArgs } from 'node:util';
 import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
@@ -39,7 +39,7 @@ if (args === undefined) {
 }
 process.env['METADATA_SERVER_DETECTION'] = 'none';
 
-// With fsync: what waits for the disk waits for each other, too.
+// With fsync, since those who wait for the disk wait for each other, too.
 const postgres = await startPostgres({ settings: { fsync: 'on', max_connections: '100' } });
 const results: Record<string, { ratio: number; withoutMs: number; withMs: number; limit: number; ok: boolean }> = {};
 try {
@@ -49,7 +49,7 @@ try {
     say(`${name}: ${scenario.what}`);
     const all = { without: [] as number[], with: [] as number[] };
     for (let nth = 1; nth <= args.rounds; nth += 1) {
-      // Which comes first changes, lest the machine's own drift count for one of them.
+      // The order alternates, so that the machine's drift counts for both.
       for (const disturbed of nth % 2 === 0 ? [true, false] : [false, true]) {
         const latencies = await playRound(postgres, scenario, disturbed);
         all[disturbed ? 'with' : 'without'].push(...latencies);
@@ -57,7 +57,7 @@ try {
         say(`  round ${nth} ${disturbed ? 'with   ' : 'without'} p50 ${p50} ms, p99 ${p99} ms, of ${latencies.length}`);
       }
     }
-    // Of all rounds together: the slowest hundredth of one round are a handful.
+    // Percentiles of all rounds together: the slowest hundredth of one round is a handful.
     const [withoutMs, withMs] = [percentile(all.without, 0.99), percentile(all.with, 0.99)];
     const ratio = withMs / withoutMs;
     results[name] = { ratio, withoutMs, withMs, limit: scenario.limit, ok: ratio <= scenario.limit };

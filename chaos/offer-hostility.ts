@@ -1,16 +1,16 @@
-/** A hostile sender in a process of its own. Forked with one message that says whom to send to; ends by itself. */
+/** A hostile sender in a process of its own. Its first message names the target; it ends by itself. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Target } from '../test/hostile/hostile-input.ts';
 import { webhookInputs } from '../test/hostile/inputs-by-door.ts';
 import { sendRaw } from '../test/hostile/send-raw.ts';
 
-/** `token` opens the location `club`. */
+/** The attack. `token` is valid for the location `club`. */
 export type Hostility = { port: number; token: string; perSecond: number; seconds: number };
 
-/** One that waits for a time-out of the service is left alone after this. */
+/** Time to wait for an answer; some requests only end with a time-out of the service. */
 const ANSWER_MS = 2_000;
 
-/** Every kind of the hostile suite's webhooks in turn, at a steady pace. @returns how many answers of each status */
+/** Sends every kind of the hostile suite's webhooks in turn, at a steady pace. @returns answers by status */
 async function offerHostility({ port, token, perSecond, seconds }: Hostility): Promise<Record<string, number>> {
   const target: Target = { token, signedToken: token, listToken: token, pushToken: '', signPushToken: () => '' };
   const kinds = [...Map.groupBy(webhookInputs(), (input) => input.kind).values()];

@@ -1,33 +1,33 @@
 /**
- * A sender in a process of its own, so that what it costs is not counted as somebody else's waiting. Forked with one
- * message that says what to send; answers with one that says how it went.
+ * A sender in a process of its own, so that its costs do not count as others' latency. Its first message says what to
+ * send; it answers with the result.
  */
 import { Agent, request } from 'node:http';
 
 export type Load = {
-  /** In turn. */
+  /** The URLs, used in turn. */
   urls: string[];
-  /** Of an order each: the n-th webhook is about order `<prefix><n>`. */
+  /** The prefix of order ids: the n-th webhook is about order `<prefix><n>`. */
   prefix: string;
   perSecond: number;
   seconds: number;
-  /** Of them so many first seconds do not count: code is compiled, connections are made. */
+  /** The first seconds, which do not count: code is compiled, connections are made. */
   warmUpS: number;
 };
 
 export type Offered = {
-  /** Milliseconds from when a webhook was due until its answer, of those that were answered 200. */
+  /** Milliseconds from a webhook's due time to its answer, if that was 200. */
   latencies: number[];
-  /** How many answers of each status; `none`: the connection broke. */
+  /** Answers by status; `none`: the connection broke. */
   answers: Record<string, number>;
-  /** Due, and never sent, since too many waited for their answer. */
+  /** Webhooks that were due and never sent, since too many waited for their answer. */
   held: number;
 };
 
 const SOCKETS = 1_000;
 const TICK_MS = 2;
 
-/** An open loop: it sends at its pace whatever comes back, and counts the time from when a webhook was due. */
+/** Sends in an open loop: at its pace, whatever the answers. Latency counts from a webhook's due time. */
 export async function offerLoad({ urls, prefix, perSecond, seconds, warmUpS }: Load): Promise<Offered> {
   const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS });
   const offered: Offered = { latencies: [], answers: {}, held: 0 };

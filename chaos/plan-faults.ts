@@ -1,16 +1,16 @@
 import { chance, shuffle } from './chance.ts';
 
 /**
- * What is done at a time, and for how many seconds in a run of five minutes. Each lane does one thing after the other;
- * the lanes run side by side, so that a process may die while Postgres is away and a POS hangs.
+ * Faults that last for some time, with their seconds in a run of five minutes. A lane has one fault at a time; the
+ * lanes run side by side, so that a process may die while Postgres is away and a POS hangs.
  */
 export const LANES = {
   processes: {
-    /** kill -9, and another process in its place. */
+    /** kill -9, and a new process in its place. */
     kill: 1,
     /** A rolling replacement: a new process, then SIGTERM for the old. */
     roll: 3,
-    /** SIGSTOP for longer than a placement's lease: it wakes up when others have its work. */
+    /** SIGSTOP for longer than a placement's lease: when it resumes, others have its work. */
     freeze: 33,
   },
   database: {
@@ -24,9 +24,9 @@ export const LANES = {
     snapshot: 15,
     /** A neighbour that takes every connection that can be had. */
     exhaust: 8,
-    /** The connection is cut right after a commit was sent: committed or not, nobody is told. */
+    /** The connection is cut right after a commit was sent: the client does not learn whether it committed. */
     commit: 6,
-    /** Nothing arrives any more, and no connection ends. */
+    /** Nothing arrives, and no connection ends. */
     partition: 5,
     /** 40 ms in each direction. */
     latency: 6,
@@ -40,14 +40,14 @@ export const LANES = {
     refuse: 6,
     /** The ordering platform is down, hangs, or answers errors. */
     platform: 6,
-    /** Publishing fails, or is answered with an error all the same. */
+    /** Publishing fails, or succeeds and is answered with an error. */
     publish: 6,
     /** Publishing hangs. */
     'publish-hang': 6,
   },
 } as const;
 
-/** What is so from the beginning to the end, or belongs to single orders. */
+/** Faults that last for the whole run, or belong to single orders. */
 export const ALWAYS = [
   /** One location's POS refuses every connection. */
   'dead-pos',
@@ -59,9 +59,9 @@ export const ALWAYS = [
   'delay',
   /** Webhooks that overtake each other. */
   'reorder',
-  /** Webhooks sent before the POS has answered us, so before its id is known here. */
+  /** Webhooks sent before the POS has answered createOrder, so before its id is known here. */
   'early',
-  /** Webhooks about orders of another location, with a token of one's own. */
+  /** Webhooks about another location's orders, with the sender's own token. */
   'foreign',
 ] as const;
 
@@ -69,7 +69,7 @@ export type Lane = keyof typeof LANES;
 export type TimedKind = { [L in Lane]: keyof (typeof LANES)[L] }[Lane];
 export type Kind = TimedKind | (typeof ALWAYS)[number];
 
-/** `at` and `lasts` in seconds since the run's beginning. */
+/** A fault. `at` and `lasts` are seconds since the run's beginning. */
 export type Fault = { lane: Lane; kind: TimedKind; nth: number; at: number; lasts: number };
 
 export const KINDS: readonly Kind[] = [
@@ -77,15 +77,15 @@ export const KINDS: readonly Kind[] = [
   ...ALWAYS,
 ];
 
-/** Kills are what a platform does most. */
+/** Weights of the faults that happen most on a platform. */
 const DECK: Partial<Record<TimedKind, number>> = { kill: 6, 'drop-answer': 2 };
-/** Seconds between two faults of a lane: the database's are far enough apart to see the service recover. */
+/** Seconds between two faults of a lane. The database's are far enough apart to see the service recover. */
 const GAPS: Record<Lane, readonly [number, number]> = { processes: [2, 4], database: [5, 7], others: [1, 3] };
 const FIRST_AT = 2;
 
 /**
- * All that will be done at a time, in order. Every kind of a lane has its turn before one comes again; in a short run
- * faults and pauses are shorter, so that more of them find room.
+ * Plans all timed faults, in order. Every kind of a lane occurs before one repeats; in a short run faults and pauses
+ * are shorter, so that more fit in.
  */
 export function planFaults(seed: number, seconds: number, only: ReadonlySet<Kind>): Fault[] {
   const lanes = Object.entries(LANES) as [Lane, Record<string, number>][];

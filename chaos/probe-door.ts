@@ -5,8 +5,8 @@ import type { Kitchen } from './set-stage.ts';
 export type Probe = {
   stop(): Promise<void>;
   /**
-   * How many seconds after `at` (milliseconds since the run's beginning) a whole second begins in which the door takes
-   * 95 % of what is offered at the first try; undefined when there is none before `until`.
+   * Seconds from `at` (milliseconds since the run's beginning) to the first whole second in which the door takes 95 %
+   * of the offers at the first try; undefined if there is none before `until`.
    */
   recoverySeconds(at: number, until: number): number | undefined;
 };
@@ -15,10 +15,10 @@ const PER_SECOND = 50;
 const SHARE = 0.95;
 const STEP_MS = 100;
 const WINDOW_MS = 1_000;
-/** The promise is an answer within 1.5 s, and the load balancer is no part of it. */
+/** Time to answer. The promise is 1.5 s, without the load balancer's part. */
 const ANSWER_MS = 2_000;
 
-/** Offers webhooks at a steady pace, whatever becomes of them. Each is a small durable write: an event of no concern. */
+/** Offers webhooks at a steady pace, whatever the answers. Each is a small durable write: an event that is ignored. */
 export function probeDoor(kitchen: Kitchen, history: History, acknowledged: Acknowledged[]): Probe {
   const offered: { at: number; taken: boolean }[] = [];
   const underWay = new Set<Promise<void>>();
@@ -34,7 +34,7 @@ export function probeDoor(kitchen: Kitchen, history: History, acknowledged: Ackn
       acknowledged.push({ webhookId, outcome, locationId: kitchen.locationId });
       probe.taken = true;
     } catch {
-      // No answer in time: not taken.
+      // Without an answer in time, it was not taken.
     }
   };
   const timer = setInterval(() => {
@@ -51,7 +51,7 @@ export function probeDoor(kitchen: Kitchen, history: History, acknowledged: Ackn
       for (let from = at; from + WINDOW_MS <= until; from += STEP_MS) {
         const inWindow = offered.filter((probe) => probe.at >= from && probe.at < from + WINDOW_MS);
         const taken = inWindow.filter((probe) => probe.taken).length;
-        // Of what should have been offered: a harness that stalls must not count as a recovery.
+        // Compared with what was due, so that a stalling harness does not look like a recovery.
         if (taken >= SHARE * Math.max(inWindow.length, PER_SECOND * 0.7)) return (from - at) / 1_000;
       }
       return undefined;

@@ -11,7 +11,7 @@ export type Arguments = {
   only: ReadonlySet<Kind>;
 };
 
-/** Answered with the usage and exit code 2. */
+/** Wrong arguments. The answer is the usage and exit code 2. */
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage';
 }

@@ -1,33 +1,33 @@
 /**
- * Where one message of Postgres's wire protocol ends and the next begins, in a stream that is cut up anyhow.
+ * Finds the boundaries of messages of Postgres's wire protocol in a stream that is split anywhere.
  * https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 
-/** `typed` has a type byte and a length, `start-up` a length alone; `byte` is a single one, the answer to SSLRequest. */
+/** `typed` has a type byte and a length, `start-up` only a length, `byte` is a single one, the answer to SSLRequest. */
 export type MessageForm = 'typed' | 'start-up' | 'byte' | 'unreadable';
 
 export type ReadMessages = {
-  /** Which form the message has that begins here. What follows an `unreadable` one is passed over for good. */
+  /** Returns the form of the message that begins here. After an `unreadable` one everything is skipped. */
   form(): MessageForm;
-  /** How many bytes of the body are wanted; of longer ones the rest is only counted. */
-  keep(type: string): number;
+  /** Returns how many bytes of the body are wanted. The rest is only counted. */
+  wanted(type: string): number;
   /**
    * @param type empty unless the message is `typed`
    * @param body its beginning, without type and length
-   * @param end where in the chunk that is being read the message is over
+   * @param end the message's end within the present chunk
    */
   onMessage(type: string, body: Buffer, end: number): void;
 };
 
 const LENGTH_BYTES = 4;
 
-/** Returns what takes the stream's chunks. It copies no more than what is kept. */
-export function readMessages({ form, keep, onMessage }: ReadMessages): (chunk: Buffer) => void {
+/** Returns a function for the stream's chunks. It copies only what is wanted. */
+export function readMessages({ form, wanted, onMessage }: ReadMessages): (chunk: Buffer) => void {
   const header = Buffer.alloc(1 + LENGTH_BYTES);
   let current: MessageForm | undefined;
   let headerSeen = 0;
   let type = '';
-  /** Of the body; undefined while the header is read. */
+  /** Bytes of the body still to come; undefined while the header is read. */
   let left: number | undefined;
   let kept = Buffer.alloc(0);
   let keptSeen = 0;
@@ -38,7 +38,7 @@ export function readMessages({ form, keep, onMessage }: ReadMessages): (chunk: B
     const taken = chunk.copy(header, headerSeen, at, at + size - headerSeen);
     headerSeen += taken;
     if (headerSeen < size) return taken;
-    // The length counts itself.
+    // The length includes itself.
     const length = header.readInt32BE(size - LENGTH_BYTES) - LENGTH_BYTES;
     if (length < 0) current = 'unreadable';
     else beginBody(current === 'typed' ? String.fromCharCode(header[0] ?? 0) : '', length);
@@ -48,7 +48,7 @@ export function readMessages({ form, keep, onMessage }: ReadMessages): (chunk: B
   function beginBody(ofType: string, length: number): void {
     type = ofType;
     left = length;
-    kept = Buffer.alloc(Math.min(length, keep(type)));
+    kept = Buffer.alloc(Math.min(length, wanted(type)));
     keptSeen = 0;
   }
 

@@ -16,30 +16,30 @@ import { resolveDoubts, settle } from './settle.ts';
 export type Result = Books & {
   seed: number;
   ok: boolean;
-  /** The longest that the door took to come back after a fault of Postgres; null when it did not. */
+  /** The longest time until the door recovered from a fault of Postgres; null if it did not. */
   recoverySeconds: number | null;
   faults: Partial<Record<Kind, number>>;
 };
 
 export type Report = {
   result: Result;
-  /** Everything that is not as promised, in words. */
+  /** Every broken promise, in words. */
   complaints: string[];
-  /** What happened to the first broken order. */
+  /** The history of the first broken order. */
   story: Entry[];
 };
 
-/** A placement's deadline: longer than a dead process' lease, and short, since a dead POS is waited for as long. */
+/** A placement's deadline: longer than a dead process's lease, and short, since a dead POS is waited for as long. */
 const DEADLINE_S = 45;
-/** A lease, a minute before "not there" counts, the deadline, and the sweeps. */
+/** Time to settle: a lease, the minute before "absent" counts, the deadline, and the sweeps. */
 const SETTLE_S = 200;
-/** Below, nobody waits for a POS that has to be asked. */
+/** The shortest run with a POS that has to be asked. */
 const FINDABLE_FROM_S = 60;
 /** Seconds without faults before the end, so that the last one can be seen to be over. */
 const CALM_S = 5;
 
-/** One run: sets the stage, plays, lets it settle, and holds the books against what was seen. */
-export async function runChaos(args: Arguments, tell: (line: string) => void): Promise<Report> {
+/** Runs once: sets the stage, plays, lets it settle, and checks the books. */
+export async function runChaos(args: Arguments, print: (line: string) => void): Promise<Report> {
   const { seed, seconds, ordersPerSecond, only } = args;
   const history = recordHistory();
   const stage = await setStage({
@@ -61,7 +61,7 @@ export async function runChaos(args: Arguments, tell: (line: string) => void): P
   let probe: Probe | undefined;
   try {
     history.begin();
-    tell(`seed ${seed}: ${scripts.length} orders, ${plan.length} faults in ${seconds} s`);
+    print(`seed ${seed}: ${scripts.length} orders, ${plan.length} faults in ${seconds} s`);
     const serving = serveOrders({ stage, scripts, ordersPerSecond, history, signal: closing.signal });
     const [first] = stage.kitchens;
     if (first === undefined) throw new Error('there is no kitchen');
@@ -70,16 +70,16 @@ export async function runChaos(args: Arguments, tell: (line: string) => void): P
     await sleep(Math.max(0, (seconds + CALM_S) * 1_000 - history.now()));
     const ended = history.now();
     await probe.stop();
-    tell('all faults are over; waiting until everything has settled');
+    print('all faults are over; waiting until everything has settled');
     await serving.finished();
 
     const complaints: string[] = [];
-    // What an operator decides may be tried again, and be in doubt again.
+    // An order that an operator resolved may be tried again, and be in doubt again.
     for (let doubts = -1; doubts !== 0 && complaints.length === 0;) {
       const open = await settle(pool, serving.accepted, SETTLE_S);
       if (open !== undefined) complaints.push(`not settled after ${SETTLE_S} s: ${JSON.stringify(open)}`);
       doubts = await resolveDoubts(pool, stage.kitchens, history);
-      if (doubts > 0) tell(`an operator settled ${doubts} orders in doubt`);
+      if (doubts > 0) print(`an operator settled ${doubts} orders in doubt`);
     }
     const live = stage.pubsub.published('order-status');
     const { books, broken } = await checkBooks({ pool, served: serving, kitchens: stage.kitchens, live });
@@ -87,7 +87,7 @@ export async function runChaos(args: Arguments, tell: (line: string) => void): P
     complaints.push(...checkAnswers(serving.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
     const recovery = recoveryOf(probe, history.entries, ended, args.recoveryS, complaints);
     const answered = [...serving.answers].map(([status, count]) => `answered ${status} ${count}`);
-    tell(`${answered.join(', ')}, ${await summary(pool)}`);
+    print(`${answered.join(', ')}, ${await summary(pool)}`);
     return {
       result: {
         seed,
@@ -142,7 +142,7 @@ function countFaults(
   return counts;
 }
 
-/** Secrets and member data that found their way into a log. */
+/** Finds secrets and member data in the log. */
 function leaks({ instances, secrets }: Stage): string[] {
   const log = instances.log();
   const ofMember = Object.entries({ ...MEMBER, notes: NOTES }).map(([what, text]) => [`a member's ${what}`, text]);

@@ -5,16 +5,16 @@ import { chance } from './chance.ts';
 import type { History } from './history.ts';
 
 export type Instances = {
-  /** Of those that run, ready or not. */
+  /** URLs of running processes, ready or not. */
   urls(): readonly string[];
-  /** kill -9, and after a moment another in its place. */
+  /** Kills one by kill -9, and starts another after a moment. */
   kill(nth: number): Promise<void>;
-  /** A new one beside it, then SIGTERM for the old one, which has to exit with 0. */
+  /** Starts a new one, then ends the old one by SIGTERM; it has to exit with 0. */
   roll(nth: number): Promise<void>;
   freeze(nth: number, seconds: number): Promise<void>;
-  /** Processes that ended by themselves or not as they should: none, when all is well. */
+  /** Processes that ended by themselves or wrongly. None if all is well. */
   readonly misbehaved: readonly string[];
-  /** All that was logged. */
+  /** All log output. */
   log(): string;
   stop(): Promise<void>;
 };
@@ -24,16 +24,16 @@ type Instance = ReturnType<typeof spawnMain> & { name: string; url: string; leav
 const PLACES = 2;
 const CLOCK = new URL('../test/support/shift-clock.ts', import.meta.url).href;
 const TEN_MINUTES_MS = 600_000;
-/** A start waits for Postgres for as long as it takes; a replacement does not wait for that. */
+/** Time for a replacement to be ready. A start itself waits for Postgres without limit. */
 const READY_WITHIN_MS = 5_000;
-/** As a platform's grace period: the promise is 8 s. */
+/** Time to exit, a platform's grace period and our promise. */
 const EXIT_WITHIN_MS = 8_000;
 
-/** Two processes of the service, each of which may be replaced at any time. */
+/** Runs two processes of the service, each of which may be replaced at any time. */
 export async function runInstances(about: {
   env: Record<string, string>;
   seed: number;
-  /** Every other process goes by a clock that is ten minutes off. */
+  /** Every other process has a clock that is ten minutes off. */
   clocks: boolean;
   history: History;
 }): Promise<Instances> {
@@ -94,7 +94,7 @@ export async function runInstances(about: {
 
   return {
     misbehaved,
-    // One that was told to end is sent to until it says that it is not ready.
+    // A process that is ending gets requests until it says that it is not ready.
     urls: () => all.flatMap(({ child, url }) => (child.exitCode === null && child.signalCode === null ? url : [])),
     log: () => all.map((instance) => instance.output()).join(''),
     async kill(nth) {
@@ -124,7 +124,7 @@ export async function runInstances(about: {
   };
 }
 
-/** The end of what it wrote that is no line of the log: a stack, most likely. */
+/** The end of its output that is not log lines: a stack, most likely. */
 function lastWords({ output }: Instance): string {
   const lines = output()
     .split('\n')

@@ -2,29 +2,29 @@ import type { FulfillmentType, Status } from '../src/core/domain/lifecycle.ts';
 import { chance, pick } from './chance.ts';
 import type { Kind } from './plan-faults.ts';
 
-/** A webhook that the POS will send about an order, `afterMs` milliseconds after it made the ticket. */
+/** A webhook that the POS will send about an order, `afterMs` milliseconds after the ticket was made. */
 export type Report = {
   status: Status;
   afterMs: number;
-  /** Which ids it names: ours, the POS's, or both. */
+  /** The ids in it: ours, the POS's, or both. */
   names: 'ours' | 'theirs' | 'both';
-  /** So many at once. */
+  /** Copies sent at once. */
   copies: number;
 };
 
-/** All that will be done with one order, as the seed has it. */
+/** The plan for one order, derived from the seed. */
 export type Script = {
   serviceOrderId: string;
   locationId: string;
   type: FulfillmentType;
-  /** How often the platform publishes its signal. */
+  /** Times that the platform publishes its signal. */
   signals: number;
-  /** The first report comes before the POS has answered us. */
+  /** The first report comes before the POS's answer. */
   early: boolean;
   reports: Report[];
-  /** The location that tries to cancel this order, which is none of its business. */
+  /** A foreign location that tries to cancel this order. */
   meddler: string | undefined;
-  /** What of this is a fault. */
+  /** The parts of the plan that are faults. */
   faults: Kind[];
 };
 
@@ -32,10 +32,10 @@ const COURSE: Record<FulfillmentType, readonly Status[]> = {
   pickup: ['received', 'in_progress', 'ready', 'completed'],
   delivery: ['received', 'in_progress', 'ready', 'en_route', 'completed'],
 };
-/** Between two steps in the kitchen, in milliseconds. */
+/** Milliseconds between two steps in the kitchen. */
 const STEP_MS = [200, 1_800] as const;
 
-/** @param nth counts the orders of a run from 1 */
+/** @param nth the order's number within the run, from 1 */
 export function scriptOrder(
   seed: number,
   nth: number,
@@ -54,7 +54,7 @@ export function scriptOrder(
   const locationId = pick(locationIds, drawn('location'));
   const type = pick(['pickup', 'delivery'] as const, drawn('type'));
   const ends = drawn('end');
-  // A till closes the check of an order that was cancelled: that must not complete it.
+  // A till closes the check of a cancelled order, which must not complete the order.
   const course = ends < 0.08 ? [...COURSE[type].slice(0, 2), 'cancelled' as const, 'completed' as const] : COURSE[type];
 
   let at = 0;

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pos, StatusReport } from '../test/support/start-pos.ts';
 
 /**
- * How a vendor repeats a webhook that was not answered with 2xx. Their pauses are minutes; here they are seconds, so
- * that a run is long enough for them.
+ * How a vendor repeats a webhook that was not answered with 2xx. Real pauses are minutes; here they are seconds, so
+ * that they fit into a run.
  */
 export type Vendor = {
   name: string;
   timeoutMs: number;
-  /** @returns milliseconds until the next try, undefined: gives up */
+  /** @returns milliseconds until the next try, or undefined to give up */
   again(status: number | 'timeout', tries: number): number | undefined;
 };
 
@@ -27,7 +27,7 @@ export const VENDORS: readonly Vendor[] = [
 
 export type Answer = { status: number | 'timeout'; outcome?: string; webhookId?: string };
 
-/** Sends one webhook and repeats it as its vendor does. @returns every answer, in order; the last one stands */
+/** Sends one webhook and repeats it as its vendor does. @returns every answer, in order; the last one counts */
 export async function sendWebhook(about: {
   pos: Pos;
   vendor: Vendor;

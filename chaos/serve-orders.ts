@@ -12,42 +12,42 @@ export type Acknowledged = {
   webhookId: string;
   outcome: string;
   locationId: string;
-  /** What it said; of an event that is no order's, nothing. */
+  /** Its order and status; absent for an event that is not about an order. */
   order?: string;
   status?: string;
-  /** It did not name our id. */
+  /** True if it did not name our id. */
   byPosIdAlone?: boolean;
-  /** Sent by a location whose order it is not. */
+  /** True if its sender is not the order's location. */
   foreign?: boolean;
 };
 
 export type Served = {
   /** Orders whose signal Pub/Sub has taken. */
   accepted: Set<string>;
-  /** Every answer of 200. */
+  /** All webhooks that were answered 200. */
   acknowledged: Acknowledged[];
-  /** What the POS reported or tried to, by order. */
+  /** Statuses that the POS reported or tried to report, by order. */
   reported: Map<string, Set<string>>;
-  /** Requests with another location's token in another location's path that were not turned away. */
+  /** Requests with another location's token in a location's path that were not refused. */
   trespasses: string[];
 };
 
-/** What a member's data looks like in a run: never to be seen in a log. */
+/** A member's data in a run. It must never appear in a log. */
 export const MEMBER = {
   id: 'member-planted',
   name: 'Planted Name',
   email: 'planted@example.com',
   phone: '+4930999999',
 };
-/** And what they wrote about their order. */
+/** The member's text. It must never appear either. */
 export const NOTES = 'planted notes';
 const PUBLISH_AGAIN_MS = 500;
-/** A POS that tells of an order before it answers us does not wait for ever for us to hear it. */
+/** Time that a POS waits with its answer for us to receive its early report. */
 const EARLY_MS = 1_500;
 
 /**
- * Lets members order and kitchens cook, as the scripts say: publishes each order when its time has come, and whenever a
- * POS makes a ticket sends its reports. Returns what it hears, and what resolves when nobody sends any more.
+ * Plays members and kitchens by the scripts: publishes each order when it is due, and sends its reports when a POS
+ * makes a ticket. Returns what it observes, and a promise for when nobody sends any more.
  */
 export function serveOrders(about: {
   stage: Stage;

@@ -21,10 +21,10 @@ export type SmallStage = {
   databaseUrl: string;
   pool: pg.Pool;
   platform: OrderingPlatform;
-  /** The POS of every location but the first, and that one's own. */
+  /** The POS of all locations but the first, and the first one's. */
   pos: Pos;
   firstPos: Pos;
-  /** By location, the first one's first. */
+  /** URLs by location, the first one's first. */
   webhookUrls: string[];
   locationIds: string[];
   url: string;
@@ -40,9 +40,7 @@ const SETTINGS_KEY = `small:${Buffer.alloc(32, 7).toString('base64')}`;
 const OFFER_LOAD = new URL('./offer-load.ts', import.meta.url);
 const OFFER_HOSTILITY = new URL('./offer-hostility.ts', import.meta.url);
 
-/**
- * @param about.prepare is given the database, migrated and empty, before the service starts
- */
+/** @param about.prepare gets the database, migrated and empty, before the service starts */
 export async function setSmallStage(
   postgres: Postgres,
   about: { locations: number; prepare?: (pool: pg.Pool, databaseUrl: string) => Promise<void> },

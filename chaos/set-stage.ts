@@ -24,14 +24,14 @@ export type Kitchen = {
   integration: string;
   pos: Pos;
   vendor: Vendor;
-  /** At the load balancer, token and all. */
+  /** At the load balancer, token included. */
   webhookUrl: string;
-  /** Nobody answers there for the whole run. */
+  /** True if nobody answers there during the whole run. */
   dead: boolean;
 };
 
 export type Stage = {
-  /** Past the fault proxy. */
+  /** The database's URL without the fault proxy. */
   databaseUrl: string;
   postgres: Postgres;
   proxy: FaultProxy;
@@ -39,9 +39,9 @@ export type Stage = {
   platform: OrderingPlatform;
   kitchens: readonly Kitchen[];
   instances: Instances;
-  /** To publish signals to. */
+  /** The topic for signals. */
   orders: Topic;
-  /** What must never be seen in a log. */
+  /** Texts that must never appear in a log. */
   secrets: readonly string[];
   stop(): Promise<void>;
 };
@@ -54,18 +54,18 @@ const OPERATOR_TOKEN = 'operator-token-planted-never-to-be-logged';
 const POS_SECRET = `whsec_${Buffer.from('planted, never to be logged').toString('base64')}`;
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const SETTINGS_KEY = `chaos:${KEY}`;
-/** Few enough that a neighbour can take them all. */
+/** Few, so that a neighbour can take them all. */
 const MAX_CONNECTIONS = 60;
-/** As much as Google allows: an outage of minutes must not cost an order. */
+/** The most that Google allows: an outage of minutes must not lose an order. */
 const DELIVERY_ATTEMPTS = 100;
-/** The publisher's, as the service has it. */
+/** Options of a call by the publisher, the same as the service's. */
 const PATIENCE = { timeout: 5_000, retry: null };
 
 const PROVIDER_MODULES = ['pos-without-deduplication.ts', 'findable-pos.ts']
   .map((file) => fileURLToPath(new URL(`../test/support/${file}`, import.meta.url)))
   .join(',');
 
-/** The whole system around two processes of the service, on free ports of 127.0.0.1. */
+/** Sets up the whole system around two processes of the service, on free ports of 127.0.0.1. */
 export async function setStage(about: {
   seed: number;
   history: History;

@@ -6,7 +6,7 @@ import type { Kitchen } from './set-stage.ts';
 
 const PARK_TTL_S = 3_600;
 
-/** What is still to come by itself. */
+/** Work that the service will still do by itself. */
 type Open = { placements: number; live: number; parked: number };
 
 const OPEN = `
@@ -18,8 +18,8 @@ const OPEN = `
            AS parked`;
 
 /**
- * Waits until the service has nothing left to do, all faults being over.
- * @returns what is left after `patienceS` seconds, undefined when nothing is
+ * Waits until the service has nothing left to do, after all faults.
+ * @returns what is left after `patienceS` seconds, or undefined
  */
 export async function settle(pool: Pool, accepted: ReadonlySet<string>, patienceS: number): Promise<Open | undefined> {
   const deadline = performance.now() + patienceS * 1_000;
@@ -33,7 +33,7 @@ export async function settle(pool: Pool, accepted: ReadonlySet<string>, patience
   }
 }
 
-/** Looks into the kitchens for every order in doubt that is flagged, and says what is there, as an operator does. */
+/** Resolves every flagged order in doubt as an operator does, by what is in the kitchens. */
 export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], history: History): Promise<number> {
   const { rows } = await pool.query<{ id: string }>(
     `SELECT service_order_id AS id FROM placements

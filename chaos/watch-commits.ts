@@ -1,44 +1,44 @@
 /**
- * Follows one connection to Postgres closely enough to know when a client asks for a commit and when it is told of it.
+ * Follows one connection to Postgres, to know when a client sends a commit and when it gets the answer.
  * https://www.postgresql.org/docs/current/protocol-flow.html
  */
 import { readMessages } from './read-messages.ts';
 
 /**
- * A commit is the query `COMMIT` or `END`, or outside a transaction a statement that changes data, which commits
- * itself. One that changes data only by calling a function is not recognised, nor is a client that sends its next
- * request before the last is answered.
+ * A commit: the query `COMMIT` or `END`, or outside a transaction a statement that changes data, which commits by
+ * itself. Not recognised: one that changes data only by calling a function, and a client that sends its next request
+ * before the last is answered.
  */
 export type Commit = {
-  /** The prepared statement's name, else the first word: `record-signal`, `COMMIT`, `INSERT`. */
+  /** The prepared statement's name, or else the first word: `record-signal`, `COMMIT`, `INSERT`. */
   statement: string;
 };
 
 /**
- * When the connection is cut, of which the client can tell nothing, since it hears neither of an answer nor of none:
- * - `answered`: once Postgres has answered that it committed. Surely it has.
- * - `sent`: as soon as the whole request is on its way. Small ones commit nearly always, big ones often do not.
- * - `unsent`: before the end of the request is on its way. Surely it has not committed, and never will.
+ * Moments at which the connection is cut. The client cannot tell them apart, since it gets no answer:
+ * - `answered`: after Postgres has answered that it committed, which is certain.
+ * - `sent`: as soon as the whole request is sent. Small ones commit nearly always, big ones often do not.
+ * - `unsent`: before the request is sent completely. It has certainly not committed, and never will.
  */
 export const CUT_MOMENTS = ['answered', 'sent', 'unsent'] as const;
 export type CutMoment = (typeof CUT_MOMENTS)[number];
 
-/** The connection is to be cut, now. */
+/** A connection to be cut now. */
 export type Cut = Commit & { moment: CutMoment };
 
 export type CommitWatch = {
-  /** Is shown what goes to Postgres, just before it does. */
+  /** Gets the bytes to Postgres, just before they are sent. */
   sent(bytes: Buffer): Cut | undefined;
-  /** Is shown what Postgres answers. @returns what of it, and of what was withheld so far, the client may have */
+  /** Gets Postgres's bytes. @returns those, with any withheld before, that the client may have */
   answered(bytes: Buffer): Cut | Buffer[];
-  /** What is withheld still: Postgres hung up in the middle of its answer. */
+  /** Bytes still withheld when Postgres hangs up within its answer. */
   rest(): Buffer[];
 };
 
-/** Something of the client's that Postgres answers with one ReadyForQuery. */
+/** A message or batch of the client's that Postgres answers with one ReadyForQuery. */
 type Request = {
   cut?: Cut;
-  /** Postgres says that something was done, and nothing that speaks against it. */
+  /** True if Postgres answered that something was done, and nothing to the contrary. */
   done: boolean;
   refused: boolean;
 };
@@ -47,21 +47,21 @@ const SSL_REQUEST = 80_877_103;
 const GSS_ENCRYPTION_REQUEST = 80_877_104;
 const IDLE = 'I';
 const IN_TRANSACTION = 'T';
-/** Parse, Bind, Describe, Execute, Close: with others of them up to a Sync they make one request. */
+/** Parse, Bind, Describe, Execute, Close: up to a Sync they make one request. */
 const EXTENDED = new Set(['P', 'B', 'D', 'E', 'C']);
-/** A statement is looked through as far as this. */
+/** Bytes of a statement that are searched. */
 const TEXT_MAX = 64 * 1024;
-/** Enough for the names a Bind begins with, and for every command tag. */
+/** Bytes for the names at the beginning of a Bind, and for every command tag. */
 const NAMES_MAX = 1024;
 
-/** @param decide is asked at every commit, before it is on its way */
+/** @param decide is called at every commit, before it is sent */
 export function watchCommits(decide: (commit: Commit) => CutMoment | undefined): CommitWatch {
   let phase: 'start-up' | 'encryption asked' | 'typed' | 'unreadable' = 'start-up';
-  /** In the order in which Postgres will answer. */
+  /** Requests in the order in which Postgres will answer. */
   const requests: Request[] = [];
-  /** The last of them while it is not sent in full. */
+  /** The last request while it is not sent completely. */
   let batch: Request | undefined;
-  /** As of the last ReadyForQuery. */
+  /** The transaction status of the last ReadyForQuery. */
   let status = '';
   /** The text of each prepared statement. */
   const prepared = new Map<string, string>();
@@ -74,20 +74,20 @@ export function watchCommits(decide: (commit: Commit) => CutMoment | undefined):
     return request;
   }
 
-  function judge(request: Request, commit: Commit | undefined): void {
+  function markCut(request: Request, commit: Commit | undefined): void {
     if (commit === undefined || request.cut !== undefined || requests.length > 1) return;
     const moment = decide(commit);
     if (moment !== undefined) request.cut = { ...commit, moment };
   }
 
-  /** This was the end of it. */
+  /** Marks a request as sent completely. */
   function close(request: Request): void {
     if (request.cut !== undefined && request.cut.moment !== 'answered') cutNow ??= request.cut;
   }
 
   const readSent = readMessages({
     form: () => (phase === 'typed' || phase === 'unreadable' ? phase : 'start-up'),
-    keep(type) {
+    wanted(type) {
       if (type === 'P' || type === 'Q') return TEXT_MAX;
       return type === 'B' || type === '' ? NAMES_MAX : 0;
     },
@@ -96,7 +96,7 @@ export function watchCommits(decide: (commit: Commit) => CutMoment | undefined):
         startUp(body);
       } else if (type === 'Q') {
         const request = begin();
-        judge(request, commitIn(stringsOf(body, 1)[0] ?? '', '', status));
+        markCut(request, commitIn(stringsOf(body, 1)[0] ?? '', '', status));
         close(request);
       } else if (type === 'F') {
         begin();
@@ -110,7 +110,7 @@ export function watchCommits(decide: (commit: Commit) => CutMoment | undefined):
           prepared.set(name, text);
         } else if (type === 'B') {
           const [, name = ''] = stringsOf(body, 2);
-          judge(batch, commitIn(prepared.get(name) ?? '', name, status));
+          markCut(batch, commitIn(prepared.get(name) ?? '', name, status));
         }
       }
     },
@@ -131,7 +131,7 @@ export function watchCommits(decide: (commit: Commit) => CutMoment | undefined):
       if (phase === 'encryption asked') return 'byte';
       return phase === 'unreadable' ? 'unreadable' : 'typed';
     },
-    keep: (type) => (type === 'C' || type === 'Z' || type === '' ? NAMES_MAX : 0),
+    wanted: (type) => (type === 'C' || type === 'Z' || type === '' ? NAMES_MAX : 0),
     onMessage(type, body, end) {
       const [request] = requests;
       if (type === '') phase = body.toString() === 'N' ? 'start-up' : 'unreadable';
@@ -145,7 +145,7 @@ export function watchCommits(decide: (commit: Commit) => CutMoment | undefined):
 
   let chunk: Buffer = Buffer.alloc(0);
   let pass: Buffer[] = [];
-  /** Up to where the chunk has been passed on, or withheld. */
+  /** The position in the chunk up to which it has been passed on, or withheld. */
   let settledTo = 0;
 
   function ready(request: Request, statusNow: string, end: number): void {
@@ -156,7 +156,7 @@ export function watchCommits(decide: (commit: Commit) => CutMoment | undefined):
       cutNow ??= cut;
       return;
     }
-    // It did not commit, and of that the client may hear.
+    // It did not commit, so the client may get the answer.
     pass.push(...withheld, chunk.subarray(settledTo, end));
     withheld = [];
     settledTo = end;
@@ -195,7 +195,7 @@ function commitIn(text: string, name: string, status: string): Commit | undefine
   return changes ? commit : undefined;
 }
 
-/** The strings a body begins with, each ended by a zero byte; one that is cut short counts as far as it goes. */
+/** Reads the zero-terminated strings at the beginning of a body. An incomplete one counts as far as it goes. */
 function stringsOf(body: Buffer, count: number): string[] {
   const strings: string[] = [];
   let at = 0;
@@ -208,7 +208,7 @@ function stringsOf(body: Buffer, count: number): string[] {
   return strings;
 }
 
-/** `INSERT` of `INSERT 0 1`. */
+/** Reads `INSERT` from `INSERT 0 1`. */
 function tagOf(body: Buffer): string {
   return stringsOf(body, 1)[0]?.split(' ')[0] ?? '';
 }
