@@ -12,7 +12,7 @@ type Arrival = { what: Buffer | 'end' | 'reset'; due: number };
 
 /** Bytes held at most. Further ones wait at their sender, as behind a full window. */
 const HELD_MAX = 4 * 1024 * 1024;
-const BLACKHOLE_ASKED_EVERY_MS = 10;
+const BLACKHOLE_POLL_MS = 10;
 
 /**
  * Carries one direction of a connection: the bytes and the end of `from` reach `to`, late or not at all as `faults` say
@@ -42,7 +42,7 @@ export function carryBytes(
     for (;;) {
       const [next] = line;
       if (next === undefined) break;
-      const wait = faults.blackhole === true ? BLACKHOLE_ASKED_EVERY_MS : next.due - performance.now();
+      const wait = faults.blackhole === true ? BLACKHOLE_POLL_MS : next.due - performance.now();
       if (wait > 0 && !to.destroyed) {
         waiting = setTimeout(carry, wait).unref();
         break;

@@ -8,7 +8,7 @@ import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
 import { until } from '../support/until.ts';
 
 const SLOWDOWN = { minMs: 50, maxMs: 400 };
-/** Timers may be early by one. */
+/** Milliseconds that a timer may be early. */
 const TOLERANCE_MS = 2;
 
 let pubsub: Pubsub;
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 type Push = { text: string; at: number };
 
-/** Pushes to an endpoint that answers as it is told, a status or later. */
+/** Pushes to an endpoint whose answer is a status, or comes later. */
 async function subscribe(answer: (text: string, response: ServerResponse) => number | undefined) {
   const pushes: Push[] = [];
   const endpoint = await serveHttp(async (request: IncomingMessage, response) => {
@@ -76,7 +76,7 @@ describe('a push subscription', () => {
     await Promise.all(Array.from({ length: 40 }, (_, nth) => publish(String(nth))));
     await until(() => new Set(pushes.map(({ text }) => text)).size === 41);
     const times = gaps(pushes.slice(5));
-    // Four halvings bring it back to nothing.
+    // Four halvings end the slowdown.
     expect(times[0]).toBeGreaterThanOrEqual(SLOWDOWN.minMs - TOLERANCE_MS);
     expect(times.slice(5).reduce((sum, gap) => sum + gap, 0)).toBeLessThan(SLOWDOWN.maxMs);
   });

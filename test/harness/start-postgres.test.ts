@@ -8,12 +8,12 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
 
-/** Each starts Postgres, some of them twice, on machines that may be busy. */
+/** These tests start Postgres, some twice, on machines that may be busy. */
 vi.setConfig({ testTimeout: 30_000 });
 
 async function query(postgres: Pick<Postgres, 'url'>, sql: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: postgres.url });
-  // What these tests do to Postgres may cut the connection while it is being closed.
+  // The tests may cut the connection while it is being closed.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -31,7 +31,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** A data directory that does not exist yet, removed after the test. */
+/** A new path for a data directory, removed after the test. */
 function newDir(): string {
   const user = unprivilegedUser();
   const parent = mkdtempSync(join(sharedTmpdir(user), 'expediter-test-'));

@@ -34,7 +34,7 @@ async function newTopic() {
   });
 }
 
-/** Hands every message to `take`; closed after the test. */
+/** Passes every message to `take`. Closed after the test. */
 function listen(subscription: Subscription, take: (message: Message) => void): void {
   subscription.on('message', take);
   onTestFinished(() => subscription.close());
@@ -62,7 +62,7 @@ test('the unmodified client receives in order what it published in order, refuse
       ['a', 'b'].map((orderingKey) => topic.publishMessage({ data: Buffer.from(String(number)), orderingKey })),
     ),
   );
-  // Those behind a refused one come once more: counted by their last time, all are in order.
+  // Messages behind a refused one come again: by their last delivery, all are in order.
   const lastTimes = (all: number[] = []) => [...new Set(all.toReversed())].toReversed();
   await vi.waitFor(() => {
     expect(lastTimes(received['a'])).toEqual(numbers);

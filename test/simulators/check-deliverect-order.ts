@@ -1,6 +1,7 @@
 /**
  * The body of `POST /{channelName}/order/{channelLinkId}` as Deliverect documents it:
- * https://developers.deliverect.com/page/channel-orders, and for what is required within items
+ * https://developers.deliverect.com/page/channel-orders
+ * The required fields within items:
  * https://docs.deliverect.com/doc/channel-api/operation/operation-post-parameter-order-parameter
  */
 export type DeliverectOrder = {
@@ -31,7 +32,7 @@ type DeliverectItem = {
   subItems?: DeliverectItem[];
 };
 
-/** What a 400 says. */
+/** The errors of a 400. */
 export type FieldErrors = { orderFieldsErrors: Record<string, string>; orderPaymentErrors: Record<string, string> };
 
 type Check = (value: unknown) => boolean;
@@ -41,7 +42,7 @@ const isName: Check = (value) => typeof value === 'string' && value !== '';
 const isInteger: Check = (value) => Number.isSafeInteger(value);
 const isBoolean: Check = (value) => typeof value === 'boolean';
 const isNumber: Check = (value) => typeof value === 'number';
-/** UTC as yyyy-MM-ddTHH:mm:ssZ; the samples have fractions of a second. */
+/** UTC as yyyy-MM-ddTHH:mm:ssZ. The samples have fractions of a second. */
 const isTime: Check = (value) =>
   typeof value === 'string' &&
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(value) &&
@@ -91,7 +92,7 @@ const OPTIONAL: Record<string, Check> = {
       {},
       { name: isText, companyName: isText, phoneNumber: isText, email: isText, tin: isText, note: isText },
     ),
-  // The street is required where the restaurant delivers; about its number the pages differ.
+  // The street is required if the restaurant delivers. The pages differ about its number.
   deliveryAddress: (value) =>
     hasFields(
       value,
@@ -143,7 +144,7 @@ function errorsIn(
   for (const [name, check] of Object.entries({ ...required, ...optional })) {
     const value = object[name];
     if (value === undefined && name in required) errors[name] = 'Missing from the payload.';
-    // Not documented: how a field of the wrong kind is refused.
+    // How a field of the wrong type is refused is not documented.
     else if (value !== undefined && !check(value)) errors[name] = 'Not valid.';
   }
   return errors;

@@ -1,13 +1,13 @@
 /**
- * What `POST /location/orders` takes, as https://www.hubrise.com/developers/api/orders has it. How HubRise treats a
- * field that it does not know is not documented: here it is refused, so that a slip of the pen shows.
+ * The body of `POST /location/orders` as https://www.hubrise.com/developers/api/orders documents it. How HubRise treats
+ * an unknown field is not documented; it is refused here, so that a typing error shows.
  */
 import { z } from 'zod';
 
-/** Digits of a currency where they are not two. */
+/** Digits of the currencies that do not have two. */
 const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
 
-/** Two decimals whatever the currency, as in HubRise's own library: https://github.com/HubRise/ruby-money */
+/** An amount. Two decimals in every currency, as in HubRise's own library: https://github.com/HubRise/ruby-money */
 const MONEY = /^(-?)(\d+)\.(\d\d) ([A-Z]{3})$/;
 
 const SERVICE_TYPES = ['delivery', 'collection', 'eat_in'] as const;
@@ -106,7 +106,7 @@ function shapeOf(currency: string) {
 
 export type HubriseOrder = z.infer<ReturnType<typeof shapeOf>>;
 
-/** The order, or what HubRise would find wrong with it, field by field. */
+/** Returns the order, or HubRise's objections by field. */
 export function checkHubriseOrder(
   json: unknown,
   currency: string,
@@ -116,14 +116,14 @@ export function checkHubriseOrder(
   return { errors: result.error.issues.map(({ path, message }) => ({ field: path.join('.'), message })) };
 }
 
-/** "12.90 EUR" is 1290, "900.00 JPY" 900, "1.29 KWD" 1290. */
+/** Parses an amount into minor units: "12.90 EUR" is 1290, "900.00 JPY" 900, "1.29 KWD" 1290. */
 export function readMoney(text: string): number {
   const [, sign = '', whole = '', decimals = '', currency = ''] = MONEY.exec(text) ?? [];
   const hundredths = Number(whole) * 100 + Number(decimals);
   return (sign === '-' ? -1 : 1) * hundredths * 10 ** ((DIGITS[currency] ?? 2) - 2);
 }
 
-/** "Calculated by HubRise from items, charges and discounts." */
+/** The total: "Calculated by HubRise from items, charges and discounts." */
 export function totalOf({ items, charges }: HubriseOrder, currency: string): string {
   const cents = (text: string | null | undefined) => Math.round(Number((text ?? '0').split(' ')[0]) * 100);
   const sum = [

@@ -20,10 +20,10 @@ export type ToGoItem = {
   subItems?: ToGoItem[];
 };
 
-/** A number as it was written: an int64 or an amount that a double could have changed. */
+/** A number as it was written. A double could change an int64 or an amount. */
 export type Digits = { digits: string };
 
-/** As Spring names what is wrong: the field, and the rule that it breaks. */
+/** An error as Spring reports it: the field, and the rule that it breaks. */
 export type FieldError = { field: string; code: string };
 
 type Check = (value: unknown) => boolean;
@@ -32,7 +32,7 @@ type Fields = Record<string, Check>;
 const EXACT = new Set(['businessLocationId', 'paymentAmount', 'tipAmount', 'customItemPrice']);
 const NANOS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/;
 
-/** JSON with those numbers as their digits; `{}` for what is no JSON object. */
+/** Parses JSON, with those numbers as their digits. `{}` if it is not a JSON object. */
 export function readToGoOrder(text: string): Record<string, unknown> {
   try {
     const json: unknown = JSON.parse(text, (key: string, value: unknown, context?: { source?: string }) =>
@@ -45,8 +45,8 @@ export function readToGoOrder(text: string): Record<string, unknown> {
 }
 
 /**
- * What a well-formed order breaks. Fields that are not documented are refused too, which the documentation does not say
- * of Lightspeed: one that is misspelt would be passed over.
+ * Lists the rules that a well-formed order breaks. Undocumented fields are refused too, which Lightspeed may not do: a
+ * misspelt one would be overlooked.
  * @param decimals of the location's currency
  */
 export function checkToGoOrder(order: Record<string, unknown>, decimals: number): FieldError[] {
@@ -71,7 +71,7 @@ export function checkToGoOrder(order: Record<string, unknown>, decimals: number)
     return (value) => isObject(value) && errorsIn(value, required, optional).length === 0;
   };
 
-  // Ids of production instructions are int64, travelling as strings.
+  // Ids of production instructions are int64, sent as strings.
   const isModifier = shape({ modifierId: (value) => /^\d{1,19}$/.test(String(value)) }, {});
   const inLine: Fields = {
     customItemName: isText,

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SignedWebhook } from './simulator.ts';
 
-/** A vendor's ways with a webhook that is not acknowledged. */
+/** A vendor's policy for repeating a webhook. */
 export type Delivery = {
   /** Milliseconds before each repeat. */
   waits: readonly number[];
   timeoutMs: number;
   acknowledges: (status: number) => boolean;
-  /** Is it worth a repeat? Everything that is no acknowledgement, unless told otherwise; 0 stands for no answer. */
+  /** True if a failed attempt is repeated; by default each is. 0 stands for no answer. */
   repeats?: (status: number) => boolean;
 };
 
-/** @param sign makes the request anew for each attempt, counted from 1 */
+/** @param sign makes a new request for each attempt, counted from 1 */
 export async function deliverWebhook(
   url: string,
   sign: (attempt: number) => SignedWebhook,

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 
-/** What one dish costs and where it stands in the menu; a modifier stands in modifier groups. */
+/** A dish: its price and its groups in the menu. A modifier is in modifier groups. */
 export type Dish = { name: string; price: number; groups: ReadonlySet<string> };
 
 export type ToastRestaurant = {
@@ -11,15 +11,15 @@ export type ToastRestaurant = {
   dishes: ReadonlyMap<string, Dish>;
   modifiers: ReadonlyMap<string, Dish>;
   alternatePayment: string;
-  /** Its amount is whatever the order says; taxed it is not. */
+  /** A service charge with the order's own amount, not taxed. */
   openServiceCharge: string;
-  /** One subscription, one secret. */
+  /** A secret for each subscription. */
   secrets: { guest_order_status: string; order_updated: string };
 };
 
 const DIGITS: Readonly<Record<string, number>> = { JPY: 0, KWD: 3 };
 
-/** A restaurant that serves what `sampleOrder` asks for, and an online ordering client's settings for it. */
+/** Makes a restaurant that serves `sampleOrder`'s items, and an online ordering client's settings for it. */
 export function openToastRestaurant(currency: string, baseUrl: string) {
   const mains = randomUUID();
   const drinks = randomUUID();

@@ -1,18 +1,18 @@
 import type { CreateOrder } from './square-requests.ts';
 
-/** What the seller has set up at Square: prices in minor units, and one tax on top of all of them. */
+/** The seller's catalog: prices in minor units, and one tax added to all of them. */
 export type SquareCatalog = {
-  /** By the id of the variation; undefined: its price is variable. */
+  /** Variations by id; an undefined price is variable. */
   readonly variations: Map<string, { name: string; price: number | undefined }>;
   readonly modifiers: Map<string, { name: string; price: number }>;
-  /** In percent. */
+  /** Percent. */
   taxPercentage: number;
 };
 
 /**
  * Adds an order up as https://developer.squareup.com/docs/orders-api/how-it-works#how-totals-are-calculated says:
- * lines, taxes, then the charges of the total phase. Taxes apply only where the order asks for them, and are rounded
- * line by line, halves to the even.
+ * lines, taxes, then the charges of the total phase. Taxes apply only if the order asks for them, and are rounded line
+ * by line, halves to even.
  */
 export function priceSquareOrder(
   order: CreateOrder['order'],

@@ -1,10 +1,10 @@
 import type { ToastRestaurant } from './open-toast-restaurant.ts';
 import { toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
 
-/** Of the restaurant's state, on what is eaten. */
+/** The state's tax on food. */
 const TAX = 0.19;
 
-/** The order with all that Toast puts into it; `guid` is null as long as it only asks for prices. */
+/** Returns the order with all that Toast adds. `guid` is null if only prices are asked for. */
 export function priceToastOrder(
   order: ToastOrder,
   restaurant: ToastRestaurant,

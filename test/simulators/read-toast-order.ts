@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { ToastRestaurant } from './open-toast-restaurant.ts';
 import { ToastError } from './toast-error.ts';
 
-// What may be posted, as the orders API 2.9.0 has it: https://doc.toasttab.com/openapi/orders/operation/ordersPost/
-// Not documented whether unknown fields are refused; a mistyped one is a mistake all the same.
+// The accepted fields of the orders API 2.9.0: https://doc.toasttab.com/openapi/orders/operation/ordersPost/
+// Whether unknown fields are refused is not documented; they are refused here, to find typing errors.
 
 const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}$/);
 const EntityType = z.string().optional();
@@ -94,7 +94,7 @@ const Order = z.strictObject({
 export type ToastOrder = z.infer<typeof Order>;
 export type ToastSelection = Selection;
 
-/** @throws ToastError with which field is wrong: 404 for what the restaurant does not have, 400 for all else */
+/** @throws ToastError that names the wrong field: 404 for what the restaurant does not have, 400 for all else */
 export function readToastOrder(json: unknown, restaurant: ToastRestaurant): ToastOrder {
   const { data: order, error } = Order.safeParse(json);
   if (order === undefined) {
@@ -156,7 +156,7 @@ function checkRequest({ displayName, item, modifiers }: Selection): void {
   if (item !== undefined || modifiers !== undefined) throw new ToastError(400, 'a special request is words alone');
 }
 
-/** @throws ToastError where an amount has more digits than its currency */
+/** @throws ToastError if an amount has more digits than its currency */
 export function toMinor(amount: number, { digits }: ToastRestaurant): number {
   const minor = Math.round(amount * 10 ** digits);
   if (minor / 10 ** digits !== amount) throw new ToastError(400, `an amount has more than ${digits} decimals`);

@@ -1,73 +1,73 @@
 import type { FulfillmentType } from '../../src/core/domain/lifecycle.ts';
 
 export type SimulatorOptions = {
-  /** Of the location; some POS never name it. EUR unless told otherwise. */
+  /** The location's currency, EUR by default. Some POS systems never name it. */
   currency?: string;
-  /** How many times faster than the vendor's its waits before a repeat are; 600 makes a minute a tenth of a second. */
+  /** The factor by which waits before repeats are shorter than the vendor's: 600 makes a minute 0.1 s. */
   hurry?: number;
   port?: number;
 };
 
-/** One ticket, read out of the vendor's own format by the simulator alone: nothing of the provider's code is used. */
+/** A ticket, parsed from the vendor's format by the simulator alone, without the provider's code. */
 export type Ticket = {
   readonly providerOrderId: string;
   /** Our reference, as the POS has it. */
   readonly serviceOrderId: string;
   readonly fulfillment: FulfillmentType;
   readonly lines: readonly TicketLine[];
-  /** What the POS was told is paid, tip included, in minor units. */
+  /** The amount that the POS was told is paid, tip included, in minor units. */
   readonly paid: number | undefined;
-  /** All notes about the order as a whole. */
+  /** All notes about the whole order. */
   readonly note: string;
-  /** How many requests asked for it. More than one is a repeat that was recognised. */
+  /** The number of requests for it. More than one means a recognised repeat. */
   requests: number;
-  /** The last one that was reported. */
+  /** The last status that was reported. */
   status: string | undefined;
 };
 
 export type TicketLine = {
   /** The POS's own reference of the item. */
   readonly reference: string;
-  /** Where the vendor's format has one. */
+  /** Only if the vendor's format has one. */
   readonly name: string | undefined;
   readonly quantity: number;
   readonly note: string | undefined;
-  /** Where the vendor's format has a place for it. */
+  /** Only if the vendor's format has a field for it. */
   readonly ageRestricted?: boolean;
   readonly modifiers: readonly { readonly reference: string; readonly quantity: number }[];
 };
 
-/** `hang`: no ticket, no answer. `drop-answer`: makes the ticket and cuts the connection. A status: no ticket, this answer. */
+/** `hang`: no ticket, no answer. `drop-answer`: a ticket and a cut connection. A status: no ticket, this answer. */
 export type Fault = 'hang' | 'drop-answer' | { status: number; headers?: Record<string, string>; body?: unknown };
 
-/** A request as the vendor would make it; header names in lower case. */
+/** A request as the vendor would make it. Header names are in lower case. */
 export type SignedWebhook = { headers: Record<string, string>; body: Buffer };
 
-/** A POS that holds us to its vendor's documentation, for tests and the demo. */
+/** A POS that enforces its vendor's documentation, for tests and the demo. */
 export type Simulator = {
   readonly integration: string;
   readonly url: string;
-  /** Of a location that this POS serves, with secrets of its own. */
+  /** Settings of a location of this POS, with their own secrets. */
   readonly settings: Readonly<Record<string, unknown>>;
   /** Oldest first. */
   readonly tickets: readonly Ticket[];
-  /** How many requests asked for a ticket, whatever became of them. */
+  /** The number of requests for a ticket, whatever their result. */
   readonly requests: number;
-  /** Why a request was refused for its form, oldest first: what a test prints. */
+  /** Reasons for which malformed requests were refused, oldest first, for a test to print. */
   readonly refusals: readonly string[];
-  /** Decides per request for a ticket, asked with our reference as it came, what goes wrong: before anything else. */
+  /** Returns a fault for a request for a ticket, before anything else is checked. The reference is ours, as sent. */
   behave: ((request: { serviceOrderId: string }) => Fault | undefined) | undefined;
-  /** Hears of every new ticket. */
+  /** Gets every new ticket. */
   onTicket: ((ticket: Ticket) => void) | undefined;
-  /** The native statuses that take an order from its first report to its good end, as this POS reports them. */
+  /** The native statuses of an order from its first report to its good end, as this POS reports them. */
   lifeOf(fulfillment: FulfillmentType): readonly string[];
-  /** The webhook by which the vendor reports a status of a ticket, signed for this URL. */
+  /** Makes the vendor's webhook for a ticket's status, signed for this URL. */
   sign(webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook;
-  /** Sends it, and repeats it as the vendor does; resolves with the last answer, its body parsed where it is JSON. */
+  /** Sends the webhook, with the vendor's repeats. Resolves with the last answer; the body is parsed if it is JSON. */
   report(webhookUrl: string, ticket: Ticket, nativeStatus: string): Promise<{ status: number; body: unknown }>;
-  /** Where tokens expire: from now on the ones that were granted are refused. Required where a provider asks for one. */
+  /** Expires the tokens granted so far. Required if the provider asks for tokens. */
   expireTokens?(): void;
-  /** Where tokens are granted: how often. Required where a provider asks for one. */
+  /** The number of tokens granted. Required if the provider asks for tokens. */
   readonly grants?: number;
   /** Safe to repeat. */
   stop(): Promise<void>;

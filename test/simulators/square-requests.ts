@@ -1,6 +1,6 @@
 /**
- * What Square takes, read from its OpenAPI description (github.com/square/connect-api-specification, api.json) and
- * its guides: fields, types, lengths and enums; a field that is not in it is UNKNOWN_BODY_PARAMETER.
+ * Square's requests by its OpenAPI description (github.com/square/connect-api-specification, api.json) and its guides:
+ * fields, types, lengths and enums. Any other field is an UNKNOWN_BODY_PARAMETER.
  */
 import { z } from 'zod';
 
@@ -27,7 +27,7 @@ const address = z.strictObject({
   last_name: text(300).optional(),
 });
 
-/** Of a pickup the guides' own examples give the name alone. */
+/** The guides' own examples of a pickup have only the name. */
 const recipient = z.strictObject({
   display_name: text(255),
   email_address: z.email().max(255).optional(),
@@ -226,12 +226,12 @@ const subscription = z.strictObject({
 });
 
 export const CreateSubscription = z.strictObject({ idempotency_key: key(45).optional(), subscription });
-/** Sparse. */
+/** A partial update. */
 export const UpdateSubscription = z.strictObject({ subscription: subscription.partial() });
 
 export type SquareError = { category: string; code: string; detail: string; field?: string };
 
-/** Square's words for what is wrong with a body. */
+/** Square's errors for an invalid body. */
 export function errorsIn(error: z.ZodError): SquareError[] {
   return error.issues.map((issue) => {
     const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;

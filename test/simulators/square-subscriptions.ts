@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { CreateSubscription, UpdateSubscription } from './square-requests.ts';
 import type { SquareAnswer, SquareCall } from './start-square.ts';
 
-/** https://developer.squareup.com/reference/square/objects/WebhookSubscription */
+/** A subscription: https://developer.squareup.com/reference/square/objects/WebhookSubscription */
 export type SquareSubscription = {
   id: string;
   name: string | undefined;
@@ -16,7 +16,7 @@ export type SquareSubscription = {
 
 const PAGE = 2;
 
-/** The Webhook Subscriptions API of one application, in small pages; a list keeps the keys to itself. */
+/** The Webhook Subscriptions API of one application, in small pages. A list does not show the keys. */
 export function squareSubscriptions(): {
   subscriptions: SquareSubscription[];
   answer(call: SquareCall): SquareAnswer | undefined;

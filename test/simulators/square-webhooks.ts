@@ -5,7 +5,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /**
- * Eleven repeats within 24 hours of whatever is no 2xx within 10 s; https://developer.squareup.com/docs/webhooks/overview
+ * Eleven repeats within 24 hours of anything but 2xx within 10 s: https://developer.squareup.com/docs/webhooks/overview
  * (older versions of the page: hourly from the 32nd minute on).
  */
 export const SQUARE_DELIVERY = {
@@ -16,15 +16,15 @@ export const SQUARE_DELIVERY = {
 
 export type SquareEvents = {
   /**
-   * The event by which Square tells of a status: a state of the fulfillment, a state of the order as in
-   * `order.updated CANCELED`, or the name of another event.
+   * Makes Square's event for a status: a state of the fulfillment, a state of the order as in `order.updated CANCELED`,
+   * or the name of another event.
    */
   describe(ticket: Ticket, nativeStatus: string): Record<string, unknown>;
-  /** https://developer.squareup.com/docs/webhooks/step3validate */
+  /** Signs an event: https://developer.squareup.com/docs/webhooks/step3validate */
   sign(webhookUrl: string, signatureKey: string, event: Record<string, unknown>): SignedWebhook;
 };
 
-/** Remembers each fulfillment's state, since an event tells the one before as well. */
+/** Makes events. It remembers each fulfillment's state, since an event also has the previous one. */
 export function squareEvents(locationId: string): SquareEvents {
   const merchantId = randomBytes(8).toString('hex').toUpperCase();
   const states = new Map<Ticket, { now: string; before: string | undefined }>();

@@ -1,6 +1,6 @@
 /**
- * Deliverect's Channel API with one channel link, as developers.deliverect.com and docs.deliverect.com document it.
- * Where they are silent, the comment says so.
+ * Deliverect's Channel API with one channel link, as developers.deliverect.com and docs.deliverect.com document it. The
+ * comments say what they leave open.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -11,18 +11,24 @@ import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
 import type { SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 
-/** One attempt, whatever is answered: https://developers.deliverect.com/v1.1-restaurants/reference/store-api_order_status_event */
+/**
+ * One attempt, whatever the answer:
+ * https://developers.deliverect.com/v1.1-restaurants/reference/store-api_order_status_event
+ */
 const DELIVERY = { waits: [], timeoutMs: 20_000, acknowledges: (status: number) => status >= 200 && status < 300 };
 
-/** These come as a courier's update, which names no channel link: https://developers.deliverect.com/page/courier-status-update-model */
+/**
+ * Codes sent as a courier's update, which names no channel link:
+ * https://developers.deliverect.com/page/courier-status-update-model
+ */
 const OF_A_COURIER = new Set(['81', '83', '84', '85', '87', '89', '115']);
 
-/** Digits of the location's currency where they are not two. */
+/** Digits of the currencies that do not have two. */
 const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
 
 const TOKEN_SECONDS = 3600;
 
-/** Resolves as soon as it serves. */
+/** Resolves when it serves. */
 export async function startDeliverect(options: SimulatorOptions = {}): Promise<Simulator> {
   const { currency = 'EUR', hurry = 1, port } = options;
   const clientId = randomBytes(8).toString('hex');
@@ -33,7 +39,7 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
   const location = randomBytes(12).toString('hex');
   const tickets: Ticket[] = [];
   const refusals: string[] = [];
-  /** True while it is good. */
+  /** True while the token is valid. */
   const tokens = new Map<string, boolean>();
   let requests = 0;
   let grants = 0;
@@ -54,7 +60,10 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
     return refuse(response, 404, { message }, `${request.method} ${path}: there is no such path`);
   }
 
-  /** https://developers.deliverect.com/openapi/oauth2.json; how a wrong one is refused is not documented. */
+  /**
+   * Grants a token: https://developers.deliverect.com/openapi/oauth2.json
+   * How a wrong request is refused is not documented.
+   */
   async function grantToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const wanted = {
       client_id: clientId,
@@ -97,8 +106,8 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
       const why = tokens.has(token) ? 'the token has expired' : 'there is no token of ours';
       return refuse(response, 401, { code: 'token_expired', description: 'token is expired' }, why);
     }
-    // https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting; not documented that the first of
-    // these is a 401.
+    // https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting
+    // That the first is a 401 is not documented.
     if (channel !== channelName) {
       const body = { code: 'Authorization error', description: "you're not allowed to send in orders" };
       return refuse(response, 401, body, 'the channel name is another');
@@ -114,13 +123,13 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
     const order = json as DeliverectOrder;
     const known = tickets.find(({ serviceOrderId }) => serviceOrderId === order.channelOrderId);
     // A duplicate is answered with 200 as well and hidden: https://developers.deliverect.com/docs/how-to-create-orders
-    if (known === undefined) keep(readTicket(order));
+    if (known === undefined) store(readTicket(order));
     else known.requests += 1;
     if (fault === 'drop-answer') request.socket.destroy();
     else sendJson(response, known === undefined ? 201 : 200, {});
   }
 
-  function keep(ticket: Ticket): void {
+  function store(ticket: Ticket): void {
     tickets.push(ticket);
     simulator.onTicket?.(ticket);
   }

@@ -1,6 +1,6 @@
 /**
  * HubRise with one connection to one location, as https://www.hubrise.com/developers documents it; the text is in
- * github.com/HubRise/website. Where it is silent, the comment says so.
+ * github.com/HubRise/website. The comments say what it leaves open.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -15,8 +15,8 @@ import type { SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simul
 const MINUTE_MS = 60_000;
 
 /**
- * https://www.hubrise.com/developers/api/callbacks: "tried 6 times", the wait "starts at 1 minute and doubles after each
- * attempt, up to a maximum of 32 minutes", which takes six repeats.
+ * Repeats, by https://www.hubrise.com/developers/api/callbacks: "tried 6 times", the wait "starts at 1 minute and
+ * doubles after each attempt, up to a maximum of 32 minutes", which takes six repeats.
  */
 const DELIVERY = {
   waits: [1, 2, 4, 8, 16, 32].map((minutes) => minutes * MINUTE_MS),
@@ -24,7 +24,7 @@ const DELIVERY = {
   acknowledges: (status: number) => status >= 200 && status < 500,
 };
 
-/** Requests in a window; windows begin at a round minute, hour and day. */
+/** Requests in a window. Windows begin at a round minute, hour and day. */
 const LIMITS = [
   { requests: 500, ms: MINUTE_MS },
   { requests: 2500, ms: 60 * MINUTE_MS },
@@ -43,7 +43,7 @@ const DELIVERY_STATUSES = [
   'delivered',
 ];
 
-/** https://www.hubrise.com/developers/api/callbacks#callbacks */
+/** Resources and their events: https://www.hubrise.com/developers/api/callbacks#callbacks */
 const RESOURCE_EVENTS: Record<string, readonly string[]> = {
   catalog: ['create', 'delete', 'update'],
   customer: ['create', 'update'],
@@ -54,16 +54,16 @@ const RESOURCE_EVENTS: Record<string, readonly string[]> = {
 };
 
 export type HubriseSimulator = Simulator & {
-  /** The connection's callback as it is set. */
+  /** The connection's present callback. */
   readonly callback: { url: string | null; events: Record<string, readonly string[]> };
-  /** An order, or a callback, is taken, and answered with this status all the same. */
+  /** A status answered to an order or a callback that is taken all the same. */
   takesButAnswers: number | undefined;
 };
 
-/** The status is HubRise's own of the order, and the one before it. */
-type Kept = { order: Record<string, unknown>; status: string; before: string };
+/** An order with HubRise's own status, and the one before it. */
+type StoredOrder = { order: Record<string, unknown>; status: string; before: string };
 
-/** Resolves as soon as it serves. */
+/** Resolves when it serves. */
 export async function startHubrise(options: SimulatorOptions = {}): Promise<HubriseSimulator> {
   const { currency = 'EUR', hurry = 1, port } = options;
   const accessToken = randomBytes(13).toString('hex');
@@ -71,7 +71,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   const accountId = randomId();
   const locationId = `${accountId}-1`;
   const tickets: Ticket[] = [];
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, StoredOrder>();
   const refusals: string[] = [];
   const windows = new Map<string, number>();
   let callback: HubriseSimulator['callback'] = { url: null, events: {} };
@@ -104,7 +104,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     return refuse(response, 404, { error_type: 'routing_error' }, `${call}: there is no such endpoint`);
   }
 
-  /** A token counts for its connection; the windows are the clock's. */
+  /** Checks token and limits. A token is a connection; windows follow the clock. */
   function admit(request: IncomingMessage, response: ServerResponse, limits: typeof LIMITS): boolean {
     if (request.headers['x-access-token'] !== accessToken) {
       const message = 'The access token is invalid or the connection has been revoked';
@@ -140,7 +140,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       return refuse(response, 422, refusal, JSON.stringify(errors));
     }
     // Every request makes an order: a private ref is for look-ups, and a ref's "unicity is not enforced".
-    const order = keep(checked.order);
+    const order = store(checked.order);
     if (dropsAnswer) request.socket.destroy();
     else answerTaken(response, order);
   }
@@ -152,7 +152,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     else sendJson(response, status, { error_type: 'internal_error' });
   }
 
-  function keep(order: HubriseOrder): object {
+  function store(order: HubriseOrder): object {
     const ticket = readTicket(order);
     const whole = {
       id: ticket.providerOrderId,
@@ -209,7 +209,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
 
   function sign(_webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook {
     const { order, status, before } = keptOf(ticket);
-    // HubRise tells of changes alone: the same status again is the same event again.
+    // HubRise reports only changes: the same status again is the same event again.
     const previous = { ...order, status: status === nativeStatus ? before : status };
     const event = {
       id: randomId(),
@@ -231,7 +231,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     return { headers: { 'content-type': 'application/json', 'x-hubrise-hmac-sha256': signature }, body };
   }
 
-  function keptOf({ providerOrderId }: Ticket): Kept {
+  function keptOf({ providerOrderId }: Ticket): StoredOrder {
     const known = kept.get(providerOrderId);
     if (known === undefined) throw new Error('the ticket is none of this simulator');
     return known;
@@ -297,7 +297,7 @@ function isJson(request: IncomingMessage): boolean {
   return /^application\/json\b/.test(request.headers['content-type'] ?? '');
 }
 
-/** Such as "5dpm9". */
+/** Makes an id such as "5dpm9". */
 function randomId(): string {
   return Number.parseInt(randomBytes(6).toString('hex'), 16).toString(36);
 }

@@ -1,7 +1,7 @@
 /**
  * Lightspeed Restaurant K-Series: OAuth, online orders and their webhooks for one business location, as
- * https://api-docs.lsk.lightspeed.app and https://api-portal.lsk.lightspeed.app document them. Where they are silent,
- * the comment says so.
+ * https://api-docs.lsk.lightspeed.app and https://api-portal.lsk.lightspeed.app document them. The comments say what
+ * they leave open.
  */
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -12,13 +12,13 @@ import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
 import type { SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 
-/** Neither a time-out nor a repeat is documented: one attempt is the worst case. */
+/** Neither a time-out nor a repeat is documented. One attempt is the worst case. */
 const DELIVERY = { waits: [], timeoutMs: 10_000, acknowledges: (status: number) => status === 200 };
 
 /** "Access tokens expire after 60 minutes." */
 const TOKEN_SECONDS = 3599;
 
-/** Digits of the location's currency where they are not two. */
+/** Digits of the currencies that do not have two. */
 const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
 
 const PROFILES: Record<string, Ticket['fulfillment']> = { TAKEAWAY: 'pickup', HOMEDELIVERY: 'delivery' };
@@ -37,15 +37,15 @@ export type LightspeedEndpoint = {
 };
 
 export type LightspeedSimulator = Simulator & {
-  /** By their ids. */
+  /** Endpoints by id. */
   readonly endpoints: ReadonlyMap<string, LightspeedEndpoint>;
-  /** The bodies of orders of the right form, oldest first. */
+  /** Bodies of well-formed orders, oldest first. */
   readonly orders: readonly unknown[];
   readonly grants: number;
   expireTokens(): void;
 };
 
-/** Resolves as soon as it serves. */
+/** Resolves when it serves. */
 export async function startLightspeedK(options: SimulatorOptions = {}): Promise<LightspeedSimulator> {
   const { currency = 'EUR', hurry = 1, port } = options;
   const decimals = DIGITS[currency] ?? 2;
@@ -62,9 +62,9 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   const orders: unknown[] = [];
   const refusals: string[] = [];
   const endpoints = new Map<string, LightspeedEndpoint>();
-  /** True while it is good. */
+  /** True while the token is valid. */
   const accessTokens = new Map<string, boolean>();
-  /** True while it is unspent. */
+  /** True while the token is unspent. */
   const refreshTokens = new Map<string, boolean>([[firstRefreshToken, true]]);
   let requests = 0;
   let grants = 0;
@@ -74,7 +74,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     sendJson(response, status, body);
   }
 
-  /** Spring's form of a 400. */
+  /** Answers 400 in Spring's format. */
   function refuseFields(
     request: IncomingMessage,
     response: ServerResponse,
@@ -114,7 +114,10 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     return refuse(response, 404, notFound(path, 'No message available'), `${method} ${path}: there is no such path`);
   }
 
-  /** Credentials as Basic: https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial; errors as in RFC 6749. */
+  /**
+   * Credentials as Basic: https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
+   * Errors as in RFC 6749.
+   */
   async function grantToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const form = new URLSearchParams((await readBody(request)).toString());
     const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
@@ -147,7 +150,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     });
   }
 
-  /** How a token is refused is not documented; this is what Spring's resource servers answer. */
+  /** Checks the token. Its refusal is not documented; this is the answer of Spring's resource servers. */
   function isAuthorized(request: IncomingMessage, response: ServerResponse): boolean {
     const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
     if (accessTokens.get(token) === true) return true;
@@ -185,7 +188,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     else sendJson(response, 409, { status: 'fail', msg: `reference has already been used ${reference}` });
   }
 
-  /** Not documented how, or whether at once, references to what the location does not have are refused. */
+  /** Finds references that the location does not have. How, or whether at once, they are refused is not documented. */
   function unknownIn({
     businessLocationId: id,
     endpointId: endpoint,
@@ -194,7 +197,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   }: ToGoOrder): FieldError[] {
     const isKnown = {
       businessLocationId: id.digits === businessLocationId,
-      // The one of the settings counts as registered by hand.
+      // The settings' own endpoint counts as registered by hand.
       endpointId: endpoint === endpointId || endpoints.has(endpoint),
       accountProfileCode: accountProfileCode === undefined || Object.hasOwn(PROFILES, accountProfileCode),
       'payment.paymentMethod': payment === undefined || payment.paymentMethod === paymentMethod,
@@ -236,7 +239,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     if (errors.length > 0 || json.endpointId === undefined || json.url === undefined) {
       return refuseFields(request, response, 'webhookEndpointDto', errors);
     }
-    // Not documented what creating twice, or updating what is not there, leads to.
+    // What happens on a second creation, or an update of what does not exist, is not documented.
     if (endpoints.has(json.endpointId) === (method === 'PUT')) {
       return refuseFields(request, response, 'webhookEndpointDto', [{ field: 'endpointId', code: 'Exists' }]);
     }
@@ -253,7 +256,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     return sendJson(response, 404, notFound(request.url ?? '', `endpoint ID not found for ${id}`));
   }
 
-  /** https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
+  /** Lists businesses: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
   function listBusinesses(request: IncomingMessage, response: ServerResponse): void {
     if (!isAuthorized(request, response)) return;
     const businessLocations = [
@@ -263,7 +266,10 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     sendJson(response, 200, [{ name: 'Clubs', id: 454_335_871, businessLocations }]);
   }
 
-  /** https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles; of another location, it is not documented. */
+  /**
+   * Order profiles: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles
+   * Another location's are not documented.
+   */
   function listProfiles(request: IncomingMessage, response: ServerResponse, id: string): void {
     if (!isAuthorized(request, response)) return;
     if (id !== businessLocationId) return refuse(response, 403, {}, 'the business location is another');
@@ -276,7 +282,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     sendJson(response, 200, { businessLocationId: Number(businessLocationId), accountProfileList });
   }
 
-  /** Flat, and as incomplete as the documentation's samples: only later statuses name the business location. */
+  /** Makes a flat webhook, as incomplete as the samples: only later statuses name the business location. */
   function sign(_webhookUrl: string, ticket: Ticket, status: string): SignedWebhook {
     const { providerOrderId: ikentooAccountIdentifier, serviceOrderId: thirdPartyReference } = ticket;
     const ikentooAccountId = '2114502594134196';
@@ -327,7 +333,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     refusals,
     behave: undefined,
     onTicket: undefined,
-    // A prepaid check closes at once; the food comes later.
+    // A prepaid check closes at once, before the food is ready.
     lifeOf: (fulfillment) => [
       'SUCCESS',
       'CLOSED',
@@ -351,7 +357,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   return simulator;
 }
 
-/** A modifier is said as often as it is wanted. */
+/** Counts modifiers, which are repeated instead of having a quantity. */
 function modifiersOf({ modifiers = [], subItems = [] }: ToGoItem): Ticket['lines'][number]['modifiers'] {
   const counts = new Map<string, number>();
   for (const { modifierId } of modifiers) counts.set(modifierId, (counts.get(modifierId) ?? 0) + 1);

@@ -1,8 +1,8 @@
 /**
- * Square: its Orders, Payments, OAuth and Webhook Subscriptions APIs as far as an online order goes, for one seller with
- * one location and a formal partnership, without which delivery orders are not shown.
+ * Square's Orders, Payments, OAuth and Webhook Subscriptions APIs, as far as an online order needs them, for one seller
+ * with one location and a formal partnership, without which delivery orders are not shown.
  *
- * A ticket is an order that is paid: only those reach a seller's screen.
+ * A ticket is a paid order: only those reach a seller's screen.
  * https://developer.squareup.com/docs/orders-api/fulfillments
  */
 import { randomBytes } from 'node:crypto';
@@ -18,19 +18,19 @@ import { squareSubscriptions, type SquareSubscription } from './square-subscript
 import { SQUARE_DELIVERY, squareEvents } from './square-webhooks.ts';
 
 export type SquareSimulator = Simulator & {
-  /** By OAuth: good for orders and payments, not for subscriptions. */
+  /** A token by OAuth, for orders and payments, not for subscriptions. */
   readonly sellerToken: string;
-  /** What the seller has granted it. */
+  /** The scopes that the seller has granted. */
   sellerScopes: string[];
-  /** Of the location. */
+  /** The location's status. */
   locationStatus: 'ACTIVE' | 'INACTIVE';
   readonly catalog: SquareCatalog;
-  /** Paid or not. */
+  /** All orders, paid or not. */
   readonly orders: readonly { readonly id: string; readonly isPaid: boolean }[];
   /** Every request with a body, oldest first. */
   readonly calls: readonly { readonly route: string; readonly body: unknown }[];
   readonly subscriptions: SquareSubscription[];
-  /** Decides what goes wrong with any request, by its route as in `POST /v2/payments`, before it is looked at. */
+  /** Returns a fault for any request, by its route such as `POST /v2/payments`, before it is processed. */
   fail: ((route: string) => Fault | undefined) | undefined;
 };
 
@@ -59,7 +59,7 @@ type Order = {
   ticket: Ticket | undefined;
 };
 
-/** As Square's ids look. */
+/** Makes an id in Square's format. */
 function newId(): string {
   return randomBytes(12).toString('hex').toUpperCase();
 }
@@ -108,7 +108,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
   const tickets: Ticket[] = [];
   const refusals: string[] = [];
   const calls: { route: string; body: unknown }[] = [];
-  /** Per endpoint and key: the first request that succeeded, and its answer. */
+  /** The first successful request and its answer, by endpoint and key. */
   const answered = new Map<string, { request: string; answer: SquareAnswer; order: Order }>();
   let requests = 0;
 
@@ -128,7 +128,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     net_amount_due_money: money(order.isPaid ? 0 : order.total),
   });
 
-  /** A key answers its first success again, and refuses another body. */
+  /** Applies an idempotency key: repeats the first success, and refuses another body. */
   function once(
     call: SquareCall,
     key: string | undefined,
@@ -290,7 +290,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     const body = call.read(SearchOrders);
     if ('status' in body) return body;
     const { location_ids, limit, cursor = '0', query, return_entries: asEntries } = body.value;
-    // "All locations must belong to the same merchant"; not documented what becomes of another's.
+    // "All locations must belong to the same merchant." The answer for another's is not documented.
     if (location_ids.some((id) => id !== locationId)) {
       return errorAnswer(400, 'LOCATION_MISMATCH', 'The location is not of this merchant.', 'location_ids');
     }
@@ -417,7 +417,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     calls,
     subscriptions: webhooks.subscriptions,
     fail: undefined,
-    // Paid as it is, an order appears as PROPOSED without an event.
+    // A paid order begins as PROPOSED without an event.
     lifeOf: () => ['RESERVED', 'PREPARED', 'COMPLETED'],
     sign: (webhookUrl, ticket, nativeStatus) =>
       events.sign(webhookUrl, keyFor(webhookUrl), events.describe(ticket, nativeStatus)),
@@ -438,7 +438,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
 
 type Named = { reference_id?: string | undefined; metadata?: Record<string, string> | undefined };
 
-/** A reference has 40 characters at most; what is longer stands in the metadata. */
+/** Returns our id. A reference has at most 40 characters, so longer ones are in the metadata. */
 function serviceOrderIdIn({ reference_id = '', metadata }: Named): string {
   return metadata?.['service_order_id'] ?? reference_id;
 }

@@ -5,14 +5,14 @@ import { startPos, type Ticket as PosTicket } from '../support/start-pos.ts';
 import { deliverWebhook, type Delivery } from './deliver-webhook.ts';
 import type { Simulator, StartSimulator, Ticket } from './simulator.ts';
 
-/** Standard Webhooks recommends: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h. */
+/** The schedule that Standard Webhooks recommends: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h. */
 const DELIVERY: Delivery = {
   waits: [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1_000),
   timeoutMs: 15_000,
   acknowledges: (status) => status >= 200 && status < 300,
 };
 
-/** The sample POS of our own words, as a simulator. */
+/** The sample POS of our own format, as a simulator. */
 export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}) => {
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
   const pos = await startPos({ secret, port });

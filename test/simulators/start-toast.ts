@@ -13,7 +13,7 @@ import { writeToastEvent } from './write-toast-event.ts';
 const HOUR_MS = 3_600_000;
 const LOGINS_PER_HOUR = 2;
 const TOKEN_S = 86_400;
-/** Counted in slices that begin at round times: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html */
+/** Limits in fixed windows: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html */
 const RATE = [
   { requests: 20, ms: 1000 },
   { requests: 10_000, ms: 900_000 },
@@ -27,7 +27,7 @@ const LIVES = {
 type Kept = { ticket: Ticket; order: Record<string, unknown>; externalId: string | undefined };
 
 export type ToastSimulator = Simulator & {
-  /** The client's: https://doc.toasttab.com/doc/devguide/apiScopes.html */
+  /** The client's scopes: https://doc.toasttab.com/doc/devguide/apiScopes.html */
   scopes: string[];
 };
 
@@ -96,7 +96,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     } catch (error) {
       if (!(error instanceof ToastError)) throw error;
       const { status, message, retryAfter } = error;
-      // Old tokens, haste and a look for what is not there are nothing that is wrong with a request's form.
+      // Old tokens, rate limits and searches for what does not exist are no errors of form.
       const isForm = ![401, 429].includes(status) && request.method === 'POST';
       if (isForm) refusals.push(`${request.method} ${request.url}: ${status} ${message}`);
       const headers: Record<string, string> = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
@@ -152,7 +152,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     return { token: { tokenType: 'Bearer', expiresIn: TOKEN_S, accessToken, ...internal }, status: 'SUCCESS' };
   }
 
-  /** Token, restaurant, scopes and rate, in this order. */
+  /** Checks token, restaurant, scopes and rate, in this order. */
   function admit({ headers }: IncomingMessage, ...scopes: string[]): void {
     const [, token = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
     if (!tokens.has(token)) throw new ToastError(401, 'Unknown or expired authentication token');
@@ -185,7 +185,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     const known = kept.find(({ externalId }) => externalId !== undefined && externalId === order.externalId);
     if (known !== undefined) {
       known.ticket.requests += 1;
-      // Not documented with which status; the labor API's is 400.
+      // The status is not documented; the labor API's is 400.
       const error = new ToastError(400, 'An order with this externalId already exists');
       return sendJson(response, error.status, error.body(randomUUID()));
     }
@@ -198,7 +198,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     else sendJson(response, 200, taken);
   }
 
-  /** The GUIDs of what was modified in a span of up to one hour: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
+  /** Lists orders modified in up to one hour: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
   function listOrders(query: URLSearchParams): string[] {
     const [start, end] = ['startDate', 'endDate'].map((name) => {
       const text = query.get(name) ?? '';
@@ -208,11 +208,11 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
       return Date.parse(text);
     }) as [number, number];
     if (end <= start || end - start > HOUR_MS) throw new ToastError(400, 'the span is not within one hour');
-    // When they were modified no test asks: all of them are as good.
+    // No test depends on the times, so all orders are listed.
     return kept.map(({ ticket }) => ticket.providerOrderId);
   }
 
-  /** https://doc.toasttab.com/openapi/configuration/operation/diningOptionsGet/ */
+  /** Lists dining options: https://doc.toasttab.com/openapi/configuration/operation/diningOptionsGet/ */
   function listDiningOptions(): object[] {
     return [...restaurant.diningOptions].map(([guid, behavior]) => ({
       guid,
@@ -248,7 +248,7 @@ function serviceOrderIdIn(body: Buffer): string {
   }
 }
 
-/** What stands behind the naming authority. */
+/** Returns the part after the naming authority. */
 function ourIdIn(externalId = ''): string {
   return externalId.slice(externalId.indexOf(':') + 1);
 }
@@ -271,7 +271,7 @@ function ticketOf(order: ToastOrder, guid: string, restaurant: ToastRestaurant):
   };
 }
 
-/** A modifier that is there twice is wanted twice for each. */
+/** Reads a line. A modifier that occurs twice is wanted twice per item. */
 function lineOf({ item, quantity, modifiers = [] }: ToastSelection, { dishes }: ToastRestaurant): TicketLine {
   const requests = modifiers.flatMap(({ item: option, displayName = '' }) =>
     option === undefined ? [displayName] : [],

@@ -1,4 +1,4 @@
-/** What Toast answers a request with that it will not have: https://doc.toasttab.com/doc/devguide/apiResponsesAndErrors.html */
+/** An error answer: https://doc.toasttab.com/doc/devguide/apiResponsesAndErrors.html */
 export class ToastError extends Error {
   readonly status: number;
   /** Seconds. */

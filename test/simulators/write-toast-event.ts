@@ -8,9 +8,9 @@ const DELIVERY_STATES = ['PENDING', 'IN_PROGRESS', 'PICKED_UP', 'DELIVERED'];
 type Event = { eventCategory: string; eventType: string; details: object };
 
 /**
- * The webhook that tells of a status: an `approvalStatus`, a `deliveryState` or `voided` changes the order, every other
- * is a `guestOrderStatus`.
- * @param order as `priceToastOrder` left it
+ * Makes the webhook for a status: an `approvalStatus`, a `deliveryState` or `voided` changes the order, every other is
+ * a `guestOrderStatus`.
+ * @param order from `priceToastOrder`
  */
 export function writeToastEvent(
   order: Record<string, unknown>,
@@ -22,7 +22,7 @@ export function writeToastEvent(
   const guid = randomUUID();
   const body = JSON.stringify({ timestamp: at, eventCategory, eventType, guid, details });
   const secret = restaurant.secrets[eventCategory as keyof ToastRestaurant['secrets']];
-  // https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
+  // The signature: https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
   const signature = createHmac('sha256', secret)
     .update(body + at)
     .digest('base64');
@@ -58,7 +58,7 @@ function eventOf(order: Record<string, unknown>, native: string, { guid }: Toast
   }
   const changed = {
     ...order,
-    // What tells who ordered, and our own id, are left out or null.
+    // The guest and our own id are left out or null.
     externalId: null,
     checks: (order['checks'] as object[]).map((check) => ({ ...check, customer: null })),
     ...(isApproval && { approvalStatus: native }),

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 const [FIRST_SURROGATE, SURROGATES, LAST] = [0xd800, 0x800, 0x10ffff];
 
 /**
- * Any code point but a half of a pair: what fast-check means by `binary`, which it takes a second to get ready for, since
- * it lists them all. It is told how to read a text back, so that its dangerous ones, such as `__proto__`, come as well.
+ * Any code point except a lone surrogate: fast-check's `binary`, which takes a second to list them all. It can read a
+ * text back, so that fast-check also generates dangerous strings such as `__proto__`.
  */
 const character = fc.nat({ max: LAST - SURROGATES }).map(
   (nth) => String.fromCodePoint(nth < FIRST_SURROGATE ? nth : nth + SURROGATES),

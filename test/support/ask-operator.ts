@@ -18,11 +18,11 @@ export type Operator = {
   document: ApiDocument;
   get(path: string): Promise<OperatorAnswer>;
   post(path: string, body?: unknown): Promise<OperatorAnswer>;
-  /** By operation, the statuses that were answered. */
+  /** Answered statuses by operation. */
   answered: Map<string, Set<number>>;
 };
 
-/** Calls a service's operator API, and holds every answer to the API's own OpenAPI document. */
+/** Calls a service's operator API, and validates every answer against the API's own OpenAPI document. */
 export async function askOperator(url: string): Promise<Operator> {
   const authorization = `Bearer ${OPERATOR_TOKEN}`;
   const document = (await (await fetch(`${url}/openapi.json`, { headers: { authorization } })).json()) as ApiDocument;
@@ -77,7 +77,7 @@ export async function askOperator(url: string): Promise<Operator> {
   };
 }
 
-/** Without what `fetch` mends in a path. */
+/** Sends a request without the corrections that `fetch` makes to a path. */
 export function sendAsIs(
   url: string,
   path: string,
@@ -115,7 +115,7 @@ function operationOf(document: ApiDocument, method: string, path: string): { tem
     const expected = template.split('/');
     return expected.length === parts.length && expected.every((part, i) => part.startsWith('{') || part === parts[i]);
   };
-  // One that is spelt out goes before one with a parameter.
+  // A literal path takes precedence over one with a parameter.
   const [template] = Object.keys(document.paths)
     .filter((each) => fits(each) && document.paths[each]?.[method.toLowerCase()] !== undefined)
     .toSorted((a, b) => a.split('{').length - b.split('{').length);

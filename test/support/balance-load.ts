@@ -1,24 +1,24 @@
 import { Agent, request as send, type IncomingMessage, type ServerResponse } from 'node:http';
 import { readBody, sendJson, serveHttp, type HttpServer } from './serve-http.ts';
 
-const LOOK_EVERY_MS = 250;
-const LOOK_FOR_MS = 2_000;
-/** Longer than any answer of the service takes to begin; a stream of events goes on for long. */
+const PROBE_EVERY_MS = 250;
+const PROBE_TIMEOUT_MS = 2_000;
+/** Time for an answer to begin; a stream of events lasts longer. */
 const ANSWER_MS = 30_000;
 
 /**
- * Hands requests to the ready ones of `targets()` in turn, as the load balancer in front of the service does: it asks
- * `/readyz` again and again, goes on to the next where a connection is refused, and answers 502 where one breaks.
+ * Balances requests over the ready ones of `targets()` in turn, as the load balancer in front of the service does: it
+ * polls `/readyz`, tries the next target if a connection is refused, and answers 502 if one breaks.
  */
 export async function balanceLoad(targets: () => readonly string[]): Promise<HttpServer> {
   const agent = new Agent({ keepAlive: true });
   let ready: string[] = [];
   let turn = 0;
 
-  const look = async (): Promise<void> => {
+  const probe = async (): Promise<void> => {
     const known = targets();
-    const looks = known.map((target) =>
-      fetch(`${target}/readyz`, { signal: AbortSignal.timeout(LOOK_FOR_MS) }).then(
+    const probes = known.map((target) =>
+      fetch(`${target}/readyz`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) }).then(
         async (response) => {
           await response.arrayBuffer();
           return response.status === 200;
@@ -26,11 +26,11 @@ export async function balanceLoad(targets: () => readonly string[]): Promise<Htt
         () => false,
       ),
     );
-    const answers = await Promise.all(looks);
+    const answers = await Promise.all(probes);
     ready = known.filter((_, nth) => answers[nth]);
   };
-  const looking = setInterval(() => void look(), LOOK_EVERY_MS);
-  await look();
+  const polling = setInterval(() => void probe(), PROBE_EVERY_MS);
+  await probe();
 
   const forward = (
     target: string,
@@ -76,7 +76,7 @@ export async function balanceLoad(targets: () => readonly string[]): Promise<Htt
   return {
     ...server,
     async stop() {
-      clearInterval(looking);
+      clearInterval(polling);
       await server.stop();
       agent.destroy();
     },

@@ -1,4 +1,4 @@
-/** The process of `runCli`: what `cli.ts` does, for every message once. */
+/** The process of `runCli`. It does what `cli.ts` does, once per message. */
 import { Readable } from 'node:stream';
 import { report } from '../../src/cli/failures.ts';
 import { buildProgram } from '../../src/cli/program.ts';

@@ -3,12 +3,12 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { databaseUrl } from './template-database.ts';
 
-/** A migrated database of its own for whoever asks, copied from the run's template in some 20 ms. @returns its URL */
+/** Creates a migrated database for the caller, copied from the run's template in some 20 ms. @returns its URL */
 export function createDatabase(): Promise<string> {
   return createFrom('expediter_template STRATEGY FILE_COPY');
 }
 
-/** One in which nothing is. @param encoding in place of UTF8, such as `LATIN1` @returns its URL */
+/** Creates an empty database. @param encoding in place of UTF8, such as `LATIN1` @returns its URL */
 export function createEmptyDatabase(encoding = 'UTF8'): Promise<string> {
   return createFrom(`template0 ENCODING '${encoding}'`);
 }

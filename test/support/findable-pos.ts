@@ -1,2 +1,2 @@
-/** For `PROVIDER_MODULES`. */
+/** A module for `PROVIDER_MODULES`. */
 export { findable as default } from './pos-without-deduplication.ts';

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
 /**
- * A TCP port of 127.0.0.1 that was free a moment ago, for programs that cannot be told "any port".
- * Another process may take it first, so whoever uses it has to be ready to ask again.
+ * Finds a TCP port of 127.0.0.1 that was free a moment ago, for programs that cannot take "any port". Another process
+ * may take it first, so the caller must be ready to ask again.
  */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

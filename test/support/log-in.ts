@@ -1,9 +1,9 @@
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from './ask-operator.ts';
 
-/** What a browser says of a request that our own page makes. */
+/** The header of a browser for requests by our own page. */
 export const OWN_PAGE = { 'sec-fetch-site': 'same-origin' };
 
-/** Sends a login as the console's page does, from where the browser is. */
+/** Sends a login as the console's page does in a browser. */
 export function sendLogin(
   url: string,
   token: unknown = OPERATOR_TOKEN,

@@ -1,7 +1,7 @@
 /**
- * A database whose clock can be moved, for what takes days. `now()` and `clock_timestamp()` are found in a schema of
- * ours before those of Postgres; whoever names them without a schema, as the service does, goes by the moved clock.
- * Only times are moved: rows are written as they would be on that day.
+ * Moves the clock of a database, to test what takes days. `now()` and `clock_timestamp()` are found in our schema
+ * before Postgres's own, so whoever names them without a schema, as the service does, gets the moved clock. Only times
+ * are moved: rows are written as they would be on that day.
  */
 import pg from 'pg';
 
@@ -32,12 +32,12 @@ const PREPARE = `
     END LOOP;
   END $$`;
 
-/** Makes a database's clock movable, whether it was migrated before or will be; for connections made afterwards. */
+/** Makes a database's clock movable for later connections, before or after its migration. */
 export async function prepareClock(databaseUrl: string): Promise<void> {
   await run(databaseUrl, PREPARE);
 }
 
-/** Moves the clock of a prepared database ahead, for everybody at once; processes follow within seconds. */
+/** Moves the clock of a prepared database ahead for all connections; processes follow within seconds. */
 export async function moveClock(databaseUrl: string, about: { days: number }): Promise<void> {
   await run(databaseUrl, 'UPDATE clock.ahead SET by = by + make_interval(secs => $1::float8)', [about.days * 86_400]);
 }

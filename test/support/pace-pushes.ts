@@ -1,21 +1,21 @@
 /**
- * How fast Pub/Sub pushes the messages of a subscription, after
- * https://cloud.google.com/pubsub/docs/push ("Push backoff" and "Delivery rate"):
+ * The pace at which Pub/Sub pushes the messages of a subscription, after "Push backoff" and "Delivery rate":
+ * https://cloud.google.com/pubsub/docs/push
  *
- * - Nacks, and deadlines that run out, slow down the whole subscription: between two deliveries it waits for a time
- *   that grows exponentially with the nacks, from 100 ms to 60 s. Nobody can switch that off. Five nacks a second bring
- *   it to one delivery every 30 to 60 s. It comes on top of the retry policy, which is about single messages.
+ * - Nacks and expired deadlines slow down the whole subscription: between two deliveries it waits for a time that grows
+ *   exponentially with the nacks, from 100 ms to 60 s. This cannot be switched off. Five nacks a second lead to one
+ *   delivery every 30 to 60 s. It adds to the retry policy, which is about single messages.
  * - The push window is the number of requests under way at a time. It starts in single digits, grows exponentially with
- *   what is acknowledged, while that takes less than a second on average, and shrinks with every failure.
+ *   acknowledgements while they take less than a second on average, and shrinks with every failure.
  *
- * Google does not tell the formulas. Here a nack doubles the wait and an acknowledgement halves it, and as long as
- * there is a wait, deliveries go one by one; an acknowledgement widens the window by one, which doubles it from round
- * to round, and a failure halves it. Google's window goes on growing slowly beyond 3,000; one machine's has an end.
+ * Google does not publish the formulas. Here a nack doubles the wait and an acknowledgement halves it, and during a
+ * wait deliveries go one by one; an acknowledgement widens the window by one, which doubles it from round to round, and
+ * a failure halves it. Google's window grows slowly beyond 3,000; this one has an end.
  */
 import type { Backoff } from './queue-messages.ts';
 
 export type PushPace = {
-  /** How many requests may be under way now. */
+  /** Returns how many requests may be under way now. */
   window(): number;
   acknowledged(tookMs: number): void;
   refused(): void;
@@ -25,11 +25,11 @@ export type PushPace = {
 const WINDOW_AT_FIRST = 3;
 const QUICK_MS = 1000;
 
-/** @param onWider is called when a wait is over */
+/** @param onWider called when a wait is over */
 export function pacePushes({ minMs, maxMs }: Backoff, widest: number, onWider: () => void): PushPace {
   const levels = 1 + Math.ceil(Math.log2(maxMs / minMs));
   let size = WINDOW_AT_FIRST;
-  /** Nacks less acknowledgements, from 0 to `levels`. */
+  /** Nacks minus acknowledgements, from 0 to `levels`. */
   let level = 0;
   let waiting: NodeJS.Timeout | undefined;
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { System } from './start-system.ts';
 
-/** Where a text stands, in whatever column of whatever table, as `table.column`; partitions under their parent. */
+/** Finds a text in any column of any table, as `table.column`; partitions count as their parent. */
 export async function placesOf({ query }: Pick<System, 'query'>, text: string): Promise<string[]> {
   const columns = await query(
     `SELECT c.table_schema, c.table_name, c.column_name, c.data_type

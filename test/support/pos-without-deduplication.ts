@@ -24,7 +24,7 @@ async function createOrder(order: CanonicalOrder, { settings, signal }: PosConte
 const translateWebhook: Provider<Settings>['translateWebhook'] = (webhook, settings) =>
   standard.translateWebhook(webhook, settings);
 
-/** A POS that makes a ticket of every request, and cannot be asked: only a person can settle a doubt. */
+/** A POS that makes a ticket of every request and cannot be asked, so only a person can resolve a doubt. */
 export const blind: Provider<Settings> = {
   integration: 'blind',
   settings: Settings,
@@ -33,7 +33,7 @@ export const blind: Provider<Settings> = {
   translateWebhook,
 };
 
-/** A POS that makes a ticket of every request, but knows our reference. */
+/** A POS that makes a ticket of every request, but can be asked by our reference. */
 export const findable: Provider<Settings> = {
   ...blind,
   integration: 'findable',
@@ -44,5 +44,5 @@ export const findable: Provider<Settings> = {
   },
 };
 
-/** For `PROVIDER_MODULES`. */
+/** A module for `PROVIDER_MODULES`. */
 export default blind;

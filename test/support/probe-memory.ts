@@ -1,9 +1,9 @@
-/** Loaded into the service's own process by `--import`: on SIGUSR2 it collects garbage and says what is left. */
+/** Loaded into the service's own process by `--import`: on SIGUSR2 it collects garbage and prints what remains. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 process.on('SIGUSR2', () => {
   void (async () => {
-    // Some things are let go of only by what runs after a collection.
+    // Some memory is freed only by finalizers, after a collection.
     for (let i = 0; i < 4; i++) {
       globalThis.gc?.();
       await sleep(20);

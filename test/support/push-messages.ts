@@ -2,30 +2,30 @@ import { pacePushes } from './pace-pushes.ts';
 import type { Backoff, Lease, Message, MessageQueue } from './queue-messages.ts';
 import type { PushTokens } from './sign-push-tokens.ts';
 
-/** As in the subscription's push configuration. */
+/** A subscription's push configuration. */
 export type PushConfig = {
   pushEndpoint: string;
   oidcToken?: { serviceAccountEmail: string; audience: string } | null;
 };
 
 export type PushSubscription = {
-  /** In full: `projects/…/subscriptions/…`. */
+  /** The full name: `projects/…/subscriptions/…`. */
   name: string;
   ackDeadlineMs: number;
-  /** Google tells the attempt only where dead lettering counts it. */
+  /** True if dead lettering counts attempts: only then does Google send the attempt's number. */
   tellsAttempt: boolean;
-  /** What the whole subscription waits for between deliveries after nacks; without it, it never slows down. */
+  /** The waits of the whole subscription after nacks. Without it, it never slows down. */
   slowsDown: Backoff | undefined;
 };
 
 /**
- * The answers that acknowledge. Everything else, no answer included, is a nack. Google takes a 102 as well; to `fetch`,
- * as to HTTP, that is only on the way to an answer, and here what comes after it decides.
+ * Statuses that acknowledge. Everything else, no answer included, is a nack. Google accepts a 102 as well; for `fetch`,
+ * as for HTTP, a 102 precedes the answer, so here the answer decides.
  */
 const ACKNOWLEDGED = new Set([200, 201, 202, 204]);
 const PUSHES_AT_ONCE = 100;
 
-/** Delivers a queue's messages over HTTP as Google does. Returns what ends it, which cuts pushes under way. */
+/** Pushes a queue's messages over HTTP as Google does. @returns a function that ends it, also pushes under way */
 export function pushMessages(
   queue: MessageQueue,
   subscription: PushSubscription,
@@ -70,7 +70,7 @@ export function pushMessages(
       return pace?.window() ?? PUSHES_AT_ONCE;
     },
     oneOfAKey: true,
-    // The request's own time-out decides; the queue must not redeliver before it.
+    // The request's own time-out decides, so the queue must not redeliver before it.
     ackDeadlineMs: subscription.ackDeadlineMs + 1000,
     receive(leases) {
       for (const lease of leases) void push(lease);
@@ -89,7 +89,7 @@ async function authorization({ pushEndpoint, oidcToken }: PushConfig, tokens: Pu
   return { authorization: `Bearer ${await tokens.tokenFor(oidcToken.serviceAccountEmail, audience)}` };
 }
 
-/** Google sends two of the names in both spellings, and leaves out what is empty. */
+/** Wraps a message. Google writes two of the names in both spellings, and leaves out empty values. */
 function wrap({ messageId, publishTime, data, attributes, orderingKey }: Message) {
   const time = publishTime.toISOString();
   return {

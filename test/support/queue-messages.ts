@@ -1,7 +1,7 @@
 /**
- * What one Pub/Sub subscription does with its messages, whoever takes them: a lease per delivery, redelivery when it
- * is refused or runs out, order within a key, and an end to redelivery where somebody else takes what nobody wants. As
- * with Google's, a redelivered message brings all later ones of its key along once more, acknowledged ones too.
+ * The messages of one Pub/Sub subscription, whoever consumes them: a lease per delivery, redelivery when it is refused
+ * or expires, order within a key, and dead lettering. As with Google's, a redelivered message brings all later ones of
+ * its key again, acknowledged ones too.
  */
 import { randomUUID } from 'node:crypto';
 
@@ -10,38 +10,38 @@ export type Message = {
   publishTime: Date;
   data: Buffer;
   attributes: Record<string, string>;
-  /** Empty when the message has none. */
+  /** Empty if the message has none. */
   orderingKey: string;
 };
 
 /** One delivery of one message. `attempt` counts from 1. */
 export type Lease = { ackId: string; message: Message; attempt: number };
 
-/** A stream, a single pull, or the push deliverer. */
+/** A stream, a single pull, or the pusher. */
 export type Consumer = {
-  /** Asked before each delivery; whoever lets it grow by itself calls `wake`. */
+  /** Read before each delivery. A consumer that raises it calls `wake`. */
   readonly maxOutstanding: number;
   ackDeadlineMs: number;
-  /** Wants the next message of a key only when the one before is acknowledged, as push does. */
+  /** True if the next message of a key is wanted only after the one before is acknowledged, as for push. */
   oneOfAKey?: boolean;
   receive(leases: Lease[]): void;
 };
 
-/** How long a refused message rests: doubled from attempt to attempt, from `minMs` to `maxMs`. */
+/** The wait of a refused message: doubled from attempt to attempt, from `minMs` to `maxMs`. */
 export type Backoff = { minMs: number; maxMs: number };
 
-/** Takes messages that were delivered `maxAttempts` times in vain. `take` is false when it cannot: they come again. */
+/** Takes messages after `maxAttempts` deliveries. `take` returns false if it cannot: they are delivered again. */
 export type LastResort = { maxAttempts: number; take(message: Message, attempts: number): boolean };
 
 export type MessageQueue = {
   add(messages: readonly Message[]): void;
-  /** Returns what detaches it again; its leases run on. */
+  /** @returns a function that detaches the consumer; its leases continue */
   attach(consumer: Consumer): () => void;
-  /** An unknown or expired `ackId` is ignored, as Pub/Sub does. */
+  /** Ignores an unknown or expired `ackId`, as Pub/Sub does. */
   ack(ackIds: readonly string[]): void;
   nack(ackIds: readonly string[]): void;
   extend(ackIds: readonly string[], ms: number): void;
-  /** Delivers what waits, to consumers that take more than when they were last asked. */
+  /** Delivers waiting messages to consumers that take more than before. */
   wake(): void;
   close(): void;
 };
@@ -49,9 +49,9 @@ export type MessageQueue = {
 /** Messages that must stay in order: those of one key, or a single one without a key. */
 type Lane = {
   key: string | undefined;
-  /** From the oldest that is not acknowledged. */
+  /** Messages from the oldest that is not acknowledged. */
   entries: Entry[];
-  /** How many of them, from the first, are with `consumer`. */
+  /** How many of them, from the first, are leased to `consumer`. */
   sent: number;
   consumer: Consumer | undefined;
   state: 'idle' | 'ready' | 'resting';
@@ -123,7 +123,7 @@ export function queueMessages(options: {
     return least;
   }
 
-  /** Nothing for a consumer that is full or has left. */
+  /** Leases messages; none to a consumer that is full or has left. */
   function leaseFrom(lane: Lane, consumer: Consumer): Lease[] {
     const held = load.get(consumer) ?? Infinity;
     const room = consumer.oneOfAKey === true ? 1 - lane.sent : lane.entries.length - lane.sent;
@@ -197,7 +197,7 @@ export function queueMessages(options: {
     return lastResort !== undefined && attempt >= lastResort.maxAttempts && lastResort.take(message, attempt);
   }
 
-  /** And all that follow in its lane. */
+  /** Takes back a message and all that follow in its lane. */
   function takeBack({ lane, ackId }: Entry): void {
     const first = lane.entries.findIndex((entry) => entry.ackId === ackId);
     for (const later of lane.entries.slice(first, lane.sent)) {
@@ -207,7 +207,7 @@ export function queueMessages(options: {
     lane.sent = first;
   }
 
-  /** The whole lane rests: nothing of a key overtakes. */
+  /** Lets the whole lane wait, so that nothing of a key overtakes. */
   function rest({ lane, attempt }: Entry, { minMs, maxMs }: Backoff): void {
     lane.state = 'resting';
     const timer = setTimeout(

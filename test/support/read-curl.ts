@@ -1,13 +1,13 @@
 export type CurlRequest = { url: string; method: string; headers: Record<string, string>; body: string | undefined };
 
-/** The curl commands of a Markdown page's `sh` blocks, as a shell would give them to curl. */
+/** The curl commands of a Markdown page's `sh` blocks, with continued lines joined. */
 export function curlCommandsOf(markdown: string): string[] {
   return [...markdown.matchAll(/^```sh\n(.*?)^```$/gms)]
     .flatMap(([, block = '']) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
     .filter((line) => line.startsWith('curl '));
 }
 
-/** What curl would send. @throws on an option that no page of ours uses */
+/** Parses a command into the request that curl would send. @throws on an option that no page of ours uses */
 export function readCurl(command: string, variables: Record<string, string>): CurlRequest {
   const [, ...words] = [...command.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"']+)+/g)].map(([word]) =>
     word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_all, double?: string, single?: string) =>

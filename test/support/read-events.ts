@@ -3,15 +3,15 @@ import { createParser } from 'eventsource-parser';
 export type ReadEvents = {
   status: number;
   headers: Headers;
-  /** So far. */
+  /** Events so far. */
   events: { id: string | undefined; event: string | undefined; data: unknown }[];
   retries: number[];
-  /** Resolves when the other side, or `leave`, ended it. */
+  /** Resolves when the server or `leave` ended it. */
   ended: Promise<void>;
   leave(): void;
 };
 
-/** Reads server-sent events as they come. Resolves with the head of the answer. */
+/** Reads server-sent events as they come. Resolves when the answer begins. */
 export async function readEvents(url: string, headers: Record<string, string>): Promise<ReadEvents> {
   const left = new AbortController();
   const response = await fetch(url, { headers, signal: left.signal });

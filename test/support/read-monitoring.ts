@@ -16,7 +16,7 @@ export async function readAlerts(): Promise<Alert[]> {
   return file.groups.flatMap(({ rules }) => rules);
 }
 
-/** For each alert that is tested, whether it is shown to fire, and whether to stay silent. */
+/** Reads, for each tested alert, whether a test shows it firing, and whether one shows it silent. */
 export async function readAlertTests(): Promise<Map<string, { fires: boolean; stays: boolean }>> {
   const file = await readYaml<{ tests: { promql_expr_test: { expr: string; exp_samples: unknown[] }[] }[] }>(
     'alerts.test.yaml',
@@ -33,7 +33,7 @@ export async function readAlertTests(): Promise<Map<string, { fires: boolean; st
   return shown;
 }
 
-/** All that the dashboard asks Prometheus, with its variables filled in as Grafana would. */
+/** Reads the dashboard's queries, with its variables filled in as Grafana would. */
 export async function readDashboardExpressions(): Promise<{ panel: string; expr: string }[]> {
   type Target = { expr: string };
   type Panel = { title: string; targets?: Target[] };

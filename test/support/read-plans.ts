@@ -2,15 +2,15 @@ import type { Pool, QueryConfig } from 'pg';
 
 type Plan = { 'Node Type': string; 'Relation Name'?: string; Plans?: Plan[]; [measure: string]: unknown };
 
-/** How Postgres found out what `work` asked of it. */
+/** How Postgres executed the queries of `work`. */
 export type ReadPlans = {
-  /** The relations that were read from end to end. */
+  /** The relations that were scanned completely. */
   whole: string[];
-  /** How many rows were looked at. */
+  /** The number of rows that were read. */
   reads: number;
 };
 
-/** Does the work on a pool that remembers what is asked, and then has Postgres explain it. */
+/** Runs the work on a pool that records its queries, and then has Postgres explain them. */
 export async function readPlans(pool: Pool, work: (recording: Pool) => Promise<unknown>): Promise<ReadPlans> {
   const asked: { text: string; values: unknown[] }[] = [];
   const recording = new Proxy(pool, {

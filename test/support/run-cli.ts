@@ -9,9 +9,8 @@ let running: { child: ChildProcess; exited: Promise<unknown> } | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * The command line as an operator runs it, with this environment alone. One process runs one command after the other:
- * its start takes as long as ten of them. Where two must run at once, or the process itself is what is looked at,
- * `runToEnd` runs `CLI`.
+ * Runs the command line with this environment only. One process runs one command after the other: its start takes as
+ * long as ten of them. To run two at once, or to test the process itself, use `runToEnd` with `CLI`.
  */
 export function runCli(env: Record<string, string>, args: readonly string[], input = ''): Promise<Ended> {
   const ended = last.then(async () => {
@@ -26,7 +25,7 @@ export function runCli(env: Record<string, string>, args: readonly string[], inp
   return ended;
 }
 
-/** It ends with us, whose channel it listens to. */
+/** Starts the process. It listens to our channel, so it ends with us. */
 function start(): NonNullable<typeof running> {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = fork(fileURLToPath(new URL('./cli-child.ts', import.meta.url)), {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { runCli } from './run-cli.ts';
 
-/** Runs a command that has to go well. @returns what it said in JSON */
+/** Runs a command that has to succeed. @returns its JSON */
 export async function runJson<Value>(
   env: Record<string, string>,
   args: readonly string[],

@@ -15,7 +15,7 @@ export type MainProcess = {
   exited: Promise<number | string>;
 };
 
-/** The service in a process of its own, so that it can be killed. Resolves as soon as it is ready. */
+/** Runs the service in a process of its own, so that it can be killed. Resolves when it is ready. */
 export async function runMain(env: Record<string, string>): Promise<MainProcess> {
   const port = await freePort();
   const main = spawnMain({ ...env, PORT: String(port) });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { FulfillmentType } from '../../src/core/domain/lifecycle.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 
-/** `type` chooses a whole fulfillment; every other field replaces the sample's. */
+/** The differences from the sample. `type` chooses a whole fulfillment; every other field replaces the sample's. */
 export type SampleOptions = Partial<CanonicalOrder> & { type?: FulfillmentType };
 
 const FULFILLMENTS: Record<FulfillmentType, CanonicalOrder['fulfillment']> = {
@@ -22,7 +22,7 @@ const FULFILLMENTS: Record<FulfillmentType, CanonicalOrder['fulfillment']> = {
   },
 };
 
-/** What a member of a club might have ordered: two burgers, fries, and a beer that wants an age check. */
+/** A member's sample order: two burgers, fries, and a beer that needs an age check. */
 export function sampleOrder({ type = 'pickup', ...overrides }: SampleOptions = {}): CanonicalOrder {
   const fee = type === 'delivery' ? 350 : 0;
   const subtotal = 2 * (1290 + 150) + 450 + 480;

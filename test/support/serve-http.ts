@@ -6,13 +6,13 @@ export type HttpServer = {
   /** Such as `http://127.0.0.1:40123`, without a slash at the end. */
   url: string;
   port: number;
-  /** Cuts what is still open, hanging requests included. Safe to repeat. */
+  /** Cuts open requests, hanging ones included. Safe to repeat. */
   stop(): Promise<void>;
 };
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
-/** Serves on 127.0.0.1, at any free port unless one is given. A handler that throws answers 500 with the message. */
+/** Serves on 127.0.0.1, at any free port unless one is given. If a handler throws, it answers 500 with the message. */
 export async function serveHttp(handle: Handler, port = 0): Promise<HttpServer> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
@@ -37,7 +37,7 @@ export async function serveHttp(handle: Handler, port = 0): Promise<HttpServer> 
   };
 }
 
-/** The exact bytes, since signatures cover them. */
+/** Reads the exact bytes: signatures cover them. */
 export async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);

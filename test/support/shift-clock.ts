@@ -1,6 +1,6 @@
 /**
- * Loaded before a program (`--import`), puts its clock off by `CLOCK_OFF_MS` milliseconds, as on a machine whose time
- * nobody keeps. Timers and the monotonic clock go on as they are, as they do there.
+ * Loaded before a program (`--import`), shifts its clock by `CLOCK_OFF_MS` milliseconds, as on a machine with a wrong
+ * time. Timers and the monotonic clock are not affected, as there.
  */
 const offMs = Number(process.env['CLOCK_OFF_MS'] ?? 0);
 

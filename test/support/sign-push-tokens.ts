@@ -1,15 +1,15 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { sendJson, serveHttp } from './serve-http.ts';
 
-/** Claims of a push token; one that is given as `undefined` is left out. */
+/** Claims of a push token. A claim given as `undefined` is left out. */
 export type PushClaims = Record<string, unknown>;
 
 export type PushTokens = {
   issuer: string;
   jwksUrl: string;
-  /** Signs what Google would sign, with these claims in place of the usual ones. */
+  /** Signs a token as Google would, with these claims in place of the usual ones. */
   sign(claims: PushClaims): Promise<string>;
-  /** Like `sign` for one account and audience, but kept for a while, as Google does. */
+  /** Like `sign` for one account and audience, but cached for a while, as Google does. */
   tokenFor(email: string, audience: string): Promise<string>;
   stop(): Promise<void>;
 };
@@ -17,7 +17,7 @@ export type PushTokens = {
 const LIFETIME_S = 3600;
 const REUSED_FOR_MS = (LIFETIME_S / 2) * 1000;
 
-/** Signs as accounts.google.com does, RS256 with a `kid`, and serves the public half of its own key over HTTP. */
+/** Signs as accounts.google.com does, RS256 with a `kid`, and serves the public key over HTTP. */
 export async function signPushTokens(issuer?: string): Promise<PushTokens> {
   const kid = 'stand-in';
   const { privateKey, publicKey } = await generateKeyPair('RS256');

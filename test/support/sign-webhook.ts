@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 
-/** The headers of a Standard Webhook. The clock is read once: its timestamp is part of what is signed. */
+/** The headers of a Standard Webhook. The clock is read once, since the timestamp is signed too. */
 export function signWebhook(
   secret: string,
   body: string,

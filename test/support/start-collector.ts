@@ -7,7 +7,7 @@ import { readBody, serveHttp } from './serve-http.ts';
 export type CollectedSpan = {
   traceId: string;
   spanId: string;
-  /** Empty where it has none. */
+  /** Empty if it has none. */
   parentSpanId: string;
   name: string;
   /** Milliseconds since the epoch. */
@@ -15,18 +15,18 @@ export type CollectedSpan = {
   end: number;
   attributes: Record<string, string>;
   failed: boolean;
-  /** Of the process that sent it. */
+  /** Attributes of the process that sent it. */
   resource: Record<string, string>;
 };
 
 export type Collector = {
-  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** The value of OTEL_EXPORTER_OTLP_ENDPOINT. */
   url: string;
   spans: readonly CollectedSpan[];
-  /** What came over the wire, as text: to look for what must not be in it. */
+  /** All received bytes as text, to search for what must not be in it. */
   bytes: () => string;
   requests: number;
-  /** Of the last request. */
+  /** Headers of the last request. */
   headers: IncomingHttpHeaders;
   /** `hang`: takes the request and never answers. A number: answers that status. */
   behave: 'hang' | number | undefined;
@@ -38,7 +38,7 @@ type Request = {
   resource_spans: { resource: { attributes: KeyValue[] }; scope_spans: { spans: Record<string, unknown>[] }[] }[];
 };
 
-/** An OpenTelemetry collector that takes spans by OTLP over HTTP in protobuf, and keeps them. */
+/** An OpenTelemetry collector that receives spans by OTLP over HTTP in protobuf, and stores them. */
 export async function startCollector(): Promise<Collector> {
   const definition = loadSync(fileURLToPath(new URL('./otlp.proto', import.meta.url)), {
     keepCase: true,

@@ -1,17 +1,17 @@
 /**
- * A sample ordering platform: holds orders and answers `order(id: ID!)` in real GraphQL, so a wrong query or a missing
- * field fails here as it would there.
+ * A sample ordering platform: it holds orders and answers `order(id: ID!)` in real GraphQL, so a wrong query or a
+ * missing field fails here as it would there.
  */
 import { buildSchema, graphql, type ExecutionResult } from 'graphql';
 import { readBody, sendJson, serveHttp } from './serve-http.ts';
 
 export type OrderingPlatformOptions = {
-  /** Asked for as `Authorization: Bearer`; without it anybody may ask. */
+  /** The required `Authorization: Bearer`. Without it anybody may ask. */
   token?: string;
   port?: number;
 };
 
-/** What it says in place of the order: 503, nothing at all, `order: null`, or errors beside `order: null`. */
+/** The answer in place of the order: 503, none at all, `order: null`, or errors beside `order: null`. */
 export type PlatformFault =
   | 'down'
   | 'hang'
@@ -19,13 +19,13 @@ export type PlatformFault =
   | { errors: { message: string; extensions?: { code?: string } & Record<string, unknown> }[] };
 
 export type OrderingPlatform = {
-  /** Of the GraphQL endpoint. */
+  /** The GraphQL endpoint. */
   readonly url: string;
-  /** By order id, in the canonical shape. Free to change at any time. */
+  /** Orders by id, in the canonical shape. May be changed at any time. */
   readonly orders: Map<string, unknown>;
-  /** The ids asked for so far, oldest first. */
+  /** The requested ids so far, oldest first. */
   readonly requests: readonly string[];
-  /** Decides by order id what goes wrong; may be set and removed at any time. */
+  /** Returns a fault by order id. May be set and removed at any time. */
   answer: ((id: string) => PlatformFault | undefined) | undefined;
   /** Safe to repeat. */
   stop(): Promise<void>;
@@ -77,7 +77,7 @@ const schema = buildSchema(`
 
 type GraphQLRequest = { query?: string; variables?: Record<string, unknown>; operationName?: string };
 
-/** Resolves as soon as it serves. */
+/** Resolves when it serves. */
 export async function startOrderingPlatform(options: OrderingPlatformOptions = {}): Promise<OrderingPlatform> {
   const orders = new Map<string, unknown>();
   const requests: string[] = [];
@@ -93,7 +93,7 @@ export async function startOrderingPlatform(options: OrderingPlatformOptions = {
       return;
     }
     const { query, variables, operationName } = JSON.parse(body.toString()) as GraphQLRequest;
-    // A fault is about an id, and only the executed query knows it: it may come inline as well as in a variable.
+    // A fault is about an id, and only the executed query knows it: the id may be inline or in a variable.
     let fault: PlatformFault | undefined;
     const order = ({ id }: { id: string }): unknown => {
       requests.push(id);
@@ -110,7 +110,7 @@ export async function startOrderingPlatform(options: OrderingPlatformOptions = {
     if (fault === 'hang') return;
     if (fault === 'down') sendJson(response, 503, { errors: [{ message: 'the platform is down' }] });
     else if (typeof fault === 'object') sendJson(response, 200, { ...result, errors: fault.errors });
-    // No data at all: the query did not get as far as an order.
+    // Without any data, the query did not get as far as an order.
     else sendJson(response, result.data === undefined ? 400 : 200, result);
   }, options.port);
 

@@ -1,18 +1,18 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A connection pooler as far as a client can tell one from Postgres: its connections are not the server's. */
+/** A connection pooler, as far as a client can distinguish it from Postgres: its connections are not the server's. */
 export type Pooler = {
-  /** The same database by way of it. */
+  /** Returns the URL of the same database by way of it. */
   through(databaseUrl: string): string;
   stop(): Promise<void>;
 };
 
-/** A process id as it comes once, when a connection is made: `K`, the length 12, the id, a secret. */
+/** The message with a process id, sent once when a connection is made: `K`, the length 12, the id, a secret. */
 const BACKEND_KEY = Buffer.from([0x4b, 0, 0, 0, 12]);
 const REFUSAL = 'unsupported startup parameter: options';
 
-/** @param refuseOptions as some do with settings that they do not know; others let them fall */
+/** @param refuseOptions refuses unknown settings, as some do; others ignore them */
 export async function startPooler(databaseUrl: string, about: { refuseOptions?: boolean } = {}): Promise<Pooler> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();

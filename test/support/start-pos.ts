@@ -1,6 +1,6 @@
 /**
- * A sample POS as the `standard` integration expects one: takes orders over HTTP, reports their life in webhooks, and
- * signs both ways with Standard Webhooks. It can be told to misbehave in the ways that cost a kitchen a second ticket.
+ * A sample POS as the `standard` integration expects one: it takes orders over HTTP, reports their life in webhooks,
+ * and signs both ways with Standard Webhooks. It can misbehave in the ways that cost a kitchen a second ticket.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -9,9 +9,9 @@ import type { Status } from '../../src/core/domain/lifecycle.ts';
 import { readBody, sendJson, serveHttp } from './serve-http.ts';
 
 export type PosOptions = {
-  /** Of Standard Webhooks, `whsec_…`; without it nothing is verified and nothing signed. */
+  /** A secret of Standard Webhooks, `whsec_…`. Without it nothing is verified and nothing signed. */
   secret?: string;
-  /** `false`: every request makes a new ticket, and only the look-up by reference helps. */
+  /** If `false`, every request makes a new ticket, and only the look-up by reference helps. */
   deduplicates?: boolean;
   port?: number;
 };
@@ -23,13 +23,13 @@ export type Ticket = {
   readonly serviceOrderId: string;
   readonly idempotencyKey: string | undefined;
   readonly order: PosOrder;
-  /** How many requests asked for it. More than one is a repeat that was recognised. */
+  /** The number of requests for it. More than one means a recognised repeat. */
   requests: number;
-  /** The last one that `sendStatus` reported. */
+  /** The last status that `sendStatus` reported. */
   status: string | undefined;
 };
 
-/** Of the canonical order, what a kitchen looks at. */
+/** The fields of the canonical order that a kitchen needs. */
 export type PosOrder = {
   serviceOrderId: string;
   fulfillment?: { type?: string };
@@ -41,13 +41,13 @@ export type PosRequest = {
   order: PosOrder;
   idempotencyKey: string | undefined;
   headers: IncomingMessage['headers'];
-  /** Counts the requests for this order, from 1. */
+  /** The number of this request for the order, from 1. */
   attempt: number;
 };
 
 /**
- * `hang`: no ticket, no answer. `drop-answer`: makes the ticket and cuts the connection.
- * A status: no ticket, this answer.
+ * `hang`: no ticket, no answer. `drop-answer`: makes the ticket and cuts the connection. A status: no ticket, this
+ * answer.
  */
 export type PosFault = 'hang' | 'drop-answer' | { status: number; headers?: Record<string, string>; body?: unknown };
 
@@ -55,29 +55,29 @@ export type StatusReport = {
   /** Our reference, the POS's own, or both. */
   serviceOrderId?: string;
   providerOrderId?: string;
-  /** A string too, for the ones nobody knows. */
+  /** A string for unknown statuses. */
   status: Status | (string & {});
   reason?: string;
   occurredAt?: string;
-  /** `order.status` unless it is to be something that does not concern us. */
+  /** `order.status` by default; any other does not concern us. */
   eventType?: string;
-  /** The same one again makes a duplicate in the eyes of Standard Webhooks. */
+  /** The webhook's id. The same one again makes a duplicate for Standard Webhooks. */
   messageId?: string;
 };
 
 export type Pos = {
   readonly url: string;
-  /** For the location's settings. */
+  /** The URL for the location's settings. */
   readonly ordersUrl: string;
   /** Oldest first. */
   readonly tickets: readonly Ticket[];
-  /** How many POSTs of orders came, whatever became of them. */
+  /** The number of POSTs of orders, whatever their result. */
   readonly requests: number;
-  /** Decides per request what goes wrong; may be set and removed at any time. */
+  /** Returns a fault per request. May be set and removed at any time. */
   behave: ((request: PosRequest) => PosFault | undefined) | undefined;
-  /** Hears of every new ticket, and may hold its answer back; may be set and removed at any time. */
+  /** Gets every new ticket, and may delay its answer. May be set and removed at any time. */
   onTicket: ((ticket: Ticket) => void | Promise<void>) | undefined;
-  /** Posts one status to a webhook and returns what that answered; the body parsed where it is JSON. */
+  /** Posts one status to a webhook. @returns the answer; the body is parsed if it is JSON */
   sendStatus(webhookUrl: string, report: StatusReport, timeoutMs?: number): Promise<{ status: number; body: unknown }>;
   /** Safe to repeat. */
   stop(): Promise<void>;
@@ -85,7 +85,7 @@ export type Pos = {
 
 const WEBHOOK_TIMEOUT_MS = 10_000;
 
-/** Resolves as soon as it serves. */
+/** Resolves when it serves. */
 export async function startPos(options: PosOptions = {}): Promise<Pos> {
   const signer = options.secret === undefined ? undefined : new Webhook(options.secret);
   const tickets: Ticket[] = [];

@@ -1,6 +1,4 @@
-/**
- * The real Postgres, started from npm packages: nothing to install, and what holds here holds in production.
- */
+/** Starts the real Postgres from npm packages, so tests hold in production and need no installation. */
 import {
   spawn,
   type ChildProcess,
@@ -28,31 +26,31 @@ import { locatePostgres, type PostgresBinaries } from './locate-postgres.ts';
 import { canEnter, sharedTmpdir, unprivilegedUser, type UnprivilegedUser } from './unprivileged-user.ts';
 
 export type PostgresOptions = {
-  /** Keeps the data here, across restarts. Without it the data lives in a temporary directory until `stop`. */
+  /** The directory for the data, across restarts. Without it the data is in a temporary directory until `stop`. */
   dir?: string;
-  /** Without it any free port. */
+  /** The port; any free one by default. */
   port?: number;
   /** Settings as in postgresql.conf, such as `{ max_connections: '200' }`. */
   settings?: Record<string, string>;
-  /** Is given what Postgres logs, as it comes. */
+  /** Gets Postgres's log as it comes. */
   log?: (text: string) => void;
 };
 
 export type Postgres = {
-  /** Connects as the superuser to the database `postgres`. */
+  /** The superuser's URL of the database `postgres`. */
   readonly url: string;
   readonly port: number;
-  /** Of the postmaster; another one after `restart`. */
+  /** The postmaster's process id. It changes with `restart`. */
   readonly pid: number;
-  /** `fast` disconnects everybody and checkpoints; `immediate` is a crash that Postgres takes part in. Safe to repeat. */
+  /** `fast` disconnects everybody and checkpoints; `immediate` is a crash of Postgres's own making. Safe to repeat. */
   stop(mode?: 'fast' | 'immediate'): Promise<void>;
-  /** kill -9, the crash it does not take part in. The data stays, temporary or not, for `restart`. */
+  /** kill -9, a crash without its cooperation. The data stays, temporary or not, for `restart`. */
   kill(): Promise<void>;
-  /** Starts over the same data at the same port, whether it was killed, has died or still runs. */
+  /** Starts again with the same data and port, whether it was killed, has died or still runs. */
   restart(): Promise<void>;
 };
 
-/** Resolves as soon as it accepts connections. It ends with this process, however that ends. */
+/** Resolves when it accepts connections. It ends with this process, however that ends. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const user = unprivilegedUser();
   const binaries = await locatePostgres(user);
@@ -60,7 +58,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const launch: Launch = { binaries, user, temporary, dir: '', settings: {}, log: options.log };
   try {
     launch.dir = temporary === undefined ? dataDirectory(resolve(options.dir ?? '.'), user) : join(temporary, 'data');
-    // Data that is thrown away need not survive a power cut; it does survive every crash of Postgres.
+    // Temporary data need not survive a power cut; it does survive every crash of Postgres.
     launch.settings = { ...(temporary === undefined ? {} : { fsync: 'off' }), ...options.settings };
     if (!existsSync(join(launch.dir, 'PG_VERSION'))) await initialise(launch);
     return await run(launch, options.port);
@@ -70,7 +68,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   }
 }
 
-/** All that one start needs to know, and the next one again. */
+/** The parameters of a start, kept for the next one. */
 type Launch = {
   binaries: PostgresBinaries;
   user: UnprivilegedUser | undefined;
@@ -112,7 +110,7 @@ async function run(launch: Launch, wantedPort: number | undefined): Promise<Post
 
 type Running = { postmaster: ChildProcess; watchdog: ChildProcess; pid: number; port: number; gone: Promise<void> };
 
-/** How long each passing obstacle may last. The backends of a killed postmaster need a moment to notice its death. */
+/** How long each temporary obstacle may last. The backends of a killed postmaster need a moment to notice its death. */
 const PATIENCE_MS = { 'shared memory': 10_000, 'lock file': 3_000, port: 2_000 };
 
 async function startPatiently(launch: Launch, wantedPort: number | undefined): Promise<Running> {
@@ -150,7 +148,7 @@ async function startOnce(launch: Launch, port: number): Promise<Running | Failur
       if (tail.includes('ready to accept connections')) done('ready');
     });
   });
-  // 'close' rather than 'exit': only then has the log arrived in full.
+  // 'close' comes after 'exit', when the log is complete.
   const failed = once(postmaster, 'close').then(
     ([code, signal]: unknown[]) => `ended with ${String(code ?? signal)}`,
     (error: unknown) => `could not be started: ${String(error)}`,
@@ -168,7 +166,7 @@ async function startOnce(launch: Launch, port: number): Promise<Running | Failur
   return explain(outcome, tail, dir, port);
 }
 
-/** Its own process group: a Ctrl-C is for us, and we stop Postgres when nobody needs it any more. */
+/** Options for its own process group: a Ctrl-C is for us, and we stop Postgres when nobody needs it any more. */
 function spawnOptions({ user, dir }: Launch): SpawnOptionsWithStdioTuple<StdioNull, StdioNull, StdioPipe> {
   return {
     ...(user === undefined ? {} : { uid: user.uid, gid: user.gid }),
@@ -180,8 +178,8 @@ function spawnOptions({ user, dir }: Launch): SpawnOptionsWithStdioTuple<StdioNu
 }
 
 /**
- * A shell that waits for the end of our pipe, which comes even when this process is killed with -9, and then ends
- * Postgres. It waits a while for the end and no longer: where nobody reaps orphans, a dead process keeps its id.
+ * A shell that waits for the end of our pipe, which comes even if this process is killed with -9, and then ends
+ * Postgres. It waits only for a while: if nobody reaps orphans, a dead process keeps its id.
  */
 const WATCHDOG = `
   read -r _
@@ -230,8 +228,8 @@ function readLock(dir: string): { pid: number } | undefined {
 }
 
 /**
- * Postgres trusts a lock file whose process id is in use, and after a reboot or in a new container another program
- * may use it. Only Linux lets us tell them apart without further tools; elsewhere the error names the process.
+ * Removes a stale lock file. Postgres trusts one whose process id is in use, but after a reboot or in a new container
+ * that may be another program's. Only Linux can tell without further tools; elsewhere the error names the process.
  */
 function removeStaleLock(dir: string): boolean {
   const lock = readLock(dir);
@@ -252,8 +250,8 @@ function makeTemporary(user: UnprivilegedUser | undefined): string {
 }
 
 /**
- * Root's own directories are closed to the user that Postgres runs as. There `dir` becomes a link to a directory that
- * is not; whoever removes `dir` still starts afresh.
+ * Returns the data directory. Root's own directories are closed to the user that Postgres runs as, so there `dir`
+ * becomes a link to an open one; removing `dir` still resets the data.
  */
 function dataDirectory(dir: string, user: UnprivilegedUser | undefined): string {
   mkdirSync(dirname(dir), { recursive: true });
@@ -267,14 +265,14 @@ function dataDirectory(dir: string, user: UnprivilegedUser | undefined): string 
   return target;
 }
 
-/** Under another name first: a run that was interrupted here must not leave half a database behind. */
+/** Initialises the data under another name first: an interrupted run must not leave half a database behind. */
 async function initialise(launch: Launch): Promise<void> {
   const { binaries, user, dir } = launch;
   const draft = `${dir}.draft`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true, mode: 0o700 });
   if (user !== undefined) chownSync(draft, user.uid, user.gid);
-  // Text sorts as words do, as it does in most databases that a club has.
+  // Text is sorted as words, as in most real databases.
   const sorting = ['--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
   const options = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', ...sorting, '--no-sync', '--no-instructions'];
   const initdb = spawn(binaries.initdb, ['-D', draft, ...options], spawnOptions({ ...launch, dir: draft }));

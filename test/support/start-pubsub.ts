@@ -1,7 +1,7 @@
 /**
- * A Pub/Sub in this process, for the unmodified client: point `PUBSUB_EMULATOR_HOST` at its `host`.
- * The gRPC interface is the real one, from the client's own protos. It keeps its messages in memory, and leaves out
- * seek, snapshots, filters, schemas and exactly-once delivery.
+ * A Pub/Sub in this process, for the unmodified client: point `PUBSUB_EMULATOR_HOST` at its `host`. The gRPC interface
+ * is the real one, from the client's own protos. Messages are in memory; seek, snapshots, filters, schemas and
+ * exactly-once delivery are missing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, ServerCredentials, status, type ServerDuplexStream, type ServiceDefinition } from '@grpc/grpc-js';
@@ -20,46 +20,46 @@ import { toDeadLetter } from './to-dead-letter.ts';
 import { Refusal, unary } from './unary.ts';
 
 export type PubsubOptions = {
-  /** Of the gRPC interface; without it any free port. */
+  /** The gRPC interface's port; any free one by default. */
   port?: number;
-  /** What push tokens say in `iss`; without it the stand-in's own URL. */
+  /** The `iss` of push tokens; the stand-in's own URL by default. */
   issuer?: string;
-  /** Between the attempts of a push, unless the subscription's retry policy says otherwise. */
+  /** The wait between the attempts of a push, unless the subscription's retry policy sets it. */
   pushBackoff?: Backoff;
   /**
-   * What a whole subscription waits for between pushes, as soon as there are nacks; Google's is from 100 ms to 60 s.
-   * Without it pushes go at full speed, whatever is answered.
+   * The wait of a whole subscription between pushes after nacks; Google's is from 100 ms to 60 s. Without it pushes go
+   * at full speed, whatever the answers.
    */
   pushSlowdown?: Backoff;
-  /** How many messages of a topic `published` remembers at least. */
+  /** The least number of a topic's messages that `published` keeps. */
   remember?: number;
 };
 
-/** Each may be set and removed at any time. */
+/** Faults, which may be set and removed at any time. */
 export type PubsubFaults = {
   /** Refuses a publish request with this gRPC status. */
   publishError?: (() => status | undefined) | undefined;
-  /** Takes the messages, then answers with this gRPC status all the same: the publisher cannot know. */
+  /** Takes the messages, then answers with this gRPC status: the publisher cannot know. */
   publishAnswerError?: (() => status | undefined) | undefined;
   publishDelayMs?: number | undefined;
   /**
-   * Publish requests get no answer. When this is removed they go on, those too whose publisher has given up meanwhile:
-   * nobody takes back what is on its way.
+   * Publish requests get no answer. When this is removed they continue, also those whose publisher has given up: what
+   * is on its way cannot be taken back.
    */
   publishHangs?: boolean | undefined;
-  /** What the caller may do, whatever it asks about; without it nobody is asked for permissions, as at an emulator. */
+  /** The caller's permissions on everything. Without it permissions are not checked, as at an emulator. */
   permissions?: readonly string[] | undefined;
 };
 
 export type Pubsub = {
-  /** For `PUBSUB_EMULATOR_HOST`. */
+  /** The value of `PUBSUB_EMULATOR_HOST`. */
   readonly host: string;
   readonly jwksUrl: string;
   readonly issuer: string;
   readonly faults: PubsubFaults;
-  /** A token as pushes carry it; give `aud` and `email`. Another stand-in with the same issuer makes forged ones. */
+  /** Signs a token for a push; requires `aud` and `email`. Another stand-in with the same issuer makes forged ones. */
   signPushToken(claims: PushClaims): Promise<string>;
-  /** What was published so far, oldest first, to a topic by its short or its full name. */
+  /** Messages published to a topic so far, oldest first, by its short or full name. */
   published(topic: string): readonly Message[];
   /** Ends streams and pushes. Safe to repeat. */
   stop(): Promise<void>;
@@ -68,7 +68,7 @@ export type Pubsub = {
 type Subscription = { definition: SubscriptionRequest; queue: MessageQueue; ends: Set<() => void> };
 type Topic = { subscriptions: Set<Subscription>; published: Message[] };
 
-/** The requests, with the fields that are used here; absent ones have the protos' defaults. */
+/** The fields of requests that are used here. Absent ones have the protos' defaults. */
 type SubscriptionRequest = {
   name: string;
   topic: string;
@@ -94,10 +94,10 @@ type StreamingPullRequest = {
 
 const DEFAULT_ACK_DEADLINE_S = 10;
 const PULL_WAITS_MS = 5000;
-const HANG_ASKED_EVERY_MS = 10;
+const HANG_POLL_MS = 10;
 const DEAD_LETTER_AFTER = { fewest: 5, most: 100 };
 
-/** The one call of another service that Pub/Sub answers as well: its answer is a list of names, its field 1. */
+/** The one call of another service that Pub/Sub answers as well. Its answer is a list of names, its field 1. */
 const IAM: ServiceDefinition = {
   testIamPermissions: {
     path: '/google.iam.v1.IAMPolicy/TestIamPermissions',
@@ -111,7 +111,7 @@ const IAM: ServiceDefinition = {
   },
 };
 
-/** Resolves as soon as it serves. */
+/** Resolves when it serves. */
 export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> {
   const { pushBackoff = { minMs: 100, maxMs: 10_000 }, pushSlowdown, remember = 100_000 } = options;
   const tokens = await signPushTokens(options.issuer);
@@ -119,11 +119,11 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
   const subscriptions = new Map<string, Subscription>();
   const faults: PubsubFaults = {};
   let lastMessageId = 0;
-  /** Shared by all who hang, so that they go on in the order in which they came. */
+  /** Shared by all hanging requests, so that they continue in their order. */
   let hanging: Promise<void> | undefined;
 
   async function untilLifted(): Promise<void> {
-    while (faults.publishHangs === true) await sleep(HANG_ASKED_EVERY_MS);
+    while (faults.publishHangs === true) await sleep(HANG_POLL_MS);
     hanging = undefined;
   }
 
@@ -139,7 +139,7 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
     return messages;
   }
 
-  /** Best effort, as Google says: where the topic is gone meanwhile, messages are delivered on and on. */
+  /** Makes the dead lettering. As at Google, if the topic is gone meanwhile, messages are delivered again. */
   function lastResortOf({ name, deadLetterPolicy }: SubscriptionRequest): LastResort | undefined {
     if (deadLetterPolicy === null) return undefined;
     const { deadLetterTopic, maxDeliveryAttempts } = deadLetterPolicy;
@@ -374,7 +374,7 @@ function end({ ends }: Subscription): void {
   ends.clear();
 }
 
-/** A pull subscription arrives with an empty endpoint as well as with none. */
+/** True for a push subscription. A pull subscription may have an empty endpoint. */
 function isPush(config: PushConfig | null): config is PushConfig {
   return config !== null && config.pushEndpoint !== '';
 }
@@ -386,7 +386,7 @@ function policyOf({ retryPolicy }: SubscriptionRequest): Backoff | undefined {
   return { minMs: toMs(retryPolicy.minimumBackoff, 10_000), maxMs: toMs(retryPolicy.maximumBackoff, 600_000) };
 }
 
-/** Zero seconds are how a client says nack. */
+/** Sets a deadline. Zero seconds are a client's nack. */
 function modifyDeadline(queue: MessageQueue, ackIds: readonly string[], seconds: number): void {
   if (seconds === 0) queue.nack(ackIds);
   else queue.extend(ackIds, seconds * 1000);

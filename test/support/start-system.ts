@@ -23,48 +23,48 @@ export type Answer = { status: number; body: Record<string, unknown>; headers: H
 
 export type System = {
   databaseUrl: string;
-  /** The environment of the processes, for starting more of them. */
+  /** The environment of the processes, to start more of them. */
   env: Record<string, string>;
   pool: pg.Pool;
   platform: OrderingPlatform;
   pubsub: Pubsub;
-  /** Of each process, in the order of their start. */
+  /** URLs of the processes, in the order of their start. */
   urls: string[];
-  /** Everything that was logged, line by line. */
+  /** All log lines. */
   logged: string[];
   addLocation(locationId: string, settings: unknown, integration?: string): Promise<void>;
-  /** A fresh token's webhook URL at the first process. */
+  /** The webhook URL with a new token, at the first process. */
   webhookUrl(locationId: string, about?: { expiresAt?: Date }): Promise<string>;
-  /** What Pub/Sub would push for an order id. @returns the HTTP status */
+  /** Sends Pub/Sub's push for an order id. @returns the HTTP status */
   signal(serviceOrderId: string): Promise<number>;
   /** Puts an order on the platform and signals it. */
   placeOrder(about?: SampleOptions): Promise<CanonicalOrder>;
-  /** Writes an order down as if it had been placed and sent, without a POS. */
+  /** Inserts an order as if it had been placed and sent, without a POS. */
   seedOrder(about: {
     serviceOrderId: string;
     locationId: string;
     providerOrderId?: string;
     fulfillment?: string;
   }): Promise<void>;
-  /** One order's messages as the topic got them. */
+  /** One order's messages on the topic. */
   live(serviceOrderId: string): LiveMessage[];
   placement(serviceOrderId: string): Promise<Record<string, unknown> | undefined>;
   order(serviceOrderId: string): Promise<Record<string, unknown> | undefined>;
   query(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
-  /** Ends one process as SIGTERM would. */
+  /** Drains one process as SIGTERM would. */
   drain(index: number): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** The service on real parts: Postgres, Pub/Sub over gRPC, a platform over GraphQL. In this process, on free ports. */
+/** Starts the service in this process with real parts: Postgres, Pub/Sub over gRPC, a platform over GraphQL. */
 export async function startSystem(
   about: {
     providers?: Provider[];
     env?: Record<string, string>;
     processes?: number;
-    /** Instead of a fresh one in the Postgres of all tests. */
+    /** The database; by default a new one in the Postgres of all tests. */
     databaseUrl?: string;
-    /** Is given the database before anybody connects to it. */
+    /** Gets the database before the first connection. */
     prepare?: (databaseUrl: string) => Promise<void>;
   } = {},
 ): Promise<System> {
@@ -211,7 +211,7 @@ export async function post(url: string, body: unknown, headers: Record<string, s
   return { status: response.status, body: parsed, headers: response.headers };
 }
 
-/** The `standard` integration's webhook. */
+/** Makes a webhook of the `standard` integration. */
 export function statusWebhook(order: {
   serviceOrderId?: string;
   providerOrderId?: string;

@@ -9,7 +9,7 @@ declare module 'vitest' {
   }
 }
 
-/** One real Postgres for the whole run. Without fsync, which only a power cut would miss; commits stay synchronous. */
+/** Starts one real Postgres for the whole run. Without fsync, which matters only in a power cut. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const postgres = await startPostgres({ settings: { fsync: 'off', max_connections: '300' } });
   const client = new pg.Client(postgres.url);

@@ -1,10 +1,10 @@
 import type { Message } from './queue-messages.ts';
 
 /**
- * What Pub/Sub publishes to the dead-letter topic in place of a message that nobody takes. The attributes are those of
+ * Makes the dead-letter topic's message, with the attributes of
  * https://cloud.google.com/pubsub/docs/dead-letter-topics
  *
- * @param subscription in full: `projects/…/subscriptions/…`
+ * @param subscription the full name: `projects/…/subscriptions/…`
  */
 export function toDeadLetter(
   { data, attributes, orderingKey, publishTime }: Message,

@@ -1,6 +1,6 @@
 import { status, type handleUnaryCall } from '@grpc/grpc-js';
 
-/** Thrown by a handler: what the caller sees as a gRPC status. */
+/** An error of a handler. The caller sees it as a gRPC status. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: status;
@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Lets a gRPC call be handled by a function that returns its answer, or throws a `Refusal`. */
+/** Wraps a function that returns its answer, or throws a `Refusal`, as the handler of a gRPC call. */
 export function unary<Request>(
   handle: (request: Request) => object | Promise<object>,
 ): handleUnaryCall<Request, object> {

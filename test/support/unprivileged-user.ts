@@ -2,14 +2,14 @@ import { readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 
-/** Whom to become for a program that refuses to run as root. */
+/** The user for a program that refuses to run as root. */
 export type UnprivilegedUser = { name: string; uid: number; gid: number };
 
 const CANDIDATES = ['postgres', 'node', 'nobody'];
 
 /**
- * The user to run as, or `undefined` when this process is not root and can stay who it is.
- * It has to be an existing entry of the password file: Postgres looks its own user up there and stops without one.
+ * Finds the user to run as, or `undefined` if this process is not root and need not change. The user has to be in the
+ * password file: Postgres looks its own user up there and stops without one.
  */
 export function unprivilegedUser(): UnprivilegedUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
@@ -25,7 +25,7 @@ export function unprivilegedUser(): UnprivilegedUser | undefined {
   );
 }
 
-/** Whether this user gets to a directory; a checkout below root's own home fails here. */
+/** True if this user can enter a directory. A checkout below root's own home fails here. */
 export function canEnter(directory: string, user: UnprivilegedUser): boolean {
   const { mode, uid, gid } = statSync(directory);
   const bit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
@@ -34,7 +34,7 @@ export function canEnter(directory: string, user: UnprivilegedUser): boolean {
   return parent === directory || canEnter(parent, user);
 }
 
-/** A directory for temporary files that the user we run Postgres as can enter as well. */
+/** A directory for temporary files that the user of Postgres can enter as well. */
 export function sharedTmpdir(user: UnprivilegedUser | undefined): string {
   return user === undefined || canEnter(tmpdir(), user) ? tmpdir() : '/tmp';
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Asks until the answer is something. @throws after `ms`, with what the last answer was */
+/** Polls until there is an answer. @throws after `ms`, with the last answer */
 export async function until<Result>(
   ask: () => Result | undefined | false | Promise<Result | undefined | false>,
   ms = 10_000,
