@@ -10,7 +10,7 @@ export type Books = {
   acknowledged: number;
   /** Those of them that are not stored, and accepted orders that are unknown here. */
   lost: number;
-  /** Orders with more than one ticket, or with one although the member was live that it failed. */
+  /** Orders with more than one ticket, or with one although the member was told that it failed. */
   ticketsDoubled: number;
   /** Orders without an end: no ticket, not failed with a reason, not with an operator. */
   ticketsMissing: number;
@@ -31,7 +31,7 @@ type OrderRow = {
   rank: number;
   sequence: number;
   failedByUs: boolean;
-  /** True if somebody live us the POS's id. A lost answer and webhooks without both ids tell nobody. */
+  /** True if somebody told us the POS's id. A lost answer and webhooks without both ids tell nobody. */
   posIdKnown: boolean;
 };
 type PlacementRow = { id: string; state: string; flagged: boolean; problem: string | null };

@@ -7,7 +7,7 @@ const { ok, failed } = reporterOf('topic');
 const CHECK = 'STATUS_TOPIC';
 const PUBLISH = 'pubsub.topics.publish';
 const CALL = { timeout: 4_000, retry: null };
-/** Time for the whole check: the client searches for credentials and connects before its own time-out begins. */
+/** Time for the check: the client searches for credentials and connects before its own time-out begins. */
 const GIVE_UP_MS = 5_000;
 
 const NOT_FOUND = 5;

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 
 export type Ended = { code: number | null; out: string; error: string };
 
-/** A program that ends by itself, with this environment alone. */
+/** Runs a program that ends by itself, with this environment only. */
 export async function runProgram(
   program: string,
   args: readonly string[],
@@ -20,7 +20,7 @@ export async function runProgram(
   return { code, out, error };
 }
 
-/** The same with one of ours. */
+/** Runs one of our programs. */
 export function runToEnd(
   file: string,
   env: Record<string, string>,

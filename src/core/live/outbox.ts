@@ -1,11 +1,11 @@
 /**
- * The outbox: live messages committed with what they tell. What is the same in all messages of an order stands with
- * the order alone, and is read from there when a message goes out.
+ * The outbox: live messages, committed together with the change they report. What all messages of an order share is
+ * stored only with the order, and read from there when a message is published.
  */
 import type { LiveRow } from '../domain/live-message.ts';
 
 /**
- * SQL: puts live messages into the outbox; a FROM follows.
+ * SQL that inserts live messages; a FROM clause follows.
  * @param message SQL expressions
  */
 export function insertOutbox(message: {
@@ -33,7 +33,7 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   appliedAt: 'm.applied_at',
 };
 
-/** SQL: the `LiveRow` of a message `m` and its order `o`. */
+/** SQL of the `LiveRow` of a message `m` and its order `o`. */
 export const LIVE_ROW = `json_build_object(${Object.entries(LIVE_FIELDS)
   .map(([field, sql]) => `'${field}', ${sql}`)
   .join(', ')})`;

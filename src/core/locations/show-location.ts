@@ -6,7 +6,7 @@ import type { Now } from '../postgres/database-clock.ts';
 import { SeenLocation, listSeenLocations } from './list-locations.ts';
 import { TOKEN_STATES, TokenRow, listTokens, stateOfToken } from './webhook-tokens.ts';
 
-/** One location with its tokens: nothing of its settings. */
+/** One location with its tokens, without its settings. */
 export const ShownLocation = SeenLocation.extend({
   webhookUrl: z
     .string()
@@ -19,7 +19,7 @@ export const ShownLocation = SeenLocation.extend({
   tokens: z.array(TokenRow.omit({ locationId: true }).extend({ state: z.enum(TOKEN_STATES) })),
 }).meta({ id: 'ShownLocation' });
 
-/** @returns undefined when there is no such location */
+/** @returns undefined if there is no such location */
 export async function showLocation(
   { pool, registry, publicUrl, now }: { pool: Pool; registry: Registry; publicUrl: string; now: Now },
   locationId: string,

@@ -1,8 +1,8 @@
 import { binaryArray, type Type, type Value } from './binary-array.ts';
 
 /**
- * A column of rows that a statement is given: its name there, its type, and where an item's value comes from. Last, where
- * the statement stores it in another shape, the SQL of that.
+ * A column of the rows passed to a statement: its name there, its type, and a function for an item's value. The last
+ * element, if any, is the SQL for storing it in another shape.
  */
 export type Column<Item> = {
   [Of in Type]: readonly [
@@ -14,19 +14,18 @@ export type Column<Item> = {
 }[Type];
 
 export type Rows<Item> = {
-  /** SQL, for FROM: the rows as `alias`, with the place of each from 1 on in the column `nth`. */
+  /** SQL for FROM: the rows as `alias`, numbered from 1 in the column `nth`. */
   as(alias: string): string;
-  /** SQL: one column's array. */
+  /** SQL of one column's array. */
   array(name: string): string;
   /** The parameters, one for each column. */
   values(items: readonly Item[]): Buffer[];
-  /** The number of the first parameter behind these. */
+  /** The number of the next parameter. */
   next: number;
 };
 
 /**
- * Rows as parameters of a statement, an array for each column. A column is named here alone, so the number of its
- * parameter is nobody's concern.
+ * Rows as parameters of a statement, an array for each column. Columns are used by name, never by a parameter's number.
  * @param first the number of the first parameter
  */
 export function unnestRows<Item>(columns: readonly Column<Item>[], first = 1): Rows<Item> {

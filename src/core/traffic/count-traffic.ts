@@ -16,7 +16,7 @@ import {
 type Kind = Pick<Traffic, 'what' | 'outcome' | 'locationId' | 'integration' | 'claimed'>;
 
 const MINUTE_MS = 60_000;
-/** Counters counters in memory, some 10 MB, while they cannot be written. Beyond it the oldest is removed. */
+/** Counters kept in memory, some 10 MB, while they cannot be written. Beyond it the oldest is removed. */
 const COUNTERS_MAX = 20_000;
 /** Locations from URLs counted between two writes. Anybody can invent more: those count without a location. */
 const CLAIMED_MAX = 1_000;

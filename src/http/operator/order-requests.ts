@@ -1,4 +1,4 @@
-/** What operators ask about orders. */
+/** Requests about orders. */
 import { z } from 'zod';
 import { MEMBER_STATES, STATUSES } from '../../core/domain/lifecycle.ts';
 import { Id } from '../../core/domain/order.ts';

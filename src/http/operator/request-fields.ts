@@ -1,4 +1,4 @@
-/** What the queries of several routes have in common. */
+/** Fields that several routes share. */
 import { z } from 'zod';
 import { Time } from '../../core/domain/order.ts';
 

@@ -1,4 +1,4 @@
-/** What operators ask about webhooks. */
+/** Requests about webhooks. */
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { WEBHOOK_OUTCOMES } from '../../core/domain/webhook.ts';
@@ -30,7 +30,7 @@ export const WebhookQuery = z.strictObject({
 
 export const Replay = z
   .preprocess(
-    // A request without a body is one that asks for nothing special.
+    // A request without a body has no options.
     (body) => body ?? {},
     z.strictObject({
       dryRun: z.boolean().default(false).meta({ description: 'Keep nothing of it: say what would become of it now.' }),
