@@ -2,12 +2,12 @@ import { describeError } from './describe-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from './errors.ts';
 import { PlacementCause, type Why } from './placement-cause.ts';
 
-/** What an error means for its placement: its own sentence, and its cause or, where it has none, the one of its kind. */
+/** Describes an error for its placement: its sentence, and its cause or, without one, the cause of its kind. */
 export function classifyError(error: unknown): Why {
   return { problem: describeError(error), cause: ownCause(error) ?? causeByKind(error) };
 }
 
-/** A provider's own package may say anything, and Postgres must be able to store it. */
+/** Reads the error's own cause. A provider's package may put anything there, and Postgres must be able to store it. */
 function ownCause(error: unknown): PlacementCause | undefined {
   return error instanceof Error ? PlacementCause.safeParse(error.cause).data : undefined;
 }
@@ -21,7 +21,7 @@ function causeByKind(error: unknown): PlacementCause {
   if (!(error instanceof TryAgain)) return { code: 'unexpected_error' };
   if (httpStatus === 429) return { code: 'pos_busy', httpStatus };
   if (httpStatus !== undefined) return { code: 'pos_failing', httpStatus };
-  // Where we keep to a vendor's limit by ourselves, there is a time to wait and no status.
+  // If we keep to a vendor's limit ourselves, there is a wait and no status.
   if (error.retryAfterMs !== undefined) return { code: 'pos_busy' };
   return { code: error.sent ? 'pos_silent' : 'pos_unreachable' };
 }

@@ -1,6 +1,6 @@
 import { GiveUp, NeedsOperator, TryAgain } from './errors.ts';
 
-/** Our own errors say what may be said; any other may hold a member's data or a credential. */
+/** Describes an error safely. Our own errors have safe messages; any other may hold a member's data or a credential. */
 export function describeError(error: unknown): string {
   if (error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp) return error.message;
   return `unexpected ${error instanceof Error ? error.name : typeof error}`;

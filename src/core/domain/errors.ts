@@ -1,18 +1,18 @@
 import type { PlacementCause } from './placement-cause.ts';
 import type { DropCause } from './webhook-cause.ts';
 
-/** What a provider throws, in the core's words. What each one leads to stands in `send-order.ts`, `decide-by-kind.ts` and the webhook door. */
+/** Errors that providers throw. `send-order.ts`, `decide-by-kind.ts` and the webhook door decide what follows from each. */
 
-/** What an attempt learnt from the POS's answer, for the attempt's row; never a secret. */
+/** Details of the POS's answer, for the attempt's row. Never a secret. */
 type Answer = {
   httpStatus?: number | undefined;
-  /** Where there is none, it follows from the kind of error and the HTTP status. */
+  /** By default the cause follows from the kind of error and the HTTP status. */
   cause?: PlacementCause | undefined;
 };
 
 /**
- * What `instanceof` goes by: the name. A provider's own package brings a copy of this file, and what it throws
- * must mean here what it means there.
+ * The test for `instanceof`: by name. A provider's own package brings a copy of this file, and its errors must count as
+ * ours.
  */
 function isCalled(name: string, error: unknown): boolean {
   return error instanceof Error && error.name === name;
@@ -21,9 +21,9 @@ function isCalled(name: string, error: unknown): boolean {
 /** The POS or the platform may take the same request later. */
 export class TryAgain extends Error {
   override readonly name = 'TryAgain';
-  /** May the POS have taken the order all the same? True puts the placement in doubt. */
+  /** True if the POS may have taken the order all the same. This puts the placement in doubt. */
   readonly sent: boolean;
-  /** Milliseconds the other side asked us to wait. */
+  /** Milliseconds that the other side asked us to wait. */
   readonly retryAfterMs: number | undefined;
   readonly httpStatus: number | undefined;
 
@@ -39,7 +39,7 @@ export class TryAgain extends Error {
   }
 }
 
-/** The same failure, with what is known better: whether the request was sent, how long to wait, what it was about. */
+/** Copies an error with better knowledge: whether the request was sent, how long to wait, what it was about. */
 export function tryAgainWith(
   { message, sent, retryAfterMs, httpStatus }: TryAgain,
   better: { message?: string; sent?: boolean; retryAfterMs?: number },
@@ -47,7 +47,7 @@ export function tryAgainWith(
   return new TryAgain(better.message ?? message, { sent, retryAfterMs, httpStatus, ...better });
 }
 
-/** Nothing will work until one of us mends settings, credentials or the location. */
+/** Nothing will work until an operator corrects settings, credentials or the location. */
 export class NeedsOperator extends Error {
   override readonly name = 'NeedsOperator';
   readonly httpStatus: number | undefined;
@@ -79,10 +79,10 @@ export class GiveUp extends Error {
   }
 }
 
-/** Why, by its code, for programs and for the console; the message is for people. */
+/** The cause, for programs and the console. The message is for people. */
 type Why = { cause?: DropCause };
 
-/** The webhook cannot be read: the webhook is dropped and kept. */
+/** The webhook cannot be read. It is dropped and stored. */
 export class Poison extends Error {
   override readonly name = 'Poison';
 
@@ -95,7 +95,7 @@ export class Poison extends Error {
   }
 }
 
-/** The webhook's signature is missing or wrong: the webhook is dropped and kept. */
+/** The webhook's signature is missing or wrong. It is dropped and stored. */
 export class NotAuthentic extends Error {
   override readonly name = 'NotAuthentic';
 

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 
 /**
- * The life of an order, in one table. The code, the SQL and the docs all follow it.
- * An event moves an order exactly when its rank is higher than the order's, so an order's status is the maximum of
- * all it was told: a join, whatever the order of arrival.
+ * The life of an order, in one table that the code, the SQL and the docs follow. An event moves an order exactly if its
+ * rank is higher than the order's. So the status is the maximum of all events, in whatever order they arrive.
  *
- * Ranks are stored. They lie ten apart, so that a new step finds room between two. A process of the version before
- * then meets a rank that it does not know: it compares the number, and names it by the last step it knows below.
+ * Ranks are stored. They are ten apart, so that a new step fits between two. A process of the previous version then
+ * meets an unknown rank: it compares the number, and names it by the highest known step below.
  */
 export const LIFECYCLE = [
   { rank: 0, status: null, pickup: 'placed', delivery: 'placed' },
@@ -29,20 +28,20 @@ export const STATUSES = LIFECYCLE.flatMap((step) => (step.status === null ? [] :
 /** Without ids: a provider's own copy of this file shares zod with us, and zod refuses an id that comes twice. */
 export const Status = z.enum(STATUSES);
 export type Status = z.infer<typeof Status>;
-/** Of the history, which keeps words. */
+/** A status in the history, which stores words. */
 export const RecordedStatus = z.string().meta({ description: 'A `Status`, or the word of a newer version.' });
 
 export const MEMBER_STATES = [...new Set(LIFECYCLE.flatMap((step) => [step.pickup, step.delivery]))];
 export const MemberState = z.enum(MEMBER_STATES);
 export type MemberState = z.infer<typeof MemberState>;
 
-/** The order's row exists. */
+/** The rank of a new order row. */
 export const RANK_PLACED = LIFECYCLE[0].rank;
-/** The ticket is at the POS. */
+/** The rank of a ticket at the POS. */
 export const RANK_SENT = LIFECYCLE[1].rank;
-/** From here on nothing more is expected of the POS. */
+/** The rank from which nothing more is expected of the POS. */
 export const RANK_END = rankOf('completed');
-/** From here on it came to no good end. */
+/** The rank from which an order has failed. */
 export const RANK_FAILED = rankOf('failed');
 
 export function rankOf(status: Status): number {

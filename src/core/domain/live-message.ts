@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { FulfillmentType, MEMBER_STATES, STATUSES, memberStateAt, statusAt } from './lifecycle.ts';
 import { Instant } from './order.ts';
 
-/** What the member's client is told. The committed `docs/live-message.schema.json` is made from this. */
+/** A message to the member's client. `docs/live-message.schema.json` is generated from this. */
 export const LiveMessage = z
   .object({
     serviceOrderId: z.string().meta({ description: "The order's id on the ordering platform." }),
@@ -42,7 +42,7 @@ export const LiveMessage = z
   });
 export type LiveMessage = z.infer<typeof LiveMessage>;
 
-/** A message as the outbox and its order hold it. */
+/** A message as the outbox and its order store it. */
 export type LiveRow = {
   serviceOrderId: string;
   sequence: number;

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { CauseText } from './cause-text.ts';
 import { ShapeIssue } from './shape-issues.ts';
 
-/** Why a location cannot be used as it is. A closed list: a code keeps its details, and another meaning is another code. */
+/** Causes why a location cannot be used. A closed list: a code never changes its details or its meaning. */
 export const LocationCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('no_location') }),
-  /** None of SETTINGS_KEY opens them; `keyId` is the one that they name. */
+  /** No key of SETTINGS_KEY opens the settings. `keyId` is the key that they name. */
   z.object({ code: z.literal('settings_sealed'), keyId: CauseText }),
   z.object({ code: z.literal('unknown_integration'), integration: CauseText }),
   z.object({ code: z.literal('wrong_settings'), issues: z.array(ShapeIssue) }),

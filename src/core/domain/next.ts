@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Where a list goes on behind one of its pages. */
+/** The place at which a list continues after a page. */
 export const Next = z
   .string()
   .nullable()

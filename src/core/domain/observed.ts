@@ -2,20 +2,20 @@ import type { PlacementCause } from './placement-cause.ts';
 import type { Drop, WebhookOutcome } from './webhook.ts';
 
 /**
- * What happened, said once, where it happened; the log, the metrics and the traces read it. It holds no member data, no
- * token and no setting. Times are milliseconds that ended just now.
+ * An event, reported once, where it happens; the log, the metrics and the traces read it. It holds no member data, no
+ * token and no setting. Durations are milliseconds that end now.
  */
 export type Observed =
   | SignalObserved
   | WebhookObserved
   | WebhookRefused
   | PlacementObserved
-  /** A worker took an order up; `dueAt` is RFC 3339 or as Postgres writes it. */
+  /** A worker claimed an order. `dueAt` is RFC 3339 or as Postgres writes it. */
   | { what: 'claim'; serviceOrderId: string; dueAt: string }
   | {
       what: 'refetch';
       serviceOrderId: string;
-      /** TryAgain also where nobody knows what went wrong: it is tried again. */
+      /** TryAgain includes unexpected errors, which are tried again. */
       outcome: 'fetched' | 'missing' | 'TryAgain' | 'NeedsOperator' | 'GiveUp';
       milliseconds: number;
     }
@@ -25,14 +25,14 @@ export type Observed =
       locationId: string;
       integration: string;
       call: 'createOrder' | 'findOrder';
-      /** placed, absent, or the name of what was thrown. */
+      /** placed, absent, or the name of the error. */
       outcome: string;
       httpStatus: number | undefined;
       milliseconds: number;
     }
-  /** One statement that applied webhooks. `serviceOrderIds` has one entry per event, undefined where it is not about ours. */
+  /** One statement that applied webhooks. `serviceOrderIds` has one entry per event; undefined for others' orders. */
   | { what: 'flush'; webhooks: number; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
-  /** Events that had waited for their POS id went on. */
+  /** Parked events were re-driven. */
   | { what: 'redrive'; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
   | {
       what: 'live message';
@@ -41,24 +41,24 @@ export type Observed =
       locationId: string;
       sequence: number;
       appliedAt: string;
-      /** Until the topic had it, or had not. */
+      /** The time until the topic had it, or failed. */
       milliseconds: number;
     }
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'failed'; error: unknown }
-  /** What came contradicts what we know: a person should look. */
+  /** The event contradicts what we know: a person should look. */
   | {
       what: 'conflict';
       integration: string;
       locationId: string;
       serviceOrderId: string | undefined;
       webhookId?: string;
-      /** What the POS said. */
+      /** The status that the POS reported. */
       status?: string;
       why?: string;
     };
 
-/** What every process does again and again without being asked. */
+/** Names of the work that every process repeats by itself. */
 export const BACKGROUND_WORK = [
   'sweep of parked events',
   'sweep of unmatched events',
@@ -76,10 +76,10 @@ export const BACKGROUND_WORK = [
 ] as const;
 export type BackgroundWorkName = (typeof BACKGROUND_WORK)[number];
 
-/** Of a request at a door. */
+/** The fields of every request at a door. */
 type Asked = {
   requestId: string;
-  /** The trace that the request came in with, 32 hexadecimal digits. */
+  /** The trace of the request, 32 hexadecimal digits. */
   trace: string | undefined;
   milliseconds: number;
 };
@@ -93,7 +93,7 @@ export type SignalObserved = Asked & {
   error?: unknown;
 };
 
-/** One that was answered 200. */
+/** A webhook that was answered 200. */
 export type WebhookObserved = Asked & {
   what: 'webhook';
   outcome: WebhookOutcome;
@@ -101,42 +101,42 @@ export type WebhookObserved = Asked & {
   locationId: string;
   tokenId: string;
   webhookId: string;
-  /** Orders of ours that it is about. */
+  /** Our orders that it is about. */
   serviceOrderIds: readonly string[];
   dropped: Drop | undefined;
 };
 
-/** One that was answered 401 or 500. */
+/** A webhook that was answered 401 or 500. */
 export type WebhookRefused = Asked & {
   what: 'webhook refused';
   outcome: 'unauthorized' | 'not_committed';
-  /** As the URL names it, so it may be anything, a token too: for comparison alone. */
+  /** The integration in the URL, for comparison only: it may be anything, even a token. */
   integration: string | undefined;
-  /** Once the token has shown that it is one. */
+  /** The location, once the token is authenticated. */
   locationId?: string | undefined;
-  /** As the URL names it, so for comparison alone as well. */
+  /** The location in the URL, for comparison only. */
   claimedLocationId: string | undefined;
-  /** Undefined where the location is held back for the others, which is told once, where that begins. */
+  /** Undefined if the location is held back for the others. That is logged once, when it begins. */
   error?: unknown;
 };
 
-/** What follows from a try. */
+/** The result of a try. */
 export type PlacementObserved = {
   what: 'placement';
   outcome: 'sent' | 'failed' | 'waiting' | 'held' | 'in_doubt';
-  /** It was in another state before this try. */
+  /** True if the placement was in another state before. */
   entered: boolean;
   serviceOrderId: string;
   locationId: string | null;
   /** Null while no location is known, or it is not configured. */
   integration: string | null;
-  /** Of the call to the POS, where there was one. */
+  /** The duration of the call to the POS, if there was one. */
   milliseconds: number | undefined;
   sinceSignalMs: number;
-  /** Of each but `sent`, as `cause` is. */
+  /** Set for every outcome but `sent`, as `cause` is. */
   problem: string | undefined;
   cause: PlacementCause | undefined;
-  /** Nothing more is tried until somebody looks at the POS. */
+  /** True if nothing more is tried until somebody looks at the POS. */
   forOperator: boolean;
 };
 

@@ -1,26 +1,26 @@
 /**
- * The shapes every journey speaks: the order in our own words, what a POS answers, what it reports.
- * Money is integer minor units of an ISO 4217 currency; times are RFC 3339 with offset.
+ * The shapes of every journey: our own order, the POS's answer, its reports. Money is integer minor units of an ISO
+ * 4217 currency; times are RFC 3339 with offset.
  */
 import { z } from 'zod';
 import { STATUSES } from './lifecycle.ts';
 
-/** Postgres text holds neither NUL nor a lone surrogate, both of which a JSON string may carry. */
+/** True if Postgres can store the text. JSON strings may contain NUL or a lone surrogate, which it cannot. */
 function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** An id is compared and stored as it is, so what Postgres cannot hold is refused, not mended. */
+/** An id. It is compared and stored unchanged, so one that Postgres cannot store is refused. */
 export const Id = z
   .string()
   .min(1)
   .max(255)
   .refine(isStorable, { error: 'holds a NUL or a lone surrogate, which no id can' });
 
-/** Words for people: a cut emoji or a stray NUL costs a character, not the order. */
+/** Text for people. A broken emoji or a NUL loses a character, not the order. */
 const Text = z.string().transform((text) => text.replaceAll('\0', '').toWellFormed());
 
-/** RFC 3339, within what Postgres can hold and give back: offsets below 16 hours, years of four digits in any zone. */
+/** A time that Postgres can store and return: RFC 3339, offsets below 16 hours, years of four digits in any zone. */
 export const Time = z.iso
   .datetime({ offset: true })
   .max(64)
@@ -28,11 +28,11 @@ export const Time = z.iso
     error: 'is no time that can be stored',
   });
 
-/** RFC 3339, as Postgres writes it. */
+/** A time as Postgres writes it. */
 export const Instant = z.iso.datetime({ offset: true });
 
 const MinorUnits = z.int();
-/** More is a mistake, and some POS want every piece named. */
+/** The largest quantity. More is a mistake, and some POS systems need every piece listed. */
 const MAX_QUANTITY = 9_999;
 const Quantity = z.int().min(1).max(MAX_QUANTITY);
 
@@ -111,14 +111,14 @@ export const CanonicalOrder = z
   });
 export type CanonicalOrder = z.infer<typeof CanonicalOrder>;
 
-/** What a provider returns once the ticket is at the POS; some POS tell their own id only later, in a webhook. */
+/** The result of createOrder. Some POS systems report their own id only later, in a webhook. */
 export const OrderRef = z.object({ providerOrderId: Id.optional() });
 export type OrderRef = z.infer<typeof OrderRef>;
 
-/** The longest reason kept: it is shown to a member, not read as a log. */
+/** Characters of a reason. A member reads it. */
 const REASON_MAX = 500;
 
-/** What a POS told us about one order. It names the order by our id, by the POS's, or by both. */
+/** A POS's report about one order, which it names by our id, its own, or both. */
 export const StatusEvent = z
   .object({
     status: z.enum(STATUSES),
@@ -133,7 +133,7 @@ export const StatusEvent = z
   });
 export type StatusEvent = z.infer<typeof StatusEvent>;
 
-/** Says which fields are wrong and why, without their values: those may be a member's own. */
+/** Describes which fields are wrong and why, without their values, which may be a member's. */
 export function describeIssues(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join('.') || 'value'}: ${issue.message}`).join('; ');
 }

@@ -1,10 +1,10 @@
-/** Whoever asks for longer is asked again all the same: food that late is no use. */
+/** The longest wait. Food that late is no use, so we ask earlier. */
 const MAX_MS = 3_600_000;
 
 /**
- * Reads `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A date is held against the answer's own
+ * Parses `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A date is compared with the answer's own
  * `Date`, since the two clocks may differ.
- * @returns milliseconds from now, or undefined where it says nothing
+ * @returns milliseconds from now, or undefined without a valid value
  */
 export function parseRetryAfter(headers: Pick<Headers, 'get'> | undefined): number | undefined {
   const value = headers?.get('retry-after') ?? undefined;

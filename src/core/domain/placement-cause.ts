@@ -1,6 +1,6 @@
 /**
- * Why a placement waits, is held, is in doubt or failed, and why it is neither retried nor resolved. Closed lists: a code
- * keeps its details, and another meaning is another code. Details never hold a secret or what a payload says of a member.
+ * Causes why a placement waits, is held, is in doubt or failed, and why it is neither retried nor resolved. Closed
+ * lists: a code never changes its details or its meaning. Details never hold a secret or a member's data.
  */
 import { z } from 'zod';
 import { CauseText } from './cause-text.ts';
@@ -31,16 +31,16 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('location_paused') }),
   ...LocationCause.options,
 
-  // The POS: of a provider that gives no cause of its own, by the kind of its error and the HTTP status.
+  // The POS: causes by the kind of error and the HTTP status, for a provider that gives none.
   z.object({ code: z.literal('pos_unreachable') }),
   /** A request was sent. */
   z.object({ code: z.literal('pos_silent') }),
   z.object({ code: z.literal('pos_busy'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('pos_failing'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('pos_refused_us'), httpStatus: HttpStatus }),
-  /** Something else of the settings, or at the POS. */
+  /** Another setting, or something at the POS, is wrong. */
   z.object({ code: z.literal('pos_set_up_wrong'), httpStatus: HttpStatus }),
-  /** A refresh token is lost: only the restaurant can grant another. */
+  /** A refresh token is lost. Only the restaurant can grant another. */
   z.object({ code: z.literal('reconnect_needed'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('pos_rejected_order'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('circuit_open') }),
@@ -52,28 +52,28 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('order_absent_yet') }),
   z.object({ code: z.literal('repeat_refused'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('deadline_passed_in_doubt') }),
-  /** `integration` is the one that the location had; null where none is known. */
+  /** `integration` is the location's former one; null if unknown. */
   z.object({ code: z.literal('location_left_pos'), integration: CauseText.nullable() }),
   z.object({ code: z.literal('pos_account_changed') }),
   /** Written by whoever restores the database, as the runbook says. */
   z.object({ code: z.literal('restored') }),
-  /** An operator looked, and it was not there. */
+  /** An operator saw no ticket. */
   z.object({ code: z.literal('no_ticket_seen') }),
 ]);
 export type PlacementCause = z.infer<typeof PlacementCause>;
 export type PlacementCode = PlacementCause['code'];
 
-/** As it is kept: a newer version may have written one that this one does not know. */
+/** A stored cause. A newer version may have written one that this version does not know. */
 export const StoredPlacementCause = z
   .union([PlacementCause, z.looseObject({ code: z.string() })])
   .meta({ id: 'PlacementCause', description: 'Why it waits, is held, is in doubt or failed, as data.' });
 
-/** Every code that a placement may have. */
+/** Codes of all causes of placements. */
 export const PLACEMENT_CODES: readonly PlacementCode[] = PlacementCause.options.map(
   (option) => option.shape.code.value,
 );
 
-/** Why an operator's word about a placement changes nothing. */
+/** Causes why an operator's command about a placement changes nothing. */
 export const RefusalCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('already_failed') }),
   z.object({ code: z.literal('already_sent') }),
@@ -86,14 +86,14 @@ export const RefusalCause = z.discriminatedUnion('code', [
 export type RefusalCause = z.infer<typeof RefusalCause>;
 export type RefusalCode = RefusalCause['code'];
 
-/** Every code that the refusal of a retry or of an answer may have. */
+/** Codes of all refusals of a retry or a resolution. */
 export const REFUSAL_CODES: readonly RefusalCode[] = RefusalCause.options.map((option) => option.shape.code.value);
 
 type Sentences<Cause extends { code: string }> = {
   [Code in Cause['code']]: string | ((cause: Extract<Cause, { code: Code }>) => string);
 };
 
-/** By code. Where an error says it more exactly, its own sentence stands instead. */
+/** Sentences by code. An error's own, more exact sentence takes precedence. */
 const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   platform_unreachable: 'the ordering platform gave no usable answer',
   platform_failing: 'the ordering platform answered with an error',
@@ -152,14 +152,14 @@ export function describeCause(cause: PlacementCause | RefusalCause): string {
   return typeof sentence === 'string' ? sentence : sentence(cause);
 }
 
-/** What people read of a placement, and the same as data. */
+/** A placement's problem, for people, and its cause, for programs. */
 export type Why = { problem: string; cause: PlacementCause };
 
 export function why(cause: PlacementCause): Why {
   return { problem: describeCause(cause), cause };
 }
 
-/** An operator's word changed nothing; the sentence says why. */
+/** A refused command, with a sentence and its cause. */
 export type Refused = { refused: string; cause: RefusalCause };
 
 export function refused(cause: RefusalCause): Refused {

@@ -9,31 +9,31 @@ export const PlacementState = z.enum(PLACEMENT_STATES).meta({
 });
 export type PlacementState = z.infer<typeof PlacementState>;
 
-/** A placement that this process works on for as long as its lease holds. */
+/** A placement that this process works on until its lease ends. */
 export type Claim = {
   serviceOrderId: string;
   leaseId: string;
   /** Unknown until the order was fetched for the first time. */
   locationId: string | null;
-  /** Of the location; null while that is unknown or not configured. */
+  /** The location's integration; null if it is unknown or not configured. */
   integration: string | null;
   state: PlacementState;
-  /** When it was due, to the microsecond: a later time in the row means that somebody made it due again meanwhile. */
+  /** When it was due, to the microsecond. A later time in the row means that somebody made it due again meanwhile. */
   dueAt: string;
   problem: string | null;
-  /** Tries in vain since the last success. */
+  /** Failed tries since the last success. */
   failures: number;
   /** Seconds since the first signal. */
   age: number;
-  /** The deadline has passed. */
+  /** True if the deadline has passed. */
   late: boolean;
   /** Seconds since the last request to the POS ended. */
   sinceRequest: number | null;
-  /** A call to the POS began and its process died before it ended. */
+  /** True if a call to the POS began and its process died before the end. */
   callDied: boolean;
-  /** Whose POS the last request for a ticket went to; see `posAccount`. */
+  /** The account that the last request for a ticket went to; see `posAccount`. */
   posAccount: string | null;
 };
 
-/** Longer than any call to a platform or a POS may take, and the longest a dead process holds an order up. */
+/** Seconds of a lease: longer than any call to a platform or a POS, and the longest delay by a dead process. */
 export const LEASE_S = 30;

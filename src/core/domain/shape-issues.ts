@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { CauseText, toCauseText } from './cause-text.ts';
 
-/** The most that are told of one payload, which may be a list of thousands. */
+/** The most issues of one payload, which may be a list of thousands. */
 const ISSUES_MAX = 10;
 
 const KINDS = ['missing', 'null', 'boolean', 'number', 'string', 'array', 'object', 'other'] as const;
 
-/** One field that has another shape than was asked for, without its value: that may be a member's own. */
+/** A field with a wrong shape, without its value, which may be a member's. */
 export const ShapeIssue = z
   .object({
     path: CauseText.meta({ description: '`order.items.0.name`; empty for the whole.' }),
@@ -17,7 +17,7 @@ export const ShapeIssue = z
   .meta({ id: 'ShapeIssue' });
 export type ShapeIssue = z.infer<typeof ShapeIssue>;
 
-/** What is wrong with a value, field by field. @param error of a parse with `reportInput`, which tells the kinds */
+/** Lists what is wrong with a value. @param error of a parse with `reportInput`, which has the kinds */
 export function shapeIssues(error: z.ZodError): ShapeIssue[] {
   return error.issues.slice(0, ISSUES_MAX).map((issue) => {
     const about = { path: toCauseText(issue.path.join('.')), received: kindOf(issue.input) };
@@ -29,7 +29,7 @@ export function shapeIssues(error: z.ZodError): ShapeIssue[] {
 
 function inWords(issue: z.core.$ZodIssue): string {
   const { message } = issue;
-  // A schema's own words go on after the name of the field; zod's are a sentence.
+  // A schema's own message continues the field's name; zod's is a sentence.
   if (message.charAt(0) === message.charAt(0).toLowerCase()) return message;
   if (issue.code === 'too_big' && issue.origin === 'string') return `is longer than ${issue.maximum} characters`;
   if (issue.code === 'too_small' && issue.origin === 'string') return `is shorter than ${issue.minimum} characters`;

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 
 /**
- * The trace of an order, made from its id alone: every process finds the same one, hours later, and nothing is stored.
+ * The trace of an order, derived from its id: every process finds the same one, hours later, and nothing is stored.
  * @returns 32 hexadecimal digits
  */
 export function traceId(serviceOrderId: string): string {
   return digest(serviceOrderId).slice(0, 32);
 }
 
-/** The span that all others of the order hang under. @returns 16 hexadecimal digits */
+/** The parent span of all others of the order. @returns 16 hexadecimal digits */
 export function rootSpanId(serviceOrderId: string): string {
   return digest(serviceOrderId).slice(32, 48);
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const Field = z.string().min(1);
 
-/** What shows that a webhook is the POS's, for whoever looks for why one did not: names alone, no values. */
+/** How a POS's webhooks are authenticated, for an operator who investigates a failure: only names, no values. */
 export const WebhookAuth = z
   .object({
     kind: z

@@ -1,4 +1,4 @@
-/** The return door's path, under which a POS calls `/{integration}/{locationId}`. */
+/** The path of the return door. A POS calls `/{integration}/{locationId}` below it. */
 export const WEBHOOK_PATH = '/webhook';
 
 /** The URL that a POS calls. `base` is the outside base URL. */

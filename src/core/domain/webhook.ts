@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { StatusEvent } from './order.ts';
 import type { DropCause } from './webhook-cause.ts';
 
-/** What became of an event; of a webhook, the first of its events' outcomes in this order. */
+/** Outcomes of an event. A webhook's is the first of its events' outcomes in this order. */
 export const EVENT_OUTCOMES = ['applied', 'parked', 'duplicate', 'stale', 'unmatched'] as const;
 export const EventOutcome = z.enum(EVENT_OUTCOMES);
 export type EventOutcome = z.infer<typeof EventOutcome>;
@@ -12,7 +12,7 @@ export const WebhookOutcome = z
   .meta({ id: 'Outcome', description: 'What became of a webhook.' });
 export type WebhookOutcome = z.infer<typeof WebhookOutcome>;
 
-/** Why nothing of a webhook could be used: a sentence for people, and the same as data. */
+/** Why nothing of a webhook could be used: a sentence for people, a cause for programs. */
 export type Drop = { reason: string; cause: DropCause };
 
 /** One authenticated webhook as it arrived, translated. */
@@ -21,26 +21,26 @@ export type TranslatedWebhook = {
   locationId: string;
   integration: string;
   receivedAt: Date;
-  /** Without `authorization` and `cookie`. */
+  /** Headers without `authorization` and `cookie`. */
   headers: Record<string, string>;
-  /** Those two and the request target, sealed; of a dropped webhook only, which a replay verifies again. */
+  /** Those two and the request target, sealed. Only for a dropped webhook, which a replay verifies again. */
   sealed?: string | undefined;
   body: Buffer;
-  /** The body was over the limit and only its beginning is kept. */
+  /** True if the body was over the limit and only its beginning is stored. */
   truncated: boolean;
   events: readonly StatusEvent[];
   dropped?: Drop | undefined;
-  /** Of a replay: the webhook itself, and when that came. */
+  /** For a replay: the original webhook and its time. */
   replayOf?: { webhookId: string; receivedAt: Date } | undefined;
 };
 
-/** An event on its way to its order, and whose webhook it came with. */
+/** An event with the webhook that brought it. */
 export type ArrivedEvent = {
   webhookId: string;
   locationId: string;
   integration: string;
   event: StatusEvent;
-  /** By which it moves its order. A newer version may have parked one that lies between those that we know. */
+  /** The rank that it moves its order to. A newer version may have parked one between those that we know. */
   rank: number;
 };
 

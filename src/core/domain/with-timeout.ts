@@ -1,6 +1,6 @@
 /**
- * Waits for a call so long and no longer, also where the call forgets its signal.
- * @param late the error once the time is up
+ * Waits for a call at most this long, even if the call ignores its signal.
+ * @param late makes the error when the time is up
  * @throws what the call throws
  */
 export async function withTimeout<Result>(

@@ -49,7 +49,7 @@ export function orderFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }): OrderFe
   const loop = pollWhileWatched({
     pollMs: POLL_MS,
     isWatched: () => followers.size > 0,
-    look: poll,
+    poll,
     log: deps.log,
     failing: 'live messages cannot be read for their followers; will try again',
   });

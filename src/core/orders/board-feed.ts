@@ -8,19 +8,19 @@ import { sampleAttention, type Attention, type SampledAttention } from './sample
 
 export type BoardFilter = {
   locationId?: string | undefined;
-  /** That the order was last sent through. */
+  /** The order's last integration. */
   integration?: string | undefined;
 };
 
-/** `reset`: forget what you have, the board follows. */
+/** `reset`: discard everything, the board follows. */
 export const BoardReset = z.object({
   at: Instant.meta({ description: "When it was like this, by Postgres's clock." }),
 });
 
-/** `orders`: each replaces what you have of its `serviceOrderId`. */
+/** `orders`: each replaces the order with its `serviceOrderId`. */
 export const BoardOrders = z.object({ orders: z.array(BoardOrder) });
 
-/** `complete`: you have the whole board now. */
+/** `complete`: the board is complete now. */
 export const BoardComplete = z.object({
   open: z.int().meta({ description: 'How many have not ended.' }),
   ended: z.int().meta({ description: 'How many ended within the last 24 hours.' }),
@@ -28,52 +28,52 @@ export const BoardComplete = z.object({
 });
 export type BoardComplete = z.infer<typeof BoardComplete>;
 
-/** The board as one watcher sees it. */
+/** The board for one watcher. */
 export type WholeBoard = z.infer<typeof BoardReset> & z.infer<typeof BoardOrders> & BoardComplete;
 
 export type Watcher = {
-  /** Comes first, and once. */
+  /** Called first, and once. */
   whole(board: WholeBoard): void;
-  /** They are like this now. One that leaves what is watched is told once more. */
+  /** Changed orders. One that leaves the filter is sent once more. */
   changed(orders: BoardOrder[]): void;
-  /** All of it, behind the board and whenever it is another. */
+  /** The whole list, after the board and at every change. */
   attention(attention: Attention): void;
 };
 
 export type BoardFeed = {
-  /** @returns call it to be told no more */
+  /** @returns a function that ends the watching */
   watch(filter: BoardFilter, watcher: Watcher): () => void;
-  /** This process applied something just now; what others apply is seen within 200 ms. */
+  /** Signals a change in this process. Changes by other processes are seen within 200 ms. */
   wake(): void;
   stop(): Promise<void>;
 };
 
 const POLL_MS = 150;
 const ATTENTION_MS = 2_000;
-/** The whole board anew: no change tells of what was erased after its end, or was lost with a primary. */
+/** Time between full reads: changes do not show what was erased after its end, or lost with a primary. */
 const REREAD_MS = 5 * 60_000;
 const DAY_MS = 24 * 3_600_000;
-/** Some more, so that not every order that comes has the oldest looked for. */
+/** Orders held: some more than shown, so that not every new order starts a search for the oldest. */
 const KEPT_MAX = OPEN_MAX + ENDED_MAX + 1_000;
 
 type Watching = { filter: BoardFilter; watcher: Watcher; hasBoard: boolean; attention?: string };
 
 /**
- * Tells watchers about the board, whichever process moves it. While there are any, one copy of it is kept for all of
- * them, and looks for what changed; while there are none, nothing is asked of Postgres.
+ * Sends watchers the board's changes, whichever process makes them. One copy of the board serves all watchers and polls
+ * for changes; without watchers, Postgres is not queried.
  */
 export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs = REREAD_MS): BoardFeed {
   const { pool, log } = deps;
   const watchers = new Set<Watching>();
   const orders = new Map<string, BoardOrder>();
   const hidden = new Set<string>();
-  /** Undefined until the whole board was read, and after a look that failed. */
+  /** Undefined until the whole board was read, and after a failed poll. */
   let seen: Seen | undefined;
   let rereadAt = 0;
   let at: string | undefined;
   let truncated = false;
   let attention: SampledAttention | undefined;
-  /** How often all that was resets. */
+  /** Counts resets. */
   let resets = 0;
 
   const reset = (): void => {
@@ -85,7 +85,7 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs
     attention = undefined;
   };
 
-  /** What is kept is bounded: those that ended long ago leave, and then the oldest. */
+  /** Bounds the copy: removes orders that ended long ago, and then the oldest. */
   const leaveOut = (now: string): void => {
     const dayAgo = Date.parse(now) - DAY_MS;
     const [open, ended]: [Dated[], Dated[]] = [[], []];
@@ -116,18 +116,18 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs
 
   const sendAttention = (watching: Watching): void => {
     if (attention === undefined || !watching.hasBoard) return;
-    const told = within(watching.filter, attention);
-    const text = JSON.stringify(told);
+    const visible = within(watching.filter, attention);
+    const text = JSON.stringify(visible);
     if (text === watching.attention) return;
     watching.attention = text;
-    watching.watcher.attention(told);
+    watching.watcher.attention(visible);
   };
 
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     const since = performance.now() < rereadAt ? seen : undefined;
     const began = resets;
     seen = undefined;
-    // After a time of not seeing, those that the indexes of open orders have lost meanwhile are asked for by their ids.
+    // After an interruption, orders that have left the indexes of open orders are read by their ids.
     const known = since === undefined ? [...orders.keys()] : [...hidden];
     const read = await readBoard(pool, since, known);
     if (began !== resets) return;
@@ -160,14 +160,14 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs
   const board = pollWhileWatched({
     pollMs: POLL_MS - GATHER_MS,
     isWatched,
-    look,
+    poll,
     log,
     failing: 'the board cannot be read for its watchers; will try again',
   });
   const samples = pollWhileWatched({
     pollMs: ATTENTION_MS - GATHER_MS,
     isWatched,
-    async look() {
+    async poll() {
       const sampled = await sampleAttention(pool);
       if (watchers.size === 0) return;
       attention = sampled;

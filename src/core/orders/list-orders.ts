@@ -16,22 +16,22 @@ import { Instant } from '../domain/order.ts';
 
 export type OrderFilter = {
   locationId?: string | undefined;
-  /** That the order was last sent through. */
+  /** The order's last integration. */
   integration?: string | undefined;
   state?: PlacementState | undefined;
   /** In doubt, and nothing more is tried until a person says whether the ticket is there. */
   needsOperator?: boolean | undefined;
-  /** Not ended yet; one that was never fetched is open while its placement is. */
+  /** Not ended. An order that was never fetched is open while its placement is. */
   open?: boolean | undefined;
   status?: Status | undefined;
   memberState?: MemberState | undefined;
-  /** Signalled then or later. */
+  /** Signalled at this time or later. */
   since?: Date | undefined;
-  /** Signalled before. */
+  /** Signalled before this time. */
   until?: Date | undefined;
 };
 
-/** One order among others: no member, no items. */
+/** One order of a list: no member, no items. */
 export const ListedOrder = z
   .object({
     serviceOrderId: z.string(),
@@ -81,14 +81,14 @@ export type ListedOrder = z.infer<typeof ListedOrder>;
 export const ListedOrders = z.object({ orders: z.array(ListedOrder), next: Next });
 export type ListedOrders = z.infer<typeof ListedOrders>;
 
-/** So many placements are looked at for one page at the most, however few of them match. */
+/** The most placements scanned for one page, however few match. */
 const SCAN = 2_000;
 
 type Row = Ranked<ListedOrder>;
 
 const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
 
-/** SQL, for `json_build_object`: what is said of an order wherever it is one of many, by `placements p` and `orders o`. */
+/** SQL for `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
   'fulfillment', o.fulfillment, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
@@ -97,13 +97,13 @@ export const ORDER_FIELDS = `
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;
 
-/** SQL: when an order ended, or would have if it had ever been fetched; NULL while it is open. */
+/** SQL for the end of an order, or of a placement without an order; NULL while it is open. */
 export const ENDED_AT = 'coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.finished_at END)';
 
 /**
- * Lists orders by their first signal, newest first, from behind `after` on. What a page costs is bounded whatever is
- * asked for: it may hold fewer orders than `limit`, even none, and still have a `next`.
- * @returns undefined when no signal ever named `after`
+ * Lists orders by their first signal, newest first, after `after`. The cost of a page is bounded for any filter, so it
+ * may have fewer orders than `limit`, even none, and still a `next`.
+ * @returns undefined if no signal ever named `after`
  */
 export async function listOrders(
   pool: Pool,
@@ -144,10 +144,10 @@ export async function listOrders(
   return { orders, next: last[0]?.serviceOrderId ?? null };
 }
 
-/** An order as it is stored: how far it has come is a number. */
+/** An order as it is stored, with its rank. */
 export type Ranked<Order> = Omit<Order, 'status' | 'memberState'> & { rank: number | null };
 
-/** Names how far a listed order has come; null until it was fetched for the first time. */
+/** Replaces a rank by its names; null until the order was fetched for the first time. */
 export function withStep<Order extends { rank: number | null; fulfillment: FulfillmentType | null }>({
   rank,
   ...order
@@ -158,8 +158,8 @@ export function withStep<Order extends { rank: number | null; fulfillment: Fulfi
 }
 
 /**
- * What the indexes can tell apart, in their order. Values are known when it is planned, so that what does not apply is not
- * in the plan.
+ * Filters that the indexes support, in their order. Values are known to the planner, so that unused filters are not in
+ * the plan.
  */
 const CANDIDATES = `
   SELECT * FROM placements p
@@ -185,7 +185,7 @@ function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[]
 
 type Signal = { serviceOrderId: string; signalledAt: string };
 
-/** To the microsecond, which a Date does not hold. */
+/** Reads the time to the microsecond, which a Date does not hold. */
 async function findSignal(pool: Pool, serviceOrderId: string): Promise<Signal | undefined> {
   const { rows } = await pool.query<Signal>(
     `SELECT service_order_id AS "serviceOrderId", signalled_at::text AS "signalledAt"
@@ -195,7 +195,7 @@ async function findSignal(pool: Pool, serviceOrderId: string): Promise<Signal | 
   return rows[0];
 }
 
-/** Ranges, as Postgres reads them: each step's up to the next step, since a newer version may have ranks between. */
+/** Ranges of ranks for Postgres: each step's up to the next step, since a newer version may have ranks in between. */
 function ranksWhere(isMeant: (step: Step) => boolean): string {
   const ranges = LIFECYCLE.flatMap((step, nth) =>
     isMeant(step) ? [`[${step.rank},${LIFECYCLE[nth + 1]?.rank ?? ''})`] : [],

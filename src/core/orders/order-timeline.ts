@@ -3,7 +3,7 @@ import { Instant } from '../domain/order.ts';
 import { Contents } from './read-contents.ts';
 import { ShownOrder } from './show-order.ts';
 
-/** In the order in which they follow from each other, for those that happened in the same moment. */
+/** Events of a timeline. At the same moment they follow in this order. */
 export const HAPPENINGS = [
   'signalled',
   'fetched',
@@ -19,11 +19,11 @@ export const HAPPENINGS = [
   'erased',
 ] as const;
 
-/** One thing that happened to an order. */
+/** One event of an order. */
 const Happening = z.object({ at: Instant, what: z.enum(HAPPENINGS), details: z.record(z.string(), z.unknown()) });
 type Happening = z.infer<typeof Happening>;
 
-/** An order's whole story, as operators read it. */
+/** The whole story of an order, as operators read it. */
 export const OrderStory = ShownOrder.extend({
   traceId: z.string().meta({ description: 'Of its OpenTelemetry trace.' }),
   timeline: z.array(Happening).meta({ description: 'All of it in one line of time.' }),
@@ -32,12 +32,12 @@ export const OrderStory = ShownOrder.extend({
     .meta({ description: 'With `contents=true`: the order as it was fetched; null once it is erased.' }),
 }).meta({ id: 'ShownOrder' });
 
-/** An order's whole story in one line of time: what a console draws. */
+/** Makes one timeline of an order's whole story, for a console. */
 export function orderTimeline({ placement, order, attempts, history, webhooks, live }: ShownOrder): Happening[] {
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
-  // What follows from an answer has the time at which its statement began, and the answer one within it. Unless a webhook
-  // was quicker, which finishes a placement while the call is under way.
+  // A result has the time at which its statement began, and the answer a time within it. Except if a webhook was
+  // quicker, which finishes a placement during the call.
   const { state, problem, cause, finishedAt } = placement;
   const isByWebhook = history.some((event) => event.webhookId !== null && event.recordedAt === finishedAt);
   const answeredAt = (startedAt: string, endedAt: string | null): string | null =>
@@ -52,7 +52,7 @@ export function orderTimeline({ placement, order, attempts, history, webhooks, l
       ...happened(answeredAt(startedAt, endedAt), 'call ended', { attempt, call, ...answer }),
     ]),
     ...webhooks.flatMap((webhook) => {
-      // It is received by the clock of a process, and never after what it did.
+      // `receivedAt` is by a process's clock, and must not be after the effect.
       const did = history.find((event) => event.webhookId === webhook.webhookId)?.recordedAt ?? webhook.receivedAt;
       const at = Date.parse(did) < Date.parse(webhook.receivedAt) ? did : webhook.receivedAt;
       return happened(at, webhook.replayOf === null ? 'webhook' : 'replay', webhook);
@@ -73,7 +73,7 @@ function isBetween(from: string, at: string, to: string): boolean {
   return compare(from, at) < 0 && compare(at, to) < 0;
 }
 
-/** To the microsecond: within a millisecond, by the rest of their digits. */
+/** Compares to the microsecond: within a millisecond, by the remaining digits. */
 function compare(a: string, b: string): number {
   return Date.parse(a) - Date.parse(b) || (a < b ? -1 : a > b ? 1 : 0);
 }

@@ -4,8 +4,7 @@ import { Instant } from '../domain/order.ts';
 import { ENDED_AT, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
 
 /**
- * One order as the board has it: nothing of its member. `endedAt` is also when the placement failed of one that was
- * never fetched.
+ * One order of the board, without its member. If the order was never fetched, `endedAt` is when the placement failed.
  */
 export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
   .extend({
@@ -38,16 +37,16 @@ export type BoardOrder = z.infer<typeof BoardOrder>;
 
 export type BoardRead = {
   orders: BoardOrder[];
-  /** Of them, those that only a look by their id finds again: the indexes have lost them, or never change. */
+  /** Orders that only a look-up by id finds again: the indexes have lost them, or never change. */
   hidden: string[];
-  /** Where to look on from. */
+  /** The point from which to read on. */
   seen: Seen;
 };
 
-/** What a reading has seen: any later transaction's number, and what time it was. */
+/** The point that a reading has seen: the number of any later transaction, and the time. */
 export type Seen = { horizon: string; at: string };
 
-/** Open orders, and those that ended within a day: the newest. */
+/** The most open orders, and the most that ended within a day: the newest. */
 export const OPEN_MAX = 20_000;
 export const ENDED_MAX = 2_000;
 
@@ -59,12 +58,13 @@ type Row = {
 };
 
 /**
- * Reads the board, by indexes: open orders, those not fetched yet, and those that ended within a day. Or what changed of
- * it since an earlier reading; unlike a time, the number of a transaction misses nothing that was committed late, and
- * no index must follow the changes. What did not change may come as well.
+ * Reads the board, by indexes: open orders, those not fetched yet, and those that ended within a day. Or its changes
+ * since an earlier reading. A transaction's number, unlike a time, misses nothing that was committed late, and needs no
+ * index on changes. Unchanged orders may come as well.
  *
- * @param since what an earlier reading has seen; undefined for the whole board, one more than the most of either kind
- * @param hidden of which the earlier readings said so
+ * @param since the point that an earlier reading has seen; undefined for the whole board, with one more than the most
+ *   of either kind
+ * @param hidden orders that earlier readings named as hidden
  */
 export async function readBoard(pool: Pool, since?: Seen, hidden: readonly string[] = []): Promise<BoardRead> {
   const { rows } = await pool.query<Row>({
@@ -84,22 +84,22 @@ export async function readBoard(pool: Pool, since?: Seen, hidden: readonly strin
 }
 
 /**
- * SQL: the row's version is of a transaction that the earlier reading may not have seen. Numbers go round, so their
- * distance from now is compared.
+ * SQL that is true if the row's version may be newer than the earlier reading. Transaction numbers wrap around, so
+ * their ages are compared.
  */
 const isFresh = (row: string): string => `($1::xid8 IS NULL OR age(${row}.xmin) <= age($1::xid8::xid))`;
 
-/** A transaction gives its time when it begins, and may commit as much later. */
+/** The longest transaction: its time is that of its beginning. */
 const COMMITS_WITHIN = `interval '60 s'`;
 const ENDED_SINCE = `coalesce($2::timestamptz - ${COMMITS_WITHIN}, now() - interval '24 h')`;
 
-/** Without a limit, where only changes are read: an order whose end nobody is told of would stay open for ever. */
+/** Without a limit if only changes are read: an order whose end was missed would stay open for ever. */
 const atMost = (count: number): string => `LIMIT CASE WHEN $1::xid8 IS NULL THEN ${count + 1} END`;
 
 /**
- * An order changes with its placement or, once that is done, by itself. Those that ended last may be changed by late
- * events, so they are looked through too. The orders themselves are looked up one by one: joined, all would be read. Where
- * no transaction has ended since, nothing is looked at.
+ * Changed orders. An order changes with its placement or, after that, by itself. The latest ended ones are included,
+ * since late events may change them. Orders are looked up one by one: a join would read all. If no transaction has
+ * ended since, nothing is read.
  */
 const READ_BOARD = `
   WITH changed AS (

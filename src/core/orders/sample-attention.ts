@@ -5,7 +5,7 @@ import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 
-/** What a person should look at. */
+/** Things that a person should look at. */
 export const Attention = z
   .object({
     conflicts: z
@@ -55,20 +55,20 @@ export const Attention = z
   .meta({ id: 'Attention' });
 export type Attention = z.infer<typeof Attention>;
 
-/** The same with the integration of each, by which a watcher may filter. */
+/** The same with each one's integration, for a watcher's filter. */
 export type SampledAttention = Omit<Attention, 'conflicts'> & {
   conflicts: (Attention['conflicts'][number] & { integration: string | null })[];
 };
 
 const CONFLICTS = 100;
-/** Of one order there may be many. */
+/** Rows read: one order may have many conflicts. */
 const CONFLICTS_READ = 1_000;
 const DROPPED_PLACES = 500;
 const DROPPED_READ = 10_000;
 const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
 
-/** Looks for what a person should look at, by indexes and never at more than so many rows. */
+/** Finds what a person should look at, by indexes and within fixed numbers of rows. */
 export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
   const list = async <Kind extends keyof SampledAttention>(text: string): Promise<SampledAttention[Kind]> =>
     (await pool.query<{ each: SampledAttention[Kind][number] }>(text)).rows.map(
@@ -94,7 +94,7 @@ const FIND_CONFLICTS = `
                      WHERE service_order_id = e.service_order_id OFFSET 0) AS o ON true
   ORDER BY e.recorded_at DESC, e.event_id DESC LIMIT ${CONFLICTS}`;
 
-/** A replay that was dropped as well stands for the webhook that it replays. */
+/** A dropped replay stands for its original. */
 const FIND_DROPPED = `
   WITH RECURSIVE days AS (
     SELECT (now() AT TIME ZONE 'UTC')::date - ago AS day FROM generate_series(0, 1) AS ago

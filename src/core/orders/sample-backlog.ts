@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 
-/** What waits, and for how long: counts go up to 10,000, of `unreceived` they are of the last 5,000 orders sent. */
+/** Waiting work and its age. Counts go up to 10,000; `unreceived` counts within the last 5,000 orders sent. */
 export type Backlog = {
   waiting: number;
-  /** For us to mend; of a paused location, where nothing is wrong, they are `paused`. */
+  /** Placements that need an operator. Those of a paused location, where nothing is wrong, are `paused`. */
   held: number;
   paused: number;
   inDoubt: number;
@@ -12,26 +12,26 @@ export type Backlog = {
   forOperator: number;
   /** Held until a person renews the connection to the POS. */
   reconnectNeeded: number;
-  /** Seconds that those who wait to be placed have used up of PLACEMENT_DEADLINE_S, at most; 0 when none does. */
+  /** The most seconds of PLACEMENT_DEADLINE_S used up by a waiting placement; 0 without one. */
   oldestWaiting: number;
-  /** Sent 5 to 60 minutes ago, wanted within the hour, and the POS has not said a word since. */
+  /** Sent 5 to 60 minutes ago, wanted within the hour, and without any report from the POS. */
   unreceived: number;
-  /** Seconds since the oldest live message that is not published was applied; 0 when there is none. */
+  /** Seconds since the oldest unpublished live message was applied; 0 without one. */
   oldestUnpublished: number;
   /** Events that wait for their POS id to become ours. */
   parked: number;
-  /** Seconds since any location of an integration was heard, by integration. */
+  /** Seconds since the last webhook of any location, by integration. */
   silent: Record<string, number>;
 };
 
-/** As much as is looked at: a backlog must not make it larger that somebody looks at it. */
+/** The most rows read: reading a backlog must not add to it. */
 const OPEN = 10_000;
 const SENT = 5_000;
 const PARKED = 10_000;
 
 /**
- * Looks at the backlog, by indexes and never at more than so many rows.
- * @param config.PARK_TTL_S for which a POS id we do not know may still become ours
+ * Samples the backlog, by indexes and within fixed numbers of rows.
+ * @param config.PARK_TTL_S for which an unknown POS id may still become ours
  * @param config.PLACEMENT_DEADLINE_S for which an order is worth placing
  */
 export async function sampleBacklog(

@@ -9,9 +9,9 @@ import { Instant } from '../domain/order.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 
 /**
- * All that is known of one order but its contents: no member, no items. `reason`, `problem` and an attempt's `error`
- * are what a member or an operator was told.
- * Of what an order was told, the newest thousand: a POS that repeats itself for ever must not make it unreadable.
+ * All about one order except its contents: no member, no items. `reason`, `problem` and an attempt's `error` are texts
+ * that a member or an operator has read. Of its events only the newest thousand: a POS that repeats itself for ever
+ * must not make the order unreadable.
  */
 export const ShownOrder = z.object({
   serviceOrderId: z.string(),
@@ -100,7 +100,7 @@ type Row = Omit<ShownOrder, 'serviceOrderId' | 'placement' | 'order' | 'live'> &
 
 const HISTORY = 1_000;
 
-/** One statement, so that all of it is of the same moment. @returns undefined when no signal ever named this order */
+/** Reads in one statement, at the same moment. @returns undefined if no signal ever named this order */
 export async function showOrder(pool: Pool, serviceOrderId: string): Promise<ShownOrder | undefined> {
   const { rows } = await pool.query<Row>(
     `SELECT
@@ -159,7 +159,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
     serviceOrderId,
     placement: row.placement,
     order: order && { status: statusAt(order.rank), ...withMemberState(order, order.fulfillment) },
-    // There is none without an order.
+    // There are none without an order.
     live: order === null ? [] : row.live.map((message) => withMemberState(message, order.fulfillment)),
   };
 }

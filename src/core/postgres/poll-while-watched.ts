@@ -16,7 +16,7 @@ const REST_MAX_MS = 400;
 export function pollWhileWatched(about: {
   pollMs: number;
   isWatched: () => boolean;
-  look: () => Promise<void>;
+  poll: () => Promise<void>;
   log: Pick<Log, 'warn'>;
   /** The log's message when a poll fails. */
   failing: string;
@@ -31,7 +31,7 @@ export function pollWhileWatched(about: {
       await sleep(Math.max(GATHER_MS, restedAt - performance.now()));
       const began = performance.now();
       try {
-        await about.look();
+        await about.poll();
       } finally {
         const ended = performance.now();
         restedAt = ended + Math.min(REST_MAX_MS, (ended - began) * REST);

@@ -4,27 +4,24 @@ import { Next } from '../domain/next.ts';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
 
-/** The primary key of a webhook; its id alone says only roughly when it came. */
+/** The primary key of a webhook. The id alone gives its time only roughly. */
 export type WebhookKey = { day: string; locationId: string; webhookId: string };
 
 export type WebhookFilter = {
   outcome?: WebhookOutcome | undefined;
   locationId?: string | undefined;
   integration?: string | undefined;
-  /** Received then or later. */
+  /** Received at this time or later. */
   since?: Date | undefined;
-  /** Received before. */
+  /** Received before this time. */
   until?: Date | undefined;
-  /** Those that are in this order's history. */
+  /** In this order's history. */
   serviceOrderId?: string | undefined;
-  /**
-   * Webhooks themselves that are there in full, and of those either the ones that no replay has made anything else of (`open`),
-   * or all.
-   */
+  /** Originals that are complete: those whose replays had no other outcome so far (`open`), or all. */
   replayable?: 'open' | 'all' | undefined;
 };
 
-/** What is known of a webhook without its contents. */
+/** A webhook without its contents. */
 export const ListedWebhook = z
   .object({
     webhookId: z.string(),
@@ -45,32 +42,32 @@ export const ListedWebhook = z
   .meta({ id: 'ListedWebhook' });
 export type ListedWebhook = z.infer<typeof ListedWebhook>;
 
-/** A page of them, as operators read it. */
+/** A page of webhooks, as operators read it. */
 export const ListedWebhooks = z.object({ webhooks: z.array(ListedWebhook), next: Next });
 
-/** At most `limit` of them by their arrival, from behind one on that was listed or looked at before. */
+/** At most `limit` webhooks by arrival, after one that was listed or scanned before. */
 type Page = { oldestFirst: boolean; after?: WebhookKey | undefined; limit: number };
 
-/** One of them with its key. */
+/** A listed webhook with its key. */
 export type KeyedWebhook = WebhookKey & ListedWebhook;
 
 export type FoundWebhooks = {
   webhooks: KeyedWebhook[];
-  /** Behind which webhook the list goes on, listed or not; undefined when it is at its end. */
+  /** The webhook after which the list continues, listed or not; undefined at the end. */
   next: WebhookKey | undefined;
 };
 
-/** So many webhooks are looked at for one page at the most, however few of them match. */
+/** The most webhooks scanned for one page, however few match. */
 const SCAN = 5_000;
-/** Of all locations together a stretch of time is looked at; what it holds says how long the next one is. */
+/** The first span of time scanned over all locations. The number found determines the length of the next. */
 const STRETCH_MS = 60_000;
 const STRETCHES = 8;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * SQL: the locations that have webhooks on each of `days`. It leaps from one to the next through an index, where
- * DISTINCT would read all of it.
- * @param among of the webhooks `d` that an index has
+ * SQL for the locations with webhooks on each of `days`. It skips from one to the next in an index; DISTINCT would read
+ * all.
+ * @param among a condition on webhooks `d` that an index has
  */
 export const placesOf = (among: string): string => `
   place AS (
@@ -86,8 +83,8 @@ export const placesOf = (among: string): string => `
 export const PLACES = placesOf('true');
 
 /**
- * Lists webhooks, day by day: each statement reads one partition, and within it goes by the primary key. What a page
- * costs is bounded whatever is asked for: it may hold fewer than `limit`, even none, and still have a `next`.
+ * Lists webhooks day by day: each statement reads one partition by its primary key. The cost of a page is bounded for
+ * any filter, so it may have fewer than `limit`, even none, and still a `next`.
  */
 export async function listWebhooks(pool: Pool, asked: WebhookFilter, page: Page): Promise<FoundWebhooks> {
   const filter = await withLocation(pool, asked);
@@ -118,7 +115,7 @@ export async function listWebhooks(pool: Pool, asked: WebhookFilter, page: Page)
   return { webhooks, next: undefined };
 }
 
-/** Nothing of another location is in an order's history. @returns undefined when there is no such order */
+/** Adds the order's location: its history has no other. @returns undefined if there is no such order */
 async function withLocation(pool: Pool, filter: WebhookFilter): Promise<WebhookFilter | undefined> {
   if (filter.serviceOrderId === undefined || filter.locationId !== undefined) return filter;
   const { rows } = await pool.query<{ locationId: string }>(
@@ -149,18 +146,17 @@ async function daysOf(pool: Pool, filter: WebhookFilter, { oldestFirst, after }:
 
 type Part = {
   webhooks: KeyedWebhook[];
-  /** More than were to be looked at: the stretch was too long, and its part is worth nothing. */
+  /** Rows scanned. Too many mean that the span was too long, and the part is discarded. */
   lookedAt: number;
-  /** The last one that was looked at. */
+  /** The last webhook scanned. */
   last: WebhookKey | null;
-  /** There are others behind it on this day. */
+  /** True if this day has more. */
   more: boolean;
 };
 
 /**
- * Lists a part of a day: what came, by its ids, within a stretch of time from the next one on; of one location, as many
- * as may be looked at.
- * @param scan.left how many may be looked at
+ * Lists a part of a day: all locations within a span of time from the next webhook on, or one location up to the limit.
+ * @param scan.left how many may be scanned
  */
 async function listPart(
   pool: Pool,
@@ -176,7 +172,7 @@ async function listPart(
     d.day = $1::date AND d.location_id = at.location_id AND ($5::text IS DISTINCT FROM 'dropped' OR d.outcome = $5::text)
     AND ($9::text IS NULL OR d.id = ANY (ARRAY(
           SELECT e.webhook_id FROM status_events e WHERE e.service_order_id = $9::text AND e.webhook_id IS NOT NULL)))`;
-  // Values are known when it is planned, so that what does not apply is not in the plan.
+  // Values are known to the planner, so that unused filters are not in the plan.
   const { rows } = await pool.query<Omit<Part, 'webhooks'> & (KeyedWebhook | { webhookId: null })>(
     `WITH RECURSIVE days AS (SELECT $1::date AS day), ${PLACES}, at AS MATERIALIZED (
        SELECT at.location_id, d.id AS next
@@ -240,7 +236,7 @@ async function listPart(
       filter.serviceOrderId ?? null,
       filter.replayable ?? null,
       scan.stretchMs,
-      // One more, and the stretch is too long; it cannot be shorter than a millisecond.
+      // One more means that the span is too long; it cannot be shorter than a millisecond.
       isOfOne ? scan.left : scan.stretchMs > 0 ? scan.left + 1 : null,
     ],
   );

@@ -16,13 +16,13 @@ import { retranslate, type Retranslated, type RetranslateDeps } from './retransl
 import { withClient } from '../postgres/with-client.ts';
 
 export type Replaying = RetranslateDeps & {
-  /** Seconds for which a POS id we do not know may still become ours. */
+  /** Seconds for which an unknown POS id may still become ours. */
   parkTtlS: number;
-  /** Nothing is kept of it: say what would become of it now. */
+  /** Stores nothing, and only returns the outcome. */
   dryRun: boolean;
 };
 
-/** Names orders, and nothing that a member or a POS wrote about them. */
+/** The result of a replay. It names orders, and nothing that a member or a POS wrote. */
 export const Replayed = z
   .object({
     webhookId: z.string().nullable().meta({ description: 'The new webhook; null after a dry run.' }),
@@ -47,33 +47,33 @@ export const Replayed = z
 export type Replayed = z.infer<typeof Replayed>;
 
 /**
- * Replays one kept webhook: translates it anew and applies it as a webhook of its own, as if it came now. Repeats do
- * no harm, as an order's status is the highest that it was told.
- * @returns what became of it, why it cannot be replayed, or undefined when there is no such webhook
+ * Replays one stored webhook: translates it again and applies it as a new webhook. Repeats do no harm, since an order's
+ * status is the highest that it was given.
+ * @returns its outcome, why it cannot be replayed, or undefined if there is no such webhook
  */
 export async function replayWebhook(deps: Replaying, webhookId: string): Promise<Replayed | Refusal | undefined> {
   const key = await findWebhook(deps.pool, webhookId);
   return key && replayStored(deps, key);
 }
 
-/** The same by its key. */
+/** Replays a webhook by its key. */
 export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Replayed | Refusal | undefined> {
-  const kept = await readWebhook(deps.pool, key);
-  if (kept === undefined) return undefined;
-  if (kept.gone) return GONE;
-  const translated = await retranslate(deps, kept);
+  const stored = await readWebhook(deps.pool, key);
+  if (stored === undefined) return undefined;
+  if (stored.gone) return GONE;
+  const translated = await retranslate(deps, stored);
   if ('refused' in translated) return translated;
 
-  const { webhook, applied } = await apply(deps, translateRequest(kept, translated, await now(deps.pool)));
-  // What fails here the sweep does; the replay itself is stored.
+  const { webhook, applied } = await apply(deps, translateRequest(stored, translated, await now(deps.pool)));
+  // The replay is stored; if this fails, the sweep does it.
   const redriven = deps.dryRun
     ? undefined
     : await redriveParked(deps.pool, { posIds: applied.newPosIds }, deps.parkTtlS).catch(() => undefined);
   return {
     webhookId: deps.dryRun ? null : webhook.id,
     replayOf: webhook.replayOf.webhookId,
-    locationId: kept.locationId,
-    integration: kept.integration,
+    locationId: stored.locationId,
+    integration: stored.integration,
     outcome: applied.webhooks[0] ?? 'ignored',
     reason: webhook.dropped?.reason ?? null,
     cause: webhook.dropped?.cause ?? null,
@@ -90,27 +90,27 @@ export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Re
 
 type Replay = TranslatedWebhook & { replayOf: NonNullable<TranslatedWebhook['replayOf']> };
 
-function translateRequest(kept: StoredWebhook, { events, dropped }: Retranslated, receivedAt: Date): Replay {
+function translateRequest(stored: StoredWebhook, { events, dropped }: Retranslated, receivedAt: Date): Replay {
   const webhook = {
     id: randomUUIDv7(),
-    locationId: kept.locationId,
-    integration: kept.integration,
+    locationId: stored.locationId,
+    integration: stored.integration,
     receivedAt,
-    headers: kept.headers,
-    body: kept.body,
+    headers: stored.headers,
+    body: stored.body,
     truncated: false,
     events,
-    replayOf: { webhookId: kept.replayOf ?? kept.webhookId, receivedAt: kept.firstReceivedAt },
+    replayOf: { webhookId: stored.replayOf ?? stored.webhookId, receivedAt: stored.firstReceivedAt },
   };
   return dropped === undefined ? webhook : asDropped(webhook, dropped);
 }
 
-/** Without contents, which nobody could tell to be about an order: they go with the day of the webhook itself. */
+/** Drops the contents, which nobody could attribute to an order: they end with the original webhook. */
 function asDropped(webhook: Replay, dropped: Drop): Replay {
   return { ...webhook, headers: {}, body: Buffer.alloc(0), events: [], dropped };
 }
 
-/** One commit; and as at the door, one whose values Postgres refuses is dropped. */
+/** Applies in one commit. As at the door, a webhook whose values Postgres refuses is dropped. */
 async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Replay; applied: Applied }> {
   const applying = async (client: PoolClient): Promise<Applied> => {
     const applied = await applyWebhooks(client, [webhook], [], deps.parkTtlS);
@@ -118,7 +118,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
     return applied;
   };
   try {
-    // A dry run is the very statements, undone: any judgement of another kind could be wrong.
+    // A dry run executes the same statements and rolls back: any other prediction could be wrong.
     const applied = deps.dryRun
       ? await withClient(deps.pool, (client) => rolledBack(client, () => applying(client)))
       : await inTransaction(deps.pool, applying);
@@ -129,7 +129,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
   }
 }
 
-/** Where it was stored without contents, since it is about an erased order, the webhook and its replays are as well. */
+/** Blanks the webhook and its replays, if it was stored without contents since its order is erased. */
 async function blankWithWebhook(client: PoolClient, webhook: Replay): Promise<void> {
   const { rows } = await client.query<{ webhook_day: string; location_id: string; webhook_id: string }>(
     `SELECT day::text AS webhook_day, location_id, id AS webhook_id FROM webhooks
@@ -146,13 +146,13 @@ async function rolledBack<Result>(client: PoolClient, work: () => Promise<Result
     return await work();
   } finally {
     await client.query('ROLLBACK').catch((error: unknown) => {
-      // No error of Postgres's own: the connection may still be in the transaction, and must not be lent again.
+      // Not an error from Postgres, so the connection is not lent again: it may still be in the transaction.
       throw new Error('could not be rolled back', { cause: error });
     });
   }
 }
 
-/** By the clock that all processes share. */
+/** The time by Postgres's clock, which all processes share. */
 async function now(pool: Pool): Promise<Date> {
   const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
   if (rows[0] === undefined) throw new Error('Postgres did not tell the time');

@@ -7,7 +7,7 @@ import { Refusal } from './stored-webhook.ts';
 
 const BATCH = 200;
 
-/** What became of a run, or of the part of it that there was time for. */
+/** The result of a run, or of the part that there was time for. */
 export const ReplayedMany = z.object({
   dryRun: z.boolean(),
   until: z.date().meta({
@@ -29,14 +29,12 @@ export const ReplayedMany = z.object({
 export type ReplayedMany = z.infer<typeof ReplayedMany>;
 
 /**
- * Replays all webhooks that match, oldest first, each with its own commit: one that cannot be replayed stops no other,
- * and a run that is cut short is simply repeated. Replays are not replayed, nor is what arrives during the run, so it
- * ends.
- * @param filter of them, `replayable` says whether a webhook that a replay made something else of already is replayed
- *   again
- * @param about.from only those behind this one
- * @param about.passed is told how far it has got, also where nothing matched; it ends once that answers `enough`
- * @throws when Postgres cannot be used; what was yielded until then is committed
+ * Replays all matching webhooks, oldest first, each with its own commit: a failure stops no other, and an interrupted
+ * run can be repeated. Replays, and webhooks that arrive during the run, are not replayed, so the run ends.
+ * @param filter.replayable whether webhooks whose replay had another outcome are replayed again
+ * @param about.from only those after this one
+ * @param about.passed called with the progress, also without matches; the run ends when it returns `enough`
+ * @throws if Postgres cannot be used; what was yielded before is committed
  */
 export async function* replayWebhooks(
   deps: Replaying,
@@ -46,18 +44,18 @@ export async function* replayWebhooks(
   const matching = { ...filter, until: await endOfRun(deps.pool, filter.until) };
   let after = about.from;
   do {
-    // Without their bodies, which may be large; those are read one at a time.
+    // Bodies may be large, so they are read one at a time.
     const batch = await listWebhooks(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
     for (const of of batch.webhooks) {
       const replayed = await replayStored(deps, of).catch((error: unknown) => ownFault(error));
-      // Undefined when its day ended being kept meanwhile.
+      // Undefined if its day was deleted meanwhile.
       if (replayed !== undefined) yield { of, replayed };
     }
     after = batch.next;
   } while (after !== undefined && about.passed?.(after) !== 'enough');
 }
 
-/** A run is about what came before it began. @returns that moment, or the one asked for where it is earlier */
+/** A run is about webhooks before its start. @returns that moment, or the requested one if it is earlier */
 export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Date> {
   const { rows } = await pool.query<{ end: Date }>(
     'SELECT least(clock_timestamp(), $1::timestamptz) AS "end"', // least ignores a NULL
@@ -67,7 +65,7 @@ export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Dat
   return rows[0].end;
 }
 
-/** A deadlock, a lock that somebody holds, values that cannot be stored: the next one may fare better. */
+/** Explains a deadlock, a held lock, or values that cannot be stored: the next webhook may succeed. */
 function ownFault(error: unknown): Refusal {
   if (error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '')) {
     const { code: sqlstate = '' } = error;

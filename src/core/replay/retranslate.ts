@@ -14,11 +14,11 @@ export type RetranslateDeps = {
   pool: Pool;
   open: OpenSettings;
   keys: SettingsKeys;
-  /** The outside base URL, without a slash at its end: some vendors sign the URL they call. */
+  /** The outside base URL, without a slash at its end. Some vendors sign the URL that they call. */
   publicUrl: string;
 };
 
-/** What today's settings and today's translator make of a kept webhook. */
+/** The translation of a stored webhook with today's settings and code. */
 export type Retranslated = { events: readonly StatusEvent[]; dropped?: Drop | undefined };
 
 const Sealed = z.object({
@@ -28,50 +28,50 @@ const Sealed = z.object({
 });
 
 /**
- * Translates a kept webhook anew, and changes nothing. What it is verified with is kept of one that may not have
- * verified, so that is done now, by the clock of when the webhook came. Any other verified when it came, and does not
- * keep what that took, even where it was dropped after all: Postgres refused it, or a replay could not read it.
- * @returns why it cannot be, where that is so
+ * Translates a stored webhook again, without changes. A webhook that failed verification has its credentials stored,
+ * and is verified now, by the clock of its arrival. Any other was verified then and has none, even if it was dropped:
+ * Postgres refused it, or a replay could not read it.
+ * @returns the events, or why it cannot be translated
  */
-export async function retranslate(deps: RetranslateDeps, kept: StoredWebhook): Promise<Retranslated | Refusal> {
-  if (kept.truncated) {
+export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Retranslated | Refusal> {
+  if (stored.truncated) {
     return {
       refused: 'only its beginning is kept: it was over WEBHOOK_BODY_LIMIT',
       cause: { code: 'only_beginning_kept' },
     };
   }
-  if (kept.erased) {
+  if (stored.erased) {
     return { refused: 'its body was erased with the member data of its order', cause: { code: 'erased' } };
   }
 
-  const location = await findLocation(deps.pool, kept.locationId);
+  const location = await findLocation(deps.pool, stored.locationId);
   if (location === undefined) {
-    return { refused: `there is no location "${kept.locationId}" any more`, cause: { code: 'no_location' } };
+    return { refused: `there is no location "${stored.locationId}" any more`, cause: { code: 'no_location' } };
   }
   const { integration } = location;
-  if (integration !== kept.integration) {
+  if (integration !== stored.integration) {
     return {
-      refused: `it came through "${kept.integration}", and "${kept.locationId}" is served by "${integration}" now`,
+      refused: `it came through "${stored.integration}", and "${stored.locationId}" is served by "${integration}" now`,
       cause: { code: 'other_integration', integration: toCauseText(integration) },
     };
   }
 
   const opened = await orRefused(deps.open(integration, location.sealedSettings));
   if ('refused' in opened) return opened;
-  const secrets = kept.sealed === null ? undefined : await orRefused(unsealed(deps.keys, kept.sealed));
+  const secrets = stored.sealed === null ? undefined : await orRefused(unsealed(deps.keys, stored.sealed));
   if (secrets !== undefined && 'refused' in secrets) return secrets;
 
-  const { target = webhookPath(kept), ...credentials } = secrets ?? {};
+  const { target = webhookPath(stored), ...credentials } = secrets ?? {};
   return verifyAndTranslate(opened.provider, opened.settings, {
-    headers: { ...kept.headers, ...credentials },
-    body: kept.body,
+    headers: { ...stored.headers, ...credentials },
+    body: stored.body,
     url: deps.publicUrl + target,
-    receivedAt: kept.firstReceivedAt,
-    verified: kept.sealed === null,
+    receivedAt: stored.firstReceivedAt,
+    verified: stored.sealed === null,
   });
 }
 
-/** No message of these says more than a name: of a field, or of a key's id. */
+/** Catches errors whose messages name at most a field or a key's id. */
 async function orRefused<Value extends object>(work: Promise<Value>): Promise<Value | Refusal> {
   try {
     return await work;

@@ -17,7 +17,7 @@ const Event = z.object({
   occurredAt: z.string().optional(),
 });
 
-/** All that is kept of one webhook but what is sealed: body and headers may hold member data. */
+/** All of a stored webhook except what is sealed. Body and headers may hold member data. */
 export const ShownWebhook = ListedWebhook.extend({
   firstReceivedAt: z.date().meta({ description: 'Of a replay: when the webhook itself came.' }),
   headers: z
@@ -43,26 +43,26 @@ export const ShownWebhook = ListedWebhook.extend({
 }).meta({ id: 'ShownWebhook' });
 export type ShownWebhook = z.infer<typeof ShownWebhook>;
 
-/** @returns undefined when there is no such webhook */
+/** @returns undefined if there is no such webhook */
 export async function showWebhook(
   deps: RetranslateDeps & { registry: Registry },
   webhookId: string,
 ): Promise<Required<ShownWebhook> | undefined> {
   const key = await findWebhook(deps.pool, webhookId);
-  const kept = key && (await readWebhook(deps.pool, key));
-  if (kept === undefined) return undefined;
-  const again = kept.gone ? GONE : await retranslate(deps, kept);
+  const stored = key && (await readWebhook(deps.pool, key));
+  if (stored === undefined) return undefined;
+  const again = stored.gone ? GONE : await retranslate(deps, stored);
   const { rows: replays } = await deps.pool.query<ShownWebhook['replays'][number]>(
     `SELECT id AS "webhookId", received_at AS "receivedAt", outcome, reason
      FROM webhooks WHERE replay_of = $1::uuid AND id <> $2::uuid ORDER BY received_at`,
-    [kept.replayOf ?? kept.webhookId, kept.webhookId],
+    [stored.replayOf ?? stored.webhookId, stored.webhookId],
   );
-  const { sealed: _sealed, day: _day, gone: _gone, body, ...shown } = kept;
+  const { sealed: _sealed, day: _day, gone: _gone, body, ...shown } = stored;
   return {
     ...shown,
     bytes: body.length,
     body: { base64: body.toString('base64'), ...(isUtf8(body) && { text: body.toString() }) },
-    webhookAuth: deps.registry.get(kept.integration)?.webhookAuth ?? null,
+    webhookAuth: deps.registry.get(stored.integration)?.webhookAuth ?? null,
     today: inBrief(again),
     replays,
   };

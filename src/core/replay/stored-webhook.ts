@@ -3,36 +3,36 @@ import { z } from 'zod';
 import { ReplayCause } from '../domain/webhook-cause.ts';
 import { PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
 
-/** A webhook as it is kept. */
+/** A webhook as it is stored. */
 export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
-  /** Of a replay, when the webhook itself came: a replay's `receivedAt` says nothing about the POS's clock. */
+  /** The arrival of the original. A replay's `receivedAt` says nothing about the POS's clock. */
   firstReceivedAt: Date;
-  /** Without `authorization` and `cookie`. */
+  /** Headers without `authorization` and `cookie`. */
   headers: Record<string, string>;
-  /** Those two and the request target; of a dropped one only. */
+  /** Those two and the request target; only for a dropped webhook. */
   sealed: string | null;
   body: Buffer;
-  /** Whose order was erased, and its body and headers with it. */
+  /** True if its order was erased, with its body and headers. */
   erased: boolean;
-  /** A replay that was dropped keeps none of these, and the webhook that does is not kept any more. */
+  /** True for a dropped replay, which has no contents, if the original is gone. */
   gone: boolean;
 };
 
-/** Why a webhook cannot be replayed: a sentence for people, and the same as data. */
+/** Why a webhook cannot be replayed: a sentence for people, a cause for programs. */
 export const Refusal = z.object({ refused: z.string(), cause: ReplayCause });
 export type Refusal = z.infer<typeof Refusal>;
 
-/** Of one that is `gone`. */
+/** The refusal for a webhook that is `gone`. */
 export const GONE: Refusal = {
   refused: 'the webhook that it replays, with its body, is not kept any more',
   cause: { code: 'not_kept' },
 };
 
-/** An id tells the time by the clock of the machine that gave it; where that is off by more, every day is looked at. */
+/** Days to search around an id's time, which is by a machine's own clock. If that was wrong, all days. */
 const DAYS_OFF = [1, 100_000];
 const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
-/** Finds a webhook by its id alone, by way of the primary key. @returns undefined when there is none */
+/** Finds a webhook by its id alone, through the primary key. @returns undefined if there is none */
 export async function findWebhook(pool: Pool, webhookId: string): Promise<WebhookKey | undefined> {
   const [, high, low] = UUID_V7.exec(webhookId) ?? [];
   if (high === undefined || low === undefined) return undefined;
@@ -59,7 +59,7 @@ export async function findWebhook(pool: Pool, webhookId: string): Promise<Webhoo
   return undefined;
 }
 
-/** A replay that was dropped again has kept no contents, which would outlive the webhook's: it is read with those. */
+/** Reads a webhook. A dropped replay has no contents, which would outlive the original's, so it is read with those. */
 export async function readWebhook(pool: Pool, key: WebhookKey): Promise<StoredWebhook | undefined> {
   const { rows } = await pool.query<StoredWebhook>(
     `SELECT d.day::text, d.location_id AS "locationId", d.id AS "webhookId", d.integration,

@@ -13,19 +13,19 @@ import { insertOutbox } from '../live/outbox.ts';
 import { unnestRows, type Column } from '../postgres/unnest-rows.ts';
 
 export type Applied = {
-  /** One per webhook, in order. */
+  /** Outcomes by webhook, in order. */
   webhooks: WebhookOutcome[];
-  /** One per event, in order. */
+  /** Outcomes by event, in order. */
   events: EventOutcome[];
-  /** One per event, in order: the order of ours that it is about. */
+  /** Our order by event, in order. */
   serviceOrderIds: (string | undefined)[];
-  /** Those that contradict what we know: a person should look. */
+  /** Events that contradict what we know: a person should look. */
   conflicts: Conflict[];
-  /** POS ids that became ours: events parked under them can go on. */
+  /** POS ids that became ours. Events parked under them can continue. */
   newPosIds: PosId[];
 };
 
-/** What an outcome is in the statement: its place in the list, so that the least of some is the webhook's. */
+/** The number of an outcome in the statement: its place in the list, so that a webhook's outcome is the lowest. */
 const codeOf = (outcome: EventOutcome): number => EVENT_OUTCOMES.indexOf(outcome) + 1;
 const APPLIED = codeOf('applied');
 const PARKED = codeOf('parked');
@@ -34,7 +34,7 @@ const STALE = codeOf('stale');
 const UNMATCHED = codeOf('unmatched');
 const OUTCOME_BY_CODE = `(ARRAY[${EVENT_OUTCOMES.map((outcome) => `'${outcome}'`).join(', ')}])`;
 
-/** What is stored of a webhook, each in the column of its name. */
+/** The stored columns of a webhook. */
 const STORED: readonly Column<TranslatedWebhook>[] = [
   ['id', 'uuid', (webhook) => webhook.id],
   ['location_id', 'text', (webhook) => webhook.locationId],
@@ -57,7 +57,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
 ];
 const WEBHOOKS = unnestRows(STORED);
 
-/** An event with the place of its webhook among those to keep; 0 where it is kept already. */
+/** An event with the number of its webhook in this batch; 0 if the webhook is stored already. */
 type PlacedEvent = ArrivedEvent & { nth: number };
 
 const EVENTS = unnestRows<PlacedEvent>(
@@ -81,14 +81,14 @@ const PARK_TTL_S = `$${EVENTS.next}::int`;
 /**
  * Applies webhooks in one statement and so in one commit: webhooks, history, orders, POS ids, placements, outbox.
  *
- * Each event meets its order's row, order by order and as they arrived. An event moves its order exactly when its rank is
- * above the highest that the order had reached before it, by its own row or by the events before this one: that one
- * running maximum is the whole life of an order, and takes any number of events of one order in one batch.
+ * Events of an order are applied in the order of arrival. An event moves its order exactly if its rank is above the
+ * highest reached before, by the row or by earlier events of the batch. This running maximum is the whole life of an
+ * order, and allows any number of events of one order in one batch.
  *
- * Orders are looked up and locked one by one in the order of their key, so that two batches never wait for each other in a
- * circle. Nothing is joined to the batch's own rows: Postgres expects ten of them, and would compare each with all.
+ * Orders are looked up and locked one by one in the order of their keys, so that two batches cannot deadlock. Nothing
+ * is joined to the batch's own rows: Postgres expects ten of them, and would compare each with all.
  *
- * Sequence numbers are given under that lock, hence commit in order, without gaps.
+ * Sequence numbers are assigned under that lock, so they commit in order, without gaps.
  */
 const APPLY = `
 WITH event AS (
@@ -244,9 +244,9 @@ SELECT (SELECT outcomes FROM best) AS best,
 FROM ruled`;
 
 /**
- * @param webhooks webhooks to keep, with their events
- * @param redriven events of webhooks that are kept already
- * @param parkTtlS seconds for which a POS id we do not know may still become ours
+ * @param webhooks webhooks to store, with their events
+ * @param redriven events of webhooks that are stored already
+ * @param parkTtlS seconds for which an unknown POS id may still become ours
  */
 export async function applyWebhooks(
   client: ClientBase,
@@ -254,7 +254,7 @@ export async function applyWebhooks(
   redriven: readonly ArrivedEvent[],
   parkTtlS: number,
 ): Promise<Applied> {
-  // Those with events come first, so that their outcomes are an array without holes.
+  // Webhooks with events come first, so that their outcomes are an array without gaps.
   const withEvents = webhooks.filter((webhook) => webhook.events.length > 0);
   const without = webhooks.filter((webhook) => webhook.events.length === 0);
   const stored = [...withEvents, ...without];

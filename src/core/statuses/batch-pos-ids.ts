@@ -1,9 +1,9 @@
 import type { PosId } from '../domain/webhook.ts';
 
 /**
- * One re-drive at a time, for all POS ids that became ours while the one before it ran: each order brings one, and
+ * Re-drives in batches, one at a time, for all POS ids that became ours during the last one: each order brings one, and
  * mostly nothing waits for it.
- * @param onError the events that wait are left to the sweep
+ * @param onError called on failure; the sweep handles the parked events
  */
 export function batchPosIds(
   redrive: (posIds: readonly PosId[]) => Promise<void>,

@@ -8,18 +8,18 @@ import type { Observe } from '../domain/observed.ts';
 import { refusedByPostgres } from './refused-by-postgres.ts';
 import { withClient } from '../postgres/with-client.ts';
 
-/** The webhook could not be committed in time, or there is no room for it: the sender may repeat it later. */
+/** The webhook could not be committed in time, or there is no room for it. The sender may retry later. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
-/** What became of a webhook, and the orders of ours that it is about. */
+/** A webhook's outcome, and our orders that it is about. */
 export type Accepted = { outcome: WebhookOutcome; serviceOrderIds: readonly string[] };
 
 export type BatchWebhooks = {
-  /** Resolves once what the webhook changed is committed. @throws Unavailable */
+  /** Resolves when the webhook's changes are committed. @throws Unavailable */
   accept(webhook: TranslatedWebhook, deadline: number): Promise<Accepted>;
-  /** Resolves when everything accepted so far has been decided. */
+  /** Resolves when everything accepted so far has its outcome. */
   drain(): Promise<void>;
 };
 
@@ -30,18 +30,18 @@ type Waiting = {
 };
 
 /**
- * Gathers concurrent webhooks into one statement and one commit. A flusher takes whatever is queued as soon as it is
- * free, without a timer: at low load a webhook goes alone, at high load the batch grows by itself.
+ * Batches concurrent webhooks into one statement and one commit. A free flusher takes whatever is queued, without a
+ * timer: at low load a webhook goes alone, at high load the batches grow.
  */
 export function batchWebhooks(deps: {
-  /** Connections of the flushers alone; each flusher holds one at a time. */
+  /** The flushers' own connections; each flusher uses one at a time. */
   pool: Pool;
   flushers: number;
   parkTtlS: number;
   observe: Observe;
-  /** Called after each commit that did something for others: the relay, the re-drive. */
+  /** Called after each commit, for the relay and the re-drive. */
   onApplied: (applied: Applied) => void;
-  /** Postgres refused a batch: a payload is at fault, or two batches got in each other's way, which must not be. */
+  /** Called if Postgres refuses a batch: a payload is at fault, or two batches collided, which must not happen. */
   onRefused: (about: { code: string | undefined; webhooks: number }) => void;
 }): BatchWebhooks {
   const queue = fairQueue<Waiting>();
@@ -63,7 +63,7 @@ export function batchWebhooks(deps: {
         return undefined;
       }
       deps.onRefused({ code: error.code, webhooks: batch.length });
-      // One row that Postgres refuses must not cost its neighbours: halve until it stands alone.
+      // One row that Postgres refuses must not cost its neighbours, so the batch is halved until that row is alone.
       if (batch.length > 1) {
         const middle = batch.length >> 1;
         await flush(batch.slice(0, middle));
@@ -90,7 +90,7 @@ export function batchWebhooks(deps: {
 
   const run = async (): Promise<void> => {
     while (queue.size() > 0) {
-      // Let requests that are ready in this turn of the loop join; costs nothing when there are none.
+      // Requests that are ready in this turn of the loop join; without any, this costs nothing.
       await new Promise(setImmediate);
       await flush(queue.take());
     }
@@ -120,7 +120,7 @@ export function batchWebhooks(deps: {
         const waiting: Waiting = { webhook, resolve, reject };
         const timer = setTimeout(
           () => {
-            // Its body is no longer counted once the sender has its answer, so it must not stay.
+            // The body no longer counts once the sender has its answer, so it must not stay.
             queue.remove(waiting);
             reject(new Unavailable('was not committed in time'));
           },
@@ -153,7 +153,7 @@ function distinct(ids: readonly (string | undefined)[]): readonly string[] {
   return known.length > 1 ? [...new Set(known)] : known;
 }
 
-/** No partition for the day, or two batches in each other's way: once more is enough. */
+/** Repairs a missing partition. True if one more try is enough, also after a collision of two batches. */
 async function isMended(error: unknown, pool: Pool): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError)) return false;
   if (error.code === '40P01' || error.code === '40001') return true;

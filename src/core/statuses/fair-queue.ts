@@ -1,7 +1,7 @@
 import type { TranslatedWebhook } from '../domain/webhook.ts';
 
 const MAX_QUEUED = 4096;
-/** One location's flood leaves the queue to the others. */
+/** Webhooks queued for one location at most, so that its flood leaves room for others. */
 const MAX_QUEUED_PER_LOCATION = MAX_QUEUED / 4;
 const MAX_BATCH = 256;
 const MAX_BATCH_EVENTS = 1024;
@@ -10,15 +10,15 @@ export type FairQueue<Waiting> = {
   size(): number;
   isFullFor(locationId: string): boolean;
   add(waiting: Waiting): void;
-  /** Nothing happens when it has been taken already. */
+  /** Removes a webhook that has not been taken yet. */
   remove(waiting: Waiting): void;
-  /** As many as go into one statement. */
+  /** Takes as many as fit into one statement. */
   take(): Waiting[];
 };
 
 /**
- * Webhooks that wait, in one line per location. The lines are served in turn, one webhook at a time: whoever sends
- * little never stands behind what somebody else sends.
+ * Waiting webhooks, in one line per location. The lines are served in turn, one webhook at a time: a location that
+ * sends little never waits behind another's flood.
  */
 export function fairQueue<Waiting extends { webhook: TranslatedWebhook }>(): FairQueue<Waiting> {
   const lines = new Map<string, Waiting[]>();
@@ -53,7 +53,7 @@ export function fairQueue<Waiting extends { webhook: TranslatedWebhook }>(): Fai
         taken.push(next);
         line.shift();
         size -= 1;
-        // At the end of the Map, where this very loop meets it again.
+        // Moves the line to the end of the Map, where this same loop meets it again.
         lines.delete(locationId);
         if (line.length > 0) lines.set(locationId, line);
       }

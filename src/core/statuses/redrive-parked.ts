@@ -23,23 +23,23 @@ type ParkedRow = {
 const BATCH = 256;
 
 /**
- * Which parked events to look at: those of POS ids that just became ours; or whatever has been left behind, of the last
- * seconds, with those that nobody expected to become ours (unmatched) or without.
+ * Selects parked events: those of POS ids that just became ours, or all of the last seconds that were left behind, with
+ * or without the unmatched ones.
  */
 export type Parked = { posIds: readonly PosId[] } | { withinS: number; unmatched: boolean };
 
 export type Redriven = {
-  /** How many events went on to their orders. */
+  /** Events that continued to their orders. */
   count: number;
-  /** One per event. */
+  /** Our order by event. */
   serviceOrderIds: (string | undefined)[];
-  /** Those that contradict what we know: a person should look. */
+  /** Events that contradict what we know: a person should look. */
   conflicts: Conflict[];
 };
 
 /**
  * Applies events that waited for their POS id to become ours. Whoever learns such an id calls this right after its
- * commit; the sweep calls it for events that were parked at the very moment the id was learnt, or whose re-drive died.
+ * commit. The sweep calls it for events that were parked at that very moment, or whose re-drive died.
  */
 export async function redriveParked(pool: Pool, parked: Parked, parkTtlS: number): Promise<Redriven> {
   const total: Redriven = { ...NONE, serviceOrderIds: [], conflicts: [] };
@@ -57,7 +57,7 @@ const NONE: Redriven = { count: 0, serviceOrderIds: [], conflicts: [] };
 
 async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promise<Redriven> {
   return inTransaction(pool, async (client) => {
-    // One process sweeps at a time; whoever learnt an id goes ahead.
+    // One process sweeps at a time; a re-drive of a learnt id needs no lock.
     if ('withinS' in parked && !(await tryLock(client, LOCK_SWEEP_PARKED))) return NONE;
     const [condition, values] =
       'posIds' in parked
@@ -82,7 +82,7 @@ async function redriveBatch(pool: Pool, parked: Parked, parkTtlS: number): Promi
             [parked.withinS, parked.unmatched],
           ];
     const { rows } = await client.query<ParkedRow>(
-      // Looked up event by event, by subqueries that are no joins: merged or hashed, all that was ever placed is read.
+      // Looked up event by event in subqueries: a merge or hash join would read all placements.
       `SELECT e.event_id, e.location_id, e.integration, e.provider_order_id, e.webhook_day::text, e.webhook_id,
               e.rank, e.native_status, e.reason, to_json(e.occurred_at) #>> '{}' AS occurred_at,
               (SELECT o.erased_at IS NOT NULL FROM orders o WHERE o.service_order_id = p.service_order_id) IS TRUE
@@ -134,7 +134,7 @@ function toArrived(row: ParkedRow): ArrivedEvent {
     integration: row.integration,
     rank: row.rank,
     event: {
-      // A rank of a newer version may lie below the first that a POS reports to us.
+      // A newer version's rank may be below the first that a POS reports.
       status: statusAt(row.rank) ?? 'received',
       providerOrderId: row.provider_order_id,
       nativeStatus: row.native_status,

@@ -7,14 +7,14 @@ import { shapeIssues } from '../domain/shape-issues.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
 import type { Drop } from '../domain/webhook.ts';
 
-/** More than any POS sends at once; a payload with thousands would hold up everybody else's commit. */
+/** The most events of a webhook. No POS sends more at once, and thousands would delay all other commits. */
 const MAX_EVENTS = 50;
 
 const Events = z.array(StatusEvent);
 
 /**
- * Lets the provider verify and translate a webhook. Whatever goes wrong in it becomes the reason why the webhook is
- * dropped, without any value of the payload.
+ * Lets the provider verify and translate a webhook. Any failure becomes the reason for dropping it, without any value
+ * of the payload.
  */
 export function verifyAndTranslate(
   provider: Provider,
@@ -24,7 +24,7 @@ export function verifyAndTranslate(
   try {
     const events = provider.translateWebhook(webhook, settings);
     if (events instanceof Promise) {
-      // Unheard, its rejection would end the process.
+      // An unhandled rejection would end the process.
       events.catch(() => {});
       throw new TypeError('translateWebhook must not be async');
     }
@@ -48,7 +48,7 @@ function checked(events: readonly StatusEvent[]): StatusEvent[] {
   });
 }
 
-/** What Postgres can hold, whatever a provider puts into its message. */
+/** Makes a reason that Postgres can store, whatever a provider's message contains. */
 function whyDropped(error: unknown): Drop {
   if (error instanceof NotAuthentic) return dropOf('not authentic', error, { code: 'not_authentic' });
   if (error instanceof Poison) return dropOf('unreadable', error, { code: 'unreadable' });

@@ -8,7 +8,7 @@ it('rests behind a slow look, also one that failed, and not once more before the
   const loop = pollWhileWatched({
     pollMs: 60_000,
     isWatched: () => true,
-    async look() {
+    async poll() {
       began.push(performance.now());
       await sleep(200);
       if (began.length === 1) throw new Error('no database');
