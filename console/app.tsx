@@ -16,12 +16,12 @@ const Location = page(async () => (await import('./locations/location.tsx')).Loc
 const Locations = page(async () => (await import('./locations/locations.tsx')).Locations);
 const Traffic = page(async () => (await import('./traffic/traffic.tsx')).Traffic);
 
-/** Loaded when it is gone to. */
+/** A page that is loaded on its first visit. */
 function page(load: () => Promise<ComponentType>): ComponentType {
   return lazy(() => load().catch(pageGone));
 }
 
-/** The login, or the page that the address names: a link that was shared leads there once its reader has logged in. */
+/** The login, or the page of the address: a shared link leads there after the login. */
 export function App() {
   const [problem, setProblem] = useState<string>();
   useEffect(() => {

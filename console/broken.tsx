@@ -4,11 +4,11 @@ import { useErrorBoundary, useState } from 'preact/hooks';
 import { NotFound } from './not-found.tsx';
 import { Page } from './parts/page.tsx';
 
-/** Where it is kept that the console was loaded anew, and when: a page that is gone for good is not asked for again and again. */
+/** Key for the time of the last automatic reload, so that a page that is gone is not reloaded again and again. */
 const KEY = 'expediter.loaded-anew';
 const ONCE_IN_MS = 60_000;
 
-/** In place of a page that broke: that it did, and how to go on. Another page is another try. */
+/** Shows an error in place of a page that failed, and how to continue. Another page is tried anew. */
 export function Unbroken({ children }: { children: ComponentChildren }) {
   const { url } = useLocation();
   const [broken, setBroken] = useState<{ url: string; error: unknown }>();
@@ -17,7 +17,7 @@ export function Unbroken({ children }: { children: ComponentChildren }) {
     setBroken({ url, error });
   });
   if (broken?.url !== url) return children;
-  // An address that is not well encoded names nothing.
+  // A badly encoded address names nothing.
   return broken.error instanceof URIError ? (
     <NotFound />
   ) : (
@@ -26,8 +26,8 @@ export function Unbroken({ children }: { children: ComponentChildren }) {
 }
 
 /**
- * To be shown in place of a page of which the files could not be loaded. After a deployment there are others: then the
- * console is loaded anew by itself, once.
+ * Returns a page for one whose files could not be loaded. After a deployment there are others: then the console is
+ * reloaded, once.
  */
 export async function pageGone(): Promise<ComponentType> {
   if (loadsAnew()) {
@@ -49,7 +49,7 @@ function Broken({ why }: { why: string }) {
 }
 
 function loadsAnew(): boolean {
-  // Without a network there would be the browser's own page instead.
+  // Offline, a reload would show the browser's own error page.
   if (!navigator.onLine) return false;
   try {
     const before = Number(sessionStorage.getItem(KEY));

@@ -1,10 +1,10 @@
 import type { Failure } from './wire.ts';
 
-/** What the service said no to, in its own words; `status` 0 when it could not be reached. */
+/** An error answer of the service, with its message; `status` 0 if it could not be reached. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly status: number;
-  /** Why, as data, where it says so. */
+  /** The cause, if the service gave one. */
   readonly reason: { code: string } | null;
 
   constructor(status: number, message: string, reason: { code: string } | null = null) {
@@ -14,7 +14,7 @@ export class Refused extends Error {
   }
 }
 
-/** Calls the service, JSON there and back. @throws Refused */
+/** Calls the service with JSON. @throws Refused */
 export async function call<Answer>(
   method: 'GET' | 'POST' | 'DELETE',
   path: string,

@@ -1,2 +1,2 @@
-/** Vite takes these along with whatever imports them. */
+/** Vite bundles these with the files that import them. */
 declare module '*.css';

@@ -12,7 +12,7 @@ const PAGES = [
   { href: '/console/traffic', name: 'Traffic' },
 ];
 
-/** What stands around every page. */
+/** The frame around every page. */
 export function Layout({ children }: { children: ComponentChildren }) {
   const { path } = useLocation();
   const [problem, setProblem] = useState<string>();

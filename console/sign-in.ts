@@ -1,27 +1,27 @@
 import { signal } from '@preact/signals';
 import { Refused, call } from './call.ts';
 
-/** What the page knows of its session; the cookie itself no script can see. */
+/** The session as the page knows it. No script can read the cookie itself. */
 export type Session = { state: 'unknown' } | { state: 'out' } | { state: 'in'; until: string; version: string };
 
 export const session = signal<Session>({ state: 'unknown' });
 
 const PATH = '/console/session';
-/** Who logs out means all pages of this browser. */
+/** A channel to log out all pages of this browser. */
 const pages = new BroadcastChannel(PATH);
-pages.addEventListener('message', forget);
+pages.addEventListener('message', endSession);
 
-/** @throws Refused, for other reasons than that there is none */
+/** @throws Refused, except if there is no session */
 export async function findSession(): Promise<void> {
   try {
     session.value = { state: 'in', ...(await call<{ until: string; version: string }>('GET', PATH)) };
   } catch (error) {
     if (!isUnauthorized(error)) throw error;
-    forget();
+    endSession();
   }
 }
 
-/** @returns whether the token was right @throws when there is no session for another reason */
+/** @returns whether the token was right @throws Refused if there is no session for another reason */
 export async function logIn(token: string): Promise<boolean> {
   try {
     await call('POST', PATH, { body: { token } });
@@ -34,16 +34,16 @@ export async function logIn(token: string): Promise<boolean> {
   return true;
 }
 
-/** @throws Refused; the session goes on then */
+/** @throws Refused; then the session continues */
 export async function logOut(): Promise<void> {
   await call('DELETE', PATH);
-  forget();
+  endSession();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no other origin has this channel
   pages.postMessage('out');
 }
 
-/** It is over, or there was none. */
-export function forget(): void {
+/** Marks the session as ended or absent. */
+export function endSession(): void {
   session.value = { state: 'out' };
 }
 

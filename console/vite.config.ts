@@ -2,7 +2,7 @@ import { defineConfig } from 'vite';
 import { bundleNotices } from '../scripts/bundle-notices.ts';
 import { precompress } from '../scripts/precompress.ts';
 
-/** The console, as `npm run build:console` makes it: what the service serves under `/console`. */
+/** The build of the console by `npm run build:console`, which the service serves under `/console`. */
 export default defineConfig({
   root: import.meta.dirname,
   base: '/console/',
@@ -12,7 +12,7 @@ export default defineConfig({
     outDir: '../dist/console',
     emptyOutDir: true,
     target: 'es2023',
-    // The content security policy lets no data: URL through.
+    // The content security policy forbids data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

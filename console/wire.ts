@@ -1,7 +1,4 @@
-/**
- * What the operator API sends, as it is once it was JSON: the server's own shapes, so that the console cannot disagree
- * with them.
- */
+/** The operator API's answers after JSON: the server's own shapes, so that the console cannot disagree with them. */
 import type { z } from 'zod';
 import type * as causes from '../src/core/domain/webhook-cause.ts';
 import type * as placementCauses from '../src/core/domain/placement-cause.ts';
@@ -27,7 +24,7 @@ import type * as answers from '../src/http/operator/answers.ts';
 import type * as orderRequests from '../src/http/operator/order-requests.ts';
 import type * as webhookRequests from '../src/http/operator/webhook-requests.ts';
 
-/** As JSON has it: a Date is a string there. */
+/** A type as JSON has it, where a Date is a string. */
 type Wire<T> = T extends Date
   ? string
   : T extends readonly (infer Item)[]

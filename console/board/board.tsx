@@ -11,7 +11,7 @@ import { connection, followBoard } from './follow-board.ts';
 import { board, draw, follow, isThere } from './live-board.ts';
 import { Needs } from './needs.tsx';
 
-/** Every order that is open, by how far it has come, and what needs a person. */
+/** All open orders by their progress, and what needs a person. */
 export function Board() {
   const [{ column, ...filter }, change] = useFilters('location', 'integration', 'text', 'column');
   const isNarrow = useNarrow();
@@ -46,7 +46,7 @@ export function Board() {
   );
 }
 
-/** Whether what is on screen is so now, and how much there is. */
+/** The connection's state and the number of orders. */
 function Standing() {
   follow('counts');
   const { open, done } = board.counts;
@@ -70,7 +70,7 @@ function Standing() {
   );
 }
 
-/** On a small screen, which of the columns is shown. */
+/** The choice of a column on a small screen. */
 function Chooser({ shown, choose }: { shown: ColumnName; choose: (column: ColumnName) => void }) {
   follow(...COLUMNS);
   return (
@@ -85,7 +85,7 @@ function Chooser({ shown, choose }: { shown: ColumnName; choose: (column: Column
   );
 }
 
-/** To the left and to the right: to the next column with a ticket. */
+/** Moves the focus to the next column with a ticket, to the left or right. */
 function crossColumns(event: KeyboardEvent): void {
   const isLeft = event.key === 'ArrowLeft';
   if ((!isLeft && event.key !== 'ArrowRight') || event.altKey || event.ctrlKey || event.metaKey) return;

@@ -1,6 +1,6 @@
 import type { BoardOrder } from '../wire.ts';
 
-/** The life of an order from left to right; those that ended before today are in none. */
+/** Columns from left to right, in the order of an order's life. Orders that ended before today have none. */
 export const COLUMNS = ['placed', 'sent', 'confirmed', 'preparing', 'ready', 'out', 'done'] as const;
 
 export type ColumnName = (typeof COLUMNS)[number];
@@ -29,7 +29,7 @@ const OF_MEMBER_STATE: Record<NonNullable<BoardOrder['memberState']>, ColumnName
   cancelled: 'done',
 };
 
-/** An order that ended without a word of the POS is done, too. */
+/** Returns the column. An order that ended without a report of the POS is done, too. */
 export function columnOf({ endedAt, memberState, placement }: BoardOrder): ColumnName {
   if (endedAt !== null || placement === 'failed') return 'done';
   return memberState === null ? 'placed' : OF_MEMBER_STATE[memberState];

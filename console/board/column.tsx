@@ -4,13 +4,10 @@ import { COLUMN_NAMES, type ColumnName } from './column-of.ts';
 import { board, follow, isThere } from './live-board.ts';
 import { TicketLink } from './ticket-link.tsx';
 
-/** Of a ticket with the gap below it, in pixels; board.css has it too. */
+/** Pixels of a ticket with the gap below it, the same as in board.css. */
 const ROW = 96;
 
-/**
- * A column: a list through which one can move with the arrow keys. One ticket of it can be come to with Tab; it is drawn
- * even when it is out of sight.
- */
+/** A column: a list with arrow keys. One of its tickets can be reached by Tab, and is drawn even out of sight. */
 export function Column({ column }: { column: ColumnName }) {
   follow(column);
   const headId = useId();
@@ -27,7 +24,7 @@ export function Column({ column }: { column: ColumnName }) {
   const moved = useRef(false);
   const at = placeOf(column, current);
   const currentId = tickets[at]?.id;
-  // A ticket that leaves takes the focus with it: the next one has it then.
+  // A ticket that leaves loses the focus to the next one.
   const hadFocus = columnInFocus() === column;
 
   useLayoutEffect(() => {
@@ -37,7 +34,7 @@ export function Column({ column }: { column: ColumnName }) {
     moved.current = false;
     const next = list?.querySelector<HTMLElement>('[tabindex="0"]') ?? list;
     next?.focus({ preventScroll: true });
-    // The column has scrolled; where the page does too, it need not be in sight yet.
+    // Only the column scrolls: if the page scrolls too, the column may not be in sight yet.
     if (!isLost) next?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   });
   useEffect(() => {
@@ -100,7 +97,7 @@ export function Column({ column }: { column: ColumnName }) {
   );
 }
 
-/** From which ticket to which, by key. */
+/** Moves between tickets, by key. */
 const MOVES: Record<string, ((at: number, count: number, page: number) => number) | undefined> = {
   ArrowDown: (at) => at + 1,
   ArrowUp: (at) => at - 1,
@@ -114,7 +111,7 @@ function columnInFocus(): string | null | undefined {
   return document.activeElement?.closest('[data-column]')?.getAttribute('data-column');
 }
 
-/** Where the current ticket stands by now; when it has left, what stands in its place. */
+/** Returns the present index of the current ticket, or its last one if it has left. */
 function placeOf(column: ColumnName, current: { id: string; at: number } | undefined): number {
   if (current === undefined) return 0;
   const at = board.indexOf(column, current.id);

@@ -2,44 +2,44 @@ import type { BoardOrder } from '../wire.ts';
 import { COLUMNS, type ColumnName } from './column-of.ts';
 import { byUrgency, ticketOf, type Ticket, type Trouble } from './ticket-of.ts';
 
-/** What of the board is asked for; empty is everything. */
+/** The filter of the board. Empty strings select everything. */
 export type Filter = { location: string; integration: string; text: string };
 
-/** Each in its order on screen, of what the filter lets through: a ticket is in its column, and with its trouble. */
+/** Lists of filtered tickets in their order on screen. A ticket is in its column, and in its trouble's list. */
 export type ListName = ColumnName | Trouble;
 export type Lists = Record<ListName, readonly Ticket[]>;
 
-/** What may have to be drawn again. */
+/** A part of the screen that may need redrawing. */
 export type Part = ListName | 'counts' | 'places';
 
 export type Board = {
   readonly lists: Lists;
-  /** How many of a column are late. */
+  /** The number of late tickets by column. */
   readonly late: Readonly<Record<ColumnName, number>>;
-  /** Of all, whatever the filter. */
+  /** Counts without the filter. */
   readonly counts: Readonly<{ open: number; done: number; troubled: number }>;
-  /** Those that have tickets on the board, sorted. */
+  /** Locations and integrations with tickets, sorted. */
   places(): { locations: string[]; integrations: string[] };
-  /** Where a ticket stands in a list; -1 when it is not in it. */
+  /** The index of a ticket in a list, or -1. */
   indexOf(list: ListName, id: string): number;
-  /** The whole board follows; what is here stays until it is complete. */
+  /** Starts a whole board. The present one stays until that is complete. */
   begin(): void;
-  /** Each replaces what we have of its id. */
+  /** Adds or replaces orders by their ids. */
   take(orders: readonly BoardOrder[], now: number): void;
   complete(now: number): void;
-  /** What the clock alone changes: who is late by now, and whose day is over. */
+  /** Applies the changes that time alone makes: who is late now, and whose day is over. */
   pass(now: number): void;
   narrow(filter: Filter): void;
   clear(): void;
-  /** What has changed since this was asked last. */
+  /** The parts that changed since the last call. */
   changes(): Set<Part>;
 };
 
 const LISTS = [...COLUMNS, 'in_doubt', 'held', 'failed'] as const satisfies ListName[];
 
 /**
- * The board in memory. Each change costs two binary searches, however many orders there are: nothing is sorted but when
- * the whole board or another filter comes.
+ * The board in memory. A change costs two binary searches, however many orders there are: lists are sorted only for a
+ * whole board or a new filter.
  */
 export function createBoard(): Board {
   let tickets = new Map<string, Ticket>();
@@ -164,7 +164,7 @@ export function createBoard(): Board {
   };
 }
 
-/** The reader's day: what ended before it is not "today". */
+/** True if it ended before the reader's today. */
 function isOver({ endedAt }: Ticket, now: number): boolean {
   return endedAt !== null && endedAt < midnight(now);
 }
@@ -177,7 +177,7 @@ function listsOf({ column, trouble }: Ticket): ListName[] {
   return trouble === null ? [column] : [column, trouble];
 }
 
-/** The first place that does not stand before it. */
+/** The first index that is not before the ticket. */
 function placeOf(list: readonly Ticket[], ticket: Ticket): number {
   let from = 0;
   let to = list.length;
@@ -203,7 +203,7 @@ function putLast(list: Ticket[], ticket: Ticket): void {
   list.push(ticket);
 }
 
-/** @returns whether the name is new there, or gone */
+/** @returns whether the name has appeared or disappeared */
 function add(to: Map<string, number>, name: string | null, by: 1 | -1): boolean {
   if (name === null) return false;
   const before = to.get(name) ?? 0;

@@ -4,10 +4,10 @@ import type { Ticket } from './ticket-of.ts';
 export type Due = { words: string; tone: 'plain' | 'good' | 'warn' | 'bad' };
 
 const MINUTE_MS = 60_000;
-/** Due so soon, it had better be under way. */
+/** Time before the due time at which an order should be under way. */
 const SOON_MS = 10 * MINUTE_MS;
 
-/** How it stands against the time the member was promised; undefined when none was, or when it ended without being kept. */
+/** Compares a ticket with the time promised to the member. Undefined without a promise, or if it ended unkept. */
 export function due({ requestedAt, keptAt, endedAt }: Ticket, now: number): Due | undefined {
   if (requestedAt === null) return undefined;
   if (keptAt !== null) return kept(keptAt - requestedAt);
@@ -18,17 +18,17 @@ export function due({ requestedAt, keptAt, endedAt }: Ticket, now: number): Due 
   return { words: `due in ${minutes(left)}`, tone: left <= SOON_MS ? 'warn' : 'plain' };
 }
 
-/** How long ago the signal came, or how long it took. */
+/** The time since the signal, or until the end. */
 export function age({ signalledAt, endedAt }: Ticket, now: number): string {
   return briefly((endedAt ?? now) - signalledAt);
 }
 
-/** How long ago it ended. */
+/** The time since the end. */
 export function ended({ endedAt }: Ticket, now: number): string {
   return `${briefly(now - (endedAt ?? now))} ago`;
 }
 
-/** Seconds below a minute, then minutes. */
+/** Formats seconds below a minute, then minutes. */
 function briefly(since: number): string {
   const ms = Math.max(0, since);
   return ms < MINUTE_MS ? `${Math.floor(ms / 1_000)} s` : minutes(ms);
@@ -39,7 +39,7 @@ function kept(late: number): Due {
   return { words: late <= -MINUTE_MS ? `${minutes(late)} early` : 'on time', tone: 'good' };
 }
 
-/** Short enough for a ticket: below two hours in minutes, then in hours. */
+/** Formats minutes, short enough for a ticket: from two hours on in hours. */
 function minutes(ms: number): string {
   const whole = Math.floor(Math.abs(ms) / MINUTE_MS);
   return whole < 120 ? `${whole} min` : duration(Math.floor(whole / 60) * 60 * MINUTE_MS);

@@ -51,7 +51,7 @@ export function Filters({
   );
 }
 
-/** One that an address names need not be on the board. */
+/** Options including the chosen one, which an address may name although the board has no such ticket. */
 function optionsOf(names: string[], chosen: string): [value: string, name: string][] {
   const all = chosen === '' || names.includes(chosen) ? names : [chosen, ...names];
   return all.map((name) => [name, name]);

@@ -11,21 +11,21 @@ export type Connection =
   /** Milliseconds since the epoch. */
   | { state: 'lost'; since: number };
 
-/** Whether what is on screen is so now. */
+/** The state of the connection: whether the screen is up to date. */
 export const connection = signal<Connection>({ state: 'connecting' });
 
-/** Streams end now and then and are back at once: nobody need hear of that. */
+/** Time without connection before it is shown: streams end now and then and reconnect at once. */
 const PATIENCE_MS = 5_000;
-/** After the service itself said no, an EventSource does not come back. */
+/** Time until a new connection after an error answer, after which an EventSource does not reconnect. */
 const AGAIN_MS = 3_000;
 /**
- * Nobody tells a machine that slept, or whose network changed, that its connection is dead. Where little happens it costs
- * little to begin anew.
+ * Time without events after which to reconnect. A machine that slept, or whose network changed, does not learn that its
+ * connection is dead; where little happens, reconnecting is cheap.
  */
 const QUIET_MS = 120_000;
-const LOOK_MS = 10_000;
+const CHECK_EVERY_MS = 10_000;
 
-/** Follows the board until the returned function is called. A session that has ended leads to the login. */
+/** Follows the board until the returned function is called. If the session has ended, the login appears. */
 export function followBoard(): () => void {
   let source: EventSource | undefined;
   let again: ReturnType<typeof setTimeout> | undefined;
@@ -76,7 +76,7 @@ export function followBoard(): () => void {
   const lost = (): void => {
     if (connection.value.state === 'live') connection.value = { state: 'connecting' };
     doubt(Date.now());
-    // It comes back by itself, unless the answer was something else than a stream. Its status nobody tells us.
+    // It reconnects by itself, unless the answer was not a stream, whose status is hidden.
     if (source?.readyState === EventSource.CLOSED) void comeBack();
   };
 
@@ -89,8 +89,8 @@ export function followBoard(): () => void {
     if (Date.now() - lastSeenAt <= QUIET_MS) return;
     doubt(lastSeenAt);
     open();
-  }, LOOK_MS);
-  // A page that the browser kept and brings back has no connection any more.
+  }, CHECK_EVERY_MS);
+  // A page from the browser's back-forward cache has no connection any more.
   const backAgain = ({ persisted }: PageTransitionEvent): void => {
     if (persisted) open();
   };

@@ -4,28 +4,28 @@ import { session } from '../sign-in.ts';
 import type { Attention } from '../wire.ts';
 import { createBoard, type Part } from './create-board.ts';
 
-/** The board, which outlives its page: whoever comes back sees the last one until the new one is there. */
+/** The board, which outlives its page: on return the last one is shown until the new one is complete. */
 export const board = createBoard();
 export const attention = signal<Attention>();
-/** Whether there was ever a whole board. */
+/** True once there was a whole board. */
 export const isThere = signal(false);
 
-/** Changes once a frame at most, when the part has changed: who draws the part reads it. */
+/** A signal for each part, which changes at most once a frame. Components that draw the part read it. */
 const turns = {} as Record<Part, Signal<number>>;
 for (const part of [...(Object.keys(board.lists) as Part[]), 'counts' as const, 'places' as const]) {
   turns[part] = signal(0);
 }
 
-/** Has whoever calls it drawn again when one of them changes. */
+/** Redraws the calling component when one of the parts changes. */
 export function follow(...parts: Part[]): void {
   for (const part of parts) void turns[part].value;
 }
 
-/** A page that nobody sees has no frames; its title still counts. */
+/** Interval of updates for a hidden page, which has no frames; its title still counts. */
 const UNSEEN_MS = 1_000;
 let isDue = false;
 
-/** To be called after whatever changes the board. */
+/** Draws after changes of the board. */
 export function draw(): void {
   if (isDue) return;
   isDue = true;

@@ -6,11 +6,11 @@ import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists } from './create-board.ts';
 import type { Ticket } from './ticket-of.ts';
 
-/** Something that a person should deal with. */
+/** Something that needs a person. */
 export type Need = {
-  /** Names it for as long as it is the same one. */
+  /** The same for as long as it is the same need. */
   key: string;
-  /** Where it is dealt with. */
+  /** The page for dealing with it. */
   href: string;
   name: string;
   detail: string;
@@ -24,13 +24,13 @@ export type NeedGroup = {
   /** What to do about them. */
   hint: string;
   needs: Need[];
-  /** Of this kind, those that were put aside: of what is over, and only has to be looked at. */
+  /** Needs that were put aside. Only for a kind that is over and has to be seen, not solved. */
   aside: Need[] | undefined;
-  /** How many it counts. */
+  /** The number of orders it stands for. */
   count: number;
 };
 
-/** What needs a person, of what the filter lets through; groups that are empty are left out. */
+/** Lists what needs a person, within the filter and without empty groups. */
 export function needsOf(
   lists: Pick<Lists, 'in_doubt' | 'held' | 'failed'>,
   attention: Attention | undefined,
@@ -117,7 +117,7 @@ function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
 function ofConflict(conflict: Attention['conflicts'][number]): Need {
   const { serviceOrderId, locationId, status, recordedAt, webhookId } = conflict;
   return {
-    // Another one of the same order has to be looked at again.
+    // Another conflict of the same order has to be seen again.
     key: `conflict:${serviceOrderId}:${webhookId ?? recordedAt}`,
     href: pageOf.order(serviceOrderId),
     name: serviceOrderId,
@@ -126,7 +126,7 @@ function ofConflict(conflict: Attention['conflicts'][number]): Need {
   };
 }
 
-/** Mostly it is a location that has to be mended, and all of its orders with it. */
+/** Groups held tickets by location: mostly the location's settings are wrong, and hold all of its orders. */
 function ofHeld(held: readonly Ticket[]): Need[] {
   const byLocation = new Map<string | null, { first: Ticket; count: number }>();
   for (const ticket of held) {
@@ -147,7 +147,7 @@ function ofHeld(held: readonly Ticket[]): Need[] {
   );
 }
 
-/** With what to do about it first. */
+/** The problem, with the first step of the help. */
 function problemOf({ problem, cause, locationId, integration }: BoardOrder): string | null {
   const [toDo] = helpWith(cause, { locationId, integration });
   return toDo === undefined ? problem : [problem, toDo.say].filter((each) => each !== null).join('. ');

@@ -5,15 +5,15 @@ import { Ago } from '../parts/time.tsx';
 import type { Filter } from './create-board.ts';
 import { attention, board, follow, isThere } from './live-board.ts';
 import { needsOf, type Need, type NeedGroup } from './needs-of.ts';
-import { aside, bringBack, putAside, readAgain } from './put-aside.ts';
+import { aside, bringBack, putAside, reloadAside } from './put-aside.ts';
 
-/** What of a group is shown before it is asked for, and at most. */
+/** Needs of a group shown at first, and at most. */
 const FEW = 3;
 const MANY = 100;
-/** Many things mostly go wrong at once: they are said as one. */
-const SAID_EVERY_MS = 2_000;
+/** Interval of announcements: things that go wrong together are announced as one. */
+const ANNOUNCE_EVERY_MS = 2_000;
 
-/** What needs a person, before everything else. */
+/** The list of what needs a person. */
 export function Needs({ filter }: { filter: Filter }) {
   follow('in_doubt', 'held', 'failed', 'counts');
   const titleId = useId();
@@ -22,10 +22,10 @@ export function Needs({ filter }: { filter: Filter }) {
   const all = groups.flatMap(({ needs }) => needs);
   const isFiltered = filter.location !== '' || filter.integration !== '' || filter.text !== '';
   useEffect(() => {
-    addEventListener('storage', readAgain);
-    return () => removeEventListener('storage', readAgain);
+    addEventListener('storage', reloadAside);
+    return () => removeEventListener('storage', reloadAside);
   }, []);
-  useSaid(all);
+  useAnnounced(all);
 
   return (
     <section class="needs" aria-labelledby={titleId}>
@@ -44,7 +44,7 @@ export function Needs({ filter }: { filter: Filter }) {
   );
 }
 
-/** Of what nobody knows yet, it is not said that it is well. */
+/** The text without needs. Before everything is loaded, it does not say that all is well. */
 function Calm({ isFiltered }: { isFiltered: boolean }) {
   if (!isThere.value || attention.value === undefined) return <p class="needs-none faint">Loading …</p>;
   if (!isFiltered && board.counts.open + board.counts.done === 0) {
@@ -149,8 +149,8 @@ function isMore(keys: ReadonlySet<string>, than: ReadonlySet<string>): boolean {
   return [...keys].some((key) => !than.has(key));
 }
 
-/** How many there are, in the page's title; and said when there are others than before. */
-function useSaid(needs: Need[]): void {
+/** Shows the number of needs in the page's title, and announces new ones. */
+function useAnnounced(needs: Need[]): void {
   const count = needs.length;
   useEffect(() => {
     document.title = count === 0 ? 'Board · The pass' : `(${count}) Board · The pass`;
@@ -161,15 +161,16 @@ function useSaid(needs: Need[]): void {
     if (isThere.value && attention.value !== undefined) latest.current = needs;
   });
   useEffect(() => {
-    let said: Set<string> | undefined;
+    let announced: Set<string> | undefined;
     const timer = setInterval(() => {
       if (latest.current === undefined) return;
       const keys = new Set(latest.current.map(({ key }) => key));
-      if (said !== undefined && isMore(keys, said)) {
+      if (announced !== undefined && isMore(keys, announced)) {
         announce(`${keys.size} ${keys.size === 1 ? 'thing needs' : 'things need'} a person`);
-      } else if (said !== undefined && said.size > 0 && keys.size === 0) announce('Nothing needs a person any more');
-      said = keys;
-    }, SAID_EVERY_MS);
+      } else if (announced !== undefined && announced.size > 0 && keys.size === 0)
+        announce('Nothing needs a person any more');
+      announced = keys;
+    }, ANNOUNCE_EVERY_MS);
     return () => clearInterval(timer);
   }, []);
 }

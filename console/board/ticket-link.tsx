@@ -4,19 +4,19 @@ import { pageOf } from '../parts/page-of.ts';
 import { age, due, ended } from './due.ts';
 import type { Ticket } from './ticket-of.ts';
 
-/** For so long it can be seen that it has just come to its column; the animation in board.css lasts as long. */
+/** Time for which a ticket's move is highlighted, the same as the animation in board.css. */
 const MOVED_MS = 2_500;
 
 const TROUBLE_TONES = { in_doubt: 'bad', held: 'warn', failed: 'bad' } as const;
 
-/** An order on the board, in four lines of fixed height, so that a column need not be measured. */
+/** An order on the board, in four lines of fixed height, so that columns need no measuring. */
 export function TicketLink({ ticket, tabIndex }: { ticket: Ticket; tabIndex: number }) {
   const at = now.value;
   const { order, id, trouble, endedAt } = ticket;
   const promise = due(ticket, at);
   const old = age(ticket, at);
   const state = stateOf(ticket);
-  // How long it took is worth knowing of what was done.
+  // A duration is worth showing only for a done order.
   const isUndone = endedAt !== null && !isKept(order);
   const isStuck = trouble !== null || state === 'waiting';
   const said = isUndone ? undefined : state;
@@ -50,12 +50,12 @@ export function TicketLink({ ticket, tabIndex }: { ticket: Ticket; tabIndex: num
   );
 }
 
-/** Whether it was picked up or delivered says what it was. */
+/** True if it was picked up or delivered. */
 function isKept({ memberState }: Ticket['order']): boolean {
   return memberState === 'picked_up' || memberState === 'delivered';
 }
 
-/** What the column does not say of it: the member's state follows from the column otherwise. */
+/** The state, if the column does not imply it. */
 function stateOf({ order, trouble, column }: Ticket): string | undefined {
   const { placement, memberState } = order;
   if (trouble !== null) return words(trouble);

@@ -1,10 +1,10 @@
 import type { BoardOrder } from '../wire.ts';
 import { columnOf, type ColumnName } from './column-of.ts';
 
-/** Why a person has to look at an order. */
+/** The reason why an order needs a person. */
 export type Trouble = 'in_doubt' | 'held' | 'failed';
 
-/** An order as the board keeps it: never changed, only replaced. Times are milliseconds since the epoch. */
+/** An order as the board holds it: never changed, only replaced. Times are milliseconds since the epoch. */
 export type Ticket = {
   order: BoardOrder;
   id: string;
@@ -12,23 +12,23 @@ export type Ticket = {
   trouble: Trouble | null;
   signalledAt: number;
   requestedAt: number | null;
-  /** When the promise was kept or broken for good: ready to be picked up, or at the member's. */
+  /** When the promise was kept: ready to be picked up, or at the member's. */
   keptAt: number | null;
   endedAt: number | null;
-  /** From then on it is late; null when it cannot become late any more. */
+  /** The time from which it is late; null if it cannot become late any more. */
   lateFrom: number | null;
   isLate: boolean;
-  /** When it came to its column before our eyes; 0 when it was there before. */
+  /** When it moved to its column while shown; 0 if it was there before. */
   movedAt: number;
-  /** 0 needs a person, 1 is late or does not get on, 2 is as it should be. */
+  /** 0 needs a person, 1 is late or stuck, 2 is as it should be. */
   urgency: 0 | 1 | 2;
-  /** Within its urgency, smaller first. */
+  /** The order within the same urgency, smaller first. */
   since: number;
-  /** What the text of the filter is looked for in. */
+  /** The text that the filter searches. */
   text: string;
 };
 
-/** A promise is not broken by seconds. */
+/** Tolerance: a promise is not broken by seconds. */
 const GRACE_MS = 60_000;
 
 export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticket {
@@ -56,13 +56,13 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     isLate,
     movedAt,
     urgency: trouble === null ? bad : 0,
-    // What is done last stands first there.
+    // The latest done order comes first.
     since: endedAt === null ? ((isLate && trouble === null ? requestedAt : null) ?? signalledAt) : -endedAt,
     text: [order.serviceOrderId, order.providerOrderId, order.locationId].join('\n').toLowerCase(),
   };
 }
 
-/** Which of two stands higher: the one that needs a person, then the late, then the oldest. */
+/** Compares two tickets: first those that need a person, then the late, then the oldest. */
 export function byUrgency(a: Ticket, b: Ticket): number {
   return a.urgency - b.urgency || a.since - b.since || (a.id < b.id ? -1 : Number(a.id > b.id));
 }

@@ -2,21 +2,21 @@ import type { ListedLocation, ShownLocation } from '../wire.ts';
 import { errorShare } from './find-locations.ts';
 
 const HOUR = 3_600_000;
-/** A place that is open is heard of within the hour; one that was shut for the night, within the day. */
+/** Time without webhooks that is unusual: an hour for an open place, a day for one that was shut for the night. */
 const QUIET_MS = HOUR;
 const SILENT_MS = 24 * HOUR;
 const MANY_ERRORS = 0.05;
-/** A POS that was shut for some days still has its token. */
+/** Time in which a token counts as in use: a POS may be shut for some days. */
 const LATELY_MS = 7 * 24 * HOUR;
 
-/** Whether to look at when a location was heard of last. */
+/** Rates how long a location has been silent. */
 export function silence(lastSeenAt: string | null, now: number): 'plain' | 'warn' | 'bad' {
   if (lastSeenAt === null) return 'warn';
   const ms = now - Date.parse(lastSeenAt);
   return ms > SILENT_MS ? 'bad' : ms > QUIET_MS ? 'warn' : 'plain';
 }
 
-/** Whether to look at what share of its webhooks came to nothing. */
+/** Rates a location's share of errors. */
 export function errorTone(location: Pick<ListedLocation, 'webhooks' | 'errors'>): 'plain' | 'warn' | 'bad' {
   const share = errorShare(location) ?? 0;
   return share >= MANY_ERRORS ? 'bad' : share > 0 ? 'warn' : 'plain';
@@ -24,7 +24,7 @@ export function errorTone(location: Pick<ListedLocation, 'webhooks' | 'errors'>)
 
 type Token = ShownLocation['tokens'][number];
 
-/** What whoever revokes a token has to know of the others, in a sentence; undefined where they carry on without it. */
+/** Warns in a sentence about revoking a token, by the state of the others; undefined if they suffice. */
 export function lostWith(tokenId: string, tokens: readonly Token[], now: number): string | undefined {
   const valid = tokens.filter(({ state }) => state === 'valid');
   const token = valid.find((each) => each.tokenId === tokenId);
@@ -46,7 +46,7 @@ function usedLately({ lastUsedAt }: Token, now: number): boolean {
   return lastUsedAt !== null && now - Date.parse(lastUsedAt) <= LATELY_MS;
 }
 
-/** What opens something first, the newest of it first. */
+/** Sorts tokens: valid ones first, then the newest. */
 export function inOrder(tokens: readonly Token[]): Token[] {
   return tokens.toSorted(
     (one, other) =>
@@ -55,12 +55,12 @@ export function inOrder(tokens: readonly Token[]): Token[] {
   );
 }
 
-/** What share of each five minutes' webhooks came to nothing; none where none came. */
+/** The share of errors in each five minutes; 0 without webhooks. */
 export function stepShares({ webhooks, errors }: Pick<ListedLocation, 'webhooks' | 'errors'>): number[] {
   return webhooks.map((count, nth) => (count === 0 ? 0 : Math.min(1, (errors[nth] ?? 0) / count)));
 }
 
-/** What one sees of a row of counts at a glance; the last one is of a step under way. */
+/** Describes a row of counts in words. The last step is not over. */
 export function trend(counts: readonly number[]): string {
   const most = Math.max(0, ...counts);
   if (most === 0) return 'none';

@@ -4,7 +4,7 @@ import { Copyable } from '../parts/copyable.tsx';
 import type { ShownLocation } from '../wire.ts';
 import { commandsOf } from './commands.ts';
 
-/** What the console leaves to the command line, since a secret goes in or comes out: ready to be copied. */
+/** Commands to copy, for what needs a secret and so is not done in the console. */
 export function CommandLine({ location }: { location: ShownLocation }) {
   const [label, setLabel] = useState('');
   const [expires, setExpires] = useState('');

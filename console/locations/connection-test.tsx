@@ -6,7 +6,7 @@ import type { CheckedLocation } from '../wire.ts';
 
 type Test = { checked: CheckedLocation; at: string } | { problem: string };
 
-/** Asks the POS whether the settings reach it; nothing is changed there. */
+/** Asks the POS whether the settings reach it, without changing anything there. */
 export function ConnectionTest({ locationId, canCheck }: { locationId: string; canCheck: boolean }) {
   const [test, setTest] = useState<Test>();
   const [isBusy, setBusy] = useState(false);

@@ -3,7 +3,7 @@ import type { ListedLocation } from '../wire.ts';
 
 export type LocationFilters = { text: string; integration: string; paused: string; by: string };
 
-/** Of all locations those that match, by name, or what stands out first: long silent, busy, or with many errors. */
+/** Filters and sorts locations: by name, or by silence, traffic or errors. */
 export function findLocations(all: readonly ListedLocation[], filters: LocationFilters): ListedLocation[] {
   const wanted = filters.text.trim().toLocaleLowerCase();
   return all
@@ -29,7 +29,7 @@ function compare(by: string, one: ListedLocation, other: ListedLocation): number
   }
 }
 
-/** `club-9` before `club-10`. */
+/** Sorts `club-9` before `club-10`. */
 function byName(one: ListedLocation, other: ListedLocation): number {
   return NAMES.compare(one.locationId, other.locationId);
 }
@@ -43,7 +43,7 @@ export function integrationsOf(all: readonly ListedLocation[]): string[] {
   return [...new Set(all.map(({ integration }) => integration))].toSorted();
 }
 
-/** Of the last hour, from 0 to 1; undefined where nothing came. */
+/** The share of errors in the last hour, from 0 to 1; undefined without webhooks. */
 export function errorShare({ webhooks, errors }: Pick<ListedLocation, 'webhooks' | 'errors'>): number | undefined {
   const all = sum(webhooks);
   return all === 0 ? undefined : sum(errors) / all;

@@ -7,11 +7,11 @@ import { errorTone, stepShares, trend } from './assess-location.ts';
 
 type Counted = Pick<ListedLocation, 'webhooks' | 'errors'>;
 
-/** A share that fills the chart, at the least: one webhook of a hundred is not to look like all of them. */
+/** The least share that fills the chart: one webhook of a hundred must not look like all of them. */
 const A_FEW = 0.25;
 const NUMBER = new Intl.NumberFormat();
 
-/** How many webhooks came from a location in the last hour. */
+/** The number of a location's webhooks in the last hour. */
 export function LastHourWebhooks({ location: { webhooks } }: { location: Counted }) {
   return (
     <span class="locations-figure">
@@ -21,7 +21,7 @@ export function LastHourWebhooks({ location: { webhooks } }: { location: Counted
   );
 }
 
-/** What share of them came to nothing: dropped, or refused. */
+/** The share of them that was dropped or refused. */
 export function LastHourErrors({ location }: { location: Counted }) {
   const tone = errorTone(location);
   const count = sum(location.errors);

@@ -13,7 +13,7 @@ import type { PausedLocation, ShownLocation } from '../wire.ts';
 import { CommandLine } from './command-line.tsx';
 import { ConnectionTest } from './connection-test.tsx';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
-import { Heard } from './locations.tsx';
+import { LastSeen } from './locations.tsx';
 import './locations.css';
 import { Tokens } from './tokens.tsx';
 
@@ -78,7 +78,7 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
             <dd>{integration}</dd>
             <dt>Heard</dt>
             <dd>
-              <Heard at={location.lastSeenAt} />
+              <LastSeen at={location.lastSeenAt} />
             </dd>
             <dt>Webhooks, last hour</dt>
             <dd>

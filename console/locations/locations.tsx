@@ -30,7 +30,7 @@ export function Locations() {
 function List({ all }: { all: readonly ListedLocation[] }) {
   const [filters, change] = useFilters('text', 'integration', 'paused', 'by');
   const found = useMemo(() => findLocations(all, filters), [all, ...Object.values(filters)]);
-  // The same rows, while nothing new has come, are not gone through again.
+  // Rows are made again only when the data has changed.
   const rows = useMemo(
     () =>
       found.map((location) => (
@@ -43,7 +43,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
             </span>
           </th>
           <td>
-            <Heard at={location.lastSeenAt} />
+            <LastSeen at={location.lastSeenAt} />
           </td>
           <td>
             <LastHourWebhooks location={location} />
@@ -127,8 +127,8 @@ function List({ all }: { all: readonly ListedLocation[] }) {
   );
 }
 
-/** When a location's last webhook came, marked when that is long ago. */
-export function Heard({ at }: { at: string | null }) {
+/** The time of a location's last webhook, highlighted if it is long ago. */
+export function LastSeen({ at }: { at: string | null }) {
   const tone = useMemo(() => computed(() => silence(at, now.value)), [at]).value;
   if (at === null) return <Badge tone={tone}>never</Badge>;
   return tone === 'plain' ? (

@@ -1,9 +1,9 @@
-/** What no shell gives a meaning to, wherever it stands in a word. */
+/** A word without characters that are special in any shell. */
 const PLAIN = /^[\w.][\w.,:@/+-]*$/;
-/** What a terminal obeys instead of taking it down, and what nobody sees. A line break it takes, between quotes. */
+/** Characters that control a terminal or are invisible. A line break is harmless between quotes. */
 const UNTYPEABLE = /((?:[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}])+)/u;
 
-/** One word for a POSIX shell, whatever it holds, that can be pasted into a terminal. */
+/** Quotes any text as one word for a POSIX shell, safe to paste into a terminal. */
 export function quote(word: string): string {
   if (PLAIN.test(word)) return word;
   const parts = word.split(UNTYPEABLE).map((part, nth) => (nth % 2 === 1 ? printed(part) : quoted(part)));

@@ -18,7 +18,7 @@ const TONES: Record<Token['state'], Tone> = {
   'of another integration': 'warn',
 };
 
-/** What lets a location's POS in: each token with its age and its last use, and what shuts it out. */
+/** The tokens of a location, with age, last use and revocation. */
 export function Tokens({ location, onRevoked }: { location: ShownLocation; onRevoked: () => void }) {
   const [asked, setAsked] = useState<Token>();
   const { tokens } = location;

@@ -3,18 +3,18 @@ import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
 import type { WebhookOutcome, Happening, ShownOrder } from '../wire.ts';
 
 /** One line of an order's story, in words. */
-export type Told = {
+export type StoryLine = {
   sentence: string;
   tone: Tone;
-  /** What else there is to say, in small print. */
+  /** Details in small print. */
   more: string[];
-  /** What the POS or we wrote about it for the member: masked until somebody wants to see it. */
+  /** Text for the member by the POS or us, masked until it is revealed. */
   reason?: string;
-  /** The webhook or the replay that it came with. */
+  /** The webhook or replay that brought it. */
   webhookId?: string;
-  /** It contradicts what we know: a person should look. */
+  /** True if it contradicts what we know: a person should look. */
   isConflict?: true;
-  /** How a call ended: the same for those that ended alike. */
+  /** The end of a call, equal for equal ends. */
   ending?: string;
 };
 
@@ -23,8 +23,8 @@ type Webhook = ShownOrder['webhooks'][number];
 type Recorded = ShownOrder['history'][number];
 type Message = ShownOrder['live'][number];
 
-/** @param story that it is part of: it knows how far apart two happenings were */
-export function describeHappening({ at, what, details }: Happening, story: ShownOrder): Told {
+/** @param story for the time between two events */
+export function describeHappening({ at, what, details }: Happening, story: ShownOrder): StoryLine {
   switch (what) {
     case 'signalled':
       return { sentence: 'The platform signalled the order', tone: 'plain', more: [] };
@@ -40,7 +40,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     case 'status':
       return reported({ ...(details as Recorded), recordedAt: at });
     case 'told':
-      return told(details as Message, story);
+      return notified(details as Message, story);
     case 'published':
       return published(details as Message, at, story);
     case 'placement finished':
@@ -58,7 +58,7 @@ function fetched({ fulfillment, locationId }: Record<string, unknown>): string[]
   return [fulfillment, locationId && `for ${locationId as string}`].filter((part) => typeof part === 'string');
 }
 
-function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder): Told {
+function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder): StoryLine {
   const isOpen = attempts.some((each) => each.attempt === attempt && each.endedAt === null);
   const silence = placement.underWay ? 'no answer yet' : 'no answer was written down: its process may have died';
   return {
@@ -69,18 +69,18 @@ function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder)
   };
 }
 
-/** By the name of what the provider threw, or `placed` or `absent`. */
+/** Sentences by the name of the provider's error, or `placed` or `absent`. */
 const ANSWERS: Record<string, { sentence: string; tone: Tone }> = {
   placed: { sentence: 'The POS has the order', tone: 'good' },
   absent: { sentence: 'The POS does not have the order', tone: 'plain' },
-  // What had no answer the POS may have taken all the same.
+  // Without an answer, the POS may have taken it all the same.
   TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
   NeedsOperator: { sentence: 'It cannot work until one of us mends something', tone: 'warn' },
   GiveUp: { sentence: 'The POS refuses the order', tone: 'bad' },
   unknown: { sentence: 'Nobody knows what the POS answered', tone: 'bad' },
 };
 
-function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error }: Call): Told {
+function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error }: Call): StoryLine {
   return {
     ...(ANSWERS[outcome] ?? { sentence: `The call failed in an unforeseen way: ${outcome}`, tone: 'bad' }),
     more: [
@@ -103,11 +103,11 @@ const BECAME: Record<WebhookOutcome, string> = {
   dropped: 'was dropped',
 };
 
-function delivered({ webhookId, integration, outcome, events, reason, replayOf }: Webhook): Told {
+function delivered({ webhookId, integration, outcome, events, reason, replayOf }: Webhook): StoryLine {
   return {
     sentence: `${replayOf === null ? 'A webhook' : 'The replay of a webhook'} ${BECAME[outcome]}`,
     tone: OUTCOME_TONES[outcome],
-    // Why it was dropped is in our words, and says nothing of the member.
+    // The reason for dropping it is our own sentence, without member data.
     more: [
       integration,
       outcome,
@@ -118,7 +118,7 @@ function delivered({ webhookId, integration, outcome, events, reason, replayOf }
   };
 }
 
-function reported(event: Recorded): Told {
+function reported(event: Recorded): StoryLine {
   const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, reason, webhookId } = event;
   const who = webhookId === null ? 'We say' : 'The POS says';
   return {
@@ -149,7 +149,7 @@ function toneOf(status: string): Tone {
   return 'good';
 }
 
-/** Clocks differ by a little, and most POS's say it to the second. */
+/** Tolerance: clocks differ a little, and most POS systems have seconds only. */
 const LATE_MS = 2_000;
 
 function happenedBefore({ occurredAt, recordedAt }: Recorded): string[] {
@@ -159,7 +159,7 @@ function happenedBefore({ occurredAt, recordedAt }: Recorded): string[] {
   return [`${duration(ms)} ${ms > 0 ? 'earlier' : 'later'} by the POS's clock`];
 }
 
-function told({ sequence, memberState }: Message, { live }: ShownOrder): Told {
+function notified({ sequence, memberState }: Message, { live }: ShownOrder): StoryLine {
   const message = live.find((each) => each.sequence === sequence);
   const isWaiting = message !== undefined && message.publishedAt === null;
   return {
@@ -172,7 +172,7 @@ function told({ sequence, memberState }: Message, { live }: ShownOrder): Told {
   };
 }
 
-function published({ sequence }: Message, at: string, { live }: ShownOrder): Told {
+function published({ sequence }: Message, at: string, { live }: ShownOrder): StoryLine {
   const appliedAt = live.find((each) => each.sequence === sequence)?.appliedAt;
   return {
     sentence: 'The update went out to the platform',
@@ -184,7 +184,7 @@ function published({ sequence }: Message, at: string, { live }: ShownOrder): Tol
   };
 }
 
-function finished({ state, problem }: Pick<ShownOrder['placement'], 'state' | 'problem'>): Told {
+function finished({ state, problem }: Pick<ShownOrder['placement'], 'state' | 'problem'>): StoryLine {
   if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
   return { sentence: 'It is given up, for good', tone: 'bad', more: problem === null ? [] : [problem] };
 }

@@ -1,10 +1,10 @@
 import { duration } from '../parts/duration.ts';
 import type { Line } from './story-lines.ts';
 
-/** So few in the middle are read one by one. */
+/** Tries in the middle that are still listed one by one. */
 const FEW = 2;
 
-/** Tries that ended alike, one after the other, as one line between the first and the last of them. */
+/** Folds consecutive tries with the same end into one line between the first and the last. */
 export function foldTries(lines: readonly Line[]): Line[] {
   const folded: Line[] = [];
   for (let i = 0; i < lines.length;) {

@@ -2,12 +2,12 @@ import { commandsOf } from '../locations/commands.ts';
 import type { Step } from '../webhooks/explanation.ts';
 import type { PlacementCause, RefusalCause } from '../wire.ts';
 
-/** Whose order it is; null as long as that is not known. */
+/** The order's location; null while it is not known. */
 export type About = { locationId: string | null; integration: string | null };
 
 type Cause = PlacementCause | RefusalCause;
 
-/** What to do about each reason why an order is not at its POS, in this order, and about each why a retry was refused. */
+/** Steps for each cause why an order is not at its POS, and why a retry was refused. */
 const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: Code }>, about: About) => Step[] } = {
   platform_unreachable: askThePlatform,
   platform_failing: askThePlatform,
@@ -102,7 +102,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   pos_id_taken: ({ serviceOrderId }) => [{ say: `Look at the POS which of its tickets is that of ${serviceOrderId}.` }],
 };
 
-/** @returns nothing where there is no cause, or one of a newer service that this page does not know */
+/** @returns no steps without a cause, or for one of a newer service that this page does not know */
 export function helpWith(cause: { code: string } | null, about: About): readonly Step[] {
   if (cause === null || !Object.hasOwn(HELP, cause.code)) return [];
   const help: (cause: never, about: About) => Step[] = HELP[cause.code as Cause['code']];

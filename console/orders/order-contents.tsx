@@ -5,7 +5,7 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { CanonicalOrder, ShownOrder } from '../wire.ts';
 import { showMoney } from './show-money.ts';
 
-/** The order as it was fetched: member data, and that it was read is logged. */
+/** The order as it was fetched: member data. Reading it is logged. */
 export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
   const loaded = useLoaded(
     (signal) =>
@@ -61,7 +61,7 @@ function Contents({ order }: { order: CanonicalOrder }) {
   );
 }
 
-/** Of one line, or of one of its modifiers. */
+/** One line, or one of its modifiers. */
 function ItemLine({
   item: { quantity, name, unitPrice },
   price,

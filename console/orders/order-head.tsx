@@ -6,7 +6,7 @@ import { words } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 
-/** What an order is, at a glance. */
+/** The order at a glance. */
 export function OrderHead({ story }: { story: ShownOrder }) {
   const { serviceOrderId, traceId, placement, order, posIds } = story;
   const locationId = order?.locationId ?? placement.locationId;

@@ -2,7 +2,7 @@ import { useLocation } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { pageOf } from '../parts/page-of.ts';
 
-/** Straight to an order by its id. */
+/** Opens an order by its id. */
 export function OrderSearch() {
   const { route } = useLocation();
   const [id, setId] = useState('');

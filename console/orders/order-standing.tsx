@@ -11,7 +11,7 @@ import { ResolveDialog } from './resolve-dialog.tsx';
 import { throwWithHelp } from './throw-with-help.ts';
 import { conflictsOf, retryMeans, whatToDo } from './what-to-do.ts';
 
-/** How it stands with the POS when that is not as it should be, and what can be done about it. */
+/** What is wrong between the order and its POS, and what can be done about it. */
 export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: () => void }) {
   const [asking, setAsking] = useState<'retry' | 'resolve'>();
   const section = useRef<HTMLElement>(null);
@@ -26,7 +26,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   };
   const close = (): void => {
     setAsking(undefined);
-    // The button that was pressed goes with what it did.
+    // The pressed button is gone after the action.
     if (isDone.current) section.current?.focus({ preventScroll: true });
     isDone.current = false;
   };

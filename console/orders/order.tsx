@@ -16,10 +16,10 @@ import './orders.css';
 import { Timeline } from './timeline.tsx';
 import { useStory } from './use-story.ts';
 
-/** One order's whole story, as it goes on. */
+/** One order's whole story, live. */
 export function Order() {
   const serviceOrderId = useRoute().params['serviceOrderId'] ?? '';
-  // Another order is another page: what was revealed of this one is masked there.
+  // The key makes another order another page, where nothing is revealed yet.
   return <Story key={serviceOrderId} serviceOrderId={serviceOrderId} />;
 }
 
@@ -97,7 +97,7 @@ function Unknown({ serviceOrderId }: { serviceOrderId: string }) {
   );
 }
 
-/** Says it when the order has moved on. */
+/** Announces the order's new state. */
 function useNews(story: ShownOrder | undefined): void {
   const now = story && (story.order === null ? words(story.placement.state) : words(story.order.memberState));
   const before = useRef(now);

@@ -3,7 +3,7 @@ import { MEMBER_STATE_TONES, PLACEMENT_TONES } from '../parts/tones.ts';
 export const PLACEMENT_STATES = Object.keys(PLACEMENT_TONES);
 export const MEMBER_STATES = Object.keys(MEMBER_STATE_TONES);
 
-/** What a list of orders is narrowed to, as it stands in the address and as the service takes it. */
+/** The filter of a list of orders, in the address and for the service. */
 export type OrdersFilter = {
   location?: string;
   integration?: string;
@@ -28,7 +28,7 @@ const ALLOWED: Record<keyof OrdersFilter, (value: string) => boolean> = {
 
 export const FILTERS = Object.keys(ALLOWED) as (keyof OrdersFilter)[];
 
-/** Of an address, what is a filter; the rest of it, which somebody mistyped, is left out. */
+/** Reads the filter from an address, without invalid values. */
 export function ordersFilter(query: Record<string, string | undefined>): OrdersFilter {
   return Object.fromEntries(
     Object.entries(ALLOWED).flatMap(([name, isAllowed]) => {
@@ -42,7 +42,7 @@ function isSaid(value: string): boolean {
   return value !== '';
 }
 
-/** With seconds and an offset, as the service wants it. */
+/** A time with seconds and an offset, as the service requires. */
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
 function isTime(value: string): boolean {

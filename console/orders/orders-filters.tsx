@@ -6,7 +6,7 @@ import { MEMBER_STATES, PLACEMENT_STATES, type OrdersFilter } from './orders-fil
 
 const named = (states: readonly string[]) => states.map((state) => [state, words(state)] as const);
 
-/** What the list is narrowed to. */
+/** The inputs of the filter. */
 export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change: (some: OrdersFilter) => void }) {
   const isSet = Object.keys(filter).length > 0;
   return (

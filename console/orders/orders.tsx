@@ -18,7 +18,7 @@ import { readOn } from './read-on.ts';
 
 type Row = ListedOrders['orders'][number];
 
-/** Orders, newest first, by what is asked for. */
+/** Filtered orders, newest first. */
 export function Orders() {
   const [asked, change] = useFilters(...FILTERS);
   const filter = ordersFilter(asked);
@@ -58,11 +58,11 @@ function List({
   const [isReading, setReading] = useState(false);
   const body = useRef<HTMLTableSectionElement>(null);
   const firstNew = useRef<number | undefined>(undefined);
-  // What is older than another list is none of this one's.
+  // Older pages of another list do not belong to this one.
   const read = older?.behind === first ? older : { orders: [], next: first.next };
   const orders = [...first.orders, ...read.orders];
   const { next } = read;
-  // What came with the last press is where one reads on.
+  // The focus moves to the first order that was loaded last.
   useEffect(() => {
     if (firstNew.current === undefined) return;
     body.current?.rows[firstNew.current]?.querySelector('a')?.focus();

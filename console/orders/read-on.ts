@@ -1,11 +1,11 @@
 import type { ListedOrders } from '../wire.ts';
 
-/** So many pages without a single order are read at a stretch; each has looked at up to 2,000. */
+/** Empty pages read at a time; each has scanned up to 2,000 orders. */
 const EMPTY_PAGES = 5;
 
 /**
- * Reads on in a list until there is something to show: a page may be empty although the list goes on.
- * @returns `next` is not null although `orders` is empty when a good deal was looked through in vain
+ * Reads pages of a list until one has orders: a page may be empty although the list continues.
+ * @returns an empty `orders` with a `next` if much was scanned in vain
  */
 export async function readOn(
   readPage: (cursor: string | undefined) => Promise<ListedOrders>,

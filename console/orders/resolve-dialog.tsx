@@ -7,7 +7,7 @@ import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 import { answersMean } from './what-to-do.ts';
 
-/** What somebody who looked at the POS saw there about an order in doubt. */
+/** Asks what somebody saw at the POS about an order in doubt. */
 export function ResolveDialog({
   story,
   onDone,
@@ -84,7 +84,7 @@ function Answer({
   children,
 }: {
   name: string;
-  /** What comes of it. */
+  /** The consequence. */
   means: string;
   isChosen: boolean;
   onChoose: () => void;

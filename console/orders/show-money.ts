@@ -1,6 +1,6 @@
 import { minorDigits, toDecimal } from '../../src/providers/money.ts';
 
-/** Minor units as people of `locale` write them (the reader's own by default): 1290 EUR is `€12.90`, 1290 JPY `¥1,290`. */
+/** Formats minor units for `locale` (the reader's by default): 1290 EUR is `€12.90`, 1290 JPY `¥1,290`. */
 export function showMoney(minorUnits: number, currency: string, locale?: string): string {
   const digits = minorDigits(currency);
   return new Intl.NumberFormat(locale, {

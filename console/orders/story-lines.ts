@@ -1,16 +1,16 @@
 import type { Happening, ShownOrder } from '../wire.ts';
-import { describeHappening, type Told } from './describe-happening.ts';
+import { describeHappening, type StoryLine } from './describe-happening.ts';
 
-export type Line = Told & {
-  /** The same one whenever the story is told again, whatever else happened meanwhile. */
+export type Line = StoryLine & {
+  /** The same whenever the story is loaded again, whatever else has happened. */
   key: string;
   at: string;
   what: Happening['what'];
-  /** Since the line before; undefined where that was in the same millisecond, or there is none. */
+  /** Time since the line before; undefined within the same millisecond, or without one. */
   waitMs: number | undefined;
 };
 
-/** All that happened to an order, line by line, oldest first. */
+/** Makes the lines of an order's story, oldest first. */
 export function storyLines(story: ShownOrder): Line[] {
   const seen = new Map<string, number>();
   return story.timeline.map((happening, i) => {

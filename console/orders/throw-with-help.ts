@@ -1,7 +1,7 @@
 import { Refused } from '../api.ts';
 import { helpWith } from './help-with.ts';
 
-/** For `.catch`: throws what the service said no with, and adds what to do now. */
+/** A handler for `.catch` that adds to the service's refusal what to do now. */
 export function throwWithHelp(error: unknown): never {
   if (!(error instanceof Refused) || error.reason === null) throw error;
   const toDo = helpWith(error.reason, { locationId: null, integration: null }).map(({ say }) => say);

@@ -8,14 +8,14 @@ import { pageOf } from '../parts/page-of.ts';
 import { foldTries } from './fold-tries.ts';
 import { storyLines, type Line } from './story-lines.ts';
 
-/** A POS that repeats itself for ever makes thousands of them; who wants to see those says so. */
+/** Lines shown at first. A POS that repeats itself for ever makes thousands. */
 const NEWEST = 300;
-/** A wait that somebody notices. */
+/** A wait that is worth showing. */
 const LONG_MS = 10_000;
-/** What goes without saying: it is there for who looks for it. */
+/** Lines of little interest, shown less prominently. */
 const QUIET: readonly Line['what'][] = ['call began', 'published', 'replay', 'webhook'];
 
-/** All that happened, oldest first, so that what is new comes at the end and nothing that one reads moves. */
+/** All events, oldest first, so that new ones appear at the end and nothing moves while one reads. */
 export function Timeline({
   story,
   isRevealed,

@@ -4,12 +4,12 @@ import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import type { ShownOrder } from '../wire.ts';
 import { lookAgainAfterMs } from './what-to-do.ts';
 
-/** What is told in one go is one look. */
+/** Time in which messages are collected for one reload. */
 const GATHER_MS = 40;
 
 /**
- * An order's story, which is told again whenever something happens to it, and now and then for what is not a live message.
- * All of that only while the page is in sight: a browser has few connections to a service, and a stream holds one.
+ * An order's story, reloaded whenever something happens to it, and now and then for changes without a live message.
+ * Only while the page is visible: a browser has few connections to a service, and a stream holds one.
  */
 export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
   const path = `/orders/${encodeURIComponent(serviceOrderId)}`;
@@ -23,9 +23,9 @@ export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
 
   const known = useRef(0);
   known.current = value?.order?.sequence ?? 0;
-  const hear = useCallback((sequence: number) => sequence > known.current && again(), []);
+  const onMessage = useCallback((sequence: number) => sequence > known.current && again(), []);
   const isOpen = value !== undefined && (value.order === null || value.order.endedAt === null);
-  useEffect(() => (isOpen ? follow(`${API}${path}/live`, hear) : undefined), [path, isOpen]);
+  useEffect(() => (isOpen ? follow(`${API}${path}/live`, onMessage) : undefined), [path, isOpen]);
 
   useEffect(() => {
     const look = (): void => void (isInSight() && again());
@@ -39,8 +39,8 @@ function isInSight(): boolean {
   return document.visibilityState === 'visible';
 }
 
-/** @param hear is given the highest sequence of what came at once @returns what ends it */
-function follow(url: string, hear: (sequence: number) => void): () => void {
+/** @param onMessage gets the highest sequence of what came together @returns a function that ends it */
+function follow(url: string, onMessage: (sequence: number) => void): () => void {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let highest = 0;
@@ -52,7 +52,7 @@ function follow(url: string, hear: (sequence: number) => void): () => void {
     highest = Math.max(highest, Number(lastEventId));
     timer ??= setTimeout(() => {
       timer = undefined;
-      hear(highest);
+      onMessage(highest);
     }, GATHER_MS);
   };
   const followInSight = (): void => {
@@ -60,7 +60,7 @@ function follow(url: string, hear: (sequence: number) => void): () => void {
     if (source !== undefined) return;
     source = new EventSource(url);
     source.addEventListener('orderStatusChanged', gather);
-    // Whoever is asked for more after that would begin anew.
+    // An EventSource would reconnect after the end, and start again.
     source.addEventListener('end', close);
   };
   followInSight();

@@ -3,18 +3,18 @@ import type { Step } from '../webhooks/explanation.ts';
 import type { ShownOrder } from '../wire.ts';
 import { helpWith } from './help-with.ts';
 
-/** How an order stands with its POS, and what a person can do about it. */
+/** The state of an order at its POS, and what a person can do about it. */
 export type Standing = {
   tone: Tone;
-  /** To be read from two metres. */
+  /** A headline. */
   sentence: string;
-  /** Why, in the service's words. */
+  /** The reason, in the service's words. */
   problem: string | null;
-  /** What to do about that. */
+  /** Steps against the problem. */
   toDo: readonly Step[];
-  /** What comes of it, or why nothing can be done here. */
+  /** The consequence, or why nothing can be done here. */
   advice: string;
-  /** When the next try is; undefined when nothing more is tried by itself. */
+  /** When the next try is; undefined if there is none. */
   nextAt?: string;
   /** When it fails if it is not at the POS by then. */
   failsAt?: string;
@@ -22,7 +22,7 @@ export type Standing = {
   canResolve: boolean;
 };
 
-/** @returns undefined when all is as it should be, and nothing is left to do */
+/** @returns undefined if all is well and nothing is left to do */
 export function whatToDo({ placement, order }: ShownOrder): Standing | undefined {
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
   const isOpen = placement.finishedAt === null && !underWay;
@@ -33,7 +33,7 @@ export function whatToDo({ placement, order }: ShownOrder): Standing | undefined
     canRetry,
     canResolve: isOpen && state === 'in_doubt',
     ...(canRetry && { nextAt: nextAttemptAt }),
-    // One in doubt is never failed by its deadline: it may be there.
+    // An order in doubt never fails by its deadline, since it may be at the POS.
     ...(canRetry && state !== 'in_doubt' && { failsAt: placement.deadlineAt }),
   };
   if (state === 'sent') return undefined;
@@ -71,13 +71,13 @@ function whatFollows(order: ShownOrder['order']): string {
 
 const IN_DOUBT = 'In doubt: the POS may have the order';
 
-/** How many times the POS contradicted what we know. */
+/** Counts the POS's contradictions. */
 export function conflictsOf({ history }: ShownOrder): number {
   return history.filter((event) => event.conflict).length;
 }
 
 /**
- * What a retry does, sentence by sentence.
+ * Explains a retry, sentence by sentence.
  * @param now milliseconds since the epoch
  */
 export function retryMeans({ placement, order }: ShownOrder, now: number): string[] {
@@ -106,7 +106,7 @@ export function retryMeans({ placement, order }: ShownOrder, now: number): strin
 }
 
 /**
- * What each answer leads to.
+ * Explains the consequence of each answer.
  * @param now milliseconds since the epoch
  */
 export function answersMean({ placement, order }: ShownOrder, now: number): { there: string; notThere: string } {
@@ -132,7 +132,7 @@ const UNPUBLISHED_MS = 1_000;
 const OPEN_MS = 15_000;
 const ENDED_MS = 60_000;
 
-/** How soon to look again: what is tried or held is no live message, nor is a webhook that moves nothing. */
+/** Time until the next reload: tries, holds and webhooks that move nothing send no live message. */
 export function lookAgainAfterMs(story: ShownOrder | undefined): number {
   if (story === undefined) return OPEN_MS;
   if (story.live.some((message) => message.publishedAt === null)) return UNPUBLISHED_MS;

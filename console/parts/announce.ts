@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 
-/** What a screen reader says next. */
+/** The sentence for a screen reader. */
 export const announced = signal('');
 
-/** Says to those who cannot see it what changed on the page; sparingly. */
+/** Announces a change on the page to those who cannot see it. To be used sparingly. */
 export function announce(sentence: string): void {
-  // The same sentence twice is said twice.
+  // A repeated sentence is announced again only if it differs.
   announced.value = announced.value === sentence ? `${sentence}\u00a0` : sentence;
 }

@@ -1,6 +1,6 @@
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** How far apart the names on the axis of time are, by how much it shows: so that they fit on a phone. */
+/** Distances of the labels on the time axis, by its length, so that they fit on a phone. */
 const APART = [
   { uptoMs: HOUR_MS, everyMs: 15 * MINUTE_MS },
   { uptoMs: 6 * HOUR_MS, everyMs: HOUR_MS },
@@ -8,9 +8,9 @@ const APART = [
 ];
 
 /**
- * Which steps are named: the first that begins in each full quarter of an hour, hour or four hours, by the reader's clock.
- * @param at when each step begins
- * @param offsetMinutes of the reader's clock at an instant, as `getTimezoneOffset` has it
+ * Chooses the steps with a label: the first in each full quarter of an hour, hour or four hours by the reader's clock.
+ * @param at the beginning of each step
+ * @param offsetMinutes of the reader's clock at an instant, as `getTimezoneOffset` returns it
  */
 export function timeTicks(
   at: readonly string[],
@@ -31,7 +31,7 @@ export function timeTicks(
   });
 }
 
-/** What one calls durations by, in seconds. */
+/** Common durations, in seconds. */
 const FINE = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200,
 ];
@@ -39,8 +39,8 @@ const COARSE = [0.001, 0.01, 0.1, 1, 10, 60, 600, 3_600, 7_200];
 const MANY = 6;
 
 /**
- * The names on a logarithmic axis of durations, in seconds: the first is at or below all of the values, the last at or
- * above them, but for what is shorter than a millisecond or longer than two hours.
+ * The labels on a logarithmic axis of durations, in seconds: the first is at or below all values, the last at or above
+ * them, except for those below a millisecond or above two hours.
  */
 export function durationTicks(values: readonly (number | null)[]): number[] {
   const known = values.filter((value) => value !== null);
@@ -58,6 +58,6 @@ function around(ticks: readonly number[], least: number, most: number): number[]
   );
   const found = ticks.findIndex((tick) => tick >= most);
   const to = found === -1 ? ticks.length - 1 : found;
-  // An axis has two ends.
+  // An axis has at least two labels.
   return from === to ? ticks.slice(Math.max(0, from - 1), from + 2) : ticks.slice(from, to + 1);
 }

@@ -5,9 +5,9 @@ import { drawChart, type Drawing } from './draw-chart.ts';
 import { showValue, tableRows, type Measure, type Series } from './series.ts';
 
 /**
- * Values over time, with what one sees in them in words and as a table: counts as bars upon one another, durations as lines
- * on a logarithmic axis. It stays the same drawing when new values come, and nothing in it moves by itself.
- * @param chart.at when each step begins, the last of which is under way
+ * Values over time, described in words and as a table: counts as stacked bars, durations as lines on a logarithmic
+ * axis. The drawing is reused for new values, and nothing moves by itself.
+ * @param chart.at the beginning of each step; the last step is not over
  */
 export function Chart({
   title,
@@ -65,7 +65,7 @@ function AsTable({
   at: readonly string[];
   series: readonly Series[];
 }) {
-  // Hundreds of rows that nobody looks at are not even made.
+  // Hundreds of rows are made only when they are shown.
   const [isOpen, setOpen] = useState(false);
   const rows = isOpen ? tableRows(at, series) : [];
   const last = at.at(-1);

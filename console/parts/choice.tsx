@@ -1,4 +1,4 @@
-/** One of a few, with its label: for a page's filters. */
+/** A choice of a few options, with its label, for a page's filters. */
 export function Choice({
   id,
   label,

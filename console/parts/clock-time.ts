@@ -1,17 +1,17 @@
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: 'numeric' });
 
-/** An instant to the minute, by the reader's clock, where the day goes without saying. */
+/** Formats an instant to the minute, by the reader's clock, where the day is clear. */
 export function clockTime(at: string): string {
   return CLOCK.format(new Date(at));
 }
 
-/** The same, where what began then is under way. */
+/** Formats the beginning of a period that is not over. */
 export function soFar(at: string): string {
   return `${clockTime(at)}, so far`;
 }
 
-/** The same as short as it can be. */
+/** Formats an instant as shortly as possible. */
 export function shortTime(at: string): string {
   const date = new Date(at);
   return (date.getMinutes() === 0 ? HOUR : CLOCK).format(date);

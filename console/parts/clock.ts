@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** Milliseconds since the epoch, every second while the page is visible: ages on screen follow it. */
+/** Milliseconds since the epoch, updated every second while the page is visible: ages on screen follow it. */
 export const now = signal(Date.now());
 
 const tick = (): void => {

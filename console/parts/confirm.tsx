@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
 /**
- * Asks before something is done, and says what will happen. The browser's own dialog: it holds the focus, Escape closes
- * it, and the focus goes back to where it was.
+ * Asks before an action, and explains it. Uses the browser's own dialog: it holds the focus, Escape closes it, and the
+ * focus returns to where it was.
  */
 export function Confirm({
   title,
@@ -15,12 +15,12 @@ export function Confirm({
   children,
 }: {
   title: string;
-  /** On the button that does it. */
+  /** The text of the button. */
   action: string;
   isDangerous?: boolean;
-  /** Whether all is said that has to be. */
+  /** False while required input is missing. */
   isReady?: boolean;
-  /** What it throws is shown, and the dialog stays; with what it returns as well, in place of the question. */
+  /** Does the action. An error is shown in the dialog; so is the result, in place of the question. */
   onConfirm: () => Promise<ComponentChildren | void>;
   onClose: () => void;
   children: ComponentChildren;

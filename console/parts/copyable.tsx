@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { announce } from './announce.ts';
 
-const SAID_MS = 2_000;
+const SHOWN_MS = 2_000;
 
-/** A command or an address, ready to be copied. */
+/** A command or an address with a button to copy it. */
 export function Copyable({ text, label }: { text: string; label: string }) {
   return (
     <div class="copyable">
@@ -13,12 +13,12 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** The button alone, for what is shown in a way of its own. */
+/** Only the button, for a text that is shown in another way. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
   const [result, setResult] = useState<'Copied' | 'Not copied: select it'>();
   useEffect(() => {
     if (result === undefined) return undefined;
-    const timer = setTimeout(() => setResult(undefined), SAID_MS);
+    const timer = setTimeout(() => setResult(undefined), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [result]);
 
@@ -26,7 +26,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      // A page that came by plain http has no clipboard, and a browser may refuse it to any.
+      // A page by plain http has no clipboard, and a browser may refuse it to any page.
       setResult('Not copied: select it');
       announce(`${label} could not be copied: select it and copy it by hand`);
       return;

@@ -36,7 +36,7 @@ export type Drawing = {
 type Values = (number | null)[];
 type Dataset = ChartDataset<'bar' | 'line', Values>;
 
-/** Draws a chart, which then takes new values without being drawn from scratch, and follows light and dark. */
+/** Draws a chart that takes new values without a redraw from scratch, and follows light and dark mode. */
 export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing {
   let series: readonly Series[] = [];
   let steps: readonly string[] = [];
@@ -48,7 +48,7 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
     type: measure === 'counts' ? 'bar' : 'line',
     data: { labels: [], datasets: [] },
     options: {
-      // A page that is read, and drawn anew every ten seconds, does not wobble.
+      // Without animation: a page that is being read must not move every ten seconds.
       animation: false,
       maintainAspectRatio: false,
       interaction: { mode: 'index', intersect: false },
@@ -87,7 +87,7 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
 
   const update = (): void => {
     paint(chart, series);
-    // Not 'none', which leaves bars in the colours they had.
+    // Not 'none', which keeps the old colours of bars.
     chart.update();
   };
   const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -103,7 +103,7 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
       chart.data.labels = at.map((instant, nth) => (nth === at.length - 1 ? soFar : clockTime)(instant));
       chart.data.datasets = series.map(({ name, values }) => {
         const same = before.find(({ label }) => label === name);
-        // What is too fast for the axis lies on its ground.
+        // Values too small for the axis are drawn at its bottom.
         const least = measure === 'seconds' ? (durations[0] ?? 0) : 0;
         const data = values.map((value) => value && Math.max(value, least));
         return same === undefined ? newDataset(name, data, measure) : Object.assign(same, { data });
@@ -124,7 +124,7 @@ function newDataset(label: string, data: Values, measure: Measure): Dataset {
     label,
     data,
     borderWidth: 2,
-    // A value between two gaps has no line to be seen by.
+    // A value between two gaps has no line, so it gets a point.
     pointRadius: ({ dataIndex: nth, dataset }) =>
       (dataset.data[nth - 1] ?? null) === null && (dataset.data[nth + 1] ?? null) === null ? 2 : 0,
   };
@@ -136,7 +136,7 @@ function paint(chart: Chart<'bar' | 'line', Values, string>, series: readonly Se
     const dataset = chart.data.datasets[nth];
     if (dataset === undefined) continue;
     const painted = colour(name);
-    // The step under way is not to look like a drop.
+    // The step that is not over is paler, or it would look like a drop.
     const pale = `color-mix(in srgb, ${painted} 50%, transparent)`;
     const filled = dataset.data.map((_, step) => (step === dataset.data.length - 1 ? pale : painted));
     Object.assign(dataset, {
@@ -163,7 +163,7 @@ function paint(chart: Chart<'bar' | 'line', Values, string>, series: readonly Se
   });
 }
 
-/** A canvas knows neither variables nor `light-dark()`: what they come to where it stands. */
+/** Resolves colours for a canvas, which supports neither variables nor `light-dark()`. */
 function colours(canvas: HTMLCanvasElement): (name: string) => string {
   const style = getComputedStyle(canvas);
   return (name) => {

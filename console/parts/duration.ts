@@ -5,7 +5,7 @@ const STEPS = [
   { unit: 's', ms: 1_000 },
 ] as const;
 
-/** Such as `850 ms`, `2.4 s`, `12 min`, `3 h 5 min`, `2 d 4 h`: as much as one reads at a glance. */
+/** Formats a duration for a glance: `850 ms`, `2.4 s`, `12 min`, `3 h 5 min`, `2 d 4 h`. */
 export function duration(milliseconds: number): string {
   const ms = Math.abs(milliseconds);
   if (ms < 1_000) return `${Math.round(ms)} ms`;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Loaded } from './use-loaded.ts';
 
-/** What was loaded, or that it is not there yet, or why it cannot be. */
+/** Shows what was loaded, or that it is loading, or why it failed. */
 export function Loading<Value>({
   loaded,
   children,

@@ -1,4 +1,4 @@
-/** Where the pages of the console are: every link to one, with what it names percent-encoded. */
+/** Paths of the console's pages, with percent-encoded ids. */
 export const pageOf = {
   order: (serviceOrderId: string): string => `/console/orders/${encodeURIComponent(serviceOrderId)}`,
   webhook: (webhookId: string): string => `/console/webhooks/${encodeURIComponent(webhookId)}`,

@@ -2,16 +2,13 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 export function usePageTitle(title: string): void {
-  // Before the effects of what is on the page, which may say more there.
+  // A layout effect comes before the effects of the page's parts, which may add to the title.
   useLayoutEffect(() => {
     document.title = `${title} · The pass`;
   }, [title]);
 }
 
-/**
- * A page: its one h1, which takes the focus when the page is come to from another one, so that a screen reader says where
- * one is.
- */
+/** A page with its one h1, which takes the focus on navigation, so that a screen reader announces the page. */
 export function Page({
   title,
   children,
@@ -19,7 +16,7 @@ export function Page({
 }: {
   title: string;
   children: ComponentChildren;
-  /** On the line of the title: what can be done here. */
+  /** Actions on the line of the title. */
   beside?: ComponentChildren;
 }) {
   const heading = useRef<HTMLHeadingElement>(null);

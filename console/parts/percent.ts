@@ -1,4 +1,4 @@
-/** `0.4 %`, so that one of a thousand is not none; `–` where there was nothing to go wrong. */
+/** Formats a share such as `0.4 %`, so that one of a thousand is not none; `–` if there is none. */
 export function percent(share: number | undefined): string {
   if (share === undefined) return '–';
   const hundred = share * 100;

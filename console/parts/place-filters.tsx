@@ -3,7 +3,7 @@ import type { ListedLocations } from '../wire.ts';
 import { useLoaded } from './use-loaded.ts';
 import { Written } from './written.tsx';
 
-/** Of a page's filters, where: a location, an integration, or both. */
+/** Filters of a page by location, integration, or both. */
 export function PlaceFilters({
   page,
   location = '',
@@ -15,7 +15,7 @@ export function PlaceFilters({
   integration: string | undefined;
   change: (some: { location?: string; integration?: string }) => void;
 }) {
-  // Only to be offered: what is looked for may be about a location that is configured no more.
+  // Only suggestions: a filter may be about a location that no longer exists.
   const { value } = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
   const locations = value?.locations ?? [];
   return (

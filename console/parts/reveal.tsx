@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-/** Member data: not even asked for until somebody wants to see it. That it was read is in the service's log. */
+/** Member data, not loaded before somebody wants to see it. Reading it is logged by the service. */
 export function Reveal({
   what,
   onReveal,
   children,
 }: {
   what: string;
-  /** For what else on the page is masked until then. */
+  /** Called to reveal other masked parts of the page. */
   onReveal?: () => void;
   children: () => ComponentChildren;
 }) {

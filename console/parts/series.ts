@@ -1,17 +1,17 @@
 import { duration } from './duration.ts';
 
-/** One row of values in a chart, a value for each of its steps. */
+/** A named row of values in a chart, one per step. */
 export type Series = {
   name: string;
   /** A CSS variable. */
   colour: string;
-  /** Null where there is none, which is a gap. */
+  /** Null is a gap. */
   values: readonly (number | null)[];
-  /** Told apart by more than its colour. */
+  /** Distinguishes the line by more than its colour. */
   isDashed?: boolean;
 };
 
-/** What values are: how many, or how many seconds. */
+/** The unit of values: counts or seconds. */
 export type Measure = 'counts' | 'seconds';
 
 const NUMBER = new Intl.NumberFormat();
@@ -21,7 +21,7 @@ export function showValue(value: number | null, measure: Measure): string {
   return measure === 'counts' ? NUMBER.format(value) : duration(value * 1_000);
 }
 
-/** The steps in which there was anything, newest first, as rows of a table. */
+/** The steps with any value, newest first, as rows of a table. */
 export function tableRows(
   at: readonly string[],
   series: readonly Series[],

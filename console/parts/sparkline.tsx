@@ -4,11 +4,11 @@ const STEP = 6;
 const HEIGHT = 24;
 
 /**
- * A few counts, or shares, as bars as high as a line of text, drawn as one path: cheap enough for hundreds of them on a
+ * A few counts or shares as bars of a text line's height, drawn as one path: cheap enough for hundreds of them on a
  * page.
- * @param sparkline.label what it shows, for whoever cannot see it
- * @param sparkline.isUnderWay the last one is not all there yet: its bar is paler, lest it look like a drop
- * @param sparkline.most what the full height stands for; else the highest of them
+ * @param sparkline.label a description for those who cannot see it
+ * @param sparkline.isUnderWay draws the last bar paler, since its step is not over
+ * @param sparkline.most the value of the full height; the highest value by default
  */
 export function Sparkline({
   values,
@@ -42,7 +42,7 @@ export function Sparkline({
   );
 }
 
-/** One that is not nothing is seen, however little it is beside the others. */
+/** Draws a bar. Any value above 0 is visible. */
 function bar(nth: number, share: number): string {
   if (share <= 0) return '';
   const height = Math.max(2, Math.round(share * HEIGHT));

@@ -7,7 +7,7 @@ const SHORT = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-d
 const LONG = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
 
-/** An instant by the reader's clock: the time of day, with the day where it is another one; all of it on hover. */
+/** An instant by the reader's clock: the time of day, with the date if it is not today; in full on hover. */
 export function Time({ at }: { at: string }) {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
@@ -19,10 +19,10 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** How long ago it is, as it goes by. */
+/** The time since an instant, updated live. */
 export function Ago({ at }: { at: string }) {
   const date = new Date(at);
-  // As a text of its own: hundreds of them on a page cost nothing while they stay the same.
+  // A signal's text: hundreds of them on a page cost nothing while they stay the same.
   const said = useMemo(
     () =>
       computed(() => {

@@ -1,9 +1,9 @@
 import type { BoardOrder, WebhookOutcome } from '../wire.ts';
 
-/** How much it matters; a colour is never all that says so. */
+/** The importance of a message. Colour is never the only sign of it. */
 export type Tone = 'plain' | 'good' | 'busy' | 'warn' | 'bad';
 
-/** What a placement's state means to whoever looks at it. */
+/** The tone of a placement's state. */
 export const PLACEMENT_TONES: Record<BoardOrder['placement'], Tone> = {
   waiting: 'busy',
   held: 'warn',
@@ -36,7 +36,7 @@ export const OUTCOME_TONES: Record<WebhookOutcome, Tone> = {
   dropped: 'bad',
 };
 
-/** `ready_for_pickup` in words. */
+/** Writes `ready_for_pickup` as words. */
 export function words(name: string): string {
   return name.replaceAll('_', ' ');
 }

@@ -1,18 +1,18 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 export type Loaded<Value> = {
-  /** The last one that came, also while it is loaded again. */
+  /** The last value, also while it is loaded again. */
   value: Value | undefined;
-  /** Of the last try. */
+  /** The error of the last try. */
   problem: Error | undefined;
   isLoading: boolean;
-  /** Loads it once more; what is on screen stays until then. */
+  /** Loads again. The screen stays until then. */
   again(): void;
 };
 
 /**
- * Loads something when the component appears, and again when `keys` change; what was asked for before is given up.
- * @param everyMs again that long after each answer, while the page is visible
+ * Loads something when the component appears, and again when `keys` change; an earlier request is aborted.
+ * @param everyMs reloads at this interval after each answer, while the page is visible
  */
 export function useLoaded<Value>(
   load: (signal: AbortSignal) => Promise<Value>,
@@ -29,7 +29,7 @@ export function useLoaded<Value>(
     let timer: ReturnType<typeof setTimeout> | undefined;
     const isOther = previous.current.some((key, i) => key !== keys[i]);
     previous.current = keys;
-    // What is on screen stays until there is something newer, be it a problem.
+    // The screen stays until there is something newer, even an error.
     setLoaded((before) => (isOther ? NOTHING : { ...before, isLoading: true }));
     load(giveUp.signal)
       .then(

@@ -9,9 +9,9 @@ import {
 import { useLayoutEffect, useReducer, useState } from 'preact/hooks';
 
 /**
- * Of a long list, the rows that are in sight: thousands cost as little as dozens.
- * @param list.rowHeight in pixels, the same for every row
- * @returns where each row stands, and how high all of them are together
+ * Chooses the visible rows of a long list: thousands cost as little as dozens.
+ * @param list.rowHeight pixels, the same for every row
+ * @returns the position of each row, and the height of all
  */
 export function useVirtualRows(list: {
   count: number;

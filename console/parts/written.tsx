@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { fromLocalTime, toLocalTime } from './local-time.ts';
 
-/** A text with its label, for a page's filters: taken when it is left, or at Enter. */
+/** A text input with its label, for a page's filters. The text takes effect on leaving it, or at Enter. */
 export function Written({
   id,
   label,
@@ -13,7 +13,7 @@ export function Written({
   id: string;
   label: string;
   value: string;
-  /** What it may well be. */
+  /** Suggestions. */
   offers?: readonly string[];
   isCode?: boolean;
   onWrite: (text: string) => void;
@@ -43,7 +43,7 @@ export function Written({
   );
 }
 
-/** A time by the reader's clock, with its label. @param value an instant, as is what `onSay` is given; empty for none */
+/** A time input with its label, by the reader's clock. @param value an instant, as for `onSay`; empty for none */
 export function When({
   id,
   label,

@@ -2,7 +2,7 @@ import { percent } from '../parts/percent.ts';
 import { showValue, sum, type Series } from '../parts/series.ts';
 import { ERRORS, type IntegrationTraffic } from './traffic-series.ts';
 
-/** Each chart in a sentence: what one would see in it. */
+/** Describes a chart in a sentence. */
 
 export function describeWebhooks({ webhooks }: IntegrationTraffic): string {
   const all = sum(Object.values(webhooks).flat());
@@ -19,7 +19,7 @@ export function describePlacements(series: readonly Series[]): string {
   return `${some.map(({ name, total }) => `${showValue(total, 'counts')} ${name}`).join(', ')}.`;
 }
 
-/** @param time what an instant is called */
+/** @param time formats an instant */
 export function describeQuantiles(
   { p50, p95 }: IntegrationTraffic['placementSeconds'],
   at: readonly string[],

@@ -6,7 +6,7 @@ export type IntegrationTraffic = Traffic['integrations'][number];
 type WebhookOutcome = keyof IntegrationTraffic['webhooks'];
 type PlacementOutcome = keyof IntegrationTraffic['placements'];
 
-/** From the ground up: what moved an order, what changed nothing, what somebody should look at. */
+/** Colours from the bottom up: what moved an order, what changed nothing, what somebody should look at. */
 const WEBHOOKS: Record<WebhookOutcome, string> = {
   applied: '--good',
   parked: '--busy',
@@ -24,10 +24,10 @@ const PLACEMENTS: Record<PlacementOutcome, string> = {
   in_doubt: '--violet',
   failed: '--bad',
 };
-/** Outcomes of webhooks that came to nothing. */
+/** Outcomes that count as errors. */
 export const ERRORS: readonly WebhookOutcome[] = ['dropped', 'unauthorized', 'not_committed'];
 
-/** Of the outcomes that there were. */
+/** A series for each outcome that occurred. */
 export function webhookSeries({ webhooks }: IntegrationTraffic): Series[] {
   return (Object.keys(WEBHOOKS) as WebhookOutcome[]).flatMap((outcome) => {
     const values = webhooks[outcome];
@@ -35,7 +35,7 @@ export function webhookSeries({ webhooks }: IntegrationTraffic): Series[] {
   });
 }
 
-/** Those that were sent, and what else there was. */
+/** A series for sent placements, and for each other outcome that occurred. */
 export function placementSeries({ placements }: IntegrationTraffic): Series[] {
   return (Object.keys(PLACEMENTS) as PlacementOutcome[])
     .filter((outcome) => outcome === 'sent' || placements[outcome].some((count) => count > 0))

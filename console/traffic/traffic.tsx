@@ -24,7 +24,7 @@ export function Traffic() {
   const [filters, change] = useFilters('hours', 'location', 'integration');
   const { hours, location, integration } = filters;
   const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
-  const loaded = useKept(
+  const loaded = useLastValue(
     useLoaded(
       (signal) => ask<Answer>('GET', `/traffic${query({ hours, location, integration })}`, { signal }),
       [hours, location, integration],
@@ -58,11 +58,11 @@ export function Traffic() {
   );
 }
 
-/** Also while what was asked for is another thing: the page does not jump. */
-function useKept<Value>(loaded: Loaded<Value>): Loaded<Value> {
-  const kept = useRef<Value | undefined>(undefined);
-  if (loaded.value !== undefined) kept.current = loaded.value;
-  return { ...loaded, value: loaded.value ?? (loaded.problem === undefined ? kept.current : undefined) };
+/** Keeps the last value while another is loading, so that the page does not jump. */
+function useLastValue<Value>(loaded: Loaded<Value>): Loaded<Value> {
+  const last = useRef<Value | undefined>(undefined);
+  if (loaded.value !== undefined) last.current = loaded.value;
+  return { ...loaded, value: loaded.value ?? (loaded.problem === undefined ? last.current : undefined) };
 }
 
 function integrations(known: ListedLocations | undefined, chosen: string): string[] {

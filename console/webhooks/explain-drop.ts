@@ -3,7 +3,7 @@ import type { DropCause, ShapeIssue } from '../wire.ts';
 import { explainBy, type About, type Explanation, type Step, type Words } from './explanation.ts';
 import { issueInWords } from './issue-in-words.ts';
 
-/** Where the words of a provider of somebody else's are all there is. */
+/** Headlines for codes of other people's providers, whose own sentence is all there is. */
 export const NOT_PROVEN = 'It does not prove that the POS sent it';
 export const NOT_READ = 'What it says cannot be read';
 export const NOT_KNOWN = 'It could not be used';
@@ -34,12 +34,12 @@ const impostor = ({ locationId }: About): Step => ({
     'token, and revoke the old one on the page of the location.',
 });
 
-/** As the settings call it. */
+/** The secret's name in the settings. */
 function secretOf({ webhookAuth }: About): string {
   return webhookAuth ? webhookAuth.settings.map((name) => `“${name}”`).join(' and ') : 'the secret';
 }
 
-/** By `connect`, where the POS is told what it signs with or tells us. */
+/** The connect command, if it exchanges the secret with the POS. */
 function connectsItself(about: About, say: string): Step[] {
   return about.webhookAuth?.byConnect === true ? [{ say, run: commandsOf(about).connect }] : [];
 }
@@ -336,7 +336,7 @@ const WORDS: Words<DropCause> = {
   refused_by_postgres: cannotBeStored,
 };
 
-/** Says in an operator's words why a webhook was dropped. */
+/** Explains to an operator why a webhook was dropped. */
 export function explainDrop(
   dropped: { cause: { code: string } | null; reason: string | null },
   about: About,

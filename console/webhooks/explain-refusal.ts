@@ -60,7 +60,7 @@ function sealedWith(keyId: string): string {
   return `The key “${keyId}” is not in SETTINGS_KEY, or is another one there.`;
 }
 
-/** Says in an operator's words why a webhook cannot be replayed. */
+/** Explains to an operator why a webhook cannot be replayed. */
 export function explainRefusal(
   { cause, refused }: { cause: { code: string }; refused: string },
   about: About,

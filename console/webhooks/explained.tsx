@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { Copyable } from '../parts/copyable.tsx';
 import type { Explanation } from './explanation.ts';
 
-/** What is wrong and what to do, step by step. @param isOver it has been mended: what was to do is one press away */
+/** Shows what is wrong and what to do, step by step. @param isOver folds the steps away: the problem is solved */
 export function Explained({
   explanation,
   isOver = false,

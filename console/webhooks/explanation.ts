@@ -1,31 +1,31 @@
 import type { WebhookAuth } from '../wire.ts';
 
-/** What is wrong, and what to do about it, for whoever runs a club and has never seen the code. */
+/** What is wrong and what to do about it, for somebody who runs a club and has never seen the code. */
 export type Explanation = {
-  /** In one sentence. */
+  /** The problem in one sentence. */
   what: string;
-  /** What else is known, one sentence each. */
+  /** Details, one sentence each. */
   details?: readonly string[];
-  /** In this order. */
+  /** Steps, in order. */
   toDo: readonly Step[];
 };
 
 export type Step = {
   say: string;
-  /** The command that does it. */
+  /** The command for the step. */
   run?: string;
 };
 
-/** Whose webhook it is. */
+/** The webhook that is explained. */
 export type About = {
   webhookId: string;
   locationId: string;
   integration: string;
-  /** What its POS proves itself with, where the provider says so. */
+  /** How its POS authenticates, if the provider says so. */
   webhookAuth?: WebhookAuth | null;
 };
 
-/** What each code of a closed list means to people; `said` is the sentence that the service has for it. */
+/** Explanations by code of a closed list; `said` is the service's sentence. */
 export type Words<Cause extends { code: string }> = {
   readonly [Code in Cause['code']]: (
     cause: Extract<Cause, { code: Code }>,
@@ -34,7 +34,7 @@ export type Words<Cause extends { code: string }> = {
   ) => Explanation;
 };
 
-/** @returns undefined where there is no cause, or one of a newer service that this page does not know */
+/** @returns undefined without a cause, or for one of a newer service that this page does not know */
 export function explainBy<Cause extends { code: string }>(
   words: Words<Cause>,
   cause: { code: string } | null,

@@ -7,7 +7,7 @@ const KINDS: Readonly<Record<string, string>> = {
   object: 'an object',
 };
 
-/** One field that is wrong, in a sentence. */
+/** Describes one wrong field in a sentence. */
 export function issueInWords({ path, received, expected = '', says }: ShapeIssue): string {
   const subject = path === '' ? 'The whole of it' : path;
   if (says !== undefined) return `${subject} ${says}.`;

@@ -12,7 +12,7 @@ const MEANINGS: Record<WebhookOutcome, string> = {
   dropped: 'We have it, but it cannot be used: its order knows nothing of it.',
 };
 
-/** What an outcome means, in a sentence. @param reason of the webhook: of one that is not dropped, what else there is to say */
+/** Explains an outcome in a sentence. @param reason the webhook's, which matters if it was not dropped */
 export function outcomeMeaning(outcome: WebhookOutcome, reason: string | null): string {
   return outcome === 'unmatched' && reason !== null
     ? 'It waited for its order until it was too late: the id by which the POS names it became none of ours.'

@@ -1,11 +1,11 @@
 const INDENT = '  ';
-/** Whatever is deeper is no further to the right: 1 MB of brackets would become more than a page can hold. */
+/** The deepest indentation: 1 MB of brackets would become more than a page can hold. */
 const DEEPEST = 20;
 
 /**
- * JSON with a line for each value, but every one of them as it came: to parse and write it again would change numbers
- * beyond 2^53, which some POS have for ids, and drop what is there twice.
- * @returns undefined for what is no JSON
+ * Formats JSON with a line for each value, and every value unchanged: parsing and writing it would change numbers
+ * beyond 2^53, which some POS systems use as ids, and drop duplicate fields.
+ * @returns undefined if it is not JSON
  */
 export function prettyJson(text: string): string | undefined {
   try {

@@ -7,21 +7,20 @@ import { replayOf, type WebhookFilter } from './webhook-filter.ts';
 import { NOTHING_YET, replayInBatches, type ReplayRun } from './replay-in-batches.ts';
 import { OutcomeCounts, RunTable } from './run-table.tsx';
 
-/** What is left is counted up to here. */
+/** Remaining webhooks are counted up to this number. */
 const COUNTED = 10_000;
 
 type Stage = {
   is: 'trying' | 'tried' | 'replaying' | 'replayed';
   run: ReplayRun;
-  /** It stopped before its end. */
+  /** True if it stopped before its end. */
   isCut?: boolean;
-  /** Why, where nobody asked for it. */
+  /** The error that stopped it. */
   problem?: string;
 };
 
 /**
- * Replays all that match: first dry, and what that shows is what is confirmed; then in earnest, about the very same
- * webhooks.
+ * Replays all matching webhooks: first a dry run, whose result is to be confirmed; then the same webhooks in earnest.
  */
 export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onReplayed: () => void }) {
   const [stage, setStage] = useState<Stage>();
@@ -31,7 +30,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   const heading = useRef<HTMLHeadingElement>(null);
   const begin = useRef<HTMLButtonElement>(null);
   const stageBefore = useRef<Stage['is'] | undefined>(undefined);
-  // Whichever button was pressed is gone.
+  // The pressed button is gone.
   useEffect(() => {
     if (stage !== undefined) heading.current?.focus({ preventScroll: true });
     else if (stageBefore.current !== undefined) begin.current?.focus();
@@ -89,7 +88,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   const all = countOf(run) + run.left;
   const orMore = orMoreOf(run);
   const toReplay = `${orMore}${run.replayed.length + run.left}`;
-  // To replay what would only be dropped again is not what one came for.
+  // A replay is pointless if all would be dropped again.
   const isWorthIt = run.left > 0 || run.replayed.some(({ outcome }) => outcome !== 'dropped');
   return (
     <section class="sheet webhooks-run" aria-labelledby="webhooks-run" aria-busy={isUnderWay}>
@@ -158,7 +157,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   );
 }
 
-/** What comes before a count of what is left. */
+/** The word before a count that has reached its limit. */
 function orMoreOf({ left }: ReplayRun): string {
   return left < COUNTED ? '' : 'over ';
 }

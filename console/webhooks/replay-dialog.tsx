@@ -12,9 +12,9 @@ import { outcomeMeaning } from './outcome-meaning.ts';
 import { WebhookLink, OrderName } from './run-table.tsx';
 
 /**
- * Replays one webhook: first dry, and says what would become of it, event by event; then in earnest, with a link to the
- * webhook that it became.
- * @param onReplayed called once it is done; the dialog stays with the answer until it is closed
+ * Replays one webhook: first a dry run, which shows the result by event; then in earnest, with a link to the new
+ * webhook.
+ * @param onReplayed called when it is done; the dialog stays with the answer until it is closed
  */
 export function ReplayDialog({
   webhookId,
@@ -94,7 +94,7 @@ function Became({ replayed }: { replayed: Replayed }) {
             </thead>
             <tbody>
               {events.map((event, nth) => (
-                // The same may be said twice; the order is what tells them apart.
+                // Two events may be equal; only their position distinguishes them.
                 // oxlint-disable-next-line react/no-array-index-key
                 <tr key={nth}>
                   <th scope="row">

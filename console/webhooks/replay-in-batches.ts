@@ -1,18 +1,18 @@
 import type { WebhookOutcome, ReplayMany, ReplayedMany } from '../wire.ts';
 
-/** So many in one request, so that one sees it go on. */
+/** Webhooks in one request, few enough to show progress. */
 const BATCH = 100;
 
-/** What has become of those that match, so far. */
+/** The result so far. */
 export type ReplayRun = {
   outcomes: Partial<Record<WebhookOutcome, number>>;
   replayed: ReplayedMany['replayed'];
   refused: ReplayedMany['refused'];
-  /** How many were not reached yet. */
+  /** Webhooks that were not reached yet. */
   left: number;
-  /** Of the first answer: what comes later is not part of it. */
+  /** The end of the run, from the first answer: later webhooks are not part of it. */
   until: string | undefined;
-  /** Where it goes on; null at the end. */
+  /** The place to continue; null at the end. */
   next: string | null;
 };
 
@@ -26,8 +26,8 @@ export const NOTHING_YET: ReplayRun = {
 };
 
 /**
- * Replays all that match, batch by batch, or only says what would become of them.
- * @param from a run that was cut short, which goes on
+ * Replays all matching webhooks batch by batch, or only predicts the result.
+ * @param from an interrupted run, to continue it
  * @yields the whole run, after each batch
  */
 export async function* replayInBatches(

@@ -7,10 +7,10 @@ import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import type { ReplayRun } from './replay-in-batches.ts';
 
-/** As many as one reads; all of them at a press. */
+/** Rows shown at first. */
 const SHOWN = 50;
 
-/** How many of each. */
+/** The count of each outcome. */
 export function OutcomeCounts({ outcomes, refused = 0 }: { outcomes: ReplayRun['outcomes']; refused?: number }) {
   const counts = Object.entries(outcomes) as [WebhookOutcome, number][];
   return (
@@ -29,13 +29,13 @@ export function OutcomeCounts({ outcomes, refused = 0 }: { outcomes: ReplayRun['
   );
 }
 
-/** What became of each webhook of a run, or would. */
+/** The result of each webhook of a run, real or predicted. */
 export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   const [isAll, setAll] = useState(false);
   const count = run.refused.length + run.replayed.length;
   if (count === 0) return null;
   const limit = isAll ? count : SHOWN;
-  // What needs somebody comes first.
+  // Refused ones need somebody, so they come first.
   const refused = run.refused.slice(0, limit);
   const replayed = run.replayed.slice(0, limit - refused.length);
   return (
@@ -93,7 +93,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   );
 }
 
-/** Its id's end: the beginning is the time, and alike. */
+/** A link with the end of the id. Its beginning is the time, and so alike. */
 export function WebhookLink({ webhookId }: { webhookId: string }) {
   return (
     <a class="mono" href={pageOf.webhook(webhookId)} title={webhookId}>
@@ -107,7 +107,7 @@ function Said({ events }: { events: Replayed['events'] }) {
   return (
     <>
       {events.map(({ status, serviceOrderId, providerOrderId, conflict }, nth) => (
-        // The same may be said twice; the order is what tells them apart.
+        // Two events may be equal; only their position distinguishes them.
         // oxlint-disable-next-line react/no-array-index-key
         <span key={nth} class="webhooks-said">
           {status.replaceAll('_', ' ')}: <OrderName serviceOrderId={serviceOrderId} providerOrderId={providerOrderId} />
@@ -118,7 +118,7 @@ function Said({ events }: { events: Replayed['events'] }) {
   );
 }
 
-/** The order that an event names: ours as a link, or the POS's id. */
+/** The order of an event: ours as a link, or the POS's id. */
 export function OrderName({
   serviceOrderId,
   providerOrderId,

@@ -5,7 +5,7 @@ import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { OrderName } from './run-table.tsx';
 
-/** What a replay would read in a webhook, by today's settings and translator. */
+/** The events that a replay would read, by today's settings and translator. */
 export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: boolean }) {
   const { today } = shown;
   if ('refused' in today) return <p>{explainRefusal(today, shown).what}.</p>;
@@ -23,7 +23,7 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
   return (
     <ol class="webhooks-events">
       {today.events.map((event, nth) => (
-        // The same may be said twice; the order is what tells them apart.
+        // Two events may be equal; only their position distinguishes them.
         // oxlint-disable-next-line react/no-array-index-key
         <li key={nth}>
           <dl>

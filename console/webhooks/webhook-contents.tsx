@@ -6,7 +6,7 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { ShownWebhook } from '../wire.ts';
 import { prettyJson } from './pretty-json.ts';
 
-/** Headers and body as they came. @param onLoaded is given the whole webhook, whose events have their reasons */
+/** Headers and body as they came. @param onLoaded gets the whole webhook, whose events have their reasons */
 export function WebhookContents({
   webhookId,
   onLoaded,
@@ -52,7 +52,7 @@ function Headers({ headers }: { headers: Record<string, string> }) {
   );
 }
 
-/** As many characters as a page shows without standing still. */
+/** Characters that a page can show without blocking. */
 const SHOWN = 500_000;
 
 function Body({ body }: { body: NonNullable<ShownWebhook['body']> }) {
@@ -83,7 +83,7 @@ function Body({ body }: { body: NonNullable<ShownWebhook['body']> }) {
       {shown === '' ? (
         <p class="faint">It is empty.</p>
       ) : (
-        // It scrolls, so a keyboard has to get there.
+        // A scrolling element has to be reachable by keyboard.
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
         <pre class="webhooks-body" tabIndex={0}>
           {shown.slice(0, SHOWN)}

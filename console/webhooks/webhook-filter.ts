@@ -1,11 +1,11 @@
 import type { ReplayMany } from '../wire.ts';
 
-/** As the address has it: empty where it is not set. */
+/** The filter in the address. Empty strings are not set. */
 export type WebhookFilter = Record<(typeof FILTERS)[number], string>;
 
 export const FILTERS = ['location', 'integration', 'outcome', 'order', 'since', 'until'] as const;
 
-/** All that matches, for a replay; or why it cannot be asked for. */
+/** The request to replay all that match, or why it is not possible. */
 export function replayOf({ order, ...filter }: WebhookFilter): ReplayMany | { why: string } {
   if (order !== '') return { why: 'The webhooks of one order are replayed one by one.' };
   if (filter.outcome === '' && filter.since === '') {

@@ -23,10 +23,10 @@ import { ReplayDialog } from './replay-dialog.tsx';
 import { WebhookLink } from './run-table.tsx';
 import { Today } from './today.tsx';
 
-/** One webhook as it came: what became of it and why, what it said, what is read in it today. */
+/** One webhook as it came: its outcome and why, its contents, what is read in it today. */
 export function Webhook() {
   const webhookId = useRoute().params['webhookId'] ?? '';
-  // Another webhook is another page: what was revealed of this one is masked again.
+  // The key makes another webhook another page, where nothing is revealed yet.
   return <WebhookPage key={webhookId} webhookId={webhookId} />;
 }
 
@@ -39,7 +39,7 @@ function WebhookPage({ webhookId }: { webhookId: string }) {
   const canReplay = found.value !== undefined && !('refused' in found.value.today);
   const again = (): void => {
     found.again();
-    // What was revealed has what is read in it today as well, which is another now.
+    // The revealed contents include today's reading, which has changed.
     setReplays((before) => before + 1);
   };
   return (

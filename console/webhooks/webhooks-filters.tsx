@@ -6,7 +6,7 @@ import type { WebhookFilter } from './webhook-filter.ts';
 
 const OUTCOMES = ['dropped', ...Object.keys(OUTCOME_TONES).filter((outcome) => outcome !== 'dropped')];
 
-/** What the list is narrowed to. */
+/** The inputs of the filter. */
 export function WebhooksFilters({
   filter,
   change,

@@ -19,14 +19,14 @@ import { ReplayAll } from './replay-all.tsx';
 
 const LIMIT = 50;
 
-/** Webhooks as they came, newest first, by what is asked for. */
+/** Filtered webhooks as they came, newest first. */
 export function Webhooks() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const asked = query({ ...filter, cursor, limit: LIMIT });
   const found = useLoaded((signal) => ask<ListedWebhooks>('GET', `/webhooks${asked}`, { signal }), [asked]);
   const list = useRef<HTMLDivElement>(null);
   const shownFrom = useRef(cursor);
-  // The link to another page, which had the focus, is gone with the page before.
+  // The link to another page, which had the focus, is gone.
   useEffect(() => {
     if (found.value === undefined || shownFrom.current === cursor) return;
     shownFrom.current = cursor;
