@@ -3,46 +3,46 @@ import type { Location } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
 
 /**
- * So many locations of one integration without an answer, and none with one, are the vendor's trouble. Fewer are tills
- * of their own that are switched off, and each of those has no more than its location's share of the workers anyway.
+ * Silent locations of an integration, without any that answers, from which the vendor counts as down. Fewer are tills
+ * that are switched off, and each of those has at most its location's share of the workers.
  */
 const LOCATIONS = 10;
-/** The longest back-off and a time-out (15 s): whoever is dead is called so often. */
+/** Age at which a silence no longer counts: the longest back-off and a time-out (15 s), one call to each location. */
 const WITHIN_MS = 75_000;
 
 type Called = Pick<Location, 'locationId' | 'integration'>;
 
 /** A location whose last call had no answer, while its integration's circuit is open. */
 export type SilentLocation = Called & {
-  /** Since that call began: settings that were put during it have not been tried. */
+  /** Seconds since that call began. Settings put since then have not been tried. */
   silentForS: number;
 };
 
-/** Knows the integrations whose POS systems do not answer, as far as this process has called them. */
+/** The integrations whose POS systems do not answer, as far as this process has called them. */
 export type CircuitBreaker = {
   /**
    * @param began when the call began, by `performance.now()`
-   * @param error what it threw; undefined: the POS did what it was asked
+   * @param error what it threw; undefined if the POS did what it was asked
    */
   callEnded(location: Called, began: number, error?: unknown): void;
   isOpen(integration: string | null): boolean;
   isSilent(location: { locationId: string; integration: string | null }): boolean;
   silentLocations(): SilentLocation[];
-  /** By integration. */
+  /** Circuits by integration. */
   states(): ReadonlyMap<string, 'open' | 'closed'>;
 };
 
 type Circuit = {
   state: 'open' | 'closed';
   answeredAt: number;
-  /** By location: when the last call there that had no answer began. */
+  /** When the last unanswered call began, by location. */
   silentAt: Map<string, number>;
 };
 
 /**
- * One circuit per integration: opens when calls go without an answer at many of its locations and none has one, and is
- * closed by the first answer from any of them. A location that has not failed is not held back. Libraries (cockatiel,
- * opossum) refuse a call that is about to be made; here the queue must know, or orders would be claimed to be refused.
+ * Makes one circuit per integration. It opens if calls to many of its locations go without an answer and none has one,
+ * and closes at the first answer. A location that has not failed is not held back. Libraries (cockatiel, opossum)
+ * refuse a call that is about to be made; here the queue must know, or orders would be claimed only to be refused.
  */
 export function circuitBreaker(log: Log): CircuitBreaker {
   const circuits = new Map<string, Circuit>();
@@ -83,13 +83,13 @@ export function circuitBreaker(log: Log): CircuitBreaker {
 
   return {
     callEnded(location, began, error) {
-      // Here it is served by another integration now.
+      // The location is served by another integration now.
       for (const [integration, { silentAt }] of circuits) {
         if (integration !== location.integration) silentAt.delete(location.locationId);
       }
       const hasAnswered = isAnswer(error);
       if (hasAnswered === true) answered(location.integration);
-      // A call that began before the last answer says nothing of the time after it.
+      // A call that began before the last answer says nothing about the time after it.
       else if (hasAnswered === false && began > circuitOf(location.integration).answeredAt) silent(location, began);
     },
     isOpen: (integration) => openCircuit(integration) !== undefined,
@@ -106,13 +106,13 @@ export function circuitBreaker(log: Log): CircuitBreaker {
   };
 }
 
-/** Did the POS answer? A server's error is none. Undefined: nobody can tell, or nothing was asked of it. */
+/** True if the POS answered; a server error is no answer. Undefined if that is unknown, or nothing was asked. */
 function isAnswer(error: unknown): boolean | undefined {
   if (error === undefined) return true;
   const { httpStatus } = (error ?? {}) as { httpStatus?: number };
   if (httpStatus !== undefined) return httpStatus < 500;
   if (error instanceof NeedsOperator || error instanceof GiveUp) return undefined;
-  // Where we keep to a vendor's limit by ourselves, there is a time to wait and no status.
+  // If we keep to a vendor's limit ourselves, there is a wait and no status.
   if (error instanceof TryAgain && error.retryAfterMs !== undefined) return undefined;
   return false;
 }

@@ -111,21 +111,21 @@ const CLAIM = `
             p.pos_account AS "posAccount"`;
 
 /**
- * Claims due placements, of each location no more than its share and the locations in turn: a POS that hangs keeps its
- * own orders waiting and nobody else's, and a vendor that hangs at a hundred locations does not either. Those not
- * fetched yet, whose location nobody knows, have a share of their own: a platform that hangs must not keep the fetched
- * ones waiting. Some of them are the newest, so that one location's backlog does not hold up everybody's next order.
- * @param about.leaseId of all that are claimed now
- * @param about.lost lease ids of earlier claims whose answer never came: what they took is free again, since nobody
- *   knows that he has it
- * @param about.busy whom each placement that this process is sending now is for
+ * Claims due placements within each location's share, the locations in turn: a hanging POS delays only its own orders,
+ * and a vendor that hangs at a hundred locations does not delay others either. Placements not fetched yet, whose
+ * location is unknown, have a share of their own, so that a hanging platform does not delay the fetched ones. Some of
+ * them are the newest, so that one location's backlog does not delay everybody's next order.
+ * @param about.leaseId of all claimed now
+ * @param about.lost lease ids of earlier claims whose answer was lost: their placements are free again, since nobody
+ *   works on them
+ * @param about.busy the locations that this process is sending for now, one entry per placement
  * @param about.senders how many fetched ones may be claimed in all
  * @param about.sendersOfOne how many of one integration may be under way
- * @param about.open integrations of which hardly a location has an answer: one at a time for each location, and for all
- *   silent ones together no more than so many probes, for the one that was tried longest ago first
- * @param about.silent their locations whose last call had no answer. Where settings were put since it began, or another
- *   integration serves the location now, it is not silent any more
- * @param about.late how many may be claimed beyond all that because they wait for a probe and their deadline has passed
+ * @param about.open integrations with an open circuit: one placement at a time per location, and for all silent
+ *   locations together only the probes, longest untried first
+ * @param about.silent locations of open integrations whose last call had no answer; not those with settings put since
+ *   it began, or with another integration now
+ * @param about.late how many more may be claimed that wait for a probe past their deadline
  * @param about.oldest how many of those not fetched yet may be claimed, and `about.newest` so many more
  */
 export async function claimPlacements(

@@ -9,29 +9,29 @@ import { postponePlacement, type Postponed } from './postpone-placement.ts';
 import type { AttemptEnd } from './record-attempt.ts';
 import { storeOrderRef } from './store-order-ref.ts';
 
-/** What follows from a try. `end` is that of the call to the POS, where there was one. */
+/** The result of a try. `end` is that of the call to the POS, if there was one. */
 export type Decision =
-  /** The placement is not ours to try any more. */
+  /** This process has lost the placement. */
   | { do: 'nothing' }
   | Stored
   | Failed
-  /** Nothing will work until one of us mends something. */
+  /** Nothing will work until an operator corrects something. */
   | ({ do: 'hold'; end?: AttemptEnd } & Why)
-  /** Surely not at the POS, and worth another try: when the other side says so, or else soon. */
+  /** Certainly not at the POS, and worth another try: when the other side says so, or else soon. */
   | ({ do: 'try later'; retryAfterMs?: number | undefined; end?: AttemptEnd } & Why)
-  /** Perhaps at the POS, which can tell by itself or be asked: when it says so, or else soon. */
+  /** Perhaps at the POS, which deduplicates or can be asked: when it says so, or else soon. */
   | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded: boolean; end: AttemptEnd } & Why)
-  /** Perhaps at the POS, and only a person can tell. */
+  /** Perhaps at the POS, and only a person can find out. */
   | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Why)
-  /** Back to the queue at once, for a moment when the location has a worker free. */
+  /** Back to the queue at once, until the location has a free worker. */
   | ({ do: 'release' } & Partial<Why>);
 
 /** The ticket is at the POS. */
 type Stored = { do: 'store ref'; location: Location; ref: OrderRef; end: AttemptEnd };
-/** Nobody will take the order: the member reads `reason`, the operator `problem`. */
+/** Nobody will take the order. The member reads `reason`, the operator `problem`. */
 type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & Why;
 
-/** Food that late is no use; unless the deadline was moved this very moment. */
+/** The deadline has passed: food that late is no use. It does not apply if the deadline was moved just now. */
 export const FAIL_LATE: Decision = {
   do: 'fail',
   late: true,
@@ -43,7 +43,7 @@ const HELD_RETRY_MS = 30_000;
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 60_000;
 
-/** Carries out what was decided, and says so. */
+/** Carries out a decision and reports it. */
 export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, decision: Decision): Promise<void> {
   const postpone = (to: Pick<Postponed, 'state' | 'delayMs' | 'failed'>): Promise<void> =>
     retryWrite(() => postponePlacement(deps.pool, job, { ...to, ...decision }));
@@ -59,7 +59,7 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
       return fail(deps, job, decision);
     case 'hold': {
       const state = job.doubt === undefined ? 'held' : 'in_doubt';
-      // Alerted at the first: the repeats every 30 s say nothing new.
+      // Reported once: the repeats every 30 s are no news.
       if (job.problem !== decision.problem) observe('held', state);
       return postpone({ state, delayMs: HELD_RETRY_MS, failed: false });
     }
@@ -99,13 +99,13 @@ async function fail(deps: PlacementDeps, job: PlacementJob, decision: Failed): P
   return deps.onLive();
 }
 
-/** Exponential back-off with full jitter; never sooner than the other side asked for. */
+/** Exponential back-off with full jitter, never shorter than the other side asked for. */
 function backOff({ failures }: PlacementJob, retryAfterMs = 0): number {
   const ceiling = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures, 20));
   return Math.max(retryAfterMs, Math.random() * ceiling);
 }
 
-/** Says what follows from the try. @param about.entered it was in another state before; unless it says otherwise, it was */
+/** Reports the result of a try. @param about.entered whether it is a new state; true by default */
 export function observePlacement(
   deps: PlacementDeps,
   job: PlacementJob,

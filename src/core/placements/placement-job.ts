@@ -9,7 +9,7 @@ import type { Now } from '../postgres/database-clock.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { RefetchOrder } from './refetch-order.ts';
 
-/** What it takes to place orders. */
+/** What placing orders needs. */
 export type PlacementDeps = {
   pool: Pool;
   refetch: RefetchOrder;
@@ -20,18 +20,18 @@ export type PlacementDeps = {
   log: Log;
   observe: Observe;
   breaker: CircuitBreaker;
-  /** False when the location, or its integration, has its share of the workers already. */
+  /** False if the location or its integration has its full share of the workers. */
   enter: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
-  /** Something was put into the outbox. */
+  /** Called when something was put into the outbox. */
   onLive: () => void;
-  /** POS ids became ours. */
+  /** Called when POS ids became ours. */
   onPosIds: (ids: readonly PosId[]) => void;
 };
 
-/** A claimed placement that is worked on. What is learnt meanwhile of its order and its location goes into it. */
+/** A claimed placement in work, with what is learnt about its order and its location. */
 export type PlacementJob = Omit<Claim, 'callDied' | 'sinceRequest'> & {
-  /** By the monotonic clock, in milliseconds. */
+  /** Milliseconds by the monotonic clock. */
   startedAt: number;
-  /** The POS may have the order: a request went there, and nobody knows whether it made a ticket. */
+  /** Set if the POS may have the order: a request was sent, and its result is unknown. */
   doubt: { secondsSinceRequest: number } | undefined;
 };

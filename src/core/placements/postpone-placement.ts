@@ -32,21 +32,21 @@ const POSTPONE = `
 
 export type Postponed = {
   state: 'waiting' | 'held' | 'in_doubt';
-  /** Where nothing new is known, what was known before stays. */
+  /** The new problem; by default the old one stays. */
   problem?: string;
   cause?: PlacementCause;
-  /** Until the next try; undefined: an operator decides. */
+  /** Time until the next try; undefined if an operator decides. */
   delayMs: number | undefined;
-  /** One more try was in vain. */
+  /** Counts a failed try. */
   failed: boolean;
-  /** A request that the POS may have taken ended just now. */
+  /** True if a request that the POS may have taken ended just now. */
   requestEnded?: boolean;
   end?: AttemptEnd;
 };
 
 /**
- * Puts a placement back: to be tried again, held for us to fix, or in doubt. Where it was made due again during the
- * attempt (a location put or resumed, a retry), that stands.
+ * Puts a placement back: waiting, held, or in doubt. If it was made due again during the attempt (a location put or
+ * resumed, a retry), it stays due.
  */
 export async function postponePlacement(
   pool: Pool,

@@ -1,4 +1,4 @@
-/** The write-ahead record of calls to a POS: what began without an end was cut off. */
+/** The write-ahead record of calls to a POS. A row without an end is a call that was cut off. */
 import type { Pool } from 'pg';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
@@ -12,9 +12,8 @@ export type AttemptEnd = {
 };
 
 /**
- * Says in the database that a call is about to begin, before it does: whoever finds the row without an end knows that
- * the POS may have the order.
- * @returns the attempt's number, or undefined when the placement is no longer ours to try (lease lost, settled, ended)
+ * Records a call before it begins: a row without an end means that the POS may have the order.
+ * @returns the attempt's number, or undefined if the placement is no longer ours (lease lost, settled, ended)
  */
 export async function beginAttempt(
   pool: Pool,
@@ -50,7 +49,7 @@ export async function beginAttempt(
 /** The first parameters of a statement that ends an attempt. */
 export const END_ATTEMPT_PARAMETERS = ['serviceOrderId', 'attemptEnd'] as const;
 
-/** Ends the attempt in the statement that draws the conclusion from it: between two, a crash would forget the call. */
+/** SQL that ends an attempt, within the statement of its conclusion: a crash in between would lose the call. */
 export const END_ATTEMPT = `ended AS (
   UPDATE placement_attempts
   SET ended_at = clock_timestamp(), outcome = ending.outcome, milliseconds = ending.milliseconds,
@@ -73,7 +72,7 @@ export function attemptEndJson(end: AttemptEnd | undefined): string | null {
   });
 }
 
-/** Ends an attempt from which nothing follows for the placement. */
+/** Ends an attempt that does not change the placement. */
 export async function endAttempt(pool: Pool, serviceOrderId: string, end: AttemptEnd): Promise<void> {
   await pool.query(`WITH ${END_ATTEMPT} SELECT`, [serviceOrderId, attemptEndJson(end)]);
 }

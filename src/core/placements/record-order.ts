@@ -4,15 +4,15 @@ import { RANK_PLACED } from '../domain/lifecycle.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
 import { insertOutbox } from '../live/outbox.ts';
 
-/** One that has ended may be erased: nobody asks for its contents any more. */
+/** An order that has ended may be erased: nothing needs its contents any more. */
 export type KnownOrder = { ended: true } | OpenOrder;
 export type OpenOrder = { ended: false; order: CanonicalOrder; integration: string | null };
 
 /**
- * Writes down a freshly fetched order and tells the member `placed`, in one commit. From then on the placement knows
- * its location and, for an order wanted later, its later deadline.
+ * Stores a fetched order and its live message `placed`, in one commit. From then on the placement has its location and,
+ * for an order wanted later, its later deadline.
  * @param deadlineS seconds after `requestedAt` for which the order is worth placing
- * @returns false when the claim was lost meanwhile
+ * @returns false if the claim was lost meanwhile
  */
 export async function recordOrder(
   pool: Pool,
@@ -54,8 +54,8 @@ export async function recordOrder(
 }
 
 /**
- * An order recorded by an earlier try, with the integration it was last sent through; undefined: none yet. Where the
- * row is there and its contents are gone it counts as ended, and is never fetched again.
+ * Reads an order stored by an earlier try, with its last integration. Undefined if there is none. A row without
+ * contents counts as ended, and is never fetched again.
  */
 export async function readOrder(pool: Pool, serviceOrderId: string): Promise<KnownOrder | undefined> {
   const { rows } = await pool.query<{ contents: CanonicalOrder | null; ended: boolean; integration: string | null }>({

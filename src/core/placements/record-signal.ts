@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 
 /**
- * Makes the placement of an order, once. A signal for a known order changes nothing.
+ * Creates an order's placement, once. A signal for a known order changes nothing.
  * @param deadlineS seconds from now after which the order is no longer worth placing
  */
 export async function recordSignal(

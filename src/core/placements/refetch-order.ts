@@ -7,10 +7,10 @@ import { parseRetryAfter } from '../domain/parse-retry-after.ts';
 import { describeCause } from '../domain/placement-cause.ts';
 import { shapeIssues } from '../domain/shape-issues.ts';
 
-/** Fetches an order as it is now. Undefined: the platform has none by that id (yet). */
+/** Fetches the present order. Undefined if the platform has none by that id (yet). */
 export type RefetchOrder = (serviceOrderId: string) => Promise<CanonicalOrder | undefined>;
 
-/** Asks for exactly the canonical names. A platform with other names is asked with aliases, in ORDER_QUERY_FILE. */
+/** The query, with the canonical names. ORDER_QUERY_FILE replaces it for a platform with other names, by aliases. */
 const DEFAULT_ORDER_QUERY = `query Order($id: ID!) {
   order(id: $id) {
     serviceOrderId
@@ -32,10 +32,10 @@ const DEFAULT_ORDER_QUERY = `query Order($id: ID!) {
 }`;
 
 const TIMEOUT_MS = 8_000;
-/** What a member is told when the order itself is at fault. */
+/** The member's text if the order itself is wrong. */
 export const UNREADABLE = 'the order could not be read';
 
-/** @throws Error that names the file when it cannot be read or is not GraphQL */
+/** @throws Error that names the file, if it cannot be read or is not GraphQL */
 export async function readOrderQuery(file: string | undefined): Promise<string> {
   if (file === undefined) return DEFAULT_ORDER_QUERY;
   try {
@@ -50,8 +50,8 @@ export async function readOrderQuery(file: string | undefined): Promise<string> 
 }
 
 /**
- * The returned function throws TryAgain, NeedsOperator or GiveUp. It never passes on the client library's own errors: their
- * messages hold the whole answer, and so a member's data.
+ * Makes a function that throws TryAgain, NeedsOperator or GiveUp, never the client library's own errors: their messages
+ * contain the whole answer, and so a member's data.
  */
 export function orderRefetcher(about: { url: string; token: string | undefined; query: string }): RefetchOrder {
   const client = new GraphQLClient(about.url, {
@@ -66,7 +66,7 @@ export function orderRefetcher(about: { url: string; token: string | undefined; 
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
     } catch (error) {
-      return judge(error);
+      return classifyFailure(error);
     }
     const { order } = (data ?? {}) as { order?: unknown };
     if (order === undefined) {
@@ -89,14 +89,14 @@ export function orderRefetcher(about: { url: string; token: string | undefined; 
   };
 }
 
-/** Undefined where the platform says that there is no such order. */
-function judge(error: unknown): undefined {
+/** Classifies an error. Undefined if the platform says that there is no such order. */
+function classifyFailure(error: unknown): undefined {
   if (!(error instanceof ClientError)) {
     const name = (error as Error).name === 'TimeoutError' ? `no answer in ${TIMEOUT_MS} ms` : 'no usable answer';
     throw new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
   }
   const { status, errors } = error.response;
-  // What goes wrong further down, about a menu item say, is not about the order.
+  // Errors further down, such as about a menu item, are not about the order.
   const aboutOrder = (errors ?? []).filter(
     ({ path }) => path === undefined || (path.length === 1 && path[0] === 'order'),
   );
@@ -119,7 +119,7 @@ function judge(error: unknown): undefined {
   });
 }
 
-/** GraphQL says null where the canonical shape leaves a field out. */
+/** Removes nulls: GraphQL has null where the canonical shape omits a field. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
 
-/** Gives a claim back after an error of our own; a call that had begun shows in its attempt. */
+/** Releases a claim after an error of our own. A call that had begun shows in its attempt. */
 export async function releaseClaim(pool: Pool, claim: Claim): Promise<void> {
   await pool.query(
     `UPDATE placements SET lease_id = NULL, lease_until = NULL, next_attempt_at = now() + interval '1 s'

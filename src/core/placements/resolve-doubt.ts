@@ -1,4 +1,4 @@
-/** What an operator who looked at the POS says about an order in doubt. */
+/** An operator's answer about an order in doubt, after a look at the POS. */
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { storeOrderRef } from './store-order-ref.ts';
@@ -15,7 +15,7 @@ export const Resolved = z.object({
 });
 type Resolved = Required<z.infer<typeof Resolved>>;
 
-/** A dead process' call has no end of its own; the doubt about it ends here. */
+/** Ends a dead process's call, and with it the doubt. */
 const CLOSE_ATTEMPTS = `
   UPDATE placement_attempts a
   SET ended_at = clock_timestamp(), outcome = 'unknown', error = '${describeCause({ code: 'process_died' })}'
@@ -24,10 +24,10 @@ const CLOSE_ATTEMPTS = `
 const WAS_OPEN = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
 
 /**
- * The ticket is there: goes on as if the POS had answered just now, with events that waited for its id.
- * @param ref with the POS's id where the operator knows it
- * @param parkTtlS seconds for which a POS id we do not know may still become ours
- * @returns why not, where it was refused; undefined when there is no such order
+ * Resolves that the ticket is there: continues as if the POS had answered now, with the events that waited for its id.
+ * @param ref with the POS's id, if the operator knows it
+ * @param parkTtlS seconds for which an unknown POS id may still become ours
+ * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveThere(
   pool: Pool,
@@ -35,7 +35,7 @@ export async function resolveThere(
   ref: OrderRef,
   parkTtlS: number,
 ): Promise<Omit<Resolved, 'late'> | Refused | undefined> {
-  // Claimed as a worker would, so that none begins a call before the answer is stored.
+  // Claimed as by a worker, so that none begins a call before the answer is stored.
   const { rows } = await pool.query<Doubt & { integration: string | null; owner: string | null }>(
     `WITH was AS MATERIALIZED (
        SELECT p.state, ${WAS_OPEN} AS open, o.integration,
@@ -60,15 +60,15 @@ export async function resolveThere(
   }
   if (was.integration === null) return refused({ code: 'never_sent' });
   const { newPosIds } = await storeOrderRef(pool, serviceOrderId, was.integration, ref);
-  // What fails here the sweep does; the answer itself is stored.
+  // The answer is stored; if this fails, the sweep does it.
   const redriven = await redriveParked(pool, { posIds: newPosIds }, parkTtlS).catch(() => undefined);
   return { serviceOrderId, state: 'sent', redriven: redriven?.count ?? 0 };
 }
 
 /**
- * The ticket is not there: the placement is tried again at once, as if nothing had been sent. Past its deadline that
- * means that it fails.
- * @returns why not, where it was refused; undefined when there is no such order
+ * Resolves that the ticket is not there: the placement is tried again at once, as if nothing had been sent. Past its
+ * deadline it fails.
+ * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveNotThere(
   pool: Pool,

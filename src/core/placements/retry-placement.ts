@@ -12,8 +12,8 @@ export const Retried = z.object({
 export type Retried = z.infer<typeof Retried>;
 
 /**
- * Makes a placement due now instead of at the end of its back-off. Workers see it within a second.
- * @returns why it cannot be tried again, where it cannot; undefined when there is no such order
+ * Makes a placement due now instead of after its back-off. Workers see it within a second.
+ * @returns a refusal, or undefined if there is no such order
  */
 export async function retryPlacement(pool: Pool, serviceOrderId: string): Promise<Retried | Refused | undefined> {
   const { rows } = await pool.query<{ state: PlacementState; finished: boolean; underWay: boolean; asks: boolean }>(

@@ -6,11 +6,10 @@ import { insertOutbox } from '../live/outbox.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
 /**
- * The ticket is at the POS: stores its id, tells the member `sent` unless the POS was quicker or the order
- * has ended, stops all attempts.
- * Needs no lease: that the ticket is there stays true whoever holds the placement now.
- * @returns the POS id, when it became ours just now; and whether it contradicts what we know: we had told the member
- *   that the order failed, or the id is another order's
+ * Stores that the ticket is at the POS, with its id; sends `sent` to the member unless the POS was quicker or the order
+ * has ended; stops all attempts. It needs no lease: the ticket is there, whoever holds the placement now.
+ * @returns the POS id if it became ours just now, and whether it contradicts what we know: the member was told that the
+ *   order failed, or the id is another order's
  */
 export async function storeOrderRef(
   pool: Pool,

@@ -6,30 +6,30 @@ import { placeOrder } from './place-order.ts';
 import type { PlacementDeps } from './placement-job.ts';
 import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
 
-/** Of fetched ones: what POS systems that hang can hold of this process. They mostly wait. */
+/** Workers for fetched placements: the most that hanging POS systems can hold. They mostly wait. */
 const SENDERS = 224;
-/** Of one integration: whoever hangs leaves room for the others before anybody knows that it hangs. */
+/** Workers of one integration, so that a hanging one leaves room for others before it is noticed. */
 const SENDERS_OF_ONE = 168;
-/** Of the locations of one integration that do not answer, while its circuit is open: the first answer closes it. */
+/** Workers for silent locations of an open circuit. The first answer closes it. */
 const PROBES = 4;
-/** Of those that are not fetched yet: what a platform that hangs can hold. */
+/** Workers for placements not fetched yet: the most that a hanging platform can hold. */
 const FETCHERS = 192;
 const WORKERS = SENDERS + FETCHERS;
-/** Of one location; the less the more are under way, lest a vendor that hangs everywhere holds them all. */
+/** Workers of one location. Fewer while more are busy, so that a vendor that hangs everywhere cannot hold them all. */
 const SHARES = [
   { below: 64, share: 4 },
   { below: 128, share: 2 },
 ];
 const LEAST_SHARE = 1;
-/** Of the free fetchers, for the newest. */
+/** Share of the free fetchers for the newest. */
 const NEWEST = 0.25;
-/** For what other processes left, what was due later, and what the command line changed. */
+/** Interval of polls for what other processes left, what became due, and what the command line changed. */
 const POLL_MS = 1_000;
-/** So often, so many whose deadline passed while they waited for a probe. */
-const LATE_LOOK_MS = 5_000;
+/** Interval and number of claims past their deadline that wait for a probe. */
+const LATE_EVERY_MS = 5_000;
 const LATE = 100;
 
-/** Whom a worker sends for. No integration: the location is not configured. */
+/** The location that a worker sends for. Without an integration it is not configured. */
 type Sending = { locationId: string; integration: string | null };
 
 /** Claims and places orders, each location and each integration within its share of the workers. */
@@ -37,7 +37,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
   const { breaker } = deps;
   const sending: Sending[] = [];
   let fetching = 0;
-  let lateLookAt = -Infinity;
+  let lateClaimAt = -Infinity;
   const share = (): number => SHARES.find(({ below }) => sending.length < below)?.share ?? LEAST_SHARE;
   const isFull = ({ locationId, integration }: Sending): boolean =>
     sending.length >= SENDERS ||
@@ -62,7 +62,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
     const enter = (location: Sending): boolean => {
       fetched();
       if (entered !== undefined) return true;
-      // Which of the silent ones is tried next, the claim says.
+      // The claim decides which silent location is tried next.
       if (isFull(location) || breaker.isSilent(location)) return false;
       take(location);
       return true;
@@ -80,18 +80,18 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
     }
   };
 
-  /** One whose answer is lost, with a connection that broke, may have been made all the same. */
+  /** A claim whose answer was lost with a broken connection may have succeeded. */
   const claim = async (limit: number): Promise<Claim[]> => {
     const leaseId = randomUUID();
     const fetchers = Math.min(limit, FETCHERS - fetching);
-    // By chance, since mostly one is free at a time.
+    // Rounded by chance, since mostly one fetcher is free.
     const newest = Math.floor(fetchers * NEWEST + Math.random());
-    // An older one has run out by itself.
+    // An older claim has expired by itself.
     lost = lost.filter(({ at }) => performance.now() - at < LEASE_S * 1_000);
     const silent = breaker.silentLocations();
     const open = [...breaker.states().keys()].filter((integration) => breaker.isOpen(integration));
-    const looksForLate = silent.length > 0 && performance.now() - lateLookAt >= LATE_LOOK_MS;
-    if (looksForLate) lateLookAt = performance.now();
+    const claimsLate = silent.length > 0 && performance.now() - lateClaimAt >= LATE_EVERY_MS;
+    if (claimsLate) lateClaimAt = performance.now();
     try {
       return await claimPlacements(deps.pool, {
         leaseId,
@@ -103,7 +103,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
         sendersOfOne: SENDERS_OF_ONE,
         open: open.map((integration) => ({ integration, probes: probesFree(integration) })),
         silent,
-        late: looksForLate ? LATE : 0,
+        late: claimsLate ? LATE : 0,
         oldest: fetchers - newest,
         newest,
       });
