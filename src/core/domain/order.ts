@@ -93,7 +93,7 @@ const Money = z.object({
     .meta({ description: 'ISO 4217. It says how many digits the minor units are.' }),
 });
 
-/** The committed `docs/providers/standard-order.schema.json` is made from this. */
+/** A JSON Schema in `docs/providers` is made from this. */
 export const CanonicalOrder = z
   .object({
     serviceOrderId: Id.meta({ description: "The order's id on the ordering platform." }),
@@ -107,7 +107,7 @@ export const CanonicalOrder = z
   })
   .meta({
     title: 'Order',
-    description: 'An order as the `standard` integration sends it. Times are RFC 3339. Fields may be added.',
+    description: 'An order in our own words. Times are RFC 3339. Fields may be added.',
   });
 export type CanonicalOrder = z.infer<typeof CanonicalOrder>;
 

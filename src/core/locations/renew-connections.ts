@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { describeError } from '../domain/describe-error.ts';
+import { classifyError } from '../domain/classify-error.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, findLocation, listLocations, type OpenSettings } from './locations.ts';
 import type { Log } from '../domain/log.ts';
@@ -31,8 +31,11 @@ export async function renewConnections(deps: {
       const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
       await provider.renewConnection?.({ settings, now: now(), signal, credentials: credentialsFor(integration) });
     } catch (error) {
-      const problem = error instanceof WrongLocation ? error.message : describeError(error);
-      log.error({ locationId, integration, problem }, 'location cannot keep its connection to the POS');
+      const { problem, cause } = classifyError(error);
+      log.error(
+        { locationId, integration, problem: error instanceof WrongLocation ? error.message : problem, cause },
+        'location cannot keep its connection to the POS',
+      );
     }
   }
 }

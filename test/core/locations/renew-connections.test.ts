@@ -23,7 +23,8 @@ const rotating: Provider<z.infer<typeof Settings>> = {
     credentials.accessToken({
       seed: settings,
       async obtain(refreshToken = settings.refreshToken) {
-        if (refreshToken === 'lost') throw new NeedsOperator('reconnect needed');
+        if (refreshToken === 'lost')
+          throw new NeedsOperator('reconnect needed', { cause: { code: 'reconnect_needed' } });
         spent.push(refreshToken);
         return { accessToken: 'a', expiresIn: 0, refreshToken: `${refreshToken}+` };
       },
@@ -73,11 +74,17 @@ it('spends every refresh token before it dies, and names the location that needs
   await renewConnections(deps);
   expect(spent).toEqual(['first', 'other', 'first+', 'other+']);
   expect(logged.slice(0, 2)).toEqual([
-    { locationId: 'broken', integration: 'rotating', problem: 'reconnect needed' },
+    {
+      locationId: 'broken',
+      integration: 'rotating',
+      problem: 'reconnect needed',
+      cause: { code: 'reconnect_needed' },
+    },
     {
       locationId: 'unreadable',
       integration: 'rotating',
       problem: expect.stringMatching(/^settings cannot be decrypted/) as string,
+      cause: { code: 'settings_sealed', keyId: expect.any(String) as string },
     },
   ]);
   expect(logged).toHaveLength(4);
