@@ -83,7 +83,7 @@ describe.concurrent('in a quiet quarter of a minute', () => {
     const carriers = async (): Promise<unknown[]> =>
       system.query(
         `SELECT pid FROM pg_stat_activity
-         WHERE datname = current_database() AND application_name = 'expediter' AND query LIKE '%unnest($13::int[]%'`,
+         WHERE datname = current_database() AND application_name = 'expediter' AND query LIKE '%WITH event AS (%'`,
       );
     await post(url, { eventType: 'ping' });
     const before = await carriers();

@@ -26,13 +26,13 @@ export type FulfillmentType = z.infer<typeof FulfillmentType>;
 
 export const STATUSES = LIFECYCLE.flatMap((step) => (step.status === null ? [] : [step.status]));
 /** Without ids: a provider's own copy of this file shares zod with us, and zod refuses an id that comes twice. */
-export const Status = z.enum(STATUSES);
+export const Status = z.enum(STATUSES).meta({ description: 'What the POS reported.' });
 export type Status = z.infer<typeof Status>;
 /** A status in the history, which stores words. */
 export const RecordedStatus = z.string().meta({ description: 'A `Status`, or the word of a newer version.' });
 
 export const MEMBER_STATES = [...new Set(LIFECYCLE.flatMap((step) => [step.pickup, step.delivery]))];
-export const MemberState = z.enum(MEMBER_STATES);
+export const MemberState = z.enum(MEMBER_STATES).meta({ description: 'What the member sees.' });
 export type MemberState = z.infer<typeof MemberState>;
 
 /** The rank of a new order row. */

@@ -66,7 +66,7 @@ export type PlacementCode = PlacementCause['code'];
 /** A stored cause. A newer version may have written one that this version does not know. */
 export const StoredPlacementCause = z
   .union([PlacementCause, z.looseObject({ code: z.string() })])
-  .meta({ id: 'PlacementCause', description: 'Why it waits, is held, is in doubt or failed, as data.' });
+  .meta({ description: 'Why it waits, is held, is in doubt or failed, as data.' });
 
 /** Codes of all causes of placements. */
 export const PLACEMENT_CODES: readonly PlacementCode[] = PlacementCause.options.map(

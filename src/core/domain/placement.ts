@@ -2,7 +2,6 @@ import { z } from 'zod';
 
 export const PLACEMENT_STATES = ['waiting', 'held', 'in_doubt', 'sent', 'failed'] as const;
 export const PlacementState = z.enum(PLACEMENT_STATES).meta({
-  id: 'PlacementState',
   description:
     'waiting: tried, or to be tried. held: nothing works until one of us mends something. in_doubt: the POS may have it. ' +
     'sent: the ticket is at the POS. failed: final, and the member was told.',

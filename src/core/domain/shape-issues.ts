@@ -7,14 +7,12 @@ const ISSUES_MAX = 10;
 const KINDS = ['missing', 'null', 'boolean', 'number', 'string', 'array', 'object', 'other'] as const;
 
 /** A field with a wrong shape, without its value, which may be a member's. */
-export const ShapeIssue = z
-  .object({
-    path: CauseText.meta({ description: '`order.items.0.name`; empty for the whole.' }),
-    received: z.enum(KINDS).meta({ description: 'The kind of value that is there.' }),
-    expected: CauseText.exactOptional().meta({ description: 'The kind that should be, where it is of the wrong one.' }),
-    says: CauseText.exactOptional().meta({ description: 'What else is wrong with it, in words that follow its name.' }),
-  })
-  .meta({ id: 'ShapeIssue' });
+export const ShapeIssue = z.object({
+  path: CauseText.meta({ description: '`order.items.0.name`; empty for the whole.' }),
+  received: z.enum(KINDS).meta({ description: 'The kind of value that is there.' }),
+  expected: CauseText.exactOptional().meta({ description: 'The kind that should be, where it is of the wrong one.' }),
+  says: CauseText.exactOptional().meta({ description: 'What else is wrong with it, in words that follow its name.' }),
+});
 export type ShapeIssue = z.infer<typeof ShapeIssue>;
 
 /** Lists what is wrong with a value. @param error of a parse with `reportInput`, which has the kinds */

@@ -44,7 +44,7 @@ export const DropCause = z
     z.object({ code: z.literal('too_large'), limit: Count }),
     z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
   ])
-  .meta({ id: 'DropCause', description: 'Why a webhook is dropped.' });
+  .meta({ description: 'Why a webhook is dropped.' });
 export type DropCause = z.infer<typeof DropCause>;
 
 /** A stored cause. A newer version may have written one that this version does not know. */
@@ -67,7 +67,7 @@ export const ReplayCause = z
     z.object({ code: z.literal('postgres_gave_up'), sqlstate: CauseText }),
     ...LocationCause.options,
   ])
-  .meta({ id: 'ReplayCause', description: 'Why a webhook is not replayed.' });
+  .meta({ description: 'Why a webhook is not replayed.' });
 export type ReplayCause = z.infer<typeof ReplayCause>;
 
 /** Codes of all refusals of a replay. */

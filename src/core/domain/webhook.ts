@@ -7,9 +7,7 @@ export const EVENT_OUTCOMES = ['applied', 'parked', 'duplicate', 'stale', 'unmat
 export const EventOutcome = z.enum(EVENT_OUTCOMES);
 export type EventOutcome = z.infer<typeof EventOutcome>;
 export const WEBHOOK_OUTCOMES = [...EVENT_OUTCOMES, 'ignored', 'dropped'] as const;
-export const WebhookOutcome = z
-  .enum(WEBHOOK_OUTCOMES)
-  .meta({ id: 'Outcome', description: 'What became of a webhook.' });
+export const WebhookOutcome = z.enum(WEBHOOK_OUTCOMES).meta({ description: 'What became of a webhook.' });
 export type WebhookOutcome = z.infer<typeof WebhookOutcome>;
 
 /** Why nothing of a webhook could be used: a sentence for people, a cause for programs. */

@@ -20,8 +20,8 @@ export type SessionTokens = {
  * @param now Postgres's clock, which all processes share: by a machine's own clock, a session could be over in one
  *   process and valid in another. It throws before Postgres has first answered.
  */
-export function sessionTokens(tokenGate: string, now: Now): SessionTokens {
-  const key = sessionKey(tokenGate);
+export function sessionTokens(operatorToken: string, now: Now): SessionTokens {
+  const key = sessionKey(operatorToken);
   return {
     issue() {
       const end = Math.floor(now().getTime() / 1000) + SESSION_S;
@@ -46,6 +46,6 @@ export function sessionTokens(tokenGate: string, now: Now): SessionTokens {
   };
 }
 
-export function sessionKey(tokenGate: string): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', tokenGate, '', PURPOSE, 32));
+export function sessionKey(operatorToken: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', operatorToken, '', PURPOSE, 32));
 }

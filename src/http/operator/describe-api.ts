@@ -7,10 +7,32 @@ import {
 } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { MemberState, Status } from '../../core/domain/lifecycle.ts';
+import { StoredPlacementCause } from '../../core/domain/placement-cause.ts';
+import { PlacementState } from '../../core/domain/placement.ts';
+import { ShapeIssue } from '../../core/domain/shape-issues.ts';
+import { WebhookAuth } from '../../core/domain/webhook-auth.ts';
+import { DropCause, ReplayCause } from '../../core/domain/webhook-cause.ts';
+import { WebhookOutcome } from '../../core/domain/webhook.ts';
 import { CanonicalOrder } from '../../core/domain/order.ts';
 import { Contents } from '../../core/orders/read-contents.ts';
 import { version } from '../../version.ts';
 import type { ApiDocument } from './docs-page.ts';
+
+/**
+ * The shapes of core's words, by their names in the document. They have none where they stand: a provider's own copy of
+ * the kit brings them again, and zod's registry knows a name once in a process.
+ */
+const WORDS: Record<string, z.ZodType> = {
+  Status,
+  MemberState,
+  Outcome: WebhookOutcome,
+  DropCause,
+  ReplayCause,
+  ShapeIssue,
+  WebhookAuth,
+  PlacementState,
+  PlacementCause: StoredPlacementCause,
+};
 
 const ABOUT = `What people on call and their programs may see and do. Every request carries
 \`Authorization: Bearer OPERATOR_TOKEN\`. Ids in a path are percent-encoded. Times are RFC 3339. Whatever changes something
@@ -20,8 +42,7 @@ is logged, with what and about what; there is one token, so not who.`;
 export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiDocument> {
   const { default: swagger } = await import('@fastify/swagger');
   name(Contents, z.toJSONSchema(CanonicalOrder, { io: 'input' }));
-  name(Status, { id: 'Status', description: 'What the POS reported.' });
-  name(MemberState, { id: 'MemberState', description: 'What the member sees.' });
+  for (const [id, word] of Object.entries(WORDS)) name(word, { ...z.globalRegistry.get(word), id });
 
   // The generator reads the routes of an application, so they are mounted on one that is never called.
   const described = fastify({ exposeHeadRoutes: false });
@@ -41,11 +62,11 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
       ],
       components: {
         securitySchemes: {
-          tokenGate: { type: 'http', scheme: 'bearer', description: 'OPERATOR_TOKEN.' },
+          operatorToken: { type: 'http', scheme: 'bearer', description: 'OPERATOR_TOKEN.' },
           browser: { type: 'http', scheme: 'basic', description: 'Any user name, and OPERATOR_TOKEN as the password.' },
         },
       },
-      security: [{ tokenGate: [] }],
+      security: [{ operatorToken: [] }],
     },
     transform: jsonSchemaTransform,
     transformObject(about) {
@@ -65,5 +86,5 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
 
 /** Names a shape that has no name where it stands. */
 function name(shape: z.ZodType, about: z.core.GlobalMeta): void {
-  if (!z.globalRegistry.has(shape)) z.globalRegistry.add(shape, about);
+  if (z.globalRegistry.get(shape)?.id === undefined) z.globalRegistry.add(shape, about);
 }

@@ -4,7 +4,7 @@ import { failures, json } from './answers.ts';
 import type { ApiDocument } from './docs-page.ts';
 
 const tags = ['Process'];
-const security = [{ tokenGate: [] }, { browser: [] }];
+const security = [{ operatorToken: [] }, { browser: [] }];
 
 /** `GET /openapi.json` and, for people, `GET /docs`: what there is. @param routes of operators, these two included */
 export function docsRoutes(scope: FastifyInstance, routes: readonly RouteOptions[]): void {

@@ -65,8 +65,8 @@ describe('the OpenAPI document', () => {
     expect(document).toMatchObject({
       openapi: '3.1.0',
       info: { title: expect.any(String), version: expect.stringMatching(/^\d+\.\d+\.\d+/) },
-      security: [{ tokenGate: [] }],
-      components: { securitySchemes: { tokenGate: { type: 'http', scheme: 'bearer' } } },
+      security: [{ operatorToken: [] }],
+      components: { securitySchemes: { operatorToken: { type: 'http', scheme: 'bearer' } } },
     });
     const text = JSON.stringify(document);
     for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
