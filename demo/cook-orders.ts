@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Simulator, Ticket } from '../test/simulators/simulator.ts';
-import type { Timeline } from './timeline.ts';
+import type { Timeline } from './journey-lines.ts';
 
 /** Pause between two statuses: long enough to watch, short enough to wait for. */
 const PAUSE_MS = 600;

@@ -7,7 +7,7 @@ import { endings } from './endings.ts';
 import { journeyOf, checkJourney, type Journey } from './check-journey.ts';
 import { USAGE, WrongUsage, readDemoArguments, type Arguments } from './read-demo-arguments.ts';
 import type { Demo } from './start-demo.ts';
-import { timeline } from './timeline.ts';
+import { journeyLines } from './journey-lines.ts';
 
 /** The demo was asked to end. */
 class Stopped extends Error {
@@ -86,7 +86,7 @@ async function show(
   const { print, stopping } = about;
   const { signal } = stopping;
   const { watch } = options;
-  const lines = timeline(print, about.colourful);
+  const lines = journeyLines(print, about.colourful);
 
   // No client may search for credentials: there are none, and the search takes seconds.
   process.env['METADATA_SERVER_DETECTION'] = 'none';

@@ -3,7 +3,7 @@ import type { Topic } from '@google-cloud/pubsub';
 import type { FulfillmentType } from '../src/core/domain/lifecycle.ts';
 import { sampleOrder, type SampleOptions } from '../test/support/sample-order.ts';
 import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
-import type { Timeline } from './timeline.ts';
+import type { Timeline } from './journey-lines.ts';
 
 export type PlacedOrder = { serviceOrderId: string; fulfillment: FulfillmentType };
 export type PlaceOrder = (fulfillment: FulfillmentType) => Promise<PlacedOrder>;

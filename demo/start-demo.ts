@@ -20,7 +20,7 @@ import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
 import { setUpLocation } from './set-up-location.ts';
 import { showKitchen } from './show-kitchen.ts';
 import { takeOrders } from './take-orders.ts';
-import type { Timeline } from './timeline.ts';
+import type { Timeline } from './journey-lines.ts';
 
 export type Demo = {
   place: PlaceOrder;

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { registry } from '../src/providers/index.ts';
 
@@ -91,6 +91,17 @@ describe('the structure', () => {
       .map(({ name }) => `./providers/${name}`);
     const entry = readFileSync(join(SRC, 'provider-kit.ts'), 'utf8');
     expect(importsOf(entry).filter((path) => path.startsWith('./providers/'))).toEqual(shared.sort());
+  });
+
+  it('no two files share a name, but for what every provider has', () => {
+    const names = ['src', 'console', 'bench', 'chaos', 'demo', 'test']
+      .flatMap((folder) =>
+        readdirSync(join(SRC, '..', folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+      )
+      .filter((file) => /\.tsx?$/.test(file) && !/^src\/providers\/[\w-]+\/|\/index\.ts$/.test(file))
+      .map((file) => basename(file).replace(/\.tsx?$/, ''));
+    expect(names.length).toBeGreaterThan(400);
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
   });
 
   it('.env.example holds every variable of the environment, and no other', async () => {

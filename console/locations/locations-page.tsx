@@ -18,7 +18,7 @@ import './locations.css';
 
 const EVERY_MS = 10_000;
 
-export function Locations() {
+export function LocationsPage() {
   const loaded = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), [], EVERY_MS);
   return (
     <Page title="Locations">

@@ -12,7 +12,7 @@ import { board, draw, follow, isThere } from './live-board.ts';
 import { Needs } from './needs.tsx';
 
 /** All open orders by their progress, and what needs a person. */
-export function Board() {
+export function BoardPage() {
   const [{ column, ...filter }, change] = useFilters('location', 'integration', 'text', 'column');
   const isNarrow = useNarrow();
   const shown = COLUMNS.find((each) => each === column) ?? 'placed';

@@ -18,7 +18,7 @@ const ID_WIDTH = 'order-0123456789'.length;
 const COLOURS = { platform: 'blue', POS: 'yellow', member: 'magenta' } as const;
 const MOODS = { good: 'green', bad: 'red' } as const;
 
-export function timeline(print: (line: string) => void, colourful: boolean): Timeline {
+export function journeyLines(print: (line: string) => void, colourful: boolean): Timeline {
   const orders = new Map<string, { fulfillment: FulfillmentType; since: number }>();
   const paint = (colour: Parameters<typeof styleText>[0], text: string): string =>
     colourful ? styleText(colour, text, { validateStream: false }) : text;

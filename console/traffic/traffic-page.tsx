@@ -20,7 +20,7 @@ const HOURS = [
   ['24', '24 hours'],
 ] as const;
 
-export function Traffic() {
+export function TrafficPage() {
   const [filters, change] = useFilters('hours', 'location', 'integration');
   const { hours, location, integration } = filters;
   const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);

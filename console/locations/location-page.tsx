@@ -13,13 +13,13 @@ import type { PausedLocation, ShownLocation } from '../wire.ts';
 import { CommandLine } from './command-line.tsx';
 import { ConnectionTest } from './connection-test.tsx';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
-import { LastSeen } from './locations.tsx';
+import { LastSeen } from './locations-page.tsx';
 import './locations.css';
 import { Tokens } from './tokens.tsx';
 
 const EVERY_MS = 10_000;
 
-export function Location() {
+export function LocationPage() {
   const locationId = useRoute().params['locationId'] ?? '';
   const loaded = useLoaded(
     (signal) => ask<ShownLocation>('GET', `/locations/${encodeURIComponent(locationId)}`, { signal }),

@@ -1,20 +1,20 @@
 import type { ComponentType } from 'preact';
 import { LocationProvider, Route, Router, lazy } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
-import { Board } from './board/board.tsx';
+import { BoardPage } from './board/board-page.tsx';
 import { Unbroken, pageGone } from './broken.tsx';
 import { Layout } from './layout.tsx';
 import { Login } from './login.tsx';
 import { NotFound } from './not-found.tsx';
 import { findSession, session } from './sign-in.ts';
 
-const Order = page(async () => (await import('./orders/order.tsx')).Order);
-const Orders = page(async () => (await import('./orders/orders.tsx')).Orders);
-const Webhook = page(async () => (await import('./webhooks/webhook.tsx')).Webhook);
-const Webhooks = page(async () => (await import('./webhooks/webhooks.tsx')).Webhooks);
-const Location = page(async () => (await import('./locations/location.tsx')).Location);
-const Locations = page(async () => (await import('./locations/locations.tsx')).Locations);
-const Traffic = page(async () => (await import('./traffic/traffic.tsx')).Traffic);
+const OrderPage = page(async () => (await import('./orders/order-page.tsx')).OrderPage);
+const OrdersPage = page(async () => (await import('./orders/orders-page.tsx')).OrdersPage);
+const WebhookPage = page(async () => (await import('./webhooks/webhook-page.tsx')).WebhookPage);
+const WebhooksPage = page(async () => (await import('./webhooks/webhooks-page.tsx')).WebhooksPage);
+const LocationPage = page(async () => (await import('./locations/location-page.tsx')).LocationPage);
+const LocationsPage = page(async () => (await import('./locations/locations-page.tsx')).LocationsPage);
+const TrafficPage = page(async () => (await import('./traffic/traffic-page.tsx')).TrafficPage);
 
 /** A page that is loaded on its first visit. */
 function page(load: () => Promise<ComponentType>): ComponentType {
@@ -22,7 +22,7 @@ function page(load: () => Promise<ComponentType>): ComponentType {
 }
 
 /** The login, or the page of the address: a shared link leads there after the login. */
-export function App() {
+export function Console() {
   const [problem, setProblem] = useState<string>();
   useEffect(() => {
     findSession().catch((error: Error) => setProblem(error.message));
@@ -49,14 +49,14 @@ export function App() {
       <Layout>
         <Unbroken>
           <Router>
-            <Route path="/console" component={Board} />
-            <Route path="/console/orders" component={Orders} />
-            <Route path="/console/orders/:serviceOrderId" component={Order} />
-            <Route path="/console/webhooks" component={Webhooks} />
-            <Route path="/console/webhooks/:webhookId" component={Webhook} />
-            <Route path="/console/locations" component={Locations} />
-            <Route path="/console/locations/:locationId" component={Location} />
-            <Route path="/console/traffic" component={Traffic} />
+            <Route path="/console" component={BoardPage} />
+            <Route path="/console/orders" component={OrdersPage} />
+            <Route path="/console/orders/:serviceOrderId" component={OrderPage} />
+            <Route path="/console/webhooks" component={WebhooksPage} />
+            <Route path="/console/webhooks/:webhookId" component={WebhookPage} />
+            <Route path="/console/locations" component={LocationsPage} />
+            <Route path="/console/locations/:locationId" component={LocationPage} />
+            <Route path="/console/traffic" component={TrafficPage} />
             <Route default component={NotFound} />
           </Router>
         </Unbroken>

@@ -24,13 +24,13 @@ import { WebhookLink } from './run-table.tsx';
 import { Today } from './today.tsx';
 
 /** One webhook as it came: its outcome and why, its contents, what is read in it today. */
-export function Webhook() {
+export function WebhookPage() {
   const webhookId = useRoute().params['webhookId'] ?? '';
   // The key makes another webhook another page, where nothing is revealed yet.
-  return <WebhookPage key={webhookId} webhookId={webhookId} />;
+  return <LoadedWebhook key={webhookId} webhookId={webhookId} />;
 }
 
-function WebhookPage({ webhookId }: { webhookId: string }) {
+function LoadedWebhook({ webhookId }: { webhookId: string }) {
   const path = `/webhooks/${encodeURIComponent(webhookId)}?contents=false`;
   const found = useLoaded((signal) => ask<ShownWebhook>('GET', path, { signal }), [path]);
   const [isAsked, setAsked] = useState(false);

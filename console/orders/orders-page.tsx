@@ -19,7 +19,7 @@ import { readOn } from './read-on.ts';
 type Row = ListedOrders['orders'][number];
 
 /** Filtered orders, newest first. */
-export function Orders() {
+export function OrdersPage() {
   const [asked, change] = useFilters(...FILTERS);
   const filter = ordersFilter(asked);
   const found = useLoaded((signal) => readOrders(filter, undefined, signal), [query(filter)]);

@@ -20,7 +20,7 @@ import { ReplayAll } from './replay-all.tsx';
 const LIMIT = 50;
 
 /** Filtered webhooks as they came, newest first. */
-export function Webhooks() {
+export function WebhooksPage() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const asked = query({ ...filter, cursor, limit: LIMIT });
   const found = useLoaded((signal) => ask<ListedWebhooks>('GET', `/webhooks${asked}`, { signal }), [asked]);

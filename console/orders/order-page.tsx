@@ -17,7 +17,7 @@ import { Timeline } from './timeline.tsx';
 import { useStory } from './use-story.ts';
 
 /** One order's whole story, live. */
-export function Order() {
+export function OrderPage() {
   const serviceOrderId = useRoute().params['serviceOrderId'] ?? '';
   // The key makes another order another page, where nothing is revealed yet.
   return <Story key={serviceOrderId} serviceOrderId={serviceOrderId} />;
