@@ -25,7 +25,7 @@ export const FulfillmentType = z.enum(['pickup', 'delivery']);
 export type FulfillmentType = z.infer<typeof FulfillmentType>;
 
 export const STATUSES = LIFECYCLE.flatMap((step) => (step.status === null ? [] : [step.status]));
-/** Without ids: a provider's own copy of this file shares zod with us, and zod refuses an id that comes twice. */
+/** A status, without an id: a provider's copy of this file shares our zod, which refuses an id that comes twice. */
 export const Status = z.enum(STATUSES).meta({ description: 'What the POS reported.' });
 export type Status = z.infer<typeof Status>;
 /** A status in the history, which stores words. */

@@ -93,7 +93,7 @@ const Money = z.object({
     .meta({ description: 'ISO 4217. It says how many digits the minor units are.' }),
 });
 
-/** A JSON Schema in `docs/providers` is made from this. */
+/** An order in our own format. A JSON Schema in `docs/providers` is generated from this. */
 export const CanonicalOrder = z
   .object({
     serviceOrderId: Id.meta({ description: "The order's id on the ordering platform." }),

@@ -6,16 +6,16 @@ import type { PosContext } from '../domain/provider.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 
-/** Well inside the lease (30 s), so that a call is over before anybody else may begin one. */
+/** Time for a call, well within the lease (30 s), so that it is over before another process may call. */
 const POS_TIMEOUT_MS = 15_000;
-/** What is left of the lease. A process that slept for longer (SIGSTOP, a frozen machine) may have lost it. */
+/** Time from the row to the call. A process that was stopped for longer (SIGSTOP) may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
 
 const noAnswer = (): TryAgain => new TryAgain(`no answer in ${POS_TIMEOUT_MS} ms`, { sent: true });
 
 type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; end: AttemptEnd };
 
-/** One call to the POS between its two rows. Undefined when the placement is no longer ours to try. */
+/** Makes one call to the POS and records its beginning and end. Undefined if the placement is no longer ours to try. */
 export async function callProvider<Result>(
   deps: PlacementDeps,
   job: PlacementJob,
@@ -27,7 +27,7 @@ export async function callProvider<Result>(
   const number = await beginAttempt(deps.pool, job, name, location);
   if (number === undefined) return undefined;
   const began = performance.now();
-  // The row says that a call began, which is on the safe side.
+  // The row remains without an end, which counts as a call that may have been made.
   if (began - asked > BEGIN_WITHIN_MS) return undefined;
   const { locationId, integration, settings } = location;
   const ending = (outcome: string, error?: unknown): AttemptEnd => {

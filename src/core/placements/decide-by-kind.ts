@@ -2,7 +2,7 @@ import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import type { Decision } from './conclude-placement.ts';
 
-/** What follows from an error that leaves nobody in doubt. */
+/** Decides by the kind of an error that leaves no doubt. */
 export function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | 'hold' | 'try later' }> {
   const about = classifyError(error);
   if (error instanceof GiveUp) return { do: 'fail', reason: error.reason, ...about };
@@ -10,7 +10,7 @@ export function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | '
   return { do: 'try later', retryAfterMs: waitAfter(error), ...about };
 }
 
-/** As long as the other side asked for. */
+/** The wait that the other side asked for. */
 export function waitAfter(error: unknown): number | undefined {
   return error instanceof TryAgain ? error.retryAfterMs : undefined;
 }

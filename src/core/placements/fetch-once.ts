@@ -9,14 +9,14 @@ import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { readOrder, recordOrder, type OpenOrder } from './record-order.ts';
 import { UNREADABLE } from './refetch-order.ts';
 
-/** The platform's read replica may lag behind its own signal. */
+/** Seconds for which a missing order may still appear: the platform's read replica may lag behind its signal. */
 const MISSING_ORDER_S = 120;
-/** What a member reads when nobody can be blamed by name. */
+/** The member's text if there is no better reason. */
 const REJECTED = 'the restaurant could not take the order';
 
-/** Fetches the order from the platform the first time; afterwards it is what we wrote down. */
+/** Fetches the order from the platform the first time, and later from our own copy. */
 export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<OpenOrder | Decision> {
-  // Its location is written down in the same commit.
+  // The order's location is stored in the same commit as the order.
   const known = job.locationId === null ? undefined : await readOrder(deps.pool, job.serviceOrderId);
   if (known?.ended) return { do: 'fail', reason: REJECTED, ...why({ code: 'order_ended' }) };
   if (known !== undefined) return known;
@@ -46,7 +46,7 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
     const cause = { code: 'refused_by_postgres', sqlstate: error.code ?? '' } as const;
     return { do: 'fail', reason: UNREADABLE, ...why(cause) };
   }
-  // The platform's failures say nothing of how long to wait for the POS.
+  // Failures of the platform must not lengthen the waits for the POS.
   job.failures = 0;
   deps.onLive();
   return { ended: false, order, integration: null };

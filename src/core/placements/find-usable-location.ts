@@ -4,7 +4,7 @@ import { WrongLocation, findLocation, type Location } from '../locations/locatio
 import { FAIL_LATE, type Decision } from './conclude-placement.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
-/** The location's POS, where orders may be sent to it now. */
+/** Finds the location, if orders may be sent to it now. */
 export async function findUsableLocation(
   deps: PlacementDeps,
   job: PlacementJob,

@@ -10,8 +10,8 @@ import { sendOrder } from './send-order.ts';
 import { settleDoubt } from './settle-doubt.ts';
 
 /**
- * Brings one order to its POS, or finds out why not yet. Throws only when the database fails; the claim is then given
- * back, or its lease runs out, and somebody goes on.
+ * Brings one order to its POS, or finds out why not yet. Throws only if the database fails. Then the claim is released
+ * or expires, and another try follows.
  */
 export async function placeOrder(deps: PlacementDeps, claim: Claim): Promise<void> {
   const job = await startJob(deps, claim);
@@ -28,7 +28,7 @@ async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decis
   return decided ?? sendOrder(deps, job, location, known.order);
 }
 
-/** What is known of a placement when it is claimed; a call whose process died puts it in doubt. */
+/** Starts with what the claim knows. A call whose process died puts the placement in doubt. */
 async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob> {
   const { callDied, sinceRequest, ...known } = claim;
   const job: PlacementJob = {
@@ -41,11 +41,11 @@ async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob
   const died = why({ code: 'process_died' });
   await enterDoubt(deps.pool, claim, died);
   observePlacement(deps, job, 'in_doubt', { ...died, entered: job.doubt === undefined });
-  // Nobody knows when its request ended; it was noticed just now.
+  // The end of its request is unknown, so it counts from now.
   return { ...job, state: 'in_doubt', doubt: { secondsSinceRequest: 0 } };
 }
 
-/** Waits for a worker that is free for its location. */
+/** Waits for a free worker of its location. */
 function release(deps: PlacementDeps, job: PlacementJob, location: Location): Decision {
   const isNews = job.problem === null && deps.breaker.isSilent(location);
   return { do: 'release', ...(isNews ? why({ code: 'circuit_open' }) : {}) };

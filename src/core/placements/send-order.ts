@@ -7,7 +7,7 @@ import type { Decision } from './conclude-placement.ts';
 import { decideByKind, waitAfter } from './decide-by-kind.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
-/** Calls the POS; whatever it answers, the placement says what comes next. */
+/** Sends the order to the POS, and decides by its answer. */
 export async function sendOrder(
   deps: PlacementDeps,
   job: PlacementJob,
@@ -25,7 +25,7 @@ export async function sendOrder(
   const { error } = call;
   const about = classifyError(error);
   if (error instanceof GiveUp && job.doubt !== undefined) {
-    // A POS may look at its menu before it looks at the key: the earlier request can have made a ticket all the same.
+    // A POS may check its menu before the key, so the earlier request can have made a ticket all the same.
     const problem = `the POS refuses the repeat: ${about.problem}`;
     const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
     return { do: 'ask operator', problem, cause, requestEnded: true, end };

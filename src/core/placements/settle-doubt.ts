@@ -10,10 +10,10 @@ import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { endAttempt } from './record-attempt.ts';
 import type { OpenOrder } from './record-order.ts';
 
-/** A request that was cut off may still be on its way into the POS: before this, "not there" proves nothing. */
+/** Seconds before "absent" counts: a request that was cut off may still be on its way into the POS. */
 const LOOK_UP_AFTER_S = 60;
 
-/** Finds out whether the POS has an order in doubt, as far as it can tell. @returns undefined when it can be sent */
+/** Finds out whether the POS has an order in doubt, as far as possible. @returns undefined if it can be sent */
 export async function settleDoubt(
   deps: PlacementDeps,
   job: PlacementJob,
@@ -32,7 +32,7 @@ export async function settleDoubt(
     job.doubt = undefined;
     return job.late ? FAIL_LATE : undefined;
   }
-  // Where the ticket is missing after all, a repeat would make one of food that nobody waits for any more.
+  // If the ticket is missing, a repeat would cook food that nobody waits for any more.
   return job.late ? askOperator({ code: 'deadline_passed_in_doubt' }) : undefined;
 }
 
@@ -40,7 +40,7 @@ function askOperator(cause: PlacementCause): Decision {
   return { do: 'ask operator', ...why(cause) };
 }
 
-/** Asks the POS. @returns 'absent' when it surely has no such order */
+/** Asks the POS. @returns 'absent' if it certainly has no such order */
 async function lookUp(
   deps: PlacementDeps,
   job: PlacementJob,

@@ -14,7 +14,7 @@ const LiveQuery = z.strictObject({
   integration: Id.optional().meta({ description: 'That the order was last sent through.' }),
 });
 
-/** `GET /live` the board as server-sent events: all orders of now and of the last day, whichever process moves them. */
+/** Mounts `GET /live`: the board of all processes as server-sent events, orders open or ended within a day. */
 export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/live',
@@ -60,7 +60,7 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
   );
 }
 
-/** One event of the stream: its name, and the shape of its data. */
+/** An event of the stream: its name, and the shape of its data. */
 function asEvent<Name extends string, Data extends z.ZodType>(event: Name, data: Data) {
   return z.object({ event: z.literal(event), data });
 }

@@ -84,7 +84,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
   return document;
 }
 
-/** Names a shape that has no name where it stands. */
+/** Names a shape that has no name itself. */
 function name(shape: z.ZodType, about: z.core.GlobalMeta): void {
   if (z.globalRegistry.get(shape)?.id === undefined) z.globalRegistry.add(shape, about);
 }

@@ -6,7 +6,7 @@ import type { ApiDocument } from './docs-page.ts';
 const tags = ['Process'];
 const security = [{ operatorToken: [] }, { browser: [] }];
 
-/** `GET /openapi.json` and, for people, `GET /docs`: what there is. @param routes of operators, these two included */
+/** Mounts `GET /openapi.json` and, for people, `GET /docs`. @param routes of operators, these two included */
 export function docsRoutes(scope: FastifyInstance, routes: readonly RouteOptions[]): void {
   let describing: Promise<ApiDocument> | undefined;
   const describe = (): Promise<ApiDocument> =>

@@ -17,9 +17,7 @@ const Resume = z.looseObject({
     .meta({ description: 'The last event that you have: the stream goes on behind it.', examples: ['3'] }),
 });
 
-/**
- * `GET /orders/:serviceOrderId/live` an order's live messages as server-sent events, whichever process moves it.
- */
+/** Mounts `GET /orders/:serviceOrderId/live`: an order's live messages as server-sent events, of all processes. */
 export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/orders/:serviceOrderId/live',
@@ -62,7 +60,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
 
       const stream = openStream(scope, shared);
       let sent = last ?? 0;
-      const tell = ({ messages, ended }: { messages: LiveMessage[]; ended: boolean }): void => {
+      const send = ({ messages, ended }: { messages: LiveMessage[]; ended: boolean }): void => {
         for (const message of messages) {
           sent = message.sequence;
           stream.send({ id: sent, event: 'orderStatusChanged', data: message });
@@ -71,8 +69,8 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
         stream.send({ event: 'end', data: { sequence: sent } });
         stream.end();
       };
-      tell(read);
-      const unfollow = read.ended ? () => {} : deps.follow(serviceOrderId, sent, tell);
+      send(read);
+      const unfollow = read.ended ? () => {} : deps.follow(serviceOrderId, sent, send);
       stream.onClose(unfollow);
       return reply
         .type('text/event-stream')

@@ -12,7 +12,7 @@ import { audit } from './audit.ts';
 import type { OperatorDeps } from './mount-routes.ts';
 
 const tags = ['Locations'];
-/** For all calls to its POS together: somebody sits there and waits. */
+/** Time for all calls to its POS together: an operator waits. */
 const CHECK_MS = 8_000;
 
 const LocationParams = z.strictObject({
@@ -28,11 +28,11 @@ const TokenParams = LocationParams.extend({
 });
 
 /**
- * - `GET /locations` all of them, and what was heard of each in the last hour
+ * - `GET /locations` all of them, with the last hour's traffic
  * - `GET /locations/:locationId` one with its tokens
  * - `POST /locations/:locationId/check` asks its POS whether its settings are right
- * - `POST /locations/:locationId/pause`, `/resume` lets its orders wait, and go on
- * - `POST /locations/:locationId/tokens/:tokenId/revoke` shuts a token out
+ * - `POST /locations/:locationId/pause`, `/resume` stops and continues its orders
+ * - `POST /locations/:locationId/tokens/:tokenId/revoke` revokes a token
  *
  * @param closing ends a check that is under way: a drain has no time for a POS
  */

@@ -26,30 +26,30 @@ export type OperatorDeps = {
   translating: RetranslateDeps;
   registry: Registry;
   credentialsFor: (integration: string) => Credentials;
-  /** Seconds for which a POS id we do not know may still become ours. */
+  /** Seconds for which an unknown POS id may still become ours. */
   parkTtlS: number;
   follow: OrderFeed['follow'];
   watch: BoardFeed['watch'];
   metrics: RenderMetrics;
-  /** There is something to do for the workers of this process. */
+  /** Signals work to the workers of this process. */
   wake(): void;
 };
 
-/** What all doors to the API have in common, so that a limit is one limit. */
+/** What all doors to the API share, so that each limit counts once. */
 export type Shared = {
-  /** Comes at the end of a drain, when the load balancer sends readers that come back to others. */
+  /** Aborts at the end of a drain, when the load balancer sends reconnecting readers to other processes. */
   closing: AbortSignal;
-  /** The event streams that are open. */
+  /** The open event streams. */
   streams: Set<EventStream>;
 };
 
 /**
- * What operators, their programs and their console may see and do. Who may is for the door to say.
+ * The operator API, for programs and the console. The door decides who may use it.
  *
- * - `400` the request is not right, `401` the token is not, `404` there is no such thing, `409` not as things are
- * - `503` Postgres is away, or no room (`Retry-After`); `500` ours to mend
+ * - `400` wrong request, `401` wrong token, `404` it does not exist, `409` not possible now
+ * - `503` Postgres is away, or no room (`Retry-After`); `500` an error of ours
  *
- * @returns puts the routes behind a door, on a scope of its own
+ * @returns a function that mounts the routes behind a door, on a scope of its own
  */
 export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: FastifyInstance) => void {
   const ending = new AbortController();
@@ -69,7 +69,7 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
   };
 }
 
-/** A scope's requests and answers are JSON that zod has checked, its errors say what is wrong, and no cache keeps any. */
+/** Makes a scope speak JSON that zod validates, with errors that say what is wrong, and without caches. */
 export function speakJson(scope: FastifyInstance): void {
   scope.setValidatorCompiler(validatorCompiler);
   scope.setSerializerCompiler(serializerCompiler);

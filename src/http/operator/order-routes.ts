@@ -16,9 +16,9 @@ import { OrderParams, OrderQuery, OrdersQuery, Resolve } from './order-requests.
 const tags = ['Orders'];
 
 /**
- * - `GET /orders` some of them, newest first
- * - `GET /orders/:serviceOrderId` one's whole story
- * - `POST /orders/:serviceOrderId/retry`, `/resolve` what a person may say about its placement
+ * - `GET /orders` a page of orders, newest first
+ * - `GET /orders/:serviceOrderId` one order's whole story
+ * - `POST /orders/:serviceOrderId/retry`, `/resolve` an operator's command about its placement
  */
 export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
   const { pool } = deps;

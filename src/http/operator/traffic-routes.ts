@@ -18,7 +18,7 @@ const TrafficQuery = z.strictObject({
   integration: Id.optional().meta({ description: 'Through this integration.' }),
 });
 
-/** - `GET /traffic` what went through in the last day, of all processes together */
+/** Mounts `GET /traffic`: the last day's traffic of all processes. */
 export function trafficRoutes(scope: FastifyInstance, { pool }: Pick<OperatorDeps, 'pool'>): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/traffic',

@@ -13,7 +13,7 @@ import type { OperatorDeps } from './mount-routes.ts';
 import { Replay, ReplayMany, WebhookParams, WebhookQuery, WebhooksQuery } from './webhook-requests.ts';
 
 const tags = ['Webhooks'];
-/** Before the usual load balancer gives up on the answer. */
+/** Time for a replay, below a usual load balancer's time-out. */
 const REPLAY_MS = 20_000;
 const COUNT_MS = 5_000;
 const COUNT_PAGE = 1_000;
@@ -22,7 +22,7 @@ const COUNT_MAX = 10_000;
 /**
  * - `GET /webhooks` webhooks as they arrived, newest first
  * - `GET /webhooks/:webhookId` one with its headers and its body
- * - `POST /webhooks/:webhookId/replay` applies it anew, as a webhook of its own
+ * - `POST /webhooks/:webhookId/replay` applies it again, as a new webhook
  * - `POST /webhooks/replay` the same with all that match
  *
  * @param closing stops a long replay between two webhooks
@@ -137,7 +137,7 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       const until = performance.now() + REPLAY_MS;
       const isOver = (): boolean => closing.aborted || request.socket.destroyed || performance.now() > until;
       let reached: WebhookKey | undefined;
-      const tell = (left?: number): void => {
+      const auditRun = (left?: number): void => {
         if (dryRun) return;
         deps.wake();
         audit(request, 'replay many', { ...filter, locationId: location, outcomes: done.outcomes, left });
@@ -169,11 +169,11 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
           if (counted > 0 || !isAll) done.next = reached.webhookId;
         }
       } catch (error) {
-        // What was replayed until Postgres went away is committed all the same.
-        tell();
+        // Webhooks replayed before Postgres went away are committed.
+        auditRun();
         throw error;
       }
-      tell(done.left);
+      auditRun(done.left);
       return done;
     },
   );
@@ -199,7 +199,7 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
   }
 }
 
-/** A POS may quote the member in a reason. */
+/** Removes contents and reasons: a POS may quote the member in a reason. */
 function withoutContents({ body: _body, headers: _headers, today, ...about }: ShownWebhook): ShownWebhook {
   if (!('events' in today)) return { ...about, today };
   return { ...about, today: { events: today.events.map(({ reason: _reason, ...event }) => event) } };
