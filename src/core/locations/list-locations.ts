@@ -23,7 +23,7 @@ export const ListedLocations = z.object({ locations: z.array(SeenLocation) });
 /** Lists locations with their recent traffic: all of them by id, or the one with this id. */
 export async function listSeenLocations(pool: Pool, locationId?: string): Promise<SeenLocation[]> {
   const { rows } = await pool.query<Omit<SeenLocation, 'webhooks' | 'errors'> & { traffic: Step[] }>({
-    name: 'list-heard-locations',
+    name: 'list-locations',
     text: LIST,
     values: [locationId ?? null],
   });
