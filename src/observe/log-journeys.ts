@@ -65,7 +65,7 @@ function logPlacement(log: Log, observed: PlacementObserved): void {
   if (outcome === 'sent') log.info(about, 'order sent');
   else if (outcome === 'waiting') log.info(about, 'order not placed yet; tries again');
   else if (outcome === 'failed') log.warn(about, 'order failed');
-  else if (outcome === 'held') log.error(about, 'order held: ours to fix');
+  else if (outcome === 'held') log.error(about, 'order held: needs an operator');
   else if (!observed.forOperator) log.warn(about, 'in doubt: the POS may have the order');
   else log.error(about, 'in doubt: an operator must say whether the POS has the order');
 }

@@ -155,7 +155,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
 
   it('and an error where one of us must mend something: once, however often it is tried', async () => {
     let serviceOrderId = '';
-    const [line] = await linesAbout('order held: ours to fix', async () => {
+    const [line] = await linesAbout('order held: needs an operator', async () => {
       ({ serviceOrderId } = await system.placeOrder({ locationId: 'not-configured' }));
     });
     expect(line).toMatchObject({

@@ -348,7 +348,7 @@ describe('what Lightspeed answers', () => {
   });
 
   it.each(['businessLocationId', 'endpointId', 'accountProfileCode', 'payment.paymentMethod'])(
-    'a wrong %s is ours to fix',
+    'a wrong %s needs an operator',
     async (field) => {
       const at = await stage();
       at.pos.behave = () => ({ status: 400, body: refusal(field, 'NotFound') });
@@ -358,7 +358,7 @@ describe('what Lightspeed answers', () => {
     },
   );
 
-  it.each([404, 405])('%i is ours to fix: nobody takes orders there', async (status) => {
+  it.each([404, 405])('%i needs an operator: nobody takes orders there', async (status) => {
     const at = await stage();
     at.pos.behave = () => ({ status });
     expect(await at.failure()).toBeInstanceOf(NeedsOperator);
@@ -451,7 +451,7 @@ describe('the token', () => {
     [400, { error: 'unauthorized_client' }, /400, unauthorized_client.*clientId/],
     [400, { error: 'Hidden phrase' }, /\(400\)/],
     [404, '', /\(404\).*tokenUrl/],
-  ])('is ours to fix after %i %j', async (status, body, words) => {
+  ])('needs an operator after %i %j', async (status, body, words) => {
     const error = await obtainFrom(status, body);
     expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toMatch(words);

@@ -476,7 +476,7 @@ describe('what Square refuses', () => {
     },
   );
 
-  it("another seller's location is ours to fix", async () => {
+  it("another seller's location needs an operator", async () => {
     const at = await stage();
     const error = await failureOf(at.create(orderOf(), { settings: { ...at.settings, locationId: 'ELSEWHERE' } }));
     expect(error).toBeInstanceOf(NeedsOperator);

@@ -159,7 +159,7 @@ describe('try again', () => {
   });
 });
 
-describe('ours to fix', () => {
+describe('what needs an operator', () => {
   it('a location that is not configured holds its orders, and putting it sends them', async () => {
     const locationId = `new-${randomUUID()}`;
     const { serviceOrderId } = await system.placeOrder({ locationId });
