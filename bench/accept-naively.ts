@@ -86,8 +86,8 @@ async function move(client: PoolClient, webhook: TranslatedWebhook, event: Statu
 async function store(client: PoolClient, webhook: TranslatedWebhook, outcome: WebhookOutcome): Promise<void> {
   await client.query(
     `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, sealed, body, truncated,
-                             events, outcome, reason)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+                             events, outcome, reason, cause)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
       webhook.receivedAt.toISOString().slice(0, 10),
       webhook.locationId,
@@ -100,7 +100,8 @@ async function store(client: PoolClient, webhook: TranslatedWebhook, outcome: We
       webhook.truncated,
       webhook.events.length,
       outcome,
-      webhook.dropped,
+      webhook.dropped?.reason,
+      webhook.dropped === undefined ? null : JSON.stringify(webhook.dropped.cause),
     ],
   );
 }

@@ -78,7 +78,7 @@ describe('poison', () => {
     const reads = Array.from({ length: 2_000 }, (_, g) => read(chooseRequest(senders, 'poison', ORDERS, g)));
     const dropped = reads.flatMap(({ dropped }, g) => (dropped === undefined ? [] : [{ g, dropped }]));
     expect(dropped.length).toBe(2_000 / POISON_EVERY);
-    for (const { dropped: why } of dropped) expect(why).toMatch(/^unreadable: /);
+    for (const { dropped: why } of dropped) expect(why.reason).toMatch(/^unreadable: /);
     for (const [from, requests] of [
       [0, 2_000],
       [37, 13],
