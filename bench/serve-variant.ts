@@ -15,6 +15,7 @@ import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { tokenAuthenticator } from '../src/core/locations/webhook-tokens.ts';
 import { withClient } from '../src/core/postgres/with-client.ts';
 import { createLog } from '../src/create-log.ts';
+import { logOutput } from '../src/log-output.ts';
 import { FLUSHERS, openDatabase } from '../src/database.ts';
 import type { WebhookDeps } from '../src/http/webhook-door.ts';
 import { logJourneys } from '../src/observe/log-journeys.ts';
@@ -36,7 +37,10 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
   const clock = databaseClock(pool);
   await clock.follow();
   const keys = parseSettingsKeys(SETTINGS_KEY);
-  const log = createLog('info');
+  const log = createLog(
+    'info',
+    logOutput(() => {}),
+  );
   const observe = logJourneys(log);
   return buildApp({
     log,

@@ -9,11 +9,12 @@ export type Mutation = {
 };
 
 const vitest = (file: string, test: string): string[] => ['node_modules/vitest/vitest.mjs', 'run', file, '-t', test];
-const chaos = (only: string, seconds = 15): string[] => [
+const chaos = (only: string, seconds = 15, ordersPerSecond = 8): string[] => [
   'chaos/chaos.ts',
   '--seed=7',
   `--seconds=${seconds}`,
   '--recovery=60',
+  `--orders=${ordersPerSecond}`,
   `--only=${only}`,
 ];
 
@@ -165,5 +166,16 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/statuses/redrive-parked.ts',
     edits: [['if (rows.length === 0) return', 'if (rows.length >= 0) return']],
     noticedBy: chaos('early'),
+  },
+  {
+    guard: 'a log that nobody reads does not stop the process',
+    file: 'src/log-output.ts',
+    edits: [
+      [
+        "if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;",
+        "if ((error as NodeJS.ErrnoException).code === 'EAGAIN') continue;",
+      ],
+    ],
+    noticedBy: chaos('logstop', 30, 30),
   },
 ];

@@ -54,6 +54,17 @@ const INJECT: Record<Lane, Inject> = {
     await sleep(lasts * 1_000);
     pubsub.faults.publishHangs = false;
   },
+  async lasting(stage, fault, seed) {
+    await LASTING[fault.kind]?.(stage, fault, seed);
+  },
+};
+
+const LASTING: Partial<Record<TimedKind, Inject>> = {
+  async logstop({ instances }, { lasts }) {
+    instances.readLogs(false);
+    await sleep(lasts * 1_000);
+    instances.readLogs(true);
+  },
 };
 
 const DATABASE: Partial<Record<TimedKind, Inject>> = {

@@ -64,6 +64,18 @@ export const SCENARIOS: Record<string, Scenario> = {
       return latencies;
     },
   },
+  logstop: {
+    what: 'nobody reads the log while 20 locations send 10 webhooks a second each',
+    limit: 1.5,
+    locations: 21,
+    prepare: (pool) => seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`),
+    async round(stage, disturbed, say) {
+      stage.readLog(!disturbed);
+      const latencies = await sendAsOthers(stage, ROUND_S, say);
+      stage.readLog(true);
+      return latencies;
+    },
+  },
   retention: {
     what: 'partitions are dropped and members erased while 20 locations send 10 webhooks a second each',
     limit: 1.25,

@@ -45,6 +45,11 @@ export const LANES = {
     /** Publishing hangs. */
     'publish-hang': 6,
   },
+  /** Nobody notices these for long. */
+  lasting: {
+    /** The reader of the processes' logs stops. */
+    logstop: 60,
+  },
 } as const;
 
 /** Faults that last for the whole run, or belong to single orders. */
@@ -80,7 +85,14 @@ export const KINDS: readonly Kind[] = [
 /** Weights of the faults that happen most on a platform. */
 const DECK: Partial<Record<TimedKind, number>> = { kill: 6, 'drop-answer': 2 };
 /** Seconds between two faults of a lane. The database's are far enough apart to see the service recover. */
-const GAPS: Record<Lane, readonly [number, number]> = { processes: [2, 4], database: [5, 7], others: [1, 3] };
+const GAPS: Record<Lane, readonly [number, number]> = {
+  processes: [2, 4],
+  database: [5, 7],
+  others: [1, 3],
+  lasting: [1, 3],
+};
+/** The longest share of a run that a fault may take. */
+const LONGEST: Record<Lane, number> = { processes: 1 / 8, database: 1 / 8, others: 1 / 8, lasting: 1 / 3 };
 const FIRST_AT = 2;
 
 /**
@@ -109,7 +121,7 @@ function planLane(
   let at = FIRST_AT * (0.5 + chance(seed, lane, 'first'));
   for (let round = 0; deck.length > 0; round += 1) {
     for (const kind of shuffle(deck, seed, lane, round)) {
-      const lasts = Math.min(lengths[kind] ?? 1, Math.max(1, seconds / 8));
+      const lasts = Math.min(lengths[kind] ?? 1, Math.max(1, seconds * LONGEST[lane]));
       if (at + lasts > seconds) return plan;
       const nth = (nths.get(kind) ?? 0) + 1;
       nths.set(kind, nth);

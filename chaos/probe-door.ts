@@ -9,7 +9,12 @@ export type Probe = {
    * of the offers at the first try; undefined if there is none before `until`.
    */
   recoverySeconds(at: number, until: number): number | undefined;
+  /** @returns how many of the offers within these spans were not taken */
+  refused(spans: readonly Span[]): number;
 };
+
+/** From and until, in milliseconds since the run's beginning. */
+export type Span = readonly [from: number, until: number];
 
 const PER_SECOND = 50;
 const SHARE = 0.95;
@@ -56,5 +61,7 @@ export function probeDoor(kitchen: Kitchen, history: History, acknowledged: Ackn
       }
       return undefined;
     },
+    refused: (spans) =>
+      offered.filter(({ at, taken }) => !taken && spans.some(([from, until]) => at >= from && at < until)).length,
   };
 }

@@ -5,6 +5,7 @@ import { checkBooks, type Books, type Broken } from './check-books.ts';
 import { recordHistory, type Entry, type History } from './history.ts';
 import { injectFaults } from './inject-faults.ts';
 import { checkAnswers } from './check-answers.ts';
+import { lastingAlone } from './lasting-alone.ts';
 import { LANES, planFaults, type Kind } from './plan-faults.ts';
 import { probeDoor, type Probe } from './probe-door.ts';
 import type { Arguments } from './read-chaos-arguments.ts';
@@ -18,6 +19,8 @@ export type Result = Books & {
   ok: boolean;
   /** The longest time until the door recovered from a fault of Postgres; null if it did not. */
   recoverySeconds: number | null;
+  /** Webhooks of other orders that the door did not take at once beside a lasting fault. */
+  refusedBesideLasting: number;
   faults: Partial<Record<Kind, number>>;
 };
 
@@ -86,6 +89,8 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
     complaints.push(...checkAnswers(serving.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
     const recovery = recoveryOf(probe, history.entries, ended, args.recoveryS, complaints);
+    const refusedBesideLasting = probe.refused(lastingAlone(history.entries, args.recoveryS));
+    if (refusedBesideLasting > 0) complaints.push(`${refusedBesideLasting} webhooks suffered from a lasting fault`);
     const answered = [...serving.answers].map(([status, count]) => `answered ${status} ${count}`);
     print(`${answered.join(', ')}, ${await summary(pool)}`);
     return {
@@ -94,6 +99,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
         ok: complaints.length === 0,
         ...books,
         recoverySeconds: recovery,
+        refusedBesideLasting,
         faults: countFaults(plan, scripts, stage, only),
       },
       complaints,

@@ -16,6 +16,8 @@ export type Instances = {
   readonly misbehaved: readonly string[];
   /** All log output. */
   log(): string;
+  /** Stops reading the logs of all processes, those that are started meanwhile included, or goes on. */
+  readLogs(isRead: boolean): void;
   stop(): Promise<void>;
 };
 
@@ -42,6 +44,7 @@ export async function runInstances(about: {
   const all: Instance[] = [];
   const places: (Instance | undefined)[] = [];
 
+  let isRead = true;
   let started = 0;
   const begin = async (place: number): Promise<Instance> => {
     started += 1;
@@ -55,6 +58,9 @@ export async function runInstances(about: {
       url: `http://127.0.0.1:${port}`,
       leaving: false,
     };
+    if (!isRead) instance.child.stdout?.pause();
+    // Its last words are always read, or it would never count as closed.
+    instance.child.once('exit', () => instance.child.stdout?.resume());
     all.push(instance);
     places[place] = instance;
     history.note('process started', { process: instance.name, offMs });
@@ -97,6 +103,13 @@ export async function runInstances(about: {
     // A process that is ending gets requests until it says that it is not ready.
     urls: () => all.flatMap(({ child, url }) => (child.exitCode === null && child.signalCode === null ? url : [])),
     log: () => all.map((instance) => instance.output()).join(''),
+    readLogs(read) {
+      isRead = read;
+      for (const instance of places) {
+        if (isRead) instance?.child.stdout?.resume();
+        else instance?.child.stdout?.pause();
+      }
+    },
     async kill(nth) {
       const place = nth % PLACES;
       const instance = places[place];

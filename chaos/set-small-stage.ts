@@ -29,6 +29,8 @@ export type SmallStage = {
   locationIds: string[];
   url: string;
   signal(serviceOrderId: string): Promise<void>;
+  /** Stops reading the process's log, or goes on. */
+  readLog(isRead: boolean): void;
   /** Sends from a process of its own. */
   offer(load: Load): Promise<Offered>;
   offerHostility(about: { perSecond: number; seconds: number }): Promise<Record<string, number>>;
@@ -77,7 +79,6 @@ export async function setSmallStage(
   const main = await runMain({
     DATABASE_URL: databaseUrl,
     HOST: '127.0.0.1',
-    LOG_LEVEL: 'warn',
     ORDER_API_URL: platform.url,
     GOOGLE_CLOUD_PROJECT: PROJECT,
     PUBSUB_EMULATOR_HOST: pubsub.host,
@@ -102,6 +103,7 @@ export async function setSmallStage(
       });
       if (response.status !== 204) throw new Error(`a signal was answered ${response.status}`);
     },
+    readLog: (isRead) => void (isRead ? main.child.stdout?.resume() : main.child.stdout?.pause()),
     offer: (load) => ask<Offered>(OFFER_LOAD, load),
     offerHostility(about) {
       const { port } = new URL(main.url);

@@ -16,9 +16,8 @@ const SEVERITIES: Record<string, string> = {
  * Makes the log: one JSON object a line, without secrets and member data. A URL holds a token, so of a request only the
  * method is logged. Postgres quotes values in its errors, so of those only the code. The names `severity`, `message`
  * and `time` are those that Google's log reads; other tools use the level's number.
- * @param destination standard output, except in tests
  */
-export function createLog(level: string, destination: DestinationStream = standardOutput()): Logger {
+export function createLog(level: string, destination: DestinationStream): Logger {
   return pino(
     {
       level,
@@ -29,27 +28,6 @@ export function createLog(level: string, destination: DestinationStream = standa
     },
     destination,
   );
-}
-
-/**
- * Writes all lines of a turn of the event loop at once, since a write costs more than the lines, and delays none beyond
- * its turn. Not pino's own buffer: if the log's reader is gone, its flush at exit never ends.
- */
-function standardOutput(): DestinationStream {
-  const output = pino.destination({ fd: 1, sync: true });
-  let lines = '';
-  const flush = (): void => {
-    if (lines === '') return;
-    output.write(lines);
-    lines = '';
-  };
-  process.once('exit', flush);
-  return {
-    write(line) {
-      if (lines === '') setImmediate(flush);
-      lines += line;
-    },
-  };
 }
 
 type SerializedError = { type: string; message: string; code?: string; stack?: string; cause?: SerializedError };

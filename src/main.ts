@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { WrongSchema } from './check-schema.ts';
 import { WrongEnvironment, readConfig } from './config.ts';
 import { createLog } from './create-log.ts';
+import { logOutput } from './log-output.ts';
 import { loadProviders } from './providers/index.ts';
 import { start } from './start.ts';
 
@@ -13,10 +14,11 @@ function refuseToStart(message: string): never {
 
 try {
   const config = readConfig(process.env);
-  const log = createLog(config.LOG_LEVEL);
+  const output = logOutput((lines) => log.warn({ lines }, 'log lines were dropped: nobody read them in time'));
+  const log = createLog(config.LOG_LEVEL, output);
   const registry = await loadProviders(config.PROVIDER_MODULES);
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
-  const running = await start(config, registry, log);
+  const running = await start(config, registry, log, output.dropped);
   const failed = running.ready.then(
     () => new Promise<never>(() => {}),
     (error: unknown) => Promise.reject(error),

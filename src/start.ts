@@ -40,8 +40,16 @@ export type Running = {
   drain(): Promise<void>;
 };
 
-/** Connects the doors, the workers and the connections, and listens. The workers start once Postgres is ready. */
-export async function start(config: Config, registry: Registry, log: FastifyBaseLogger): Promise<Running> {
+/**
+ * Connects the doors, the workers and the connections, and listens. The workers start once Postgres is ready.
+ * @param droppedLines the number of log lines dropped so far
+ */
+export async function start(
+  config: Config,
+  registry: Registry,
+  log: FastifyBaseLogger,
+  droppedLines: () => number,
+): Promise<Running> {
   const { SETTINGS_KEY: keys, PARK_TTL_S: parkTtlS, PLACEMENT_DEADLINE_S: deadlineS } = config;
   const refetch = orderRefetcher({
     url: config.ORDER_API_URL,
@@ -65,6 +73,7 @@ export async function start(config: Config, registry: Registry, log: FastifyBase
     now: clock.now,
     readiness: () => readiness,
     breakers: breaker.states,
+    droppedLines,
   });
   const { observe } = observing;
 

@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import pg from 'pg';
 import { expect, it } from 'vitest';
 import { createLog } from '../src/create-log.ts';
@@ -68,44 +66,4 @@ it('a line has the names that a log of the cloud reads, and the level that other
     },
     { severity: 'CRITICAL', level: 60, message: 'lost', reqId: '2' },
   ]);
-});
-
-/** What a process of its own writes that has a log, and the writes it took. */
-async function runWithLog(body: string): Promise<{ lines: { message: string }[]; stderr: string }> {
-  const program = `
-    import fs from 'node:fs';
-    import { createLog } from ${JSON.stringify(new URL('../src/create-log.ts', import.meta.url).href)};
-    const writeSync = fs.writeSync;
-    let writes = 0;
-    fs.writeSync = (...args) => {
-      writes += 1;
-      return writeSync(...args);
-    };
-    const log = createLog('info');
-    ${body}`;
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
-  const lines = stdout.split('\n').filter(Boolean);
-  return { lines: lines.map((line) => JSON.parse(line) as { message: string }), stderr };
-}
-
-it('what is logged in one turn is written at once, and in its order', async () => {
-  const { lines, stderr } = await runWithLog(`
-    for (let nth = 0; nth < 100; nth += 1) log.info('line ' + nth);
-    setTimeout(() => {
-      log.info('later');
-      setTimeout(() => process.stderr.write(String(writes)), 5);
-    }, 5);`);
-  expect(lines.map((line) => line.message)).toEqual([
-    ...Array.from({ length: 100 }, (_, nth) => `line ${nth}`),
-    'later',
-  ]);
-  expect(stderr).toBe('2');
-});
-
-it.each([
-  ['ends at once', 'process.exit(0);'],
-  ['fails', "process.once('uncaughtException', () => process.exit(0)); throw new Error('on purpose');"],
-])('nothing is lost when the process %s', async (_how, end) => {
-  const { lines } = await runWithLog(`log.info('before the end'); ${end}`);
-  expect(lines.map((line) => line.message)).toEqual(['before the end']);
 });

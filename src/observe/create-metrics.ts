@@ -1,4 +1,4 @@
-import { Registry, collectDefaultMetrics } from 'prom-client';
+import { Counter, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Now } from '../core/postgres/database-clock.ts';
 import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
@@ -57,6 +57,7 @@ export function createMetrics(about: {
   pools: Record<'main' | 'flush', Connections>;
   readiness: () => { ready: boolean; database: 'up' | 'down' | 'unknown' };
   breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
+  droppedLines: () => number;
 }): Metrics {
   const registry = new Registry();
   const integrations = [...about.integrations];
@@ -135,6 +136,15 @@ export function createMetrics(about: {
   const isUp = (): boolean => about.readiness().database === 'up';
   gauge('expediter_database_up', '1 while Postgres answers this process.', [], (set) => set(isUp() ? 1 : 0));
   gauge('expediter_info', 'Which version this is.', ['version'], (set) => set(1, { version: about.version }));
+  const lines = new Counter({
+    name: 'expediter_log_lines_dropped_total',
+    help: 'Log lines that nobody read in time.',
+    registers: [registry],
+    collect() {
+      lines.reset();
+      lines.inc(about.droppedLines());
+    },
+  });
   let backlog: Backlog | undefined;
   // An old sample is not shown while Postgres does not answer.
   backlogGauges(gauge, integrations, () => (isUp() ? backlog : undefined));

@@ -35,6 +35,7 @@ export function startObserving(about: {
   now: Now;
   readiness: () => { ready: boolean; database: 'up' | 'down' | 'unknown' };
   breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
+  droppedLines: () => number;
 }): Observing {
   const { config, log, pool, flushPool, now } = about;
   const readers = fanOut(log);

@@ -120,6 +120,7 @@ describe('looking at it', () => {
       pools: { main: pools.pool, flush: pools.flushPool },
       readiness: () => ({ ready: true, database: 'up' }),
       breakers: () => new Map(),
+      droppedLines: () => 0,
     });
     for (let i = 0; i < 10; i++) expect((await metrics.render()).body).toContain('expediter_pool_connections');
     expect(pools.pool.totalCount + pools.flushPool.totalCount).toBe(0);
@@ -130,13 +131,14 @@ describe('looking at it', () => {
     const { pool: main, flushPool } = openDatabase(databaseUrl, 5, () => {});
     const observing = startObserving({
       config: { OPERATOR_TOKEN, PARK_TTL_S: 3600, PLACEMENT_DEADLINE_S: 1800 } as Config,
-      log: createLog('silent'),
+      log: createLog('silent', { write: () => {} }),
       integrations: ['standard'],
       pool: main,
       flushPool,
       now: () => new Date(),
       readiness: () => ({ ready: true, database: 'up' }),
       breakers: () => new Map(),
+      droppedLines: () => 0,
     });
     await observing.load();
     const sample = observing.tasks.find(({ name }) => name === 'look at the backlog');

@@ -104,7 +104,7 @@ export async function startSystem(
   const logged: string[] = [];
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
   const running: Running[] = [];
-  for (let i = 0; i < (about.processes ?? 1); i++) running.push(await start(config, registry, log));
+  for (let i = 0; i < (about.processes ?? 1); i++) running.push(await start(config, registry, log, () => 0));
   await Promise.all(running.map((each) => each.ready));
   const left = new Set(running);
   const urls = running.map(({ app }) => {

@@ -1,0 +1,84 @@
+import { writeSync } from 'node:fs';
+import type { DestinationStream } from 'pino';
+
+/** Bytes that wait for a reader that pauses: half a minute of a busy process. */
+const MOST_WAITING = 8 * 1_024 * 1_024;
+const AGAIN_MS = 20;
+/** Time for the last lines at exit, well within a platform's grace period. */
+const LAST_MS = 1_000;
+
+export type LogOutput = DestinationStream & {
+  /** The number of lines dropped so far. */
+  dropped(): number;
+};
+
+/**
+ * Writes lines to standard output. A reader that pauses never stops the process: lines wait in memory, and beyond that
+ * they are dropped and counted. All lines of a turn of the event loop are written at once, since a write costs more
+ * than the lines.
+ *
+ * Not pino's own destination: on a full pipe it either puts the process to sleep, or at exit loses what it was writing.
+ * @param onRoom called with the number of lines dropped, once lines can be written again
+ */
+export function logOutput(onRoom: (dropped: number) => void): LogOutput {
+  // Node makes a pipe or a socket non-blocking when it opens this stream. A write to a full one then fails at once.
+  const { fd } = process.stdout;
+  let lines: string[] = [];
+  let linesLength = 0;
+  /** What is being written. */
+  let chunk = Buffer.alloc(0);
+  let dropped = 0;
+  let reported = 0;
+  let isRead = true;
+  let isScheduled = false;
+
+  /** @returns whether nothing is left to write, false if the reader has to read first */
+  const writeAll = (): boolean => {
+    for (;;) {
+      if (chunk.length === 0) {
+        if (lines.length === 0) return true;
+        chunk = Buffer.from(lines.join(''));
+        lines = [];
+        linesLength = 0;
+      }
+      try {
+        chunk = chunk.subarray(writeSync(fd, chunk));
+        isRead = true;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
+        // The reader is gone, or the disk is full.
+        isRead = false;
+        dropped += chunk.toString().split('\n').length - 1;
+        chunk = Buffer.alloc(0);
+      }
+    }
+  };
+  const flush = (): void => {
+    isScheduled = !writeAll();
+    if (isScheduled) setTimeout(flush, AGAIN_MS).unref();
+    else if (isRead && dropped > reported) {
+      onRoom(dropped - reported);
+      reported = dropped;
+    }
+  };
+  process.once('exit', () => {
+    const clock = new Int32Array(new SharedArrayBuffer(4));
+    const until = performance.now() + LAST_MS;
+    while (!writeAll() && performance.now() < until) Atomics.wait(clock, 0, 0, AGAIN_MS);
+  });
+
+  return {
+    dropped: () => dropped,
+    write(line) {
+      if (chunk.length + linesLength + line.length > MOST_WAITING) {
+        dropped += 1;
+        return;
+      }
+      lines.push(line);
+      linesLength += line.length;
+      if (isScheduled) return;
+      isScheduled = true;
+      setImmediate(flush);
+    },
+  };
+}
