@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { text } from 'node:stream/consumers';
@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 const of = (file: string): string => JSON.stringify(new URL(`../src/${file}`, import.meta.url).href);
 
-let child: ChildProcess & { stdout: NonNullable<ChildProcess['stdout']>; stderr: NonNullable<ChildProcess['stderr']> };
+let child: ChildProcessWithoutNullStreams;
 afterEach(() => void child.kill('SIGKILL'));
 
 /** Runs `body` in a process with a log, whose reader has not begun yet. */
@@ -29,7 +29,7 @@ function runWithLog(body: string): void {
       for (let nth = 0; nth < count; nth += 1) log.info({ nth, text: 'x'.repeat(1_000) }, 'line');
     };
     ${body}`;
-  child = spawn(process.execPath, ['--input-type=module', '-e', program]) as typeof child;
+  child = spawn(process.execPath, ['--input-type=module', '-e', program]);
 }
 
 type Line = { message: string; nth?: number; lines?: number };
