@@ -6,6 +6,7 @@ import { compareVariants, nameOf, type Compared } from './compare-variants.ts';
 import { describeMachine } from './describe-machine.ts';
 import { drawBars } from './draw-bars.ts';
 import { FIGURES, reaches, toResults, type Figure, type FigureName } from './figures.ts';
+import { measureEvening } from './measure-evening.ts';
 import { measureLive } from './measure-live.ts';
 import { measureMemory } from './measure-memory.ts';
 import { measurePlacements } from './measure-placements.ts';
@@ -64,6 +65,10 @@ try {
   }
 } finally {
   await postgres.stop();
+}
+if (args.only.includes('evening')) {
+  say(`an evening, ${args.evening} minutes`);
+  Object.assign(measured, await measureEvening({ minutes: args.evening }, say));
 }
 const results = toResults(measured);
 report();

@@ -56,6 +56,9 @@ export const FIGURES = {
     unit: ' ms',
   },
   rssMb: { what: 'resident memory under load, 256 connections', goal: { atMost: 220 }, unit: ' MB' },
+  eveningP99: { what: 'p99 of an evening, its last third against its first', goal: { atMost: 1.2 } },
+  eveningMemory: { what: 'resident memory of an evening, its last third against its first', goal: { atMost: 1.1 } },
+  eveningBloat: { what: 'bytes a row of an evening, the worst table or index, likewise', goal: { atMost: 1.1 } },
   startMs: { what: 'from the start to listening', goal: { atMost: 500 }, unit: ' ms' },
 } as const satisfies Record<string, Figure>;
 

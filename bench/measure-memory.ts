@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -7,6 +5,7 @@ import { compileService } from './compile-service.ts';
 import { forkChild } from './fork-child.ts';
 import { post } from './post.ts';
 import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
+import { residentMb } from './resident-mb.ts';
 import { seedOrders } from './seed-orders.ts';
 import type { OutsideWorld } from './serve-outside-world.ts';
 import { MOVES, signRequest } from './sign-request.ts';
@@ -81,15 +80,6 @@ async function sample(pid: number, seconds: number): Promise<number[]> {
     samples.push(residentMb(pid));
   }
   return samples;
-}
-
-function residentMb(pid: number): number {
-  // Both print kilobytes, and mean 1,024 bytes.
-  const kilobytes =
-    process.platform === 'linux'
-      ? /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-      : execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' });
-  return (Number(kilobytes) * 1_024) / 1_000_000;
 }
 
 /** Sends in a closed loop: every connection sends its next webhook when it is due and the last one is answered. */

@@ -15,10 +15,11 @@ export const SETTINGS_KEY = `bench:${Buffer.alloc(32, 7).toString('base64')}`;
 /**
  * Makes a fresh, migrated database with `locations` `standard` locations, each with a secret and a token.
  * @param about.ordersUrl where they take orders, if orders are to be placed
+ * @param about.prepare gets the database before its migration
  */
 export async function prepareBenchDatabase(
   serverUrl: string,
-  about: { name: string; locations: number; ordersUrl?: string },
+  about: { name: string; locations: number; ordersUrl?: string; prepare?: (databaseUrl: string) => Promise<void> },
 ): Promise<{ databaseUrl: string; senders: Sender[] }> {
   const server = new pg.Client(serverUrl);
   await server.connect();
@@ -28,6 +29,7 @@ export async function prepareBenchDatabase(
   const url = new URL(serverUrl);
   url.pathname = `/${about.name}`;
   const databaseUrl = url.href;
+  await about.prepare?.(databaseUrl);
   await migrate(databaseUrl);
 
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 4 });

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 
 /** The parts of the benchmark, in the order in which they run. */
-export const PARTS = ['compare', 'live', 'placements', 'memory', 'start'] as const;
+export const PARTS = ['compare', 'live', 'placements', 'memory', 'start', 'evening'] as const;
 export type Part = (typeof PARTS)[number];
 
 const QUICK: readonly Part[] = ['compare', 'start'];
@@ -14,6 +14,8 @@ export type Arguments = {
   tenMillion: boolean;
   /** Minutes for which memory is measured, if it is. */
   memory: number;
+  /** Minutes of the evening, if there is one. */
+  evening: number;
   only: readonly Part[];
   /** The file for the chart. */
   chart?: string;
@@ -31,11 +33,12 @@ export function readBenchArguments(argv: string[]): Arguments {
     .option('--only <parts>', `some of ${PARTS.join(', ')}, with commas between them`, someParts)
     .option('--ten-million', 'with ten million orders as well: some minutes and 20 GB more', false)
     .option('--memory <minutes>', 'watch memory under load as well, and for so long (--only memory: 10)', fromOn(2))
+    .option('--evening <minutes>', 'play an evening as well, and for so long (--only evening: 90)', fromOn(3))
     .option('--chart <file>', 'write a chart, as SVG')
     .option('--json', 'the last line of standard output is the result; the rest goes to standard error', false)
     .parse(argv, { from: 'user' });
-  const given = command.opts<Omit<Arguments, 'rounds' | 'memory' | 'only'> & Partial<Arguments>>();
-  const only = given.only ?? (given.quick ? QUICK : PARTS.filter((part) => part !== 'memory'));
+  const given = command.opts<Omit<Arguments, 'rounds' | 'memory' | 'evening' | 'only'> & Partial<Arguments>>();
+  const only = given.only ?? (given.quick ? QUICK : PARTS.filter((part) => part !== 'memory' && part !== 'evening'));
   if (given.chart !== undefined && !only.includes('compare')) {
     command.error('error: --chart shows the part compare, which --only leaves out', { exitCode: 2 });
   }
@@ -43,7 +46,12 @@ export function readBenchArguments(argv: string[]): Arguments {
     ...given,
     rounds: given.rounds ?? (given.quick ? 2 : 5),
     memory: given.memory ?? 10,
-    only: given.memory === undefined ? only : [...only, 'memory'],
+    evening: given.evening ?? 90,
+    only: [
+      ...only,
+      ...(given.memory === undefined ? [] : ['memory' as const]),
+      ...(given.evening === undefined ? [] : ['evening' as const]),
+    ],
   };
 }
 

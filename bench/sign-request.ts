@@ -11,12 +11,22 @@ export const MOVES: readonly Status[] = ['received', 'in_progress', 'ready', 'en
 
 let signed = 0;
 
-/** Makes one webhook about the n-th order, with its location's token and signature. */
-export function signRequest(senders: readonly Sender[], nth: number, status: string, more: object = {}): SignedRequest {
+/**
+ * Makes one webhook about the n-th order, with its location's token and signature.
+ * @param more fields of the order that replace ours
+ * @param at milliseconds since 1970, by the clock of the service
+ */
+export function signRequest(
+  senders: readonly Sender[],
+  nth: number,
+  status: string,
+  more: object = {},
+  at = Date.now(),
+): SignedRequest {
   const { locationId, token, secret } = senderOf(senders, nth);
   signed += 1;
   const id = `msg_${signed.toString(36).padStart(24, '0')}`;
-  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const timestamp = String(Math.floor(at / 1_000));
   const order = {
     thirdPartyReference: orderId(nth),
     id: `pos-${nth}`,

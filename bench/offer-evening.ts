@@ -1,0 +1,100 @@
+/**
+ * Plays members, POS systems and tills from a process of its own for hours. Its first message says what to play, and is
+ * answered with the result at the end.
+ */
+import { Agent } from 'node:http';
+import { post } from './post.ts';
+import type { Sender } from './prepare-bench-database.ts';
+import { pushSignals } from './push-signals.ts';
+import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
+import { percentile } from './summarize.ts';
+
+export type Evening = {
+  /** The service's URL. */
+  url: string;
+  senders: readonly Sender[];
+  seconds: number;
+  ordersPerSecond: number;
+  /** Webhooks a second. What the orders do not need comes from tills, about sales that are not ours. */
+  webhooksPerSecond: number;
+  /** When Postgres's clock is moved ahead: signatures go by it. */
+  jump: { atS: number; days: number };
+};
+
+export type EveningResult = {
+  /** Answers by status, of webhooks and of signals; `none`: the connection broke. */
+  webhooks: Record<string, number>;
+  signals: Record<string, number>;
+  /** By third of the time, in milliseconds. The first tenth of the first third, the start, is left out. */
+  p99Ms: number[];
+};
+
+const SOCKETS = 1_000;
+const TICK_MS = 5;
+/** Seconds between two moves of an order, and from its signal to the first. */
+const STEP_S = 2;
+const THIRDS = 3;
+const START = 0.1;
+
+/** The n-th webhook: a move of an order whose turn it is, or else a till's sale. */
+function webhook(about: Evening, nth: number): SignedRequest {
+  const { senders, ordersPerSecond, webhooksPerSecond, jump } = about;
+  const perOrder = Math.floor(webhooksPerSecond / ordersPerSecond);
+  const [slot, place] = [Math.floor(nth / perOrder), nth % perOrder];
+  const atS = slot / ordersPerSecond;
+  const at = Date.now() + (atS >= jump.atS ? jump.days * 86_400_000 : 0);
+  const order = slot - (place + 1) * STEP_S * ordersPerSecond;
+  const move = MOVES[place];
+  if (move === undefined || order < 0) {
+    const sale = { thirdPartyReference: undefined, id: `till-${nth}` };
+    return signRequest(senders, nth, 'completed', sale, at);
+  }
+  // The first one comes by the POS's id alone, which only the second tells. So it waits, and is re-driven.
+  return signRequest(senders, order, move, place === 0 ? { thirdPartyReference: undefined } : {}, at);
+}
+
+async function offerWebhooks(about: Evening): Promise<Omit<EveningResult, 'signals'>> {
+  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS });
+  const answers: Record<string, number> = {};
+  const latencies: number[][] = Array.from({ length: THIRDS }, () => []);
+  const underWay = new Set<Promise<void>>();
+  const began = performance.now();
+
+  const send = async (nth: number): Promise<void> => {
+    const request = webhook(about, nth);
+    const sentAt = performance.now();
+    const status = await post(about.url + request.path, agent, request);
+    answers[status] = (answers[status] ?? 0) + 1;
+    const thirds = ((sentAt - began) / 1_000 / about.seconds) * THIRDS;
+    if (thirds >= START) latencies[Math.floor(thirds)]?.push(performance.now() - sentAt);
+  };
+
+  const count = about.seconds * about.webhooksPerSecond;
+  let nth = 0;
+  await new Promise<void>((done) => {
+    const timer = setInterval(() => {
+      const due = Math.min(count, ((performance.now() - began) / 1_000) * about.webhooksPerSecond);
+      for (; nth < due && underWay.size < SOCKETS; nth += 1) {
+        const sending: Promise<void> = send(nth).finally(() => underWay.delete(sending));
+        underWay.add(sending);
+      }
+      if (nth < count) return;
+      clearInterval(timer);
+      done();
+    }, TICK_MS);
+  });
+  await Promise.all(underWay);
+  agent.destroy();
+  return { webhooks: answers, p99Ms: latencies.map((each) => percentile(each, 0.99)) };
+}
+
+async function play(about: Evening): Promise<EveningResult> {
+  const { url, ordersPerSecond: perSecond, seconds } = about;
+  const pushing = pushSignals(url, { first: 0, perSecond, seconds });
+  const [offered, { answers }] = await Promise.all([offerWebhooks(about), pushing]);
+  return { ...offered, signals: answers };
+}
+
+process.once('message', (about: Evening) => {
+  void play(about).then((result) => process.send?.(result));
+});
