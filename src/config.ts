@@ -92,7 +92,8 @@ const Environment = z
   .object(shape)
   .refine(({ BODY_BUDGET, WEBHOOK_BODY_LIMIT }) => !(BODY_BUDGET < 4 * WEBHOOK_BODY_LIMIT), {
     path: ['BODY_BUDGET'],
-    error: 'is less than four times WEBHOOK_BODY_LIMIT: one location gets a quarter of it, and could send no such body',
+    error:
+      'is less than four times WEBHOOK_BODY_LIMIT: one location gets a quarter at most, and could send no such body',
     ...always,
   })
   .refine(({ PII_RETENTION_DAYS, WEBHOOK_RETENTION_DAYS }) => !(PII_RETENTION_DAYS < WEBHOOK_RETENTION_DAYS), {

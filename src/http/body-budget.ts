@@ -1,3 +1,5 @@
+import { withinShare } from '../core/domain/within-share.ts';
+
 /** Too many bytes of bodies are held in memory. The sender may retry. */
 export class NoRoom extends Error {
   override readonly name = 'NoRoom';
@@ -9,7 +11,8 @@ export type BodyBudget = {
 };
 
 /**
- * Bounds the memory of all bodies. One location gets at most a quarter, so a flood starves itself.
+ * Bounds the memory of all bodies. One location gets a share of what is free, so floods and slow senders starve
+ * themselves, however many there are.
  * @param limit bytes
  */
 export function bodyBudget(limit: number): BodyBudget {
@@ -20,11 +23,11 @@ export function bodyBudget(limit: number): BodyBudget {
       let mine = 0;
       return {
         take(bytes) {
-          const here = heldOf.get(locationId) ?? 0;
-          if (held + bytes > limit || here + bytes > limit / 4) throw new NoRoom('too many bytes are held already');
+          const here = (heldOf.get(locationId) ?? 0) + bytes;
+          if (!withinShare(here, held + bytes, limit)) throw new NoRoom('too many bytes are held already');
           held += bytes;
           mine += bytes;
-          heldOf.set(locationId, here + bytes);
+          heldOf.set(locationId, here);
         },
         release() {
           const left = (heldOf.get(locationId) ?? 0) - mine;

@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
@@ -126,6 +126,29 @@ describe('too much at once', () => {
     expect((await post(otherUrl, statusWebhook({ serviceOrderId: 'other', status: 'READY' }))).status).toBe(200);
     socket.destroy();
     await until(async () => (await post(url, 'x'.repeat(100_000))).status === 200);
+  });
+
+  it('four locations whose bodies come slowly take what they can get, and a fifth is served as ever', async () => {
+    const slow: Socket[] = [];
+    for (const locationId of ['slow-1', 'slow-2', 'slow-3', 'slow-4']) {
+      await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
+      const { port, pathname, search } = new URL(await system.webhookUrl(locationId));
+      for (let nth = 0; nth < 8; nth += 1) {
+        const socket = connect(Number(port), '127.0.0.1').on('error', () => {});
+        socket.write(
+          `POST ${pathname}${search} HTTP/1.1\r\nHost: x\r\nContent-Length: 65536\r\n\r\n${'x'.repeat(65_500)}`,
+        );
+        slow.push(socket);
+      }
+    }
+    await sleep(500);
+    const began = performance.now();
+    const otherUrl = await system.webhookUrl('club-2');
+    for (let nth = 0; nth < 20; nth += 1) {
+      expect((await post(otherUrl, { eventType: 'ping', filler: 'x'.repeat(20_000) })).status).toBe(200);
+    }
+    expect(performance.now() - began).toBeLessThan(5_000);
+    for (const socket of slow) socket.destroy();
   });
 });
 

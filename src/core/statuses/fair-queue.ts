@@ -1,13 +1,13 @@
 import type { TranslatedWebhook } from '../domain/webhook.ts';
+import { withinShare } from '../domain/within-share.ts';
 
 const MAX_QUEUED = 4096;
-/** Webhooks queued for one location at most, so that its flood leaves room for others. */
-const MAX_QUEUED_PER_LOCATION = MAX_QUEUED / 4;
 const MAX_BATCH = 256;
 const MAX_BATCH_EVENTS = 1024;
 
 export type FairQueue<Waiting> = {
   size(): number;
+  /** True if this location has its share of the queue. */
   isFullFor(locationId: string): boolean;
   add(waiting: Waiting): void;
   /** Removes a webhook that has not been taken yet. */
@@ -25,7 +25,7 @@ export function fairQueue<Waiting extends { webhook: TranslatedWebhook }>(): Fai
   let size = 0;
   return {
     size: () => size,
-    isFullFor: (locationId) => size >= MAX_QUEUED || (lines.get(locationId)?.length ?? 0) >= MAX_QUEUED_PER_LOCATION,
+    isFullFor: (locationId) => !withinShare((lines.get(locationId)?.length ?? 0) + 1, size + 1, MAX_QUEUED),
     add(waiting) {
       const { locationId } = waiting.webhook;
       const line = lines.get(locationId);
