@@ -70,6 +70,7 @@ function gathered(databaseUrl: string): Accept {
     observe: () => {},
     onApplied: () => {},
     onRefused: () => {},
+    onLocked: () => {},
   }).accept;
 }
 

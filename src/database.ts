@@ -1,7 +1,9 @@
 import pg, { type Pool } from 'pg';
 
-/** Connections of the flushers, one each, within the pool's size. */
+/** Flushers that share the webhooks. */
 export const FLUSHERS = 2;
+/** Their connections, and that of the webhooks that wait aside, within the pool's size. */
+export const FLUSH_CONNECTIONS = FLUSHERS + 1;
 
 /**
  * Opens two pools of at most `poolSize` connections in all. Settings travel with the connection, so that a role's or
@@ -19,9 +21,9 @@ export function openDatabase(
   searchParams.delete('options');
   const open = (
     max: number,
-    about: { connectMs: number; statementMs: number; idleMs: number; settings: string },
+    about: { connectMs: number; statementMs: number; lockMs: number; idleMs: number; settings: string },
   ): Pool => {
-    const { connectMs, statementMs, idleMs, settings } = about;
+    const { connectMs, statementMs, lockMs, idleMs, settings } = about;
     const pool = new pg.Pool({
       connectionString: parsed.href,
       max,
@@ -34,7 +36,7 @@ export function openDatabase(
       keepAliveInitialDelayMillis: 60_000,
       application_name: 'expediter',
       options:
-        `${theirs} -c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${statementMs / 2} ` +
+        `${theirs} -c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${lockMs} ` +
         // A plan made while a table was empty (the outbox mostly is) would scan it whole once it is full.
         `-c idle_in_transaction_session_timeout=10000 -c enable_seqscan=off ${settings}`,
     });
@@ -46,10 +48,18 @@ export function openDatabase(
     return pool;
   };
   return {
-    pool: open(poolSize - FLUSHERS, { connectMs: 3_000, statementMs: 8_000, idleMs: 10_000, settings: '' }),
-    flushPool: open(FLUSHERS, {
+    pool: open(poolSize - FLUSH_CONNECTIONS, {
+      connectMs: 3_000,
+      statementMs: 8_000,
+      lockMs: 4_000,
+      idleMs: 10_000,
+      settings: '',
+    }),
+    flushPool: open(FLUSH_CONNECTIONS, {
       connectMs: 1_000,
       statementMs: 4_000,
+      // Whatever is in the same batch waits as long, and a sender's patience is 1.5 s.
+      lockMs: 150,
       // Never closed: in a quiet hour each webhook would wait for a new connection and the statement's plan.
       idleMs: 0,
       // Arrays of one element would be planned again at every call.

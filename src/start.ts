@@ -118,6 +118,11 @@ export async function start(
     parkTtlS,
     observe,
     onRefused: (about) => log.warn(about, 'Postgres refuses a batch of webhooks'),
+    onLocked: ({ locationId, id, events }) =>
+      log.warn(
+        { locationId, webhookId: id, serviceOrderIds: events.map((event) => event.serviceOrderId) },
+        'a row is locked: webhooks about the same orders wait aside',
+      ),
     onApplied(applied) {
       for (const conflict of applied.conflicts) observe(toObserved(conflict));
       if (applied.events.includes('applied')) onLive();

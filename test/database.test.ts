@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { withClient } from '../src/core/postgres/with-client.ts';
-import { FLUSHERS, openDatabase } from '../src/database.ts';
+import { FLUSH_CONNECTIONS, openDatabase } from '../src/database.ts';
 import { createDatabase } from './support/create-database.ts';
 
 /** One message of Postgres's protocol: type, length, body. */
@@ -43,7 +43,7 @@ it('a connection that is ended in the moment it is made costs its query, not the
 
 it('a connection whose prepared statement a migration made stale costs one query, and is not lent again', async () => {
   // One of each pool.
-  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + FLUSHERS, () => {});
+  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + FLUSH_CONNECTIONS, () => {});
   const ask = (): Promise<unknown> =>
     withClient(pool, (client) => client.query({ name: 'all', text: 'SELECT * FROM credentials' }));
   await ask();

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { FLUSHERS, openDatabase } from '../database.ts';
+import { FLUSH_CONNECTIONS, openDatabase } from '../database.ts';
 import { WrongSchema, checkSchema } from '../check-schema.ts';
 import { describe } from './failures.ts';
 
@@ -9,7 +9,7 @@ export async function withDatabase<Result>(
   work: (pool: Pool) => Promise<Result>,
 ): Promise<Result> {
   // The query that needs a dead connection reports it.
-  const { pool } = openDatabase(databaseUrl, FLUSHERS + 1, () => {});
+  const { pool } = openDatabase(databaseUrl, FLUSH_CONNECTIONS + 1, () => {});
   try {
     await checkSchema(pool).catch((error: unknown) => {
       if (error instanceof WrongSchema) throw error;

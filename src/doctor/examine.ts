@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
-import { FLUSHERS, openDatabase } from '../database.ts';
+import { FLUSH_CONNECTIONS, openDatabase } from '../database.ts';
 import { askPlatform } from './ask-platform.ts';
 import { examineClock } from './examine-clock.ts';
 import { examineDatabase } from './examine-database.ts';
@@ -54,7 +54,7 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
     let isUsable = false;
     const found = await part('database', async () => {
       const { DATABASE_URL } = readConfigOf(env, 'DATABASE_URL');
-      const { pool } = openDatabase(DATABASE_URL, FLUSHERS + CONNECTIONS, () => {});
+      const { pool } = openDatabase(DATABASE_URL, FLUSH_CONNECTIONS + CONNECTIONS, () => {});
       try {
         const reached = await reachDatabase(pool);
         isUsable = reached.isUsable;

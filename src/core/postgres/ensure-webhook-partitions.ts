@@ -12,6 +12,8 @@ const LAST_DAY = 7;
  */
 export async function ensureWebhookPartitions(pool: Pool): Promise<void> {
   await inTransaction(pool, async (client) => {
+    // Longer than a flusher's connection waits: nobody waits behind these locks.
+    await client.query('SET LOCAL lock_timeout = 4000');
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_PARTITIONS]);
     const { rows } = await client.query<{ name: string; first: string; after: string }>(
       `SELECT 'webhooks_' || to_char(day, 'YYYYMMDD') AS name, day::date::text AS first, (day::date + 1)::text AS after

@@ -1,12 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Pool } from 'pg';
 import { applyWebhooks, type Applied } from './apply-webhooks.ts';
 import type { TranslatedWebhook, WebhookOutcome } from '../domain/webhook.ts';
 import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
 import { fairQueue } from './fair-queue.ts';
+import { findLocked } from './find-locked.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
+import { knownLocked } from './known-locked.ts';
 import type { Observe } from '../domain/observed.ts';
 import { refusedByPostgres } from './refused-by-postgres.ts';
 import { withClient } from '../postgres/with-client.ts';
+
+/** Postgres's error for a lock that was waited for in vain. */
+const LOCK_NOT_AVAILABLE = '55P03';
+/** Pause between two looks at whether what waits aside can go on. */
+const ASIDE_MS = 50;
 
 /** The webhook could not be committed in time, or there is no room for it. The sender may retry later. */
 export class Unavailable extends Error {
@@ -25,6 +33,7 @@ export type BatchWebhooks = {
 
 type Waiting = {
   webhook: TranslatedWebhook;
+  deadline: number;
   resolve(accepted: Accepted): void;
   reject(error: Error): void;
 };
@@ -32,9 +41,12 @@ type Waiting = {
 /**
  * Batches concurrent webhooks into one statement and one commit. A free flusher takes whatever is queued, without a
  * timer: at low load a webhook goes alone, at high load the batches grow.
+ *
+ * A row that somebody else has locked costs the others one short wait: the webhooks that need it wait aside, tried again
+ * and again by one more flusher, and later ones about the same order join them at once.
  */
 export function batchWebhooks(deps: {
-  /** The flushers' own connections; each flusher uses one at a time. */
+  /** The flushers' own connections; each flusher uses one at a time, and what waits aside one more. */
   pool: Pool;
   flushers: number;
   parkTtlS: number;
@@ -43,9 +55,14 @@ export function batchWebhooks(deps: {
   onApplied: (applied: Applied) => void;
   /** Called if Postgres refuses a batch: a payload is at fault, or two batches collided, which must not happen. */
   onRefused: (about: { code: string | undefined; webhooks: number }) => void;
+  /** Called if a webhook waits aside whose orders were not known to be locked. */
+  onLocked: (webhook: TranslatedWebhook) => void;
 }): BatchWebhooks {
   const queue = fairQueue<Waiting>();
+  const aside = fairQueue<Waiting>();
+  const known = knownLocked();
   let flushing = 0;
+  let flushingAside = false;
   let undecided = 0;
   let onIdle: (() => void)[] = [];
 
@@ -58,17 +75,14 @@ export function batchWebhooks(deps: {
       applied = await withClient(deps.pool, (client) => applyWebhooks(client, webhooks, [], deps.parkTtlS));
     } catch (error) {
       if (!repeated && (await isMended(error, deps.pool))) return flush(batch, true);
+      if (error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE) return flushAround(batch);
       if (!isDataError(error)) {
         for (const waiting of batch) waiting.reject(new Unavailable('could not be committed', { cause: error }));
         return undefined;
       }
       deps.onRefused({ code: error.code, webhooks: batch.length });
       // One row that Postgres refuses must not cost its neighbours, so the batch is halved until that row is alone.
-      if (batch.length > 1) {
-        const middle = batch.length >> 1;
-        await flush(batch.slice(0, middle));
-        return flush(batch.slice(middle));
-      }
+      if (batch.length > 1) return flushHalves(batch);
       const [only] = batch;
       if (only === undefined || only.webhook.dropped !== undefined) {
         only?.reject(new Unavailable('cannot be stored', { cause: error }));
@@ -83,16 +97,76 @@ export function batchWebhooks(deps: {
     for (const [index, { webhook, resolve }] of batch.entries()) {
       const about = serviceOrderIds.slice(first, (first += webhook.events.length));
       resolve({ outcome: applied.webhooks[index] ?? 'ignored', serviceOrderIds: distinct(about) });
+      known.remove(webhook);
     }
     deps.onApplied(applied);
     return undefined;
+  };
+
+  const flushHalves = async (batch: readonly Waiting[]): Promise<void> => {
+    const middle = batch.length >> 1;
+    await flush(batch.slice(0, middle));
+    await flush(batch.slice(middle));
+  };
+
+  /** Sets those aside that wait for a lock, and flushes the rest. A lock that cannot be found is closed in on. */
+  const flushAround = async (batch: readonly Waiting[]): Promise<void> => {
+    const inTime = batch.filter(isInTime);
+    if (inTime.length <= 1) return setAside(inTime);
+    const { locked, free } = await partByLock(inTime);
+    if (locked.length === 0) return flushHalves(free);
+    setAside(locked);
+    return flush(free);
+  };
+
+  const partByLock = async (batch: readonly Waiting[]): Promise<{ locked: Waiting[]; free: Waiting[] }> => {
+    const webhooks = batch.map((waiting) => waiting.webhook);
+    // Without an answer, all count as free: trying them shows.
+    const found = await withClient(deps.pool, (client) => findLocked(client, webhooks)).catch(() => new Set());
+    return {
+      locked: batch.filter((_, index) => found.has(index)),
+      free: batch.filter((_, index) => !found.has(index)),
+    };
+  };
+
+  const setAside = (batch: readonly Waiting[]): void => {
+    for (const waiting of batch) {
+      const { webhook } = waiting;
+      if (!known.has(webhook)) deps.onLocked(webhook);
+      known.add(webhook);
+      if (aside.isFullFor(webhook.locationId)) waiting.reject(new Unavailable('too many wait for a lock'));
+      else aside.add(waiting);
+    }
+    startAside();
+  };
+
+  const startAside = (): void => {
+    if (flushingAside || aside.size() === 0) return;
+    flushingAside = true;
+    void runAside().finally(() => {
+      flushingAside = false;
+      startAside();
+    });
+  };
+
+  const runAside = async (): Promise<void> => {
+    while (aside.size() > 0) {
+      const { locked, free } = await partByLock(aside.take());
+      await flush(free);
+      setAside(locked.filter(isInTime));
+      if (aside.size() > 0) await sleep(ASIDE_MS);
+    }
   };
 
   const run = async (): Promise<void> => {
     while (queue.size() > 0) {
       // Requests that are ready in this turn of the loop join; without any, this costs nothing.
       await new Promise(setImmediate);
-      await flush(queue.take());
+      const { locked = [], free = [] } = Object.groupBy(queue.take(), ({ webhook }) =>
+        known.has(webhook) ? 'locked' : 'free',
+      );
+      setAside(locked);
+      await flush(free);
     }
   };
 
@@ -117,11 +191,12 @@ export function batchWebhooks(deps: {
       if (queue.isFullFor(webhook.locationId)) return Promise.reject(new Unavailable('the queue is full'));
       undecided += 1;
       const decided = new Promise<Accepted>((resolve, reject) => {
-        const waiting: Waiting = { webhook, resolve, reject };
+        const waiting: Waiting = { webhook, deadline, resolve, reject };
         const timer = setTimeout(
           () => {
             // The body no longer counts once the sender has its answer, so it must not stay.
             queue.remove(waiting);
+            aside.remove(waiting);
             reject(new Unavailable('was not committed in time'));
           },
           Math.max(0, deadline - Date.now()),
@@ -146,6 +221,10 @@ export function batchWebhooks(deps: {
       });
     },
   };
+}
+
+function isInTime({ deadline }: Waiting): boolean {
+  return Date.now() < deadline;
 }
 
 function distinct(ids: readonly (string | undefined)[]): readonly string[] {

@@ -1,0 +1,57 @@
+import type { ClientBase } from 'pg';
+import { RANK_SENT } from '../domain/lifecycle.ts';
+import type { StatusEvent } from '../domain/order.ts';
+import type { TranslatedWebhook } from '../domain/webhook.ts';
+import { unnestRows } from '../postgres/unnest-rows.ts';
+
+const EVENTS = unnestRows<{ at: number; webhook: TranslatedWebhook; event: StatusEvent }>([
+  ['at', 'integer', (item) => item.at],
+  ['location_id', 'text', (item) => item.webhook.locationId],
+  ['integration', 'text', (item) => item.webhook.integration],
+  ['service_order_id', 'text', (item) => item.event.serviceOrderId],
+  ['provider_order_id', 'text', (item) => item.event.providerOrderId],
+]);
+
+/** The locks are those of `applyWebhooks`, on the rows that it locks. They end with this statement. */
+const FIND = `
+WITH ours AS MATERIALIZED (
+  SELECT e.at, o.service_order_id,
+         o.rank < ${RANK_SENT} OR o.provider_order_id IS NULL AND e.provider_order_id IS NOT NULL AS settles
+  FROM ${EVENTS.as('e')}
+  CROSS JOIN LATERAL (
+    SELECT * FROM orders
+    WHERE location_id = e.location_id
+      AND service_order_id = coalesce(e.service_order_id, (
+        SELECT p.service_order_id FROM provider_orders p
+        WHERE p.location_id = e.location_id AND p.integration = e.integration
+          AND p.provider_order_id = e.provider_order_id))
+    OFFSET 0
+  ) AS o
+), free_orders AS MATERIALIZED (
+  SELECT service_order_id FROM orders
+  WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM ours))
+  FOR UPDATE SKIP LOCKED
+), free_placements AS MATERIALIZED (
+  SELECT service_order_id FROM placements
+  WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM ours WHERE settles))
+  FOR NO KEY UPDATE SKIP LOCKED
+)
+SELECT DISTINCT at FROM ours
+WHERE NOT EXISTS (SELECT FROM free_orders f WHERE f.service_order_id = ours.service_order_id)
+   OR settles AND NOT EXISTS (SELECT FROM free_placements f WHERE f.service_order_id = ours.service_order_id)
+              AND EXISTS (SELECT FROM placements p WHERE p.service_order_id = ours.service_order_id)`;
+
+/**
+ * Finds the webhooks whose order or placement somebody else has locked, without waiting for it.
+ * @returns their places in the list
+ */
+export async function findLocked(client: ClientBase, webhooks: readonly TranslatedWebhook[]): Promise<Set<number>> {
+  const events = webhooks.flatMap((webhook, at) => webhook.events.map((event) => ({ at, webhook, event })));
+  if (events.length === 0) return new Set();
+  const { rows } = await client.query<{ at: number }>({
+    name: 'find-locked',
+    text: FIND,
+    values: EVENTS.values(events),
+  });
+  return new Set(rows.map((row) => row.at));
+}

@@ -1,0 +1,45 @@
+import type { TranslatedWebhook } from '../domain/webhook.ts';
+
+/** Time for which an order counts as locked after a webhook about it met the lock. */
+const KNOWN_MS = 10_000;
+
+export type KnownLocked = {
+  /** True if a webhook about one of the same orders met a lock, and none has been applied since. */
+  has(webhook: TranslatedWebhook): boolean;
+  add(webhook: TranslatedWebhook): void;
+  remove(webhook: TranslatedWebhook): void;
+};
+
+/** Remembers the orders whose webhooks wait for a lock, by our id and by the POS's, so that the next one meets none. */
+export function knownLocked(): KnownLocked {
+  // By time, the oldest first.
+  const until = new Map<string, number>();
+  return {
+    has(webhook) {
+      if (until.size === 0) return false;
+      const now = performance.now();
+      return namesOf(webhook).some((name) => (until.get(name) ?? 0) > now);
+    },
+    add(webhook) {
+      const now = performance.now();
+      for (const [name, end] of until) {
+        if (end > now) break;
+        until.delete(name);
+      }
+      for (const name of namesOf(webhook)) {
+        until.delete(name);
+        until.set(name, now + KNOWN_MS);
+      }
+    },
+    remove(webhook) {
+      if (until.size > 0) for (const name of namesOf(webhook)) until.delete(name);
+    },
+  };
+}
+
+function namesOf({ locationId, integration, events }: TranslatedWebhook): string[] {
+  return events.flatMap(({ serviceOrderId, providerOrderId }) => [
+    ...(serviceOrderId === undefined ? [] : [JSON.stringify([locationId, serviceOrderId])]),
+    ...(providerOrderId === undefined ? [] : [JSON.stringify([locationId, integration, providerOrderId])]),
+  ]);
+}
