@@ -13,6 +13,8 @@ import { withClient } from '../postgres/with-client.ts';
 
 /** Postgres's error for a lock that was waited for in vain. */
 const LOCK_NOT_AVAILABLE = '55P03';
+/** Ids known to be locked from which every batch is looked at first: a wait for each new one would be too much. */
+const MANY_LOCKED = 4;
 /** Pause between two looks at whether what waits aside can go on. */
 const ASIDE_MS = 50;
 
@@ -119,6 +121,13 @@ export function batchWebhooks(deps: {
     return flush(free);
   };
 
+  /** Flushes those that need not wait for a lock, as far as that can be seen beforehand, and sets the others aside. */
+  const flushFree = async (batch: readonly Waiting[]): Promise<void> => {
+    const { locked, free } = await partByLock(batch);
+    await flush(free);
+    setAside(locked.filter(isInTime));
+  };
+
   const partByLock = async (batch: readonly Waiting[]): Promise<{ locked: Waiting[]; free: Waiting[] }> => {
     const webhooks = batch.map((waiting) => waiting.webhook);
     // Without an answer, all count as free: trying them shows.
@@ -151,9 +160,7 @@ export function batchWebhooks(deps: {
 
   const runAside = async (): Promise<void> => {
     while (aside.size() > 0) {
-      const { locked, free } = await partByLock(aside.take());
-      await flush(free);
-      setAside(locked.filter(isInTime));
+      await flushFree(aside.take());
       if (aside.size() > 0) await sleep(ASIDE_MS);
     }
   };
@@ -166,7 +173,7 @@ export function batchWebhooks(deps: {
         known.has(webhook) ? 'locked' : 'free',
       );
       setAside(locked);
-      await flush(free);
+      await (known.size() < MANY_LOCKED ? flush(free) : flushFree(free));
     }
   };
 

@@ -12,12 +12,17 @@ const EVENTS = unnestRows<{ at: number; webhook: TranslatedWebhook; event: Statu
   ['provider_order_id', 'text', (item) => item.event.providerOrderId],
 ]);
 
-/** The locks are those of `applyWebhooks`, on the rows that it locks. They end with this statement. */
+/**
+ * The locks are those of `applyWebhooks`, on the rows that it locks. They end with this statement, which writes nothing
+ * that has to be on disk.
+ */
 const FIND = `
-WITH ours AS MATERIALIZED (
+WITH unsynced AS MATERIALIZED (
+  SELECT set_config('synchronous_commit', 'off', true)
+), ours AS MATERIALIZED (
   SELECT e.at, o.service_order_id,
          o.rank < ${RANK_SENT} OR o.provider_order_id IS NULL AND e.provider_order_id IS NOT NULL AS settles
-  FROM ${EVENTS.as('e')}
+  FROM unsynced CROSS JOIN ${EVENTS.as('e')}
   CROSS JOIN LATERAL (
     SELECT * FROM orders
     WHERE location_id = e.location_id

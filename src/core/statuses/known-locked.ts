@@ -4,6 +4,8 @@ import type { TranslatedWebhook } from '../domain/webhook.ts';
 const KNOWN_MS = 10_000;
 
 export type KnownLocked = {
+  /** The number of ids that are remembered. */
+  size(): number;
   /** True if a webhook about one of the same orders met a lock, and none has been applied since. */
   has(webhook: TranslatedWebhook): boolean;
   add(webhook: TranslatedWebhook): void;
@@ -15,6 +17,7 @@ export function knownLocked(): KnownLocked {
   // By time, the oldest first.
   const until = new Map<string, number>();
   return {
+    size: () => until.size,
     has(webhook) {
       if (until.size === 0) return false;
       const now = performance.now();

@@ -138,3 +138,20 @@ it('a webhook that waits aside is applied once its row is free, and its order wa
   expect(Math.max(...answers.map(({ took }) => took))).toBeLessThan(1_000);
   expect(await system.order('soon')).toMatchObject({ status: 'ready' });
 });
+
+it('hundreds of locked orders keep nobody else waiting either', { timeout: 30_000 }, async () => {
+  await seed('crowd', 'club', 300);
+  await seed('crowd-other', 'neighbour', 120);
+  const lock = `SELECT FROM orders WHERE service_order_id LIKE 'crowd-%' AND location_id = 'club' FOR UPDATE`;
+  const [own, others] = await beside(lock, () =>
+    Promise.all([
+      sendSteadily(75, 4, (nth) => send(club, statusWebhook({ serviceOrderId: `crowd-${nth}`, status: 'ready' }))),
+      sendSteadily(30, 4, (nth) =>
+        send(neighbour, statusWebhook({ serviceOrderId: `crowd-other-${nth}`, status: 'ready' })),
+      ),
+    ]),
+  );
+  expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(new Set(own.map(({ status }) => status))).toEqual(new Set([500]));
+  expect(others.filter(({ took }) => took > 140).length).toBeLessThan(others.length / 5);
+});
