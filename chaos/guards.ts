@@ -178,4 +178,28 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
     noticedBy: chaos('logstop', 30, 30),
   },
+  {
+    guard: 'a flusher waits briefly for a lock',
+    file: 'src/database.ts',
+    edits: [['lockMs: 150,', 'lockMs: 2_000,']],
+    noticedBy: chaos('lock', 30),
+  },
+  {
+    guard: 'a webhook that waits for a lock waits aside',
+    file: 'src/core/statuses/batch-webhooks.ts',
+    edits: [['if (inTime.length <= 1) return setAside(inTime);', 'if (inTime.length <= 1) return flush(inTime);']],
+    noticedBy: chaos('lock', 30),
+  },
+  {
+    guard: 'the next webhook about a locked order goes aside at once',
+    file: 'src/core/statuses/known-locked.ts',
+    edits: [['if (until.size === 0) return false;', 'if (until.size >= 0) return false;']],
+    noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'the row of its order'),
+  },
+  {
+    guard: 'a location gets a share of what is free',
+    file: 'src/core/domain/within-share.ts',
+    edits: [['own <= (limit - held) / 3', 'own <= limit / 4 && held <= limit']],
+    noticedBy: chaos('hogs', 30),
+  },
 ];

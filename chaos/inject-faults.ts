@@ -3,15 +3,21 @@ import { status } from '@grpc/grpc-js';
 import pg from 'pg';
 import type { PlatformFault } from '../test/support/start-ordering-platform.ts';
 import type { PosFault, PosRequest } from '../test/support/start-pos.ts';
+import { RANK_SENT } from '../src/core/domain/lifecycle.ts';
 import { chance, pick } from './chance.ts';
 import { cutSometimes } from './choose-cuts.ts';
 import type { History } from './history.ts';
+import { holdBodies } from './hold-bodies.ts';
+import { holdRow } from './hold-row.ts';
 import type { Fault, Lane, TimedKind } from './plan-faults.ts';
-import type { Kitchen, Stage } from './set-stage.ts';
+import { BODY_BUDGET, type Kitchen, type Stage } from './set-stage.ts';
 
 const LATENCY_MS = 40;
 const TERMINATE_EVERY_MS = 200;
 const CUT_PROBABILITY = 0.3;
+const ANSWER_MS = 2_000;
+/** Bodies of one location that fill its share of a process's budget. */
+const BODIES = 4;
 
 /** Injects the planned faults, each lane by itself, and ends them again. Resolves when all are over. */
 export async function injectFaults(
@@ -64,6 +70,40 @@ const LASTING: Partial<Record<TimedKind, Inject>> = {
     instances.readLogs(false);
     await sleep(lasts * 1_000);
     instances.readLogs(true);
+  },
+
+  async lock({ databaseUrl, kitchens: [, ...others] }, { lasts }) {
+    const until = performance.now() + lasts * 1_000;
+    const hold = async (client: pg.Client): Promise<void> => {
+      const { rows } = await client.query<{ id: string; locationId: string }>(
+        `SELECT service_order_id AS id, location_id AS "locationId" FROM orders
+         WHERE rank > ${RANK_SENT} AND location_id = ANY ($1::text[]) ORDER BY created_at DESC LIMIT 1`,
+        [others.map(({ locationId }) => locationId)],
+      );
+      const kitchen = others.find(({ locationId }) => locationId === rows[0]?.locationId);
+      if (rows[0] === undefined || kitchen === undefined) return;
+      const report = { serviceOrderId: rows[0].id, status: 'received' };
+      await holdRow(client, rows[0].id, (until - performance.now()) / 1_000, () =>
+        kitchen.pos.sendStatus(kitchen.webhookUrl, report, ANSWER_MS),
+      );
+    };
+    while (performance.now() < until) {
+      // Faults of Postgres end the lock.
+      await withNeighbour(databaseUrl, hold).catch(() => {});
+      await sleep(100);
+    }
+  },
+
+  async hogs({ instances, kitchens }, { lasts }) {
+    const hogs = kitchens.slice(1, 5);
+    const places = instances.urls().length;
+    const stop = holdBodies(hogs.length * places * BODIES, BODY_BUDGET / 4 / BODIES, (nth) => {
+      const { pathname, search } = new URL(hogs[nth % hogs.length]?.webhookUrl ?? '');
+      const url = instances.urls()[Math.floor(nth / hogs.length) % places];
+      return url && url + pathname + search;
+    });
+    await sleep(lasts * 1_000);
+    await stop();
   },
 };
 

@@ -1,10 +1,16 @@
 /** What a bad neighbour does, and how the others are measured meanwhile. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { RANK_END, RANK_SENT } from '../src/core/domain/lifecycle.ts';
 import { moveClock } from '../test/support/move-clock.ts';
 import { sampleOrder } from '../test/support/sample-order.ts';
+import { post, statusWebhook } from '../test/support/start-system.ts';
+import { holdBodies } from './hold-bodies.ts';
+import { holdRow } from './hold-row.ts';
+import { allGone, seedOrders, seedPast } from './seed-orders.ts';
 import type { SmallStage } from './set-small-stage.ts';
+
+/** Of the others: milliseconds, and how many were not answered 200. */
+export type Measured = { latencies: number[]; refused: number };
 
 export type Scenario = {
   what: string;
@@ -12,8 +18,7 @@ export type Scenario = {
   limit: number;
   locations: number;
   prepare?: (pool: pg.Pool, databaseUrl: string, disturbed: boolean) => Promise<void>;
-  /** @returns milliseconds, of the others only */
-  round(stage: SmallStage, disturbed: boolean, say: (line: string) => void): Promise<number[]>;
+  round(stage: SmallStage, disturbed: boolean, say: (line: string) => void): Promise<Measured>;
 };
 
 const ROUND_S = 13;
@@ -21,6 +26,11 @@ const ROUND_S = 13;
 const WARM_UP_S = 3;
 const OTHERS = 'others-';
 const FLOOD = 'flood-';
+const LOCKED = 'locked-';
+const HOGS = 4;
+/** Bodies of one location, and their bytes, that fill a quarter of the budget. */
+const BODIES = 16;
+const BODY_BYTES = 2 ** 20;
 
 export const SCENARIOS: Record<string, Scenario> = {
   hang: {
@@ -37,43 +47,71 @@ export const SCENARIOS: Record<string, Scenario> = {
     limit: 1.5,
     locations: 21,
     prepare: async (pool) => {
-      await seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`);
+      await seedOthers(pool, ROUND_S);
       await seedOrders(pool, FLOOD, 2_000 * ROUND_S, () => 'club');
     },
     async round(stage, disturbed, say) {
       const urls = stage.webhookUrls.slice(0, 1);
-      const [latencies, flood] = await Promise.all([
+      const [measured, flood] = await Promise.all([
         sendAsOthers(stage, ROUND_S, say),
         disturbed ? stage.offer({ urls, prefix: FLOOD, perSecond: 2_000, seconds: ROUND_S, warmUpS: 0 }) : undefined,
       ]);
       if (flood !== undefined) say(`  the flood was answered ${JSON.stringify(flood.answers)}, ${flood.held} held`);
-      return latencies;
+      return measured;
     },
   },
   hostile: {
     what: 'one location sends 10 hostile webhooks a second, 20 others 10 good ones each',
     limit: 1.25,
     locations: 21,
-    prepare: (pool) => seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`),
+    prepare: (pool) => seedOthers(pool, ROUND_S),
     async round(stage, disturbed, say) {
-      const [latencies, hostile] = await Promise.all([
+      const [measured, hostile] = await Promise.all([
         sendAsOthers(stage, ROUND_S, say),
         disturbed ? stage.offerHostility({ perSecond: 10, seconds: ROUND_S }) : undefined,
       ]);
       if (hostile !== undefined) say(`  the hostile were answered ${JSON.stringify(hostile)}`);
-      return latencies;
+      return measured;
     },
   },
   logstop: {
     what: 'nobody reads the log while 20 locations send 10 webhooks a second each',
     limit: 1.5,
     locations: 21,
-    prepare: (pool) => seedOrders(pool, OTHERS, 20 * 10 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`),
+    prepare: (pool) => seedOthers(pool, ROUND_S),
     async round(stage, disturbed, say) {
       stage.readLog(!disturbed);
-      const latencies = await sendAsOthers(stage, ROUND_S, say);
+      const measured = await sendAsOthers(stage, ROUND_S, say);
       stage.readLog(true);
-      return latencies;
+      return measured;
+    },
+  },
+  lock: {
+    what: "a neighbour's transaction holds one order of a location that sends about it, 20 others send 10 a second each",
+    limit: 1.5,
+    locations: 21,
+    prepare: async (pool) => {
+      await seedOthers(pool, ROUND_S);
+      await seedOrders(pool, LOCKED, 1, () => 'club');
+    },
+    async round(stage, disturbed, say) {
+      const holding = disturbed && holdLocked(stage);
+      const measured = await sendAsOthers(stage, ROUND_S, say);
+      await holding;
+      return measured;
+    },
+  },
+  hogs: {
+    what: 'four locations send many bodies slowly and never to their end, 20 others 10 whole ones a second each',
+    limit: 1.5,
+    locations: HOGS + 20,
+    prepare: (pool) => seedOthers(pool, ROUND_S, HOGS),
+    async round(stage, disturbed, say) {
+      const count = disturbed ? HOGS * BODIES : 0;
+      const stop = holdBodies(count, BODY_BYTES, (nth) => stage.webhookUrls[nth % HOGS]);
+      const measured = await sendAsOthers(stage, ROUND_S, say, HOGS);
+      await stop();
+      return measured;
     },
   },
   retention: {
@@ -83,19 +121,19 @@ export const SCENARIOS: Record<string, Scenario> = {
     async prepare(pool, databaseUrl, disturbed) {
       await seedPast(pool, 30_000);
       if (disturbed) await moveClock(databaseUrl, { days: 40 });
-      await seedOrders(pool, OTHERS, 20 * 10 * 2 * ROUND_S, (nth) => `club-${(nth % 20) + 2}`);
+      await seedOthers(pool, 2 * ROUND_S);
     },
     async round(stage, disturbed, say) {
       // Twice as long, since the jobs begin some seconds after the process.
-      const latencies = await sendAsOthers(stage, 2 * ROUND_S, say);
+      const measured = await sendAsOthers(stage, 2 * ROUND_S, say);
       if (disturbed) await allGone(stage.pool, say);
-      return latencies;
+      return measured;
     },
   },
 };
 
 /** @returns milliseconds from each push to the request at the POS, at every location but the first */
-async function placeOrders(stage: SmallStage, perSecond: number): Promise<number[]> {
+async function placeOrders(stage: SmallStage, perSecond: number): Promise<Measured> {
   const pushedAt = new Map<string, number>();
   const latencies: number[] = [];
   const began = performance.now();
@@ -118,62 +156,38 @@ async function placeOrders(stage: SmallStage, perSecond: number): Promise<number
   await sleep(2_000);
   const expected = [...pushedAt.keys()].filter((_, nth) => nth % stage.locationIds.length !== 0).length;
   if (reached !== expected) throw new Error(`${reached} of ${expected} orders reached the POS`);
-  return latencies;
+  return { latencies, refused: 0 };
 }
 
-/** Inserts orders as if they had been placed and sent. */
-async function seedOrders(
-  pool: pg.Pool,
-  prefix: string,
-  count: number,
-  locationOf: (nth: number) => string,
-): Promise<void> {
-  const nths = Array.from({ length: count }, (_, nth) => nth);
-  await pool.query(
-    `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-     SELECT id, location_id, 'standard', 'pickup', ${RANK_SENT}, 2 FROM unnest($1::text[], $2::text[]) AS o(id, location_id)`,
-    [nths.map((nth) => `${prefix}${nth}`), nths.map(locationOf)],
-  );
+async function holdLocked(stage: SmallStage): Promise<void> {
+  const order = `${LOCKED}0`;
+  const client = await stage.pool.connect();
+  try {
+    await holdRow(client, order, ROUND_S, () =>
+      post(stage.webhookUrls[0] ?? '', statusWebhook({ serviceOrderId: order, status: 'received' })),
+    );
+  } finally {
+    client.release(true);
+  }
 }
 
-/** Inserts old orders with all that is kept of them: contents, histories, webhooks of three days. */
-async function seedPast(pool: pg.Pool, count: number): Promise<void> {
-  await pool.query(
-    `WITH past AS (
-       SELECT nth, 'past-' || nth AS id, gen_random_uuid() AS webhook_id, current_date + nth % 3 - 1 AS day
-       FROM generate_series(1, $1::int) AS nth
-     ), o AS (
-       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, ended_at)
-       SELECT id, 'club', 'standard', 'pickup', ${RANK_END}, 7, now() FROM past
-     ), c AS (
-       INSERT INTO order_contents (service_order_id, contents)
-       SELECT id, jsonb_build_object('member', jsonb_build_object('name', repeat('x', 500))) FROM past
-     ), e AS (
-       INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence)
-       SELECT id, webhook_id, 'completed', 'COMPLETED', 'applied', 7 FROM past
-     )
-     INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
-     SELECT day, 'club', webhook_id, 'standard', now(), '{}', convert_to(repeat('x', 400), 'UTF8'), 1, 'applied'
-     FROM past`,
-    [count],
-  );
-  await pool.query('ANALYZE');
+/** Inserts the orders that the others' webhooks are about; the first `bad` locations are not of them. */
+async function seedOthers(pool: pg.Pool, seconds: number, bad = 1): Promise<void> {
+  await seedOrders(pool, OTHERS, 20 * 10 * seconds, (nth) => `club-${(nth % 20) + bad + 1}`);
 }
 
-async function allGone(pool: pg.Pool, say: (line: string) => void): Promise<void> {
-  const { rows } = await pool.query<{ contents: number; webhooks: number }>(
-    `SELECT (SELECT count(*)::int FROM order_contents) AS contents,
-            (SELECT count(*)::int FROM webhooks WHERE location_id = 'club') AS webhooks`,
-  );
-  say(`  left of the past: ${JSON.stringify(rows[0])}`);
-}
-
-/** Sends two hundred webhooks a second from every location but the first. @returns milliseconds to their answers */
-async function sendAsOthers(stage: SmallStage, seconds: number, say: (line: string) => void): Promise<number[]> {
-  const urls = stage.webhookUrls.slice(1);
+/** Sends two hundred webhooks a second from all but the first `bad` locations. */
+async function sendAsOthers(
+  stage: SmallStage,
+  seconds: number,
+  say: (line: string) => void,
+  bad = 1,
+): Promise<Measured> {
+  const urls = stage.webhookUrls.slice(bad);
   const load = { urls, prefix: OTHERS, perSecond: 200, seconds, warmUpS: WARM_UP_S };
-  const { answers, latencies } = await stage.offer(load);
-  if (Object.keys(answers).some((status) => status !== '200'))
-    say(`  the others were answered ${JSON.stringify(answers)}`);
-  return latencies;
+  const { answers, latencies, held } = await stage.offer(load);
+  const { 200: _taken, ...others } = answers;
+  const refused = Object.values(others).reduce((sum, count) => sum + count, held);
+  if (refused > 0) say(`  the others were answered ${JSON.stringify(answers)}, ${held} held`);
+  return { latencies, refused };
 }

@@ -49,6 +49,10 @@ export const LANES = {
   lasting: {
     /** The reader of the processes' logs stops. */
     logstop: 60,
+    /** A neighbour's transaction holds one order's rows, and its POS goes on to send. */
+    lock: 60,
+    /** Four locations whose bodies come slowly, many at once, and never end. */
+    hogs: 30,
   },
 } as const;
 

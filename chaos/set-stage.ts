@@ -54,6 +54,8 @@ const OPERATOR_TOKEN = 'operator-token-planted-never-to-be-logged';
 const POS_SECRET = `whsec_${Buffer.from('planted, never to be logged').toString('base64')}`;
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const SETTINGS_KEY = `chaos:${KEY}`;
+/** Bytes of bodies that a process holds. Few, so that slow senders can take them all. */
+export const BODY_BUDGET = 4 * 2 ** 20;
 /** Few, so that a neighbour can take them all. */
 const MAX_CONNECTIONS = 60;
 /** The most that Google allows: an outage of minutes must not lose an order. */
@@ -115,6 +117,7 @@ export async function setStage(about: {
       PROVIDER_MODULES,
       PLACEMENT_DEADLINE_S: String(about.deadlineS),
       DRAIN_DELAY_MS: '2000',
+      BODY_BUDGET: String(BODY_BUDGET),
     },
   });
   await orders.createSubscription('orders-push', {

@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const CHUNK = Buffer.alloc(64 * 1024, 'x');
+const EVERY_MS = 250;
+const AGAIN_MS = 1_000;
+
+/**
+ * Sends bodies that come slowly and never end, `count` at a time, each from a connection of its own. One that is refused
+ * or cut off is sent again a second later.
+ * @param urlOf the webhook URL of the nth; undefined while there is none
+ * @returns a function that stops it
+ */
+export function holdBodies(
+  count: number,
+  bytes: number,
+  urlOf: (nth: number) => string | undefined,
+): () => Promise<void> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const hold = async (nth: number): Promise<void> => {
+    while (!signal.aborted) {
+      const url = urlOf(nth);
+      if (url !== undefined) await sendSlowly(new URL(url), bytes, signal);
+      await sleep(AGAIN_MS, undefined, { signal }).catch(() => {});
+    }
+  };
+  const holding = Array.from({ length: count }, (_, nth) => hold(nth));
+  return async () => {
+    stopping.abort();
+    await Promise.all(holding);
+  };
+}
+
+/** Resolves once the connection is closed, by the other side or by the signal. */
+async function sendSlowly(url: URL, bytes: number, signal: AbortSignal): Promise<void> {
+  const socket = connect(Number(url.port), url.hostname).on('error', () => {});
+  // The answer is read, or the other side's end would not be seen.
+  socket.resume();
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  const stop = (): void => void socket.destroy();
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  await writeSlowly(socket, url, bytes).catch(stop);
+  await closed;
+  signal.removeEventListener('abort', stop);
+}
+
+async function writeSlowly(socket: Socket, { pathname, search }: URL, bytes: number): Promise<void> {
+  await once(socket, 'connect');
+  socket.write(`POST ${pathname}${search} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes + 1}\r\n\r\n`);
+  for (let left = bytes; left > 0 && !socket.destroyed; left -= CHUNK.length) {
+    socket.write(CHUNK.subarray(0, left));
+    await sleep(EVERY_MS);
+  }
+}
