@@ -3,12 +3,14 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
-const EVERY_MS = 250;
-const AGAIN_MS = 1_000;
+const EVERY_MS = 500;
+const AGAIN_MS = 3_000;
+/** Time over which the senders begin, as those that know nothing of each other do. */
+const SPREAD_MS = 1_000;
 
 /**
  * Sends bodies that come slowly and never end, `count` at a time, each from a connection of its own. One that is refused
- * or cut off is sent again a second later.
+ * or cut off is sent again some seconds later.
  * @param urlOf the webhook URL of the nth; undefined while there is none
  * @returns a function that stops it
  */
@@ -20,6 +22,7 @@ export function holdBodies(
   const stopping = new AbortController();
   const { signal } = stopping;
   const hold = async (nth: number): Promise<void> => {
+    await sleep((SPREAD_MS * nth) / count, undefined, { signal }).catch(() => {});
     while (!signal.aborted) {
       const url = urlOf(nth);
       if (url !== undefined) await sendSlowly(new URL(url), bytes, signal);
