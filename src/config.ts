@@ -66,6 +66,7 @@ const variables = {
   BODY_BUDGET: [integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20), '67108864'],
   WEBHOOK_SHARE: [integer(1, 1_000_000).default(100), '100'],
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), '1800'],
+  MISSING_ORDER_S: [integer(1, 604_800).default(120), '120'],
   PARK_TTL_S: [integer(1, 604_800).default(3600), '3600'],
   ORDER_END_S: [integer(1, 2_592_000).default(86_400), '86400'],
   WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), '14'],

@@ -136,6 +136,7 @@ export async function start(
     now: clock.now,
     credentialsFor,
     deadlineS,
+    missingS: config.MISSING_ORDER_S,
     log,
     observe,
     breaker,

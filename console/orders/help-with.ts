@@ -21,8 +21,12 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
     { say: 'Let the document in ORDER_QUERY_FILE ask for a field “order”, by an alias if need be.' },
   ],
 
-  order_missing_yet: () => [{ say: 'Wait: the platform may lag behind its own signal. After two minutes it fails.' }],
-  order_missing: () => [{ say: 'Ask the platform why it signals an order that it does not know.' }],
+  order_missing_yet: () => [
+    { say: 'Wait: the platform may lag behind its own signal. After two minutes of that answer it fails.' },
+  ],
+  order_missing: () => [
+    { say: 'Ask the platform why it signals an order that it does not know. Retry the order if it knows it now.' },
+  ],
   order_id_invalid: () => [{ say: 'Ask the platform why it signals an id that it calls invalid.' }],
   order_not_canonical: ({ issues }) => [
     { say: `Have the platform send it as it should be, or change ORDER_QUERY_FILE: ${fieldsOf(issues)}.` },

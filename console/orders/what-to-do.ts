@@ -26,19 +26,22 @@ export type Standing = {
 export function whatToDo({ placement, order }: ShownOrder): Standing | undefined {
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
   const isOpen = placement.finishedAt === null && !underWay;
-  const canRetry = isOpen && nextAttemptAt !== null;
+  /** Nobody was told, and no ticket can exist. */
+  const canBeginAgain = state === 'failed' && order === null;
+  const canTryAgain = isOpen && nextAttemptAt !== null;
   const about = {
     problem,
     toDo: helpWith(cause, { locationId: placement.locationId, integration: order?.integration ?? null }),
-    canRetry,
+    canRetry: canTryAgain || canBeginAgain,
     canResolve: isOpen && state === 'in_doubt',
-    ...(canRetry && { nextAt: nextAttemptAt }),
+    ...(canTryAgain && { nextAt: nextAttemptAt }),
     // An order in doubt never fails by its deadline, since it may be at the POS.
-    ...(canRetry && state !== 'in_doubt' && { failsAt: placement.deadlineAt }),
+    ...(canTryAgain && state !== 'in_doubt' && { failsAt: placement.deadlineAt }),
   };
   if (state === 'sent') return undefined;
   if (state === 'failed') {
-    return { ...about, tone: 'bad', sentence: 'It failed, which is final', advice: whatFollows(order) };
+    const sentence = canBeginAgain ? 'It failed before it was fetched' : 'It failed, which is final';
+    return { ...about, tone: 'bad', sentence, advice: whatFollows(order) };
   }
   if (state === 'in_doubt' && underWay) {
     const advice = 'A call about it is under way. When that is over, within half a minute, you can say what you saw.';
@@ -63,7 +66,8 @@ export function whatToDo({ placement, order }: ShownOrder): Standing | undefined
 }
 
 function whatFollows(order: ShownOrder['order']): string {
-  if (order === null) return 'It was never fetched, so its member was told nothing: the platform places a new order.';
+  if (order === null)
+    return 'Its member was told nothing. It begins again when you retry it, or the platform signals it.';
   return order.memberState === 'failed'
     ? 'Its member was told, and the platform places a new order.'
     : `Its member was not told so, as the order had gone on already: it is ${words(order.memberState)}.`;
@@ -82,6 +86,11 @@ export function conflictsOf({ history }: ShownOrder): number {
  */
 export function retryMeans({ placement, order }: ShownOrder, now: number): string[] {
   const { state, problem } = placement;
+  if (state === 'failed') {
+    return [
+      'It begins again, with its whole time before it: it is fetched from the platform, and then sent to its POS.',
+    ];
+  }
   if (state === 'in_doubt') {
     return [
       'The POS is asked now instead of later. It makes no second ticket: it knows a repeat by its key, or is asked first ' +

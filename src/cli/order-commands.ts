@@ -83,7 +83,7 @@ export function addOrderCommands(program: Command): void {
 
   order
     .command('retry')
-    .description('try a waiting or held placement now; one that failed is final')
+    .description('try a placement now; one that failed is final once its member was told something')
     .argument('<id>', 'its id on the ordering platform')
     .addHelpText('after', examples('expediter order retry order-4711'))
     .action(async (id: string, _options: object, command: Command) => {

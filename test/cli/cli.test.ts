@@ -425,6 +425,15 @@ describe('an operator', () => {
     expect(callsFor(id)).toBe(1);
   });
 
+  it('begins one again that failed before it was fetched: nobody was told', async () => {
+    system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
+    const id = await place('paper-1', async () => ({ providerOrderId: 'again-1' }));
+    await inState(id, 'failed');
+    system.platform.answer = undefined;
+    expect(await json(env, ['order', 'retry', id])).toEqual({ serviceOrderId: id, retry: 'due' });
+    await inState(id, 'sent');
+  });
+
   it('says that a ticket in doubt is there: the member sees it, and what waited for its id goes on', async () => {
     const webhook = await system.webhookUrl('paper-1');
     const id = await place('paper-1', noAnswer);

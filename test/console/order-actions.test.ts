@@ -51,6 +51,11 @@ describe('what can be done about an order', () => {
       story({ state: 'failed', finishedAt: SOON, nextAttemptAt: null, problem: 'unknown item' }),
       { canRetry: false, canResolve: false, tone: 'bad', problem: 'unknown item' },
     ],
+    [
+      'one that failed before it was fetched begins again',
+      story({ state: 'failed', finishedAt: SOON, nextAttemptAt: null, problem: 'no such order' }, null),
+      { canRetry: true, canResolve: false, tone: 'bad', sentence: 'It failed before it was fetched' },
+    ],
   ] as const)('%s', (_, story, expected) => {
     expect(whatToDo(story)).toMatchObject(expected);
   });
@@ -107,6 +112,7 @@ describe('a confirmation says what will happen', () => {
     );
     expect(retryMeans(story({}, null), NOW).join()).toContain('fetched');
     expect(retryMeans(story({ state: 'in_doubt' }), NOW).join()).toContain('no second ticket');
+    expect(retryMeans(story({ state: 'failed' }, null), NOW).join()).toContain('begins again');
   });
 
   it('a retry past the deadline: that it fails, unless the POS may have it', () => {

@@ -6,11 +6,10 @@ import { isDataError } from '../postgres/is-data-error.ts';
 import { FAIL_LATE, type Decision } from './conclude-placement.ts';
 import { decideByKind } from './decide-by-kind.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+import { recordMissing } from './record-missing.ts';
 import { readOrder, recordOrder, type OpenOrder } from './record-order.ts';
 import { UNREADABLE } from './refetch-order.ts';
 
-/** Seconds for which a missing order may still appear: the platform's read replica may lag behind its signal. */
-const MISSING_ORDER_S = 120;
 /** The member's text if there is no better reason. */
 const REJECTED = 'the restaurant could not take the order';
 
@@ -35,7 +34,9 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   }
   observeRefetch(order === undefined ? 'missing' : 'fetched');
   if (order === undefined) {
-    return job.age > MISSING_ORDER_S
+    const missingS = await recordMissing(deps.pool, job);
+    if (missingS === undefined) return { do: 'nothing' };
+    return missingS > deps.missingS
       ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_missing' }) }
       : { do: 'try later', ...why({ code: 'order_missing_yet' }) };
   }

@@ -17,6 +17,8 @@ export type PlacementDeps = {
   now: Now;
   credentialsFor: (integration: string) => Credentials;
   deadlineS: number;
+  /** Seconds for which a missing order may still appear: the platform's read replica may lag behind its signal. */
+  missingS: number;
   log: Log;
   observe: Observe;
   breaker: CircuitBreaker;

@@ -25,7 +25,7 @@ export async function recordOrder(
     text: `
       WITH p AS (
         UPDATE placements
-        SET location_id = $3, failures = 0,
+        SET location_id = $3, failures = 0, missing_since = NULL,
             deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
         WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL
         RETURNING service_order_id

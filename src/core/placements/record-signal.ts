@@ -1,8 +1,11 @@
 import type { Pool } from 'pg';
+import { BEGIN_AGAIN } from './begin-again.ts';
 
 /**
- * Creates an order's placement, once. A signal for a known order changes nothing.
+ * Creates an order's placement, once. A signal for a known order changes nothing, unless that failed before it was
+ * fetched: then it begins again.
  * @param deadlineS seconds from now after which the order is no longer worth placing
+ * @returns 'recorded' if there is something to do now
  */
 export async function recordSignal(
   pool: Pool,
@@ -11,8 +14,15 @@ export async function recordSignal(
 ): Promise<'recorded' | 'known'> {
   const { rowCount } = await pool.query({
     name: 'record-signal',
-    text: `INSERT INTO placements (service_order_id, deadline_at) VALUES ($1, now() + make_interval(secs => $2::int))
-           ON CONFLICT DO NOTHING`,
+    text: `
+      WITH new AS (
+        INSERT INTO placements (service_order_id, deadline_at) VALUES ($1, now() + make_interval(secs => $2::int))
+        ON CONFLICT DO NOTHING
+        RETURNING 1
+      ), again AS (${BEGIN_AGAIN}
+        RETURNING 1
+      )
+      SELECT FROM new UNION ALL SELECT FROM again`,
     values: [serviceOrderId, deadlineS],
   });
   return rowCount === 1 ? 'recorded' : 'known';

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { PlacementState } from '../domain/placement.ts';
 import { refused, type Refused } from '../domain/placement-cause.ts';
+import { BEGIN_AGAIN } from './begin-again.ts';
 
 export const Retried = z.object({
   serviceOrderId: z.string(),
@@ -12,11 +13,18 @@ export const Retried = z.object({
 export type Retried = z.infer<typeof Retried>;
 
 /**
- * Makes a placement due now instead of after its back-off. Workers see it within a second.
+ * Makes a placement due now instead of after its back-off, or begins it again if it failed before it was fetched.
+ * Workers see it within a second.
  * @returns a refusal, or undefined if there is no such order
  */
 export async function retryPlacement(pool: Pool, serviceOrderId: string): Promise<Retried | Refused | undefined> {
-  const { rows } = await pool.query<{ state: PlacementState; finished: boolean; underWay: boolean; asks: boolean }>(
+  const { rows } = await pool.query<{
+    state: PlacementState;
+    finished: boolean;
+    underWay: boolean;
+    asks: boolean;
+    again: boolean;
+  }>(
     `WITH was AS MATERIALIZED (
        SELECT state, finished_at IS NOT NULL AS finished, coalesce(lease_until > now(), false) AS under_way,
               next_attempt_at = 'infinity' AS asks
@@ -24,12 +32,15 @@ export async function retryPlacement(pool: Pool, serviceOrderId: string): Promis
      ), due AS (
        UPDATE placements SET next_attempt_at = now()
        FROM was WHERE service_order_id = $1 AND NOT (was.finished OR was.under_way OR was.asks)
+     ), again AS (${BEGIN_AGAIN}
+       RETURNING 1
      )
-     SELECT state, finished, under_way AS "underWay", asks FROM was`,
+     SELECT state, finished, under_way AS "underWay", asks, EXISTS (SELECT FROM again) AS again FROM was`,
     [serviceOrderId],
   );
   const was = rows[0];
   if (was === undefined) return undefined;
+  if (was.again) return { serviceOrderId, retry: 'due' };
   if (was.state === 'failed') return refused({ code: 'already_failed' });
   if (was.finished) return refused({ code: 'already_sent' });
   if (was.underWay) return { serviceOrderId, retry: 'under_way' };

@@ -78,8 +78,10 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       schema: {
         operationId: 'retryOrder',
         tags,
-        summary: 'Try a waiting or held placement now',
-        description: 'One that failed is final: the platform places a new order.',
+        summary: 'Try a placement now',
+        description:
+          'One that waits or is held, or that failed before it was fetched. Any other that failed is final: the member ' +
+          'was told, and the platform places a new order.',
         params: OrderParams,
         response: { 200: json('It is tried now.', Retried), ...failures(404, 409, 413, 415) },
       },

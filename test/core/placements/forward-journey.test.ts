@@ -51,14 +51,18 @@ async function due(serviceOrderId: string): Promise<void> {
 }
 /** Lets time pass for one placement. */
 async function age(serviceOrderId: string, seconds: number): Promise<void> {
+  await older(serviceOrderId, seconds);
+  await due(serviceOrderId);
+}
+async function older(serviceOrderId: string, seconds: number): Promise<void> {
   await system.query(
     `UPDATE placements
      SET signalled_at = signalled_at - make_interval(secs => $2), deadline_at = deadline_at - make_interval(secs => $2),
-         request_ended_at = request_ended_at - make_interval(secs => $2)
+         request_ended_at = request_ended_at - make_interval(secs => $2),
+         missing_since = missing_since - make_interval(secs => $2)
      WHERE service_order_id = $1`,
     [serviceOrderId, seconds],
   );
-  await due(serviceOrderId);
 }
 /** A worker has looked at it, and left it as it was for half a minute. */
 const isHeldAgain = (serviceOrderId: string): Promise<unknown> =>
@@ -318,7 +322,18 @@ describe('final', () => {
     expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ cause: { code: 'order_id_invalid' } });
   });
 
-  it('no such order after 120 s', async () => {
+  it('no such order for 120 s from the first such answer, not from the signal', async () => {
+    system.platform.answer = () => 'down';
+    const { serviceOrderId } = await system.placeOrder();
+    await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
+    await age(serviceOrderId, 1_000);
+    let nulls = 0;
+    system.platform.answer = () => (nulls++ === 0 ? 'null' : undefined);
+    expect(await reaches(serviceOrderId, 'sent')).toMatchObject({ missing_since: null });
+    expect(nulls).toBeGreaterThan(1);
+  });
+
+  it('no such order for 120 s', async () => {
     const serviceOrderId = `ghost-${randomUUID()}`;
     await system.signal(serviceOrderId);
     await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
@@ -331,6 +346,35 @@ describe('final', () => {
       problem: 'the platform has no such order',
       cause: { code: 'order_missing' },
     });
+  });
+
+  it('only once the member was told something: a signal begins an order again that failed before it was fetched', async () => {
+    system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
+    const { serviceOrderId } = await system.placeOrder();
+    await reaches(serviceOrderId, 'failed');
+    await older(serviceOrderId, 3_000);
+    system.platform.answer = () => 'down';
+    expect(await system.signal(serviceOrderId)).toBe(204);
+    const again = await until(async () => {
+      const placement = await system.placement(serviceOrderId);
+      return placement?.['state'] === 'waiting' && Number(placement['failures']) > 0 && placement;
+    });
+    expect(Number(again['deadline_at']) - Date.now()).toBeGreaterThan(1_700_000);
+    system.platform.answer = undefined;
+    expect(await reaches(serviceOrderId, 'sent')).toMatchObject({ problem: null, cause: null });
+    await until(() => memberStates(serviceOrderId).length === 2);
+    expect(memberStates(serviceOrderId)).toEqual(['placed', 'sent']);
+  });
+
+  it('a signal for one that failed after it was fetched changes nothing', async () => {
+    pos.behave = () => ({ status: 422 });
+    const { serviceOrderId } = await system.placeOrder();
+    const failed = await reaches(serviceOrderId, 'failed');
+    pos.behave = undefined;
+    expect(await system.signal(serviceOrderId)).toBe(204);
+    await sleep(300);
+    expect(await system.placement(serviceOrderId)).toEqual(failed);
+    expect(tickets(serviceOrderId)).toBe(0);
   });
 
   it('progress reported for an order that we failed is a conflict', async () => {

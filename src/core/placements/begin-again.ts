@@ -1,0 +1,11 @@
+/**
+ * SQL that begins the placement of an order ($1) again, with its whole time before it, if it failed before it was ever
+ * fetched: without an order nobody was told anything, and no ticket can exist. A placement that was never fetched has
+ * the deadline that its signal gave it.
+ */
+export const BEGIN_AGAIN = `
+  UPDATE placements
+  SET state = 'waiting', problem = NULL, cause = NULL, failures = 0, missing_since = NULL, finished_at = NULL,
+      signalled_at = now(), deadline_at = now() + (deadline_at - signalled_at), next_attempt_at = now()
+  WHERE service_order_id = $1 AND state = 'failed'
+    AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = $1)`;
