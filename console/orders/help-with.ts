@@ -37,7 +37,11 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   refused_by_postgres: ({ sqlstate }) => [
     { say: `Report it, with the code ${sqlstate}: the order says what the database cannot hold.` },
   ],
-  order_ended: () => [{ say: 'Nothing is left to do: it had ended before it was at its POS.' }],
+  order_ended: () => [
+    {
+      say: 'Nothing is left to do: it was held for longer than an order lasts, and its member was told that it failed.',
+    },
+  ],
   deadline_passed: () => [{ say: 'See why it could not be placed in time: the tries below say so.' }],
 
   location_paused: () => [
@@ -90,6 +94,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   order_absent_yet: () => [{ say: 'Wait: a minute after the request the POS is asked once more, and then believed.' }],
   repeat_refused: lookAtThePos,
   deadline_passed_in_doubt: lookAtThePos,
+  order_ended_in_doubt: lookAtThePos,
   location_left_pos: ({ integration }) => [
     { say: `Look at the POS that the location had before${integration === null ? '' : `, of ${integration}`}.` },
   ],

@@ -122,7 +122,10 @@ export function answersMean({ placement, order }: ShownOrder, now: number): { th
   const there =
     'The order goes on as if the POS had answered: its member is told that it was sent. If you are wrong, nobody cooks it.';
   if (order !== null && order.endedAt !== null) {
-    return { there: 'It counts as sent.', notThere: 'The order has ended meanwhile: it is not sent, and given up.' };
+    return {
+      there: 'It counts as sent.',
+      notThere: 'The order has ended meanwhile: it is not sent. It fails at once, for good, and its member is told.',
+    };
   }
   if (Date.parse(placement.deadlineAt) < now) {
     return {

@@ -52,6 +52,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('order_absent_yet') }),
   z.object({ code: z.literal('repeat_refused'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('deadline_passed_in_doubt') }),
+  z.object({ code: z.literal('order_ended_in_doubt') }),
   /** `integration` is the location's former one; null if unknown. */
   z.object({ code: z.literal('location_left_pos'), integration: CauseText.nullable() }),
   z.object({ code: z.literal('pos_account_changed') }),
@@ -132,6 +133,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   order_absent_yet: 'the POS does not have the order yet',
   repeat_refused: 'the POS refuses the repeat',
   deadline_passed_in_doubt: 'the deadline has passed, and the POS may have the order',
+  order_ended_in_doubt: 'the order has ended, and the POS may have it',
   location_left_pos: ({ integration }) => `it may be at the POS of "${integration}", which the location has left`,
   pos_account_changed: 'it may be at the POS that the location had before its settings were changed',
   restored: 'after a restore: the POS may have it',

@@ -6,8 +6,8 @@ import type { Why } from '../domain/placement-cause.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
 /**
- * Ends a placement, and tells the member why. Before there is an order row only the placement says so. A POS event
- * that was quicker wins, and so does somebody who moved the deadline meanwhile.
+ * Ends a placement, and tells the member why, also where the order has ended unplaced. Before there is an order row only
+ * the placement says so. A POS event that was quicker wins, and so does somebody who moved the deadline meanwhile.
  * @param about.reason what the member reads
  * @param about.problem what the operator reads, with its cause as data
  * @param about.late it fails for the deadline alone
@@ -32,11 +32,11 @@ export async function failPlacement(
           AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
         RETURNING 1
       ), failing AS (
-        SELECT o.* FROM o, p WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL
+        SELECT o.* FROM o, p WHERE o.rank <= ${RANK_SENT}
       ), u AS (
         UPDATE orders
         SET rank = ${RANK_FAILED}, sequence = f.sequence + 1, reason = left($4, 500),
-            failed_by_us = true, updated_at = now(), ended_at = now()
+            failed_by_us = true, updated_at = now(), ended_at = coalesce(f.ended_at, now())
         FROM failing f WHERE orders.service_order_id = f.service_order_id
       ), h AS (
         INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence, reason)

@@ -17,7 +17,11 @@ const REJECTED = 'the restaurant could not take the order';
 export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<OpenOrder | Decision> {
   // The order's location is stored in the same commit as the order.
   const known = job.locationId === null ? undefined : await readOrder(deps.pool, job.serviceOrderId);
-  if (known?.ended) return { do: 'fail', reason: REJECTED, ...why({ code: 'order_ended' }) };
+  if (known?.ended) {
+    return job.doubt === undefined
+      ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_ended' }) }
+      : { do: 'ask operator', ...why({ code: 'order_ended_in_doubt' }) };
+  }
   if (known !== undefined) return known;
   if (job.late) return FAIL_LATE;
   let order: CanonicalOrder | undefined;

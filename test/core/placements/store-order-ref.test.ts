@@ -4,7 +4,7 @@ import { endOrders } from '../../../src/core/retention/end-orders.ts';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
-import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
+import { resolveNotThere, resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
@@ -76,7 +76,7 @@ describe('an order that nobody has heard of for long', () => {
     ['has never been configured', 'nowhere'],
     ['is misconfigured', 'wrong'],
   ])(
-    'ends, though it is held since its location %s: its placement fails with it, and the member is told nothing',
+    'ends, though it is held since its location %s: its placement fails with it, and the member is told why',
     async (_what, at) => {
       const id = await forgotten(at, 'held');
       await endOrders(system.pool, ORDER_END_S);
@@ -89,10 +89,27 @@ describe('an order that nobody has heard of for long', () => {
         problem: 'the order has ended',
         finished_at: expect.any(Date),
       });
-      expect(await system.order(id)).toMatchObject({ rank: 0, sequence: 1, status: null, failed_by_us: false });
-      expect(await told(id)).toEqual([1]);
+      expect(await system.order(id)).toMatchObject({ sequence: 2, status: 'failed', failed_by_us: true });
+      const [, last] = await until(() => system.live(id).length === 2 && system.live(id));
+      expect(last).toMatchObject({ memberState: 'failed', reason: 'the restaurant could not take the order' });
     },
   );
+
+  it('ends in doubt and does not fail, since the POS may have it: an operator is asked, and "not there" fails it', async () => {
+    const id = await forgotten('club-1', 'in_doubt');
+    // Of a POS that is asked by itself, or of a paused location.
+    await system.query(`UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1`, [id]);
+    await endOrders(system.pool, ORDER_END_S);
+    await system.signal(id);
+    await until(async () => (await system.placement(id))?.['next_attempt_at'] === Infinity);
+    expect(await system.placement(id)).toMatchObject({ state: 'in_doubt', cause: { code: 'order_ended_in_doubt' } });
+    expect(system.logged.some((line) => line.includes('an operator must say') && line.includes(id))).toBe(true);
+    expect(await told(id)).toEqual([1]);
+    expect(await resolveNotThere(system.pool, id)).toMatchObject({ state: 'waiting' });
+    await system.signal(id);
+    await until(() => system.live(id).length === 2);
+    expect(system.live(id)[1]).toMatchObject({ memberState: 'failed', sequence: 2 });
+  });
 
   it.each([
     ['still waits', `state = 'waiting'`],
