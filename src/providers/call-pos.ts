@@ -27,7 +27,8 @@ export type PosAnswer = {
 /**
  * Calls a POS and classifies every failure by one question: may the POS have taken the order? No error contains a
  * query, credentials, a body or member data.
- * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503: the POS says that it did not take it
+ * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503: the POS says that it did not take it.
+ *   The core believes those of 5xx only where a repeat is harmless
  * @throws TryAgain `sent: true` if the answer was lost: time-outs, resets, 408, and 502, 504 and the like of gateways
  * @throws NeedsOperator on 401 and 403, if the settings make no valid request, and on a redirect: to follow it would
  *   turn a POST into a GET or send credentials elsewhere

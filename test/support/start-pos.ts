@@ -47,9 +47,12 @@ export type PosRequest = {
 
 /**
  * `hang`: no ticket, no answer. `drop-answer`: makes the ticket and cuts the connection. A status: no ticket, this
- * answer.
+ * answer; with `takes` it makes the ticket all the same.
  */
-export type PosFault = 'hang' | 'drop-answer' | { status: number; headers?: Record<string, string>; body?: unknown };
+export type PosFault =
+  | 'hang'
+  | 'drop-answer'
+  | { status: number; headers?: Record<string, string>; body?: unknown; takes?: true };
 
 export type StatusReport = {
   /** Our reference, the POS's own, or both. */
@@ -108,12 +111,11 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     const idempotencyKey = request.headers['idempotency-key']?.toString();
     const fault = pos.behave?.({ order, idempotencyKey, headers: request.headers, attempt });
     if (fault === 'hang') return;
-    if (typeof fault === 'object') {
-      sendJson(response, fault.status, fault.body ?? {}, fault.headers);
-      return;
-    }
-    const { providerOrderId } = await ticketFor(order, idempotencyKey);
+    const refusal = typeof fault === 'object' ? fault : undefined;
+    const { providerOrderId } =
+      refusal === undefined || refusal.takes ? await ticketFor(order, idempotencyKey) : { providerOrderId: '' };
     if (fault === 'drop-answer') request.socket.destroy();
+    else if (refusal !== undefined) sendJson(response, refusal.status, refusal.body ?? {}, refusal.headers);
     else sendJson(response, 200, { providerOrderId });
   }
 

@@ -78,7 +78,8 @@ export type Provider<Settings = unknown> = {
   deduplicates: boolean;
   /**
    * Creates a ticket at the POS.
-   * @throws TryAgain, NeedsOperator or GiveUp; anything else counts as TryAgain with the order perhaps taken
+   * @throws TryAgain, NeedsOperator or GiveUp; anything else counts as TryAgain with the order perhaps taken, and so does
+   *   any error of 5xx or 408 where `deduplicates` is false (see `perhapsTaken`)
    */
   createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef>;
   /** Finds the order by our reference; undefined if the POS has none. Throws as `createOrder` does. */

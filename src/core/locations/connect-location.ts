@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Now } from '../postgres/database-clock.ts';
-import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { perhapsTaken } from '../domain/perhaps-taken.ts';
 import { credentialStore } from './credential-store.ts';
 import {
   WrongLocation,
@@ -49,7 +49,7 @@ export async function connectLocation(
     });
   } catch (error) {
     // If the POS may have taken it all the same, its webhooks have this token from now on.
-    if (isRefusal(error)) await revokeToken(pool, tokenId);
+    if (!perhapsTaken(error, { deduplicates: false })) await revokeToken(pool, tokenId);
     throw error;
   }
   if (connection.settings !== undefined) {
@@ -63,8 +63,4 @@ export async function connectLocation(
     }
   }
   return { tokenId, done: connection.done, todo: connection.todo };
-}
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof NeedsOperator || error instanceof GiveUp || (error instanceof TryAgain && !error.sent);
 }

@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { withTimeout } from '../domain/with-timeout.ts';
-import { NeedsOperator, TryAgain, tryAgainWith } from '../domain/errors.ts';
+import { classifyError } from '../domain/classify-error.ts';
+import { NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import type { Credentials, Grant } from '../domain/provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
@@ -144,14 +145,19 @@ export async function deleteOldGrants(pool: Pool): Promise<void> {
   await pool.query(`DELETE FROM credentials WHERE granted_at < now() - make_interval(days => ${DEAD_AFTER_DAYS})`);
 }
 
-/** The error for an order, which was not sent, whatever happened to the request for a token. */
+/**
+ * The error for an order, which was not sent, whatever happened to the request for a token. A server error's status is
+ * in the cause alone: said about an order, it would mean that the POS may have it.
+ */
 function notSent(error: unknown): TryAgain {
   if (!(error instanceof TryAgain)) {
     return new TryAgain(`no access token: unexpected ${error instanceof Error ? error.name : typeof error}`, {
       sent: false,
     });
   }
-  return tryAgainWith(error, { sent: false });
+  const { message, retryAfterMs, httpStatus } = error;
+  const { cause } = classifyError(error);
+  return new TryAgain(message, { sent: false, retryAfterMs, cause, ...(httpStatus === 429 && { httpStatus }) });
 }
 
 function keyOf(integration: string, seed: TokenRequest['seed']): string {

@@ -1,6 +1,7 @@
 import { classifyError } from '../domain/classify-error.ts';
-import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import { OrderRef, type CanonicalOrder } from '../domain/order.ts';
+import { perhapsTaken } from '../domain/perhaps-taken.ts';
 import type { Location } from '../locations/locations.ts';
 import { callProvider } from './call-provider.ts';
 import type { Decision } from './conclude-placement.ts';
@@ -30,9 +31,9 @@ export async function sendOrder(
     const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
     return { do: 'ask operator', problem, cause, requestEnded: true, end };
   }
-  const requestEnded = !(error instanceof TryAgain) || error.sent;
-  const isSurelyAbsent = job.doubt === undefined && !requestEnded;
-  if (error instanceof GiveUp || error instanceof NeedsOperator || isSurelyAbsent) {
+  const requestEnded = perhapsTaken(error, provider);
+  // A doubt that there was stays while an operator mends something.
+  if (!requestEnded && (job.doubt === undefined || error instanceof NeedsOperator)) {
     return { ...decideByKind(error), end };
   }
   return provider.deduplicates || provider.findOrder !== undefined

@@ -26,8 +26,7 @@ export type HubriseRequest = {
 
 /**
  * Calls HubRise with the connection's token.
- * @throws as `callPos` does, but with `sent: true` on 500 and 501 of a request that changes something; NeedsOperator on
- *   404: the token belongs to no location, or `baseUrl` is wrong
+ * @throws as `callPos` does; NeedsOperator on 404: the token belongs to no location, or `baseUrl` is wrong
  */
 export async function callHubrise(
   { settings, signal, now }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now'>,
@@ -40,9 +39,7 @@ export async function callHubrise(
     try {
       return await callPos({ method, url: `${baseUrl}${path}`, headers, signal, ...content });
     } catch (error) {
-      if (!(error instanceof TryAgain)) throw error;
-      if (error.httpStatus === 429) throw untilNextWindow(error, now);
-      throw method === 'POST' ? maybeTaken(error) : error;
+      throw error instanceof TryAgain && error.httpStatus === 429 ? untilNextWindow(error, now) : error;
     }
   };
   const limited = () => anyRequest(accessToken, now, request);
@@ -62,14 +59,4 @@ export async function callHubrise(
 function untilNextWindow(error: TryAgain, now: Date): TryAgain {
   const retryAfterMs = error.retryAfterMs ?? MINUTE_MS - (now.getTime() % MINUTE_MS);
   return tryAgainWith(error, { sent: false, retryAfterMs });
-}
-
-/**
- * Marks the order as perhaps taken. HubRise's 500 means "The server encountered an unexpected error", which is no
- * refusal (https://www.hubrise.com/developers/api/general-concepts, HTTP status codes), and a repeat would make a
- * second order.
- */
-function maybeTaken(error: TryAgain): TryAgain {
-  const isFault = error.httpStatus === 500 || error.httpStatus === 501;
-  return isFault ? tryAgainWith(error, { sent: true }) : error;
 }

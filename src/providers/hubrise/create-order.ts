@@ -11,7 +11,7 @@ import { writeOrder } from './write-order.ts';
  *
  * - 200 with the order: taken, also without a usable id, since webhooks name our id too
  * - 400, 415, 422: malformed, or "needs to be modified before being attempted again"; `errors` name the fields
- * - 500: perhaps taken, so `findOrder` is asked
+ * - 5xx: perhaps taken, so `findOrder` is asked
  * @throws as `callHubrise` does, and GiveUp
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {

@@ -14,6 +14,8 @@ import { until } from '../../support/until.ts';
 let system: System;
 let pos: Pos;
 let plain: Pos;
+/** An order that is at its POS, so that a signal for it does nothing but wake the workers. */
+let sent: string;
 
 beforeAll(async () => {
   [system, pos, plain] = await Promise.all([
@@ -24,6 +26,7 @@ beforeAll(async () => {
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
   await system.addLocation('blind', { ordersUrl: plain.ordersUrl }, 'blind');
   await system.addLocation('findable', { ordersUrl: plain.ordersUrl }, 'findable');
+  sent = (await system.placeOrder()).serviceOrderId;
 });
 afterEach(() => {
   pos.behave = undefined;
@@ -36,18 +39,18 @@ const tickets = (serviceOrderId: string): number =>
   [...pos.tickets, ...plain.tickets].filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
 const attempts = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
   system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1 ORDER BY attempt', [serviceOrderId]);
-/** A worker looks once a second, or when a signal comes, which for a known order changes nothing. */
+/** A worker looks once a second, or when a signal comes. */
 const reaches = (serviceOrderId: string, state: string, ms?: number): Promise<Record<string, unknown>> =>
   until(async () => {
     const placement = await system.placement(serviceOrderId);
     if (placement?.['state'] === state) return placement;
     const isDue = placement?.['lease_until'] === null && Number(placement['next_attempt_at']) <= Date.now();
-    if (isDue) await system.signal(serviceOrderId);
+    if (isDue) await system.signal(sent);
     return undefined;
   }, ms);
 async function due(serviceOrderId: string): Promise<void> {
   await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [serviceOrderId]);
-  await system.signal(serviceOrderId);
+  await system.signal(sent);
 }
 /** Lets time pass for one placement. */
 async function age(serviceOrderId: string, seconds: number): Promise<void> {
@@ -562,6 +565,36 @@ describe('in doubt', () => {
     expect(system.logged.some((line) => line.includes('an operator must say') && line.includes(serviceOrderId))).toBe(
       true,
     );
+  });
+
+  it.each([
+    [503, 'blind', 'pos_failing'],
+    [500, 'blind', 'pos_failing'],
+    [408, 'blind', 'pos_failing'],
+  ])(
+    'comes of a %i of a POS that does not deduplicate: it may have taken the order',
+    async (status, locationId, code) => {
+      plain.behave = () => ({ status, takes: true });
+      const { serviceOrderId } = await system.placeOrder({ locationId });
+      expect(await reaches(serviceOrderId, 'in_doubt')).toMatchObject({ next_attempt_at: Infinity, cause: { code } });
+      expect(tickets(serviceOrderId)).toBe(1);
+      expect(await attempts(serviceOrderId)).toHaveLength(1);
+    },
+  );
+
+  it('comes of a 503 of a POS that can be asked: it is asked, and there is one ticket', async () => {
+    plain.behave = ({ attempt }) => (attempt === 1 ? { status: 503, takes: true } : undefined);
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'findable' });
+    await reaches(serviceOrderId, 'sent');
+    expect(tickets(serviceOrderId)).toBe(1);
+  });
+
+  it.each([429, 422, 401])('does not come of a %i, which refuses the order', async (status) => {
+    plain.behave = () => ({ status });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'blind' });
+    const state = { 429: 'waiting', 422: 'failed', 401: 'held' }[status] ?? '';
+    await until(async () => (await attempts(serviceOrderId)).some((each) => each['ended_at'] !== null));
+    await reaches(serviceOrderId, state);
   });
 
   it('a webhook that names our order at its location settles it', async () => {
