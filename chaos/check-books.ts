@@ -12,7 +12,7 @@ export type Books = {
   lost: number;
   /** Orders with more than one ticket, or with one although the member was told that it failed. */
   ticketsDoubled: number;
-  /** Orders without an end: no ticket, not failed with a reason, not with an operator. */
+  /** Orders without an end (no ticket, not failed with a reason, not with an operator), or failed for no good reason. */
   ticketsMissing: number;
   /** Orders whose status is not the maximum of what was reported and applied. */
   ordersDiverged: number;
@@ -34,7 +34,7 @@ type OrderRow = {
   /** True if somebody told us the POS's id. A lost answer and webhooks without both ids tell nobody. */
   posIdKnown: boolean;
 };
-type PlacementRow = { id: string; state: string; flagged: boolean; problem: string | null };
+type PlacementRow = { id: string; state: string; flagged: boolean; problem: string | null; cause: string | null };
 type EventRow = { id: string; status: Status; outcome: string; sequence: number | null; from: string | null };
 
 /** Compares what the senders saw with Postgres, the kitchens and the topic. */
@@ -55,7 +55,8 @@ export async function checkBooks(about: {
      FROM orders o`,
   );
   const placements = await read<PlacementRow>(
-    `SELECT service_order_id AS id, state, problem, state = 'in_doubt' AND next_attempt_at = 'infinity' AS flagged
+    `SELECT service_order_id AS id, state, problem, cause ->> 'code' AS cause,
+            state = 'in_doubt' AND next_attempt_at = 'infinity' AS flagged
      FROM placements`,
   );
   const events = await read<EventRow>(
@@ -123,11 +124,13 @@ export async function checkBooks(about: {
 type Breaks = (count: Broken['count'], order: string, why: string) => void;
 
 function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow | undefined, breaks: Breaks): void {
-  const { id, state, flagged, problem } = placement;
+  const { id, state, flagged, problem, cause } = placement;
   if (tickets > 1) breaks('ticketsDoubled', id, `there are ${tickets} tickets`);
   if (state === 'failed') {
     if (tickets > 0) breaks('ticketsDoubled', id, 'it failed, and there is a ticket');
     if (problem === null) breaks('ticketsMissing', id, 'it failed without a reason');
+    // The platform has every order before its signal, and denies none for longer than MISSING_ORDER_S.
+    if (cause === 'order_missing') breaks('ticketsMissing', id, 'it failed as missing, and the platform has it');
     if (order !== undefined && order.rank < RANK_FAILED) breaks('ticketsMissing', id, 'nobody told the member');
   } else if (state === 'sent') {
     if (tickets === 0) breaks('ticketsMissing', id, 'it counts as sent');

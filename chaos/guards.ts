@@ -57,6 +57,18 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'the other way round'),
   },
   {
+    guard: 'a missing order counts from the first such answer',
+    file: 'src/core/placements/fetch-once.ts',
+    edits: [['return missingS > deps.missingS', 'return job.age > deps.missingS']],
+    noticedBy: chaos('platform-null', 30),
+  },
+  {
+    guard: 'a 503 proves nothing where the POS does not deduplicate',
+    file: 'src/core/domain/perhaps-taken.ts',
+    edits: [['if (deduplicates || error.httpStatus === undefined)', 'if (deduplicates || error !== undefined)']],
+    noticedBy: chaos('takes-and-503', 30),
+  },
+  {
     guard: 'our key on the call to the POS',
     file: 'src/providers/standard/create-order.ts',
     edits: [["    'idempotency-key': id,\n", '']],

@@ -180,7 +180,9 @@ function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: 
   for (const kitchen of stage.kitchens) {
     kitchen.pos.behave = (request) => posFault(stage, kitchen, request, underWay, seed);
   }
-  stage.platform.answer = (id) => platformFault(id, underWay, seed, stage.platform.requests.length);
+  const lagsAfterOutage = replicaThatLags();
+  stage.platform.answer = (id) =>
+    lagsAfterOutage(id, underWay) ?? platformFault(id, underWay, seed, stage.platform.requests.length);
   let publishes = 0;
   const failsNow = (): boolean => underWay.has('publish') && chance(seed, 'publish', (publishes += 1)) < 0.5;
   stage.pubsub.faults.publishError = () => (failsNow() ? status.UNAVAILABLE : undefined);
@@ -198,6 +200,9 @@ function posFault(
   if (hangs !== undefined && pick(stage.kitchens, chance(seed, 'hang', hangs.nth)) === kitchen) return 'hang';
   const drawn = chance(seed, 'pos', order.serviceOrderId, attempt);
   if (underWay.has('drop-answer') && drawn < 0.4) return 'drop-answer';
+  // One that deduplicates is believed: until an order's deadline it is asked again, and takes it once.
+  const isBelieved = kitchen.integration === 'standard';
+  if (underWay.has('takes-and-503') && !isBelieved && drawn < 0.7) return { status: 503, takes: true };
   if (!underWay.has('refuse') || drawn < 0.4) return undefined;
   return drawn < 0.7 ? { status: 500 } : { status: 429, headers: { 'retry-after': '1' } };
 }
@@ -210,7 +215,22 @@ function platformFault(
 ): PlatformFault | undefined {
   if (!underWay.has('platform')) return undefined;
   const errors = [{ message: 'the kitchen sink is full', extensions: { code: 'INTERNAL_SERVER_ERROR' } }];
-  return pick(['down', 'hang', 'null', { errors }, undefined] as const, chance(seed, 'platform', id, request));
+  return pick(['down', 'hang', { errors }, undefined] as const, chance(seed, 'platform', id, request));
+}
+
+/** A platform whose replica lags after an outage: it says once of each order that waited that there is no such order. */
+function replicaThatLags(): (id: string, underWay: ReadonlyMap<TimedKind, Fault>) => PlatformFault | undefined {
+  const waiting = new Set<string>();
+  const denied = new Set<string>();
+  return (id, underWay) => {
+    if (underWay.has('platform-null')) {
+      waiting.add(id);
+      return 'down';
+    }
+    if (!waiting.delete(id) || denied.has(id)) return undefined;
+    denied.add(id);
+    return 'null';
+  };
 }
 
 function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {

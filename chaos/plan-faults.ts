@@ -38,8 +38,12 @@ export const LANES = {
     hang: 30,
     /** POS systems answer 500, or 429 with Retry-After. */
     refuse: 6,
+    /** POS systems that do not deduplicate take the order and answer 503. */
+    'takes-and-503': 6,
     /** The ordering platform is down, hangs, or answers errors. */
     platform: 6,
+    /** The ordering platform is down, and does not know an order when it is first asked for it again. */
+    'platform-null': 20,
     /** Publishing fails, or succeeds and is answered with an error. */
     publish: 6,
     /** Publishing hangs. */

@@ -116,6 +116,8 @@ export async function setStage(about: {
       OPERATOR_TOKEN,
       PROVIDER_MODULES,
       PLACEMENT_DEADLINE_S: String(about.deadlineS),
+      // Shorter than an outage of the platform, after which it says once that it has no such order.
+      MISSING_ORDER_S: '2',
       DRAIN_DELAY_MS: '2000',
       BODY_BUDGET: String(BODY_BUDGET),
     },

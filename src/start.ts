@@ -14,6 +14,7 @@ import { tokenAuthenticator } from './core/locations/webhook-tokens.ts';
 import { circuitBreaker } from './core/placements/circuit-breaker.ts';
 import { recordSignal } from './core/placements/record-signal.ts';
 import { orderRefetcher, readOrderQuery } from './core/placements/refetch-order.ts';
+import { refetchUnlessRefused } from './core/placements/refetch-unless-refused.ts';
 import { workPlacements } from './core/placements/work-placements.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
@@ -131,7 +132,7 @@ export async function start(
   });
   const placements = workPlacements({
     pool,
-    refetch,
+    refetch: refetchUnlessRefused(refetch),
     open,
     now: clock.now,
     credentialsFor,

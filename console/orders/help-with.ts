@@ -93,6 +93,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   pos_cannot_be_asked: lookAtThePos,
   order_absent_yet: () => [{ say: 'Wait: a minute after the request the POS is asked once more, and then believed.' }],
   repeat_refused: lookAtThePos,
+  repeat_unrecognised: lookAtThePos,
   deadline_passed_in_doubt: lookAtThePos,
   order_ended_in_doubt: lookAtThePos,
   location_left_pos: ({ integration }) => [

@@ -47,13 +47,16 @@ async function loadProvider(name: string): Promise<Provider> {
 /** Checks the shape of a provider. A schema is known by its methods, since a module may bring its own copy of zod. */
 function problemWith(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'is not a provider object';
-  const { integration, settings, deduplicates, createOrder, translateWebhook, webhookAuth } =
+  const { integration, settings, deduplicates, deduplicatesForS, createOrder, translateWebhook, webhookAuth } =
     value as Partial<Provider>;
   if (typeof integration !== 'string' || !/^[a-z0-9][a-z0-9-]{0,62}$/.test(integration)) {
     return 'has no "integration" of lower-case letters, digits and hyphens, such as "acme-pos"';
   }
   if (typeof settings?.safeParse !== 'function') return 'has no "settings", a zod schema';
   if (typeof deduplicates !== 'boolean') return 'has no "deduplicates", true or false';
+  if (deduplicatesForS !== undefined && !(deduplicatesForS > 0)) {
+    return 'has a "deduplicatesForS" that is no number of seconds';
+  }
   if (typeof createOrder !== 'function') return 'has no function "createOrder"';
   if (typeof translateWebhook !== 'function') return 'has no function "translateWebhook"';
   if (webhookAuth !== undefined && !WebhookAuth.safeParse(webhookAuth).success) {

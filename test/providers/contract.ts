@@ -140,6 +140,12 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
       expect(provider.integration).toMatch(/^[a-z0-9][a-z0-9-]*$/);
     });
 
+    it('says for how long a repeat is recognised only where it is', () => {
+      if (provider.deduplicatesForS === undefined) return;
+      expect(provider.deduplicates, 'deduplicates').toBe(true);
+      expect(provider.deduplicatesForS, 'at least an order’s usual time, half an hour').toBeGreaterThanOrEqual(1800);
+    });
+
     describe('settings', () => {
       it('are taken, and again what was made of them', async () => {
         const { settings } = await stage();

@@ -46,6 +46,11 @@ describe('the registry', () => {
     ['no default', 'export const x = 1', 'is not a provider object'],
     ['a name no URL fits', `export default { ...${acme}, integration: 'Acme POS' }`, 'has no "integration"'],
     ['no settings', `export default { ...${acme}, settings: {} }`, 'has no "settings"'],
+    [
+      'no time for repeats',
+      `export default { ...${acme}, deduplicatesForS: '2 days' }`,
+      'that is no number of seconds',
+    ],
     ['no word on repeats', `export default { ...${acme}, deduplicates: undefined }`, 'has no "deduplicates"'],
     ['no createOrder', `export default { ...${acme}, createOrder: 1 }`, 'has no function "createOrder"'],
     ['no translateWebhook', `export default { ...${acme}, translateWebhook: 1 }`, 'has no function "translateWebhook"'],

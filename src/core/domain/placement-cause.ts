@@ -51,6 +51,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('pos_cannot_be_asked') }),
   z.object({ code: z.literal('order_absent_yet') }),
   z.object({ code: z.literal('repeat_refused'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('repeat_unrecognised') }),
   z.object({ code: z.literal('deadline_passed_in_doubt') }),
   z.object({ code: z.literal('order_ended_in_doubt') }),
   /** `integration` is the location's former one; null if unknown. */
@@ -132,6 +133,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   pos_cannot_be_asked: 'the POS may have the order and cannot be asked',
   order_absent_yet: 'the POS does not have the order yet',
   repeat_refused: 'the POS refuses the repeat',
+  repeat_unrecognised: 'the POS no longer recognises a repeat, and may have the order',
   deadline_passed_in_doubt: 'the deadline has passed, and the POS may have the order',
   order_ended_in_doubt: 'the order has ended, and the POS may have it',
   location_left_pos: ({ integration }) => `it may be at the POS of "${integration}", which the location has left`,

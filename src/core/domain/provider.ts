@@ -77,6 +77,11 @@ export type Provider<Settings = unknown> = {
    */
   deduplicates: boolean;
   /**
+   * Seconds for which the POS recognises a repeat, by its vendor's documentation or a cautious guess. After that nobody
+   * repeats an order in doubt: a person looks. Omitted if a reference stays unique for ever.
+   */
+  deduplicatesForS?: number;
+  /**
    * Creates a ticket at the POS.
    * @throws TryAgain, NeedsOperator or GiveUp; anything else counts as TryAgain with the order perhaps taken, and so does
    *   any error of 5xx or 408 where `deduplicates` is false (see `perhapsTaken`)

@@ -46,6 +46,16 @@ export async function beginAttempt(
   return rows[0]?.attempt;
 }
 
+/** Reads how long ago the order was first sent, in seconds: from then on the POS knows its key. */
+export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string): Promise<number> {
+  const { rows } = await pool.query<{ seconds: number | null }>(
+    `SELECT extract(epoch FROM now() - min(started_at))::float8 AS seconds FROM placement_attempts
+     WHERE service_order_id = $1 AND call = 'createOrder'`,
+    [serviceOrderId],
+  );
+  return rows[0]?.seconds ?? 0;
+}
+
 /** The first parameters of a statement that ends an attempt. */
 export const END_ATTEMPT_PARAMETERS = ['serviceOrderId', 'attemptEnd'] as const;
 

@@ -1,13 +1,14 @@
 import { classifyError } from '../domain/classify-error.ts';
 import { NeedsOperator } from '../domain/errors.ts';
 import { OrderRef } from '../domain/order.ts';
+import { LEASE_S } from '../domain/placement.ts';
 import { why, type PlacementCause } from '../domain/placement-cause.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 import { callProvider } from './call-provider.ts';
 import { FAIL_LATE, type Decision } from './conclude-placement.ts';
 import { waitAfter } from './decide-by-kind.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
-import { endAttempt } from './record-attempt.ts';
+import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
 import type { OpenOrder } from './record-order.ts';
 
 /** Seconds before "absent" counts: a request that was cut off may still be on its way into the POS. */
@@ -25,15 +26,19 @@ export async function settleDoubt(
   if (job.posAccount !== null && job.posAccount !== posAccount(location)) {
     return askOperator({ code: 'pos_account_changed' });
   }
-  if (!location.provider.deduplicates) {
-    if (location.provider.findOrder === undefined) return askOperator({ code: 'pos_cannot_be_asked' });
+  const { deduplicates, deduplicatesForS = Infinity, findOrder } = location.provider;
+  if (!deduplicates) {
+    if (findOrder === undefined) return askOperator({ code: 'pos_cannot_be_asked' });
     const decided = await lookUp(deps, job, location, job.doubt);
     if (decided !== 'absent') return decided;
     job.doubt = undefined;
     return job.late ? FAIL_LATE : undefined;
   }
   // If the ticket is missing, a repeat would cook food that nobody waits for any more.
-  return job.late ? askOperator({ code: 'deadline_passed_in_doubt' }) : undefined;
+  if (job.late) return askOperator({ code: 'deadline_passed_in_doubt' });
+  if (deduplicatesForS === Infinity) return undefined;
+  const age = await secondsSinceFirstSent(deps.pool, job.serviceOrderId);
+  return age + LEASE_S > deduplicatesForS ? askOperator({ code: 'repeat_unrecognised' }) : undefined;
 }
 
 function askOperator(cause: PlacementCause): Decision {

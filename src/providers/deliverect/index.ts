@@ -11,6 +11,8 @@ export const deliverect: Provider<Settings> = {
   settings: Settings,
   // Repeats are refused as duplicates: https://help.deliverect.com/en/articles/7979014-order-statuses
   deduplicates: true,
+  // A channelOrderId may be used again 48 h after the pickup.
+  deduplicatesForS: 48 * 3600,
   createOrder,
   translateWebhook,
   webhookAuth,

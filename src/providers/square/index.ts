@@ -11,6 +11,8 @@ export const square: Provider<Settings> = {
   settings: Settings,
   // Square deduplicates by idempotency keys.
   deduplicates: true,
+  // Square does not publish for how long it keeps a key. A day is our guess.
+  deduplicatesForS: 24 * 3600,
   createOrder,
   translateWebhook,
   webhookAuth,

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { standard } from '../../../src/providers/standard/index.ts';
 import { freePort } from '../../support/free-port.ts';
 import { orderRefetcher } from '../../../src/core/placements/refetch-order.ts';
 import { blind, findable } from '../../support/pos-without-deduplication.ts';
@@ -11,6 +13,9 @@ import { startPos, type Pos } from '../../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
+/** A POS that recognises a repeat for an hour. */
+const forgetful: Provider = { ...(standard as Provider), integration: 'forgetful', deduplicatesForS: 3_600 };
+
 let system: System;
 let pos: Pos;
 let plain: Pos;
@@ -19,7 +24,7 @@ let sent: string;
 
 beforeAll(async () => {
   [system, pos, plain] = await Promise.all([
-    startSystem({ providers: [blind, findable] }),
+    startSystem({ providers: [blind, findable, forgetful] }),
     startPos(),
     startPos({ deduplicates: false }),
   ]);
@@ -235,6 +240,32 @@ describe('what needs an operator', () => {
     system.platform.answer = undefined;
     await due(serviceOrderId);
     await reaches(serviceOrderId, 'sent');
+  });
+
+  it('a platform that refuses us is asked by one order now and then, not by each', async () => {
+    const errors = [{ message: 'no', extensions: { code: 'UNAUTHENTICATED' } }];
+    system.platform.answer = () => ({ errors });
+    const ids: string[] = [];
+    const hold = async (): Promise<void> => {
+      const { serviceOrderId } = await system.placeOrder();
+      ids.push(serviceOrderId);
+      await reaches(serviceOrderId, 'held');
+    };
+    for (let nth = 0; nth < 3; nth += 1) await hold();
+    const asked = system.platform.requests.length;
+    const began = performance.now();
+    for (let nth = 0; nth < 12; nth += 1) await hold();
+    const probes = Math.ceil((performance.now() - began) / 5_000);
+    expect(system.platform.requests.length - asked).toBeLessThanOrEqual(probes);
+    expect(await system.placement(ids.at(-1) ?? '')).toMatchObject({ cause: { code: 'platform_refuses_us' } });
+    // The first order that gets an answer ends it for all.
+    system.platform.answer = undefined;
+    await sleep(5_000);
+    for (const id of ids) await due(id);
+    await until(async () => {
+      for (const id of ids) if ((await system.placement(id))?.['state'] === 'held') await due(id);
+      return (await Promise.all(ids.map((id) => system.placement(id)))).every((each) => each?.['state'] === 'sent');
+    });
   });
 
   it('a paused location holds, the paused time does not count, and resuming sends', async () => {
@@ -453,6 +484,27 @@ describe('in doubt', () => {
     await sleep(300);
     expect(await attempts(serviceOrderId)).toHaveLength(before);
     expect(memberStates(serviceOrderId)).not.toContain('failed');
+  });
+
+  it('is repeated no longer than the POS recognises a repeat: then a person looks', async () => {
+    await system.addLocation('forgetful', { ordersUrl: pos.ordersUrl }, 'forgetful');
+    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'forgetful' });
+    // Within the hour it is sent again.
+    await until(async () => (await attempts(serviceOrderId)).length === 2);
+    await until(async () => (await system.placement(serviceOrderId))?.['lease_until'] === null);
+    await system.query(
+      `UPDATE placement_attempts SET started_at = started_at - interval '3590 s' WHERE service_order_id = $1`,
+      [serviceOrderId],
+    );
+    pos.behave = undefined;
+    await due(serviceOrderId);
+    const flagged = await until(async () => {
+      const placement = await system.placement(serviceOrderId);
+      return placement?.['next_attempt_at'] === Infinity && placement;
+    });
+    expect(flagged).toMatchObject({ state: 'in_doubt', cause: { code: 'repeat_unrecognised' } });
+    expect(await attempts(serviceOrderId)).toHaveLength(2);
   });
 
   it('a repeat that is refused does not fail the order: the first request may have made a ticket', async () => {

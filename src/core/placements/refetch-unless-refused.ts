@@ -1,0 +1,35 @@
+import { NeedsOperator, TryAgain } from '../domain/errors.ts';
+import type { RefetchOrder } from './refetch-order.ts';
+
+/** Orders refused one after the other from which the platform counts as refusing us. Fewer may be about those orders. */
+const ORDERS = 3;
+/** Interval of asking all the same. */
+const ASK_EVERY_MS = 5_000;
+
+/**
+ * Spares a platform that refuses us, our token for one: one order asks now and then, and all others are refused as it was
+ * until one has an answer. Held orders come back every half a minute, each of them.
+ */
+export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
+  const refused = new Set<string>();
+  let refusal: NeedsOperator | undefined;
+  let askedAt = -Infinity;
+  return async (serviceOrderId) => {
+    const isSpared = refused.size >= ORDERS && performance.now() - askedAt < ASK_EVERY_MS;
+    if (isSpared && refusal !== undefined) throw refusal;
+    askedAt = performance.now();
+    try {
+      const order = await refetch(serviceOrderId);
+      refused.clear();
+      return order;
+    } catch (error) {
+      if (error instanceof NeedsOperator) {
+        refusal = error;
+        if (refused.size < ORDERS) refused.add(serviceOrderId);
+      } else if (!(error instanceof TryAgain)) {
+        refused.clear();
+      }
+      throw error;
+    }
+  };
+}
