@@ -73,6 +73,7 @@ const variables = {
   PII_RETENTION_DAYS: [integer(2, 3650).default(30), '30'],
   POOL_SIZE: [integer(5, 1000).default(10), '10'],
   DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), '2000'],
+  DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), '6000'],
 } as const satisfies Record<string, readonly [z.ZodType, string]>;
 
 const DAY_S = 86_400;

@@ -30,8 +30,6 @@ import { periodicWork } from './periodic-work.ts';
 import { statusTopic } from './status-topic.ts';
 
 const DATABASE_RETRY_MS = 1_000;
-/** Time to finish calls under way. Abandoned ones are in doubt, and another process resolves them. */
-const FINISH_MS = 4_000;
 
 export type Running = {
   app: FastifyInstance;
@@ -211,7 +209,9 @@ export async function start(
         await observing.close();
         await Promise.all([pool.end(), flushPool.end()]);
       })();
-      const inTime = await Promise.race([finished.then(() => true), sleep(FINISH_MS, false, { ref: false })]);
+      // Calls that are left behind are in doubt, and another process resolves them.
+      const late = sleep(config.DRAIN_FINISH_MS, false, { ref: false });
+      const inTime = await Promise.race([finished.then(() => true), late]);
       if (!inTime) log.warn('calls under way are left behind; another process goes on with them');
       app.server.closeAllConnections();
       log.info('stopped');

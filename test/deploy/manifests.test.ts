@@ -33,8 +33,12 @@ const PLACES: Record<string, string> = {
   ORDER_API_URL: 'https://orders.example.com/graphql',
   IMAGE: 'europe-west1-docker.pkg.dev/my-project/expediter/expediter:0.2.0',
 };
-/** What the process takes after its drain before it leaves calls behind, and some air. */
-const FINISH_S = 5;
+/** For the last lines of its log. */
+const AIR_S = 1;
+/** How long a call to a POS may take. */
+const POS_CALL_S = 15;
+const stopsWithinS = ({ DRAIN_DELAY_MS, DRAIN_FINISH_MS }: ReturnType<typeof readConfig>): number =>
+  (DRAIN_DELAY_MS + DRAIN_FINISH_MS) / 1_000 + AIR_S;
 
 type Probe = { httpGet: { path: string; port: string | number }; periodSeconds: number; failureThreshold: number };
 type Container = {
@@ -151,7 +155,8 @@ describe('the service on Kubernetes', () => {
   it('is given the time to drain and to finish', () => {
     const config = readConfig(services[1]?.[2] ?? {});
     expect(config.DRAIN_DELAY_MS).toBe(8_000);
-    expect(spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(config.DRAIN_DELAY_MS / 1_000 + FINISH_S);
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(stopsWithinS(config));
+    expect(stopsWithinS(config), 'a call that had begun is over').toBeGreaterThan(POS_CALL_S + AIR_S);
     const [{ readinessProbe }] = spec.containers;
     // Seen as not ready well within the drain.
     const seenAfter = (readinessProbe?.periodSeconds ?? Infinity) * (readinessProbe?.failureThreshold ?? 1);
@@ -244,7 +249,7 @@ describe('the service on Cloud Run', () => {
   });
 
   it('drains and finishes within the ten seconds that it is given', () => {
-    expect(readConfig(services[0]?.[2] ?? {}).DRAIN_DELAY_MS / 1_000 + FINISH_S).toBeLessThan(10);
+    expect(stopsWithinS(readConfig(services[0]?.[2] ?? {}))).toBeLessThan(10);
   });
 
   it('is waited for no longer than Cloud Run allows', () => {
