@@ -69,6 +69,18 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: chaos('takes-and-503', 30),
   },
   {
+    guard: 'no call begins late on a machine that was suspended',
+    file: 'src/core/placements/call-provider.ts',
+    edits: [['if (sinceAsked() > BEGIN_WITHIN_MS) return undefined;', '']],
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'suspended before the call'),
+  },
+  {
+    guard: 'the member is told of an order that ended before it was placed',
+    file: 'src/core/placements/fail-placement.ts',
+    edits: [['WHERE o.rank <= ${RANK_SENT}\n', 'WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL\n']],
+    noticedBy: vitest('test/core/placements/store-order-ref.test.ts', 'the member is told why'),
+  },
+  {
     guard: 'our key on the call to the POS',
     file: 'src/providers/standard/create-order.ts',
     edits: [["    'idempotency-key': id,\n", '']],

@@ -86,6 +86,7 @@ type Asked = {
 
 export type SignalObserved = Asked & {
   what: 'signal';
+  /** recorded: there is an order to place now, also where it failed before it was fetched. known: nothing is to do. */
   outcome: 'recorded' | 'known' | 'poison' | 'unauthorized' | 'not_recorded';
   serviceOrderId?: string;
   messageId?: string | undefined;

@@ -1,3 +1,8 @@
+import { stopwatch } from './stopwatch.ts';
+
+/** Interval of looking at the clock: a timer does not count the time for which the machine is suspended. */
+const LOOK_EVERY_MS = 250;
+
 /**
  * Waits for a call at most this long, even if the call ignores its signal.
  * @param late makes the error when the time is up
@@ -10,10 +15,17 @@ export async function withTimeout<Result>(
 ): Promise<Result> {
   const aborting = new AbortController();
   const expired = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
+  const elapsed = stopwatch();
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    timer = setTimeout(look, Math.min(LOOK_EVERY_MS, milliseconds - elapsed()));
+  };
+  const look = (): void => {
+    if (elapsed() < milliseconds) return wait();
     aborting.abort(new DOMException(`no answer in ${milliseconds} ms`, 'TimeoutError'));
     expired.reject(late());
-  }, milliseconds);
+  };
+  wait();
   try {
     return await Promise.race([call(aborting.signal), expired.promise]);
   } finally {

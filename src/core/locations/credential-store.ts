@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { stopwatch } from '../domain/stopwatch.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { NeedsOperator, TryAgain } from '../domain/errors.ts';
@@ -10,7 +11,7 @@ import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
 /** Time for the POS to answer. */
 const OBTAIN_MS = 8_000;
-/** Time from the claim to the call. A process that was stopped for longer (SIGSTOP) may have lost its claim. */
+/** Time from the claim to the call. A process that was stopped for longer, or its machine, may have lost its claim. */
 const BEGIN_WITHIN_MS = 5_000;
 /** Seconds of a claim: more than both of these and the write (10 s) together. */
 const RENEWAL_S = 30;
@@ -81,7 +82,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
   const renew = async (key: string, integration: string, { obtain, rejected }: TokenRequest): Promise<string> => {
     const giveUpAt = performance.now() + WAIT_MS;
     for (;;) {
-      const began = performance.now();
+      const sinceAsked = stopwatch();
       const renewer = randomUUID();
       const row = await claim(pool, key, integration, renewer);
       if (row === undefined) {
@@ -95,7 +96,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
       try {
         const granted = await readGranted(key, row, rejected);
         if (granted !== undefined) return granted;
-        if (performance.now() - began > BEGIN_WITHIN_MS) continue;
+        if (sinceAsked() > BEGIN_WITHIN_MS) continue;
         const grant = await nextGrant(key, row, obtain);
         const seconds = grant.expiresIn - (performance.now() - grant.at) / 1000;
         const sealed = await seal(keys, { accessToken: grant.accessToken, refreshToken: grant.refreshToken });

@@ -4,11 +4,12 @@ import { TryAgain } from '../domain/errors.ts';
 import type { Location } from '../locations/locations.ts';
 import type { PosContext } from '../domain/provider.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+import { stopwatch } from '../domain/stopwatch.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 
 /** Time for a call, well within the lease (30 s), so that it is over before another process may call. */
 const POS_TIMEOUT_MS = 15_000;
-/** Time from the row to the call. A process that was stopped for longer (SIGSTOP) may have lost its lease. */
+/** Time from the row to the call. A process that was stopped for longer, or whose machine was, may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
 
 const noAnswer = (): TryAgain => new TryAgain(`no answer in ${POS_TIMEOUT_MS} ms`, { sent: true });
@@ -23,12 +24,12 @@ export async function callProvider<Result>(
   location: Location,
   call: (context: PosContext<unknown>) => Promise<Result>,
 ): Promise<CallEnd<Result> | undefined> {
-  const asked = performance.now();
+  const sinceAsked = stopwatch();
   const number = await beginAttempt(deps.pool, job, name, location);
   if (number === undefined) return undefined;
-  const began = performance.now();
   // The row remains without an end, which counts as a call that may have been made.
-  if (began - asked > BEGIN_WITHIN_MS) return undefined;
+  if (sinceAsked() > BEGIN_WITHIN_MS) return undefined;
+  const began = performance.now();
   const { locationId, integration, settings } = location;
   const ending = (outcome: string, error?: unknown): AttemptEnd => {
     const milliseconds = performance.now() - began;

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { watchSuspension } from './watch-suspension.ts';
 
 /** Returns the time. @throws before Postgres has first answered */
 export type Now = () => Date;
@@ -14,17 +15,18 @@ const DRIFT = 1e-4;
 
 /**
  * The time by Postgres's clock, which all processes share. A machine whose own clock is off would drop every signed
- * webhook as too old, and sign orders that every POS refuses. Between two answers the monotonic clock counts on, so
- * setting the machine's clock changes nothing.
+ * webhook as too old, and sign orders that every POS refuses. Between two answers the monotonic clock counts on, and what
+ * it misses while the machine is suspended, so setting the machine's clock changes nothing.
  */
 export function databaseClock(pool: Pool): DatabaseClock {
-  let last: { timeOrigin: number; withinMs: number; at: number } | undefined;
+  let last: { timeOrigin: number; withinMs: number; at: number; suspendedMs: () => number } | undefined;
   return {
     now() {
       if (last === undefined) throw new Error('Postgres has not told the time yet');
-      return new Date(last.timeOrigin + performance.now());
+      return new Date(last.timeOrigin + performance.now() + last.suspendedMs());
     },
     async follow() {
+      const suspendedMs = watchSuspension();
       const sentAt = performance.now();
       const { rows } = await pool.query<{ milliseconds: number }>({
         name: 'tell-time',
@@ -41,7 +43,7 @@ export function databaseClock(pool: Pool): DatabaseClock {
         const mayBothBeRight = Math.abs(timeOrigin - last.timeOrigin) <= withinMs + knownWithinMs;
         if (mayBothBeRight && knownWithinMs < withinMs) return;
       }
-      last = { timeOrigin, withinMs, at };
+      last = { timeOrigin, withinMs, at, suspendedMs };
     },
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { standard } from '../../../src/providers/standard/index.ts';
@@ -556,6 +556,34 @@ describe('in doubt', () => {
       { outcome: 'placed', http_status: null, milliseconds: expect.any(Number) },
     ]);
     await server.stop();
+  });
+
+  it('does not come of a machine that is suspended before the call: the call is not made, and another makes it', async () => {
+    await system.addLocation('suspended', { ordersUrl: pos.ordersUrl });
+    await pauseLocation(system.pool, 'suspended');
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'suspended' });
+    await reaches(serviceOrderId, 'held');
+    const before = pos.requests;
+    const blocker = await system.pool.connect();
+    await blocker.query('BEGIN');
+    await blocker.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
+    await resumeLocation(system.pool, 'suspended');
+    await system.signal(sent);
+    await until(async () => (await system.placement(serviceOrderId))?.['lease_id'] !== null);
+    await sleep(200);
+    // Only its own clock tells: the monotonic one stands still.
+    const { now } = Date;
+    vi.spyOn(Date, 'now').mockImplementation(() => now() + 60_000);
+    await blocker.query('COMMIT');
+    blocker.release();
+    await until(async () => (await attempts(serviceOrderId)).length === 1);
+    await sleep(200);
+    vi.restoreAllMocks();
+    expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'started', ended_at: null }]);
+    expect(pos.requests).toBe(before);
+    await system.query('UPDATE placements SET lease_until = now() WHERE service_order_id = $1', [serviceOrderId]);
+    await reaches(serviceOrderId, 'sent');
+    expect(tickets(serviceOrderId)).toBe(1);
   });
 
   it('a POS that can be asked is asked first: the ticket is found, no second one made', async () => {

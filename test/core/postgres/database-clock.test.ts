@@ -1,6 +1,7 @@
+import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
 import { createEmptyDatabase } from '../../support/create-database.ts';
 
@@ -18,6 +19,7 @@ beforeAll(async () => {
   pool = new pg.Pool({ connectionString: await createEmptyDatabase(), max: 1 });
   await pool.query('SELECT 1');
 });
+afterEach(() => vi.restoreAllMocks());
 afterAll(() => pool?.end());
 
 const telling = {
@@ -53,6 +55,23 @@ it('a late answer does not make it worse', async () => {
 it('a clock that was set is followed at once, however late it answers', async () => {
   const off = await offAfter({ lateMs: 0 }, { lateMs: LATE_MS, setByMs: HOUR_MS });
   expect(Math.abs(off)).toBeLessThan(LATE_MS);
+});
+
+it.each([
+  ['set', false, 0],
+  ['suspended', true, HOUR_MS],
+])('where the machine is %s it is right before Postgres is asked again', async (_what, suspended, byMs) => {
+  const [wall, uptime] = [Date.now, os.uptime()];
+  const clock = databaseClock(telling);
+  [lateMs, setByMs] = [0, 0];
+  await clock.follow();
+  const before = clock.now().getTime();
+  vi.spyOn(Date, 'now').mockImplementation(() => wall() + HOUR_MS);
+  if (suspended) vi.spyOn(os, 'uptime').mockReturnValue(uptime + HOUR_MS / 1_000);
+  expect(Math.abs(clock.now().getTime() - before - byMs)).toBeLessThan(LITTLE_MS);
+  [lateMs, setByMs] = [0, byMs];
+  await clock.follow();
+  expect(Math.abs(clock.now().getTime() - before - byMs)).toBeLessThan(LITTLE_MS);
 });
 
 it('nobody knows the time before Postgres has told it', () => {
