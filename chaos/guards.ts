@@ -89,7 +89,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'findOrder before a retry',
     file: 'src/core/placements/settle-doubt.ts',
-    edits: [['if (!location.provider.deduplicates) {', 'if (location.provider.integration === "") {']],
+    edits: [['if (!deduplicates) {', 'if (deduplicates === undefined) {']],
     noticedBy: vitest('test/process.test.ts', 'POS that can be asked'),
   },
   {
