@@ -126,12 +126,12 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'the relay stops at an order whose message failed',
-    file: 'src/core/live/publish-live.ts',
+    file: 'src/core/live/claim-lowest.ts',
     edits: [
       [
-        `          AND NOT EXISTS (SELECT FROM outbox e
-                          WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence
-                          OFFSET 0)
+        `      AND NOT EXISTS (SELECT FROM outbox e
+                      WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence
+                      OFFSET 0)
 `,
         '',
       ],

@@ -8,6 +8,8 @@ export type ReadPlans = {
   whole: string[];
   /** The number of rows that were read. */
   reads: number;
+  /** The number of pages that were looked at, which grows with dead rows, too. */
+  pages: number;
 };
 
 /** Runs the work on a pool that records its queries, and then has Postgres explain them. */
@@ -26,12 +28,15 @@ export async function readPlans(pool: Pool, work: (recording: Pool) => Promise<u
   });
   await work(recording);
   const scans: Plan[] = [];
+  let pages = 0;
   for (const { text, values } of asked) {
     const { rows } = await pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
-      `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
       values,
     );
-    scans.push(...nodesOf(rows[0]?.['QUERY PLAN'][0]?.Plan).filter((plan) => plan['Relation Name'] !== undefined));
+    const plan = rows[0]?.['QUERY PLAN'][0]?.Plan;
+    pages += Number(plan?.['Shared Hit Blocks']) + Number(plan?.['Shared Read Blocks']);
+    scans.push(...nodesOf(plan).filter((plan) => plan['Relation Name'] !== undefined));
   }
   const looked = ['Actual Rows', 'Rows Removed by Filter', 'Rows Removed by Index Recheck'];
   return {
@@ -39,6 +44,7 @@ export async function readPlans(pool: Pool, work: (recording: Pool) => Promise<u
     reads: scans
       .map((scan) => Number(scan['Actual Loops']) * looked.reduce((sum, name) => sum + Number(scan[name] ?? 0), 0))
       .reduce((sum, reads) => sum + reads, 0),
+    pages,
   };
 }
 

@@ -1,19 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
+import { toLiveMessage, type LiveMessage } from '../domain/live-message.ts';
 import type { Log } from '../domain/log.ts';
 import type { Observe } from '../domain/observed.ts';
 import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
-import { LIVE_ROW } from './outbox.ts';
+import { lowestClaimer, type OutboxRow } from './claim-lowest.ts';
 
 /** Resolves when the topic has the message. Messages of one order are published one after the other. */
 export type Publish = (message: LiveMessage) => Promise<void>;
 
-type OutboxRow = LiveRow & { attempts: number };
-
 /** Messages published at a time. Each is a request of its own, since a request has one ordering key. */
 const UNDER_WAY = 200;
-const LEASE_S = 10;
 const POLL_MS = 1_000;
 /** Failures in a row from which the topic counts as down. Then the relay waits for the topic, not for each message. */
 const DOWN_AFTER = 20;
@@ -35,6 +32,7 @@ export function publishLive(deps: {
   const published: OutboxRow[] = [];
   let forgetting: Promise<void> | undefined;
   let failuresInARow = 0;
+  const claimLowest = lowestClaimer();
 
   /** Deletes a published row, in one DELETE with all that were published during the one before. */
   const forget = (row: OutboxRow): Promise<void> => {
@@ -86,38 +84,6 @@ export function publishLive(deps: {
       }),
     onClaimError: (error) => deps.log.error({ err: error }, 'the outbox could not be read'),
   });
-}
-
-/**
- * Looked up row by row: a plan made while the outbox was empty, as it mostly is, would read all of it for every row
- * once it is full, and all orders with it.
- */
-async function claimLowest(pool: Pool, limit: number): Promise<OutboxRow[]> {
-  const { rows } = await pool.query<{ row: LiveRow; attempts: number }>({
-    name: 'claim-outbox',
-    text: `
-      WITH lowest AS (
-        SELECT o.ctid
-        FROM outbox o
-        WHERE (o.lease_until IS NULL OR o.lease_until < now())
-          AND NOT EXISTS (SELECT FROM outbox e
-                          WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence
-                          OFFSET 0)
-        ORDER BY o.applied_at
-        LIMIT $1
-        FOR UPDATE SKIP LOCKED
-      ), claimed AS (
-        UPDATE outbox o
-        SET lease_until = now() + make_interval(secs => ${LEASE_S}), attempts = o.attempts + 1
-        WHERE o.ctid = ANY (ARRAY(SELECT ctid FROM lowest))
-        RETURNING o.*
-      )
-      SELECT ${LIVE_ROW} AS row, m.attempts
-      FROM claimed m
-      CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = m.service_order_id OFFSET 0) AS o`,
-    values: [limit],
-  });
-  return rows.map(({ row, attempts }) => ({ ...row, attempts }));
 }
 
 async function deletePublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { claimPlacements } from './claim-placements.ts';
+import type { Room } from './choose-lanes.ts';
+import { dueLanes } from './due-lanes.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { releaseClaim } from './release-claim.ts';
 import { placeOrder } from './place-order.ts';
@@ -25,8 +27,7 @@ const LEAST_SHARE = 1;
 const NEWEST = 0.25;
 /** Interval of polls for what other processes left, what became due, and what the command line changed. */
 const POLL_MS = 1_000;
-/** Interval and number of claims past their deadline that wait for a probe. */
-const LATE_EVERY_MS = 5_000;
+/** The most that are claimed at once past their deadline while they wait for a probe. */
 const LATE = 100;
 
 /** The location that a worker sends for. Without an integration it is not configured. */
@@ -35,9 +36,9 @@ type Sending = { locationId: string; integration: string | null };
 /** Claims and places orders, each location and each integration within its share of the workers. */
 export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
   const { breaker } = deps;
+  const due = dueLanes();
   const sending: Sending[] = [];
   let fetching = 0;
-  let lateClaimAt = -Infinity;
   const share = (): number => SHARES.find(({ below }) => sending.length < below)?.share ?? LEAST_SHARE;
   const isFull = ({ locationId, integration }: Sending): boolean =>
     sending.length >= SENDERS ||
@@ -49,6 +50,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
 
   const place = async (claim: Claim): Promise<void> => {
     let entered: Sending | undefined;
+    let refused: Sending | undefined;
     let fetches = claim.locationId === null;
     if (fetches) fetching += 1;
     const fetched = (): void => {
@@ -63,7 +65,10 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
       fetched();
       if (entered !== undefined) return true;
       // The claim decides which silent location is tried next.
-      if (isFull(location) || breaker.isSilent(location)) return false;
+      if (isFull(location) || breaker.isSilent(location)) {
+        refused = location;
+        return false;
+      }
       take(location);
       return true;
     };
@@ -77,35 +82,39 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
     } finally {
       fetched();
       if (entered !== undefined) sending.splice(sending.indexOf(entered), 1);
+      if (refused !== undefined) due.add(refused);
     }
+  };
+
+  const roomWithin = (limit: number): Room => {
+    const fetchers = Math.min(limit, FETCHERS - fetching);
+    // Rounded by chance, since mostly one fetcher is free.
+    const newest = Math.floor(fetchers * NEWEST + Math.random());
+    const open = [...breaker.states().keys()].filter((integration) => breaker.isOpen(integration));
+    return {
+      limit,
+      share: share(),
+      busy: sending,
+      senders: SENDERS - sending.length,
+      sendersOfOne: SENDERS_OF_ONE,
+      open: open.map((integration) => ({ integration, probes: probesFree(integration) })),
+      silent: breaker.silentLocations(),
+      late: LATE,
+      oldest: fetchers - newest,
+      newest,
+    };
   };
 
   /** A claim whose answer was lost with a broken connection may have succeeded. */
   const claim = async (limit: number): Promise<Claim[]> => {
     const leaseId = randomUUID();
-    const fetchers = Math.min(limit, FETCHERS - fetching);
-    // Rounded by chance, since mostly one fetcher is free.
-    const newest = Math.floor(fetchers * NEWEST + Math.random());
     // An older claim has expired by itself.
     lost = lost.filter(({ at }) => performance.now() - at < LEASE_S * 1_000);
-    const silent = breaker.silentLocations();
-    const open = [...breaker.states().keys()].filter((integration) => breaker.isOpen(integration));
-    const claimsLate = silent.length > 0 && performance.now() - lateClaimAt >= LATE_EVERY_MS;
-    if (claimsLate) lateClaimAt = performance.now();
     try {
-      return await claimPlacements(deps.pool, {
+      return await claimPlacements(deps.pool, due, {
         leaseId,
         lost: lost.map((each) => each.leaseId),
-        limit,
-        share: share(),
-        busy: sending,
-        senders: SENDERS - sending.length,
-        sendersOfOne: SENDERS_OF_ONE,
-        open: open.map((integration) => ({ integration, probes: probesFree(integration) })),
-        silent,
-        late: claimsLate ? LATE : 0,
-        oldest: fetchers - newest,
-        newest,
+        room: () => roomWithin(limit),
       });
     } catch (error) {
       lost.push({ leaseId, at: performance.now() });

@@ -1,18 +1,22 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { lowestClaimer } from '../../../src/core/live/claim-lowest.ts';
 import { publishLive } from '../../../src/core/live/publish-live.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { readPlans } from '../../support/read-plans.ts';
 import { until } from '../../support/until.ts';
 
 type PlanNode = { 'Index Name'?: string; 'Index Cond'?: string; 'Node Type': string; Plans?: PlanNode[] };
 
 describe('the relay, whose statements are planned while the outbox is empty', () => {
+  let url: string;
   let pool: pg.Pool;
 
   beforeAll(async () => {
     // One connection, which has the plans; as the service's, that forces them to be made once.
     const options = '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan';
-    pool = new pg.Pool({ connectionString: await createDatabase(), max: 1, options });
+    url = await createDatabase();
+    pool = new pg.Pool({ connectionString: url, max: 1, options });
     await pool.query('VACUUM (ANALYZE) outbox');
   });
 
@@ -27,23 +31,48 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     await relay.stop();
 
     await lay(5_000);
-    const plans = [await planOf(`"claim-outbox"(100)`), await planOf(`"forget-published"('{order-1}', '{3}')`)];
+    const plans = [
+      await planOf(`"claim-outbox"(100, '-infinity')`),
+      await planOf(`"forget-published"('{order-1}', '{3}')`),
+    ];
     const byKey = plans.flatMap(nodesOf).filter((node) => node['Index Name'] === 'outbox_pkey');
     expect(byKey).toHaveLength(2);
     for (const node of byKey) expect(node['Index Cond']).toContain('service_order_id =');
     expect(plans.flatMap(nodesOf).map((node) => node['Node Type'])).not.toContain('Seq Scan');
   });
 
-  async function lay(count: number): Promise<void> {
+  it('does not read again what was published since an old snapshot, which keeps it', async () => {
+    await pool.query('TRUNCATE outbox');
+    const old = new pg.Client(url);
+    await old.connect();
+    try {
+      const claimLowest = lowestClaimer();
+      await claimLowest(pool, 100);
+      await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await old.query('SELECT FROM outbox LIMIT 1');
+      await lay(50_000, 600);
+      await pool.query('DELETE FROM outbox');
+      await lay(1);
+      const fresh = await readPlans(pool, (recording) => lowestClaimer()(recording, 100));
+      expect(fresh.pages).toBeGreaterThan(1_000);
+      await pool.query('UPDATE outbox SET lease_until = NULL');
+      const { pages } = await readPlans(pool, (recording) => claimLowest(recording, 100));
+      expect(pages).toBeLessThan(100);
+    } finally {
+      await old.end();
+    }
+  });
+
+  async function lay(count: number, agoS = 0): Promise<void> {
     await pool.query(
       `WITH o AS (
          INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence)
          SELECT 'order-' || nth, 'club', 'pickup', 20, 3 FROM generate_series(1, $1::int) AS nth
          ON CONFLICT DO NOTHING
        )
-       INSERT INTO outbox (service_order_id, sequence, rank)
-       SELECT 'order-' || nth, 3, 20 FROM generate_series(1, $1::int) AS nth`,
-      [count],
+       INSERT INTO outbox (service_order_id, sequence, rank, applied_at)
+       SELECT 'order-' || nth, 3, 20, now() - make_interval(secs => $2) FROM generate_series(1, $1::int) AS nth`,
+      [count, agoS],
     );
   }
 

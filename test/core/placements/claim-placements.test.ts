@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { claimPlacements } from '../../../src/core/placements/claim-placements.ts';
+import type { Room } from '../../../src/core/placements/choose-lanes.ts';
+import { dueLanes, type DueLanes } from '../../../src/core/placements/due-lanes.ts';
 import type { SilentLocation } from '../../../src/core/placements/circuit-breaker.ts';
+import { readPlans, type ReadPlans } from '../../support/read-plans.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 let pool: pg.Pool;
@@ -31,21 +34,26 @@ async function backlog(locationId: string | null, count: number, dueForS: number
   );
 }
 
-async function claim(about: Partial<Parameters<typeof claimPlacements>[1]>): Promise<string[]> {
-  const claims = await claimPlacements(pool, {
-    leaseId: randomUUID(),
-    lost: [],
-    limit: 400,
-    share: 4,
-    busy: [],
-    senders: 100,
-    sendersOfOne: 100,
-    open: [],
-    silent: [],
-    late: 0,
-    oldest: 100,
-    newest: 0,
-    ...about,
+type About = Room & { leaseId: string; lost: readonly string[] };
+const ROOM: Room = {
+  limit: 400,
+  share: 4,
+  busy: [],
+  senders: 100,
+  sendersOfOne: 100,
+  open: [],
+  silent: [],
+  late: 0,
+  oldest: 100,
+  newest: 0,
+};
+
+/** Claims as a process that has just started. */
+async function claim({ leaseId = randomUUID(), lost = [], ...room }: Partial<About>): Promise<string[]> {
+  const claims = await claimPlacements(pool, dueLanes(), {
+    leaseId,
+    lost,
+    room: () => ({ ...ROOM, ...room }),
   });
   return claims.map((each) => each.serviceOrderId).toSorted();
 }
@@ -143,4 +151,66 @@ it('takes those of silent locations that are too late anyway, but none that is i
   await pool.query(`UPDATE placements SET deadline_at = now() - interval '1 s' WHERE service_order_id <> 'acme-1-4'`);
   await pool.query(`UPDATE placements SET state = 'in_doubt' WHERE service_order_id = 'acme-1-1'`);
   expect(await claim({ open: open(0), silent: [silent('acme-1', 10)], late: 5 })).toEqual(['acme-1-2', 'acme-1-3']);
+});
+
+describe('what a claim reads', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+  afterEach(() => void vi.useRealTimers());
+  /** Long enough for another look. */
+  const later = (): void => void vi.advanceTimersByTime(2_000);
+  const claimOnce = (on: pg.Pool, due: DueLanes, room: Partial<Room>): ReturnType<typeof claimPlacements> =>
+    claimPlacements(on, due, { leaseId: randomUUID(), lost: [], room: () => ({ ...ROOM, ...room }) });
+  const read = (due: DueLanes, room: Partial<Room>): Promise<ReadPlans> =>
+    readPlans(pool, (recording) => claimOnce(recording, due, room));
+
+  it('is what is due, however many locations have an order that is not, and it locks only what it claims', async () => {
+    await pool.query(
+      `INSERT INTO placements (service_order_id, location_id, deadline_at, next_attempt_at)
+       SELECT 'later-' || nth, 'club-' || nth, now() + interval '1 h', now() + interval '10 min'
+       FROM generate_series(1, 5000) AS nth`,
+    );
+    await backlog('club-1', 6, 60);
+    await backlog('club-2', 6, 60);
+    await pool.query('VACUUM ANALYZE placements');
+    const { whole, reads } = await read(dueLanes(), { share: 2 });
+    expect(whole).not.toContain('placements');
+    expect(reads).toBeLessThan(100);
+    // A row that was locked and is as it was keeps the number of who locked it.
+    const { rows } = await pool.query(`SELECT FROM placements WHERE lease_id IS NULL AND xmax::text <> '0'`);
+    expect(rows).toEqual([]);
+  });
+
+  it('is little of a location with ten thousand due orders whose share is full, and others are served', async () => {
+    await backlog('hung', 10_000, 600);
+    await pool.query('VACUUM ANALYZE placements');
+    const due = dueLanes();
+    const hung = sendingFor('hung', 'hung', 'hung');
+    expect(await claimOnce(pool, due, { busy: hung })).toHaveLength(1);
+    expect((await read(due, { busy: hung })).reads).toBeLessThan(20);
+    expect((await read(due, { busy: [...hung, ...sendingFor('hung')] })).reads).toBe(0);
+    await backlog('healthy', 1, 0);
+    later();
+    expect(await claimOnce(pool, due, { busy: hung, senders: 1 })).toMatchObject([{ locationId: 'healthy' }]);
+  });
+
+  it('does not grow with what was finished since an old snapshot, which keeps it', async () => {
+    const old = await pool.connect();
+    try {
+      await backlog('club-0', 1, 1);
+      const due = dueLanes();
+      expect(await claimOnce(pool, due, {})).toHaveLength(1);
+      await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await old.query('SELECT FROM placements LIMIT 1');
+      for (const locationId of [null, 'club-1']) await backlog(locationId, 30_000, 600);
+      await pool.query('DELETE FROM placements');
+      await backlog('club-1', 1, 0);
+      await backlog(null, 1, 0);
+      later();
+      expect((await read(dueLanes(), {})).pages).toBeGreaterThan(10_000);
+      expect((await read(due, {})).pages).toBeLessThan(500);
+    } finally {
+      await old.query('ROLLBACK');
+      old.release();
+    }
+  });
 });
