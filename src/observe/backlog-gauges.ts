@@ -1,6 +1,9 @@
 import type { Backlog } from '../core/orders/sample-backlog.ts';
 import type { GaugeBy } from './gauge-by.ts';
 
+/** What waits, and for how many seconds something has kept Postgres from removing dead rows. */
+export type Sampled = Backlog & { vacuumHeldS: number };
+
 /**
  * Shows what Postgres held at the last sample. Every process shows the same, so an alert takes the largest.
  * @param sampled returns undefined if there is no sample, and then nothing is shown
@@ -8,9 +11,9 @@ import type { GaugeBy } from './gauge-by.ts';
 export function backlogGauges(
   gauge: GaugeBy,
   integrations: readonly string[],
-  sampled: () => Backlog | undefined,
+  sampled: () => Sampled | undefined,
 ): void {
-  const one = (name: string, help: string, read: (backlog: Backlog) => number): void => {
+  const one = (name: string, help: string, read: (backlog: Sampled) => number): void => {
     gauge(name, help, [], (set) => {
       const backlog = sampled();
       if (backlog !== undefined) set(read(backlog));
@@ -54,4 +57,9 @@ export function backlogGauges(
     (backlog) => backlog.oldestUnpublished,
   );
   one('expediter_parked_events', 'Events that wait for their POS id to become ours.', (backlog) => backlog.parked);
+  one(
+    'expediter_vacuum_held_seconds',
+    'For how long something has kept Postgres from removing dead rows.',
+    (sampled) => sampled.vacuumHeldS,
+  );
 }

@@ -3,8 +3,7 @@ import type { Now } from '../core/postgres/database-clock.ts';
 import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
 import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
-import type { Backlog } from '../core/orders/sample-backlog.ts';
-import { backlogGauges } from './backlog-gauges.ts';
+import { backlogGauges, type Sampled } from './backlog-gauges.ts';
 import { countBy, type Count } from './count-by.ts';
 import { gaugeBy } from './gauge-by.ts';
 import { measureBy, type Measure } from './measure-by.ts';
@@ -15,7 +14,7 @@ export type Exposition = { contentType: string; body: string };
 export type Metrics = {
   observe: Observe;
   /** Stores the latest sample of Postgres. Undefined means that Postgres cannot be asked, and its gauges disappear. */
-  sampled(backlog: Backlog | undefined): void;
+  sampled(backlog: Sampled | undefined): void;
   /** The text for Prometheus. It sends no query: the backlog is from the last sample. */
   render(): Promise<Exposition>;
 };
@@ -145,7 +144,7 @@ export function createMetrics(about: {
       lines.inc(about.droppedLines());
     },
   });
-  let backlog: Backlog | undefined;
+  let backlog: Sampled | undefined;
   // An old sample is not shown while Postgres does not answer.
   backlogGauges(gauge, integrations, () => (isUp() ? backlog : undefined));
   collectDefaultMetrics({ register: registry });

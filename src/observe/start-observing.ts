@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Config } from '../config.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
+import { vacuumHolder } from '../core/postgres/vacuum-holder.ts';
 import { recordLastSeen } from '../core/locations/record-last-seen.ts';
 import { countTraffic } from '../core/traffic/count-traffic.ts';
 import type { Log } from '../core/domain/log.ts';
@@ -62,13 +63,14 @@ export function startObserving(about: {
     readers.add('traces', traces.observe);
   };
 
+  const sampleVacuum = vacuumHolder();
   const sample = async (): Promise<void> => {
     // An old sample is not shown as the present.
-    const sampled = await sampleBacklog(pool, config).catch((error: unknown) => {
+    const sampled = await Promise.all([sampleBacklog(pool, config), sampleVacuum(pool)]).catch((error: unknown) => {
       metrics?.sampled(undefined);
       throw error;
     });
-    metrics?.sampled(sampled);
+    metrics?.sampled({ ...sampled[0], vacuumHeldS: sampled[1] });
   };
 
   return {

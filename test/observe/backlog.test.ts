@@ -75,6 +75,7 @@ describe('what waits', () => {
     };
     near('expediter_placement_oldest_open_seconds', 180);
     near('expediter_outbox_oldest_seconds', 50);
+    near('expediter_vacuum_held_seconds', 0);
     near('expediter_integration_silent_seconds', 20, { integration: 'standard' });
     expect(read.value('expediter_integration_silent_seconds', { integration: 'square' })).toBeUndefined();
   });

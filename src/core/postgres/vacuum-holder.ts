@@ -1,0 +1,38 @@
+import type { Pool } from 'pg';
+
+/**
+ * Samples for how long something has kept Postgres from removing dead rows: a session with an old snapshot, a prepared
+ * transaction, a replication slot, a standby that reports its own. Where Postgres does not tell since when, as of
+ * sessions of another role, the time counts from the first sample that saw it.
+ * @returns seconds; 0 if nothing is held back
+ */
+export function vacuumHolder(): (pool: Pool) => Promise<number> {
+  let seen: { xid: string; at: number } | undefined;
+  return async (pool) => {
+    const { rows } = await pool.query<{ xid: string; seconds: number | null }>(OLDEST);
+    const oldest = rows[0];
+    if (oldest === undefined) {
+      seen = undefined;
+      return 0;
+    }
+    if (seen?.xid !== oldest.xid) seen = { xid: oldest.xid, at: performance.now() };
+    return Math.max(oldest.seconds ?? 0, (performance.now() - seen.at) / 1_000);
+  };
+}
+
+/** Who has no user vacuums, or does other work of Postgres's own. Other databases' sessions hold back nothing here. */
+const OLDEST = `
+  SELECT xid::text, extract(epoch FROM now() - began)::float8 AS seconds
+  FROM (
+    SELECT CASE WHEN age(backend_xid) > age(backend_xmin) THEN backend_xid ELSE coalesce(backend_xmin, backend_xid) END
+             AS xid, xact_start AS began
+    FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND usesysid IS NOT NULL AND (datname IS NULL OR datname = current_database())
+    UNION ALL
+    SELECT transaction, prepared FROM pg_prepared_xacts WHERE database = current_database()
+    UNION ALL
+    SELECT xmin, NULL FROM pg_replication_slots
+  ) AS holder
+  WHERE age(xid) > 0
+  ORDER BY age(xid) DESC, began
+  LIMIT 1`;
