@@ -226,4 +226,22 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [['own <= (limit - held) / 3', 'own <= limit / 4 && held <= limit']],
     noticedBy: chaos('hogs', 30),
   },
+  {
+    guard: 'the relay starts where it was, below which an old snapshot keeps what is published',
+    file: 'src/core/live/claim-lowest.ts',
+    edits: [['    const since = startOf(began);', "    const since = startOf(began) && '-infinity';"]],
+    noticedBy: vitest('test/core/live/publish-live.test.ts', 'since an old snapshot'),
+  },
+  {
+    guard: 'what is due is looked for from where it was, below which an old snapshot keeps what is finished',
+    file: 'src/core/placements/due-lanes.ts',
+    edits: [["await look(pool, isEverything ? '-infinity' : mark, lost);", "await look(pool, '-infinity', lost);"]],
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'since an old snapshot'),
+  },
+  {
+    guard: 'no location gets more than its share of the workers',
+    file: 'src/core/placements/choose-lanes.ts',
+    edits: [['if (underWay >= share || ofIntegration', 'if (ofIntegration']],
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'than its share'),
+  },
 ];

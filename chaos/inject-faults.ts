@@ -9,6 +9,7 @@ import { cutSometimes } from './choose-cuts.ts';
 import type { History } from './history.ts';
 import { holdBodies } from './hold-bodies.ts';
 import { holdRow } from './hold-row.ts';
+import { neighbour } from './neighbour.ts';
 import type { Fault, Lane, TimedKind } from './plan-faults.ts';
 import { BODY_BUDGET, type Kitchen, type Stage } from './set-stage.ts';
 
@@ -133,14 +134,6 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
     signalAll(all, 'SIGCONT');
   },
 
-  async snapshot({ databaseUrl }, { lasts }) {
-    await withNeighbour(databaseUrl, async (client) => {
-      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-      await client.query('SELECT count(*) FROM outbox');
-      await sleep(lasts * 1_000);
-    });
-  },
-
   async exhaust({ databaseUrl }, { lasts }) {
     const neighbours: pg.Client[] = [];
     const until = performance.now() + lasts * 1_000;
@@ -242,12 +235,6 @@ function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
-}
-
-function neighbour(databaseUrl: string): pg.Client {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'neighbour' });
-  client.on('error', () => {});
-  return client;
 }
 
 async function withNeighbour<Result>(

@@ -20,8 +20,6 @@ export const LANES = {
     terminate: 4,
     /** SIGSTOP for all of Postgres. */
     pause: 20,
-    /** A neighbour idle in a transaction, whose snapshot holds back vacuum and detaching. */
-    snapshot: 15,
     /** A neighbour that takes every connection that can be had. */
     exhaust: 8,
     /** The connection is cut right after a commit was sent: the client does not learn whether it committed. */
@@ -66,6 +64,8 @@ export const ALWAYS = [
   'dead-pos',
   /** Processes whose clock is ten minutes ahead or behind. */
   'clock',
+  /** A neighbour idle in a transaction, whose snapshot holds back vacuum and detaching. */
+  'snapshot',
   /** Signals that are published twice, and webhooks that are sent several times at once. */
   'duplicate',
   /** Webhooks that come seconds late. */

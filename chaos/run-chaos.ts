@@ -3,6 +3,7 @@ import pg from 'pg';
 import { memberStateAt, statusAt } from '../src/core/domain/lifecycle.ts';
 import { checkBooks, type Books, type Broken } from './check-books.ts';
 import { recordHistory, type Entry, type History } from './history.ts';
+import { holdSnapshot } from './hold-snapshot.ts';
 import { injectFaults } from './inject-faults.ts';
 import { checkAnswers } from './check-answers.ts';
 import { lastingAlone } from './lasting-alone.ts';
@@ -21,6 +22,8 @@ export type Result = Books & {
   recoverySeconds: number | null;
   /** Webhooks of other orders that the door did not take at once beside a lasting fault. */
   refusedBesideLasting: number;
+  /** Of the live messages in the calm after the faults, beside the snapshot; null if there were none. */
+  liveLagP99Ms: number | null;
   faults: Partial<Record<Kind, number>>;
 };
 
@@ -40,6 +43,10 @@ const SETTLE_S = 200;
 const FINDABLE_FROM_S = 60;
 /** Seconds without faults before the end, so that the last one can be seen to be over. */
 const CALM_S = 5;
+/** The lease of a relay that died just before the calm, and some. */
+const LIVE_LAG_MS = 12_000;
+/** Least share of the run in which there has to be an old snapshot. */
+const SNAPSHOT_SHARE = 0.5;
 
 /** Runs once: sets the stage, plays, lets it settle, and checks the books. */
 export async function runChaos(args: Arguments, print: (line: string) => void): Promise<Report> {
@@ -61,6 +68,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
   );
   const plan = planFaults(seed, seconds, only);
   const closing = new AbortController();
+  const snapshot = only.has('snapshot') ? holdSnapshot(stage.databaseUrl) : undefined;
   let probe: Probe | undefined;
   try {
     history.begin();
@@ -70,8 +78,10 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     if (first === undefined) throw new Error('there is no kitchen');
     probe = probeDoor(first, history, serving.acknowledged);
     await injectFaults(stage, plan, seed, history);
+    const calmFrom = new Date();
     await sleep(Math.max(0, (seconds + CALM_S) * 1_000 - history.now()));
     const ended = history.now();
+    const calmUntil = new Date();
     await probe.stop();
     print('all faults are over; waiting until everything has settled');
     await serving.finished();
@@ -91,6 +101,12 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     const recovery = recoveryOf(probe, history.entries, ended, args.recoveryS, complaints);
     const refusedBesideLasting = probe.refused(lastingAlone(history.entries, args.recoveryS));
     if (refusedBesideLasting > 0) complaints.push(`${refusedBesideLasting} webhooks suffered from a lasting fault`);
+    const held = await snapshot?.release();
+    if (held !== undefined && held.seconds < SNAPSHOT_SHARE * seconds) {
+      complaints.push(`the snapshot was held for ${held.seconds.toFixed(0)} s alone`);
+    }
+    const liveLagP99Ms = await lagOf(pool, calmFrom, calmUntil);
+    if (Number(liveLagP99Ms) > LIVE_LAG_MS) complaints.push(`live messages of the calm took ${liveLagP99Ms} ms`);
     const answered = [...serving.answers].map(([status, count]) => `answered ${status} ${count}`);
     print(`${answered.join(', ')}, ${await summary(pool)}`);
     return {
@@ -100,13 +116,18 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
         ...books,
         recoverySeconds: recovery,
         refusedBesideLasting,
-        faults: countFaults(plan, scripts, stage, only),
+        liveLagP99Ms,
+        faults: {
+          ...countFaults(plan, scripts, stage, only),
+          ...(held === undefined ? {} : { snapshot: held.taken }),
+        },
       },
       complaints,
       story: storyOf(broken, history),
     };
   } finally {
     closing.abort();
+    await snapshot?.release();
     await probe?.stop();
     await pool.end();
     await stage.stop();
@@ -164,6 +185,15 @@ function storyOf(broken: readonly Broken[], history: History): Entry[] {
   const own = history.entries.filter((entry) => entry.order === order);
   const [from, to] = [own[0]?.at ?? 0, own.at(-1)?.at ?? 0];
   return history.entries.filter((entry) => about(entry) && entry.at >= from - 5_000 && entry.at <= to + 5_000);
+}
+
+async function lagOf(pool: pg.Pool, from: Date, until: Date): Promise<number | null> {
+  const { rows } = await pool.query<{ lag: number | null }>(
+    `SELECT round(1000 * percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM published_at - applied_at)))::int AS lag
+     FROM live_messages WHERE applied_at BETWEEN $1 AND $2`,
+    [from, until],
+  );
+  return rows[0]?.lag ?? null;
 }
 
 async function summary(pool: pg.Pool): Promise<string> {
