@@ -6,6 +6,7 @@ import { compareVariants, nameOf, type Compared } from './compare-variants.ts';
 import { describeMachine } from './describe-machine.ts';
 import { drawBars } from './draw-bars.ts';
 import { FIGURES, reaches, toResults, type Figure, type FigureName } from './figures.ts';
+import { measureClaims } from './measure-claims.ts';
 import { measureEvening } from './measure-evening.ts';
 import { measureLive } from './measure-live.ts';
 import { measureMemory } from './measure-memory.ts';
@@ -54,6 +55,10 @@ try {
   if (args.only.includes('placements')) {
     say('placements');
     Object.assign(measured, await measurePlacements(postgres, { stepS: 20, latencyS: 20 }, say));
+  }
+  if (args.only.includes('claims')) {
+    say('claims beside locations with nothing due');
+    Object.assign(measured, await measureClaims(postgres, { rounds: 8 * args.rounds }, say));
   }
   if (args.only.includes('memory')) {
     say(`memory, ${args.memory} minutes`);

@@ -241,7 +241,10 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'no location gets more than its share of the workers',
     file: 'src/core/placements/choose-lanes.ts',
-    edits: [['if (underWay >= share || ofIntegration', 'if (ofIntegration']],
+    edits: [
+      ['if (underWay >= share || ofIntegration', 'if (ofIntegration'],
+      ['turn <= room.share', 'turn <= 100'],
+    ],
     noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'than its share'),
   },
 ];

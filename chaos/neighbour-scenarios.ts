@@ -2,10 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { moveClock } from '../test/support/move-clock.ts';
+import { until } from '../test/support/until.ts';
 import { sampleOrder } from '../test/support/sample-order.ts';
 import { post, statusWebhook } from '../test/support/start-system.ts';
 import { holdBodies } from './hold-bodies.ts';
 import { holdRow } from './hold-row.ts';
+import { holdSnapshot } from './hold-snapshot.ts';
+import type { Load } from './offer-load.ts';
 import { allGone, seedOrders, seedPast } from './seed-orders.ts';
 import type { SmallStage } from './set-small-stage.ts';
 
@@ -17,8 +20,9 @@ export type Scenario = {
   /** The largest allowed ratio of the others' p99 with the neighbour to the one without. */
   limit: number;
   locations: number;
-  prepare?: (pool: pg.Pool, databaseUrl: string, disturbed: boolean) => Promise<void>;
-  round(stage: SmallStage, disturbed: boolean, say: (line: string) => void): Promise<Measured>;
+  /** @param seconds of `--seconds` */
+  prepare?: (pool: pg.Pool, databaseUrl: string, disturbed: boolean, seconds: number) => Promise<void>;
+  round(stage: SmallStage, disturbed: boolean, say: (line: string) => void, seconds: number): Promise<Measured>;
 };
 
 const ROUND_S = 13;
@@ -130,6 +134,28 @@ export const SCENARIOS: Record<string, Scenario> = {
       return measured;
     },
   },
+  snapshot: {
+    what: 'a transaction is open from the beginning, at 500 webhooks a second, and --seconds says for how long',
+    limit: 1.5,
+    locations: 21,
+    prepare: seedBesideSnapshot,
+    round: sendBesideSnapshot,
+  },
+  'snapshot-live': {
+    what: 'the same, from a commit to the topic',
+    limit: 1.5,
+    locations: 21,
+    prepare: seedBesideSnapshot,
+    async round(stage, disturbed, say, seconds) {
+      const { refused } = await sendBesideSnapshot(stage, disturbed, say, seconds);
+      const { rows } = await stage.pool.query<{ lag: number }>(
+        `SELECT 1000 * extract(epoch FROM published_at - applied_at)::float8 AS lag FROM live_messages
+         WHERE applied_at > (SELECT max(applied_at) FROM live_messages) - make_interval(secs => $1)`,
+        [seconds / 3],
+      );
+      return { latencies: rows.map(({ lag }) => lag), refused };
+    },
+  },
 };
 
 /** @returns milliseconds from each push to the request at the POS, at every location but the first */
@@ -171,6 +197,29 @@ async function holdLocked(stage: SmallStage): Promise<void> {
   }
 }
 
+function seedBesideSnapshot(pool: pg.Pool, _: string, __: boolean, seconds: number): Promise<void> {
+  return seedOrders(pool, OTHERS, 500 * seconds, (nth) => `club-${(nth % 20) + 2}`);
+}
+
+/** What it costs grows, so the last third counts. */
+async function sendBesideSnapshot(
+  stage: SmallStage,
+  disturbed: boolean,
+  say: (line: string) => void,
+  seconds: number,
+): Promise<Measured> {
+  const snapshot = disturbed ? holdSnapshot(stage.databaseUrl) : undefined;
+  try {
+    const urls = stage.webhookUrls.slice(1);
+    const load = { urls, prefix: OTHERS, perSecond: 500, seconds, warmUpS: (2 / 3) * seconds };
+    const measured = await offerAll(stage, load, say);
+    await until(async () => (await stage.pool.query('SELECT FROM outbox LIMIT 1')).rowCount === 0, 60_000);
+    return measured;
+  } finally {
+    await snapshot?.release();
+  }
+}
+
 /** Inserts the orders that the others' webhooks are about; the first `bad` locations are not of them. */
 async function seedOthers(pool: pg.Pool, seconds: number, bad = 1): Promise<void> {
   await seedOrders(pool, OTHERS, 20 * 10 * seconds, (nth) => `club-${(nth % 20) + bad + 1}`);
@@ -184,7 +233,10 @@ async function sendAsOthers(
   bad = 1,
 ): Promise<Measured> {
   const urls = stage.webhookUrls.slice(bad);
-  const load = { urls, prefix: OTHERS, perSecond: 200, seconds, warmUpS: WARM_UP_S };
+  return offerAll(stage, { urls, prefix: OTHERS, perSecond: 200, seconds, warmUpS: WARM_UP_S }, say);
+}
+
+async function offerAll(stage: SmallStage, load: Load, say: (line: string) => void): Promise<Measured> {
   const { answers, latencies, held } = await stage.offer(load);
   const { 200: _taken, ...others } = answers;
   const refused = Object.values(others).reduce((sum, count) => sum + count, held);

@@ -10,23 +10,35 @@ import { setSmallStage } from './set-small-stage.ts';
 const words = process.stderr;
 const say = (line: string): void => void words.write(`${line}\n`);
 
-const USAGE = `Usage: npm run chaos:neighbours [-- ${Object.keys(SCENARIOS).join(' | ')}] [--rounds <n>] [--json]
+const USAGE = `Usage: npm run chaos:neighbours [-- ${Object.keys(SCENARIOS).join(' | ')}] [--rounds <n>] [--seconds <n>] [--json]
 
 ${Object.entries(SCENARIOS)
-  .map(([name, { what, limit }]) => `  ${name.padEnd(10)} ${what}; at most ${limit} times`)
+  .map(([name, { what, limit }]) => `  ${name.padEnd(14)} ${what}; at most ${limit} times`)
   .join('\n')}
+
+--seconds: of one round beside an old snapshot (30)
 `;
 
-function readChaosArguments(): { chosen: string[]; rounds: number; json: boolean } | undefined {
+function readChaosArguments(): { chosen: string[]; rounds: number; seconds: number; json: boolean } | undefined {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { rounds: { type: 'string', default: '5' }, json: { type: 'boolean', default: false } },
+      options: {
+        rounds: { type: 'string', default: '5' },
+        seconds: { type: 'string', default: '30' },
+        json: { type: 'boolean', default: false },
+      },
     });
-    const rounds = Number(values.rounds);
+    const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
     const isKnown = positionals.every((name) => Object.hasOwn(SCENARIOS, name));
     if (!isKnown || !Number.isInteger(rounds) || rounds < 1) return undefined;
-    return { chosen: positionals.length === 0 ? Object.keys(SCENARIOS) : positionals, rounds, json: values.json };
+    if (!Number.isInteger(seconds) || seconds < 6) return undefined;
+    return {
+      chosen: positionals.length === 0 ? Object.keys(SCENARIOS) : positionals,
+      rounds,
+      seconds,
+      json: values.json,
+    };
   } catch {
     return undefined;
   }
@@ -53,7 +65,7 @@ try {
     for (let nth = 1; nth <= args.rounds; nth += 1) {
       // The order alternates, so that the machine's drift counts for both.
       for (const disturbed of nth % 2 === 0 ? [true, false] : [false, true]) {
-        const { latencies, ...measured } = await playRound(postgres, scenario, disturbed);
+        const { latencies, ...measured } = await playRound(postgres, scenario, disturbed, args.seconds);
         if (disturbed) refused += measured.refused;
         all[disturbed ? 'with' : 'without'].push(...latencies);
         const [p50, p99] = [0.5, 0.99].map((share) => percentile(latencies, share).toFixed(1));
@@ -75,13 +87,13 @@ try {
 if (args.json) process.stdout.write(`${JSON.stringify(results)}\n`);
 process.exitCode = Object.values(results).every(({ ok }) => ok) ? 0 : 1;
 
-async function playRound(on: Postgres, scenario: Scenario, disturbed: boolean): Promise<Measured> {
+async function playRound(on: Postgres, scenario: Scenario, disturbed: boolean, seconds: number): Promise<Measured> {
   const stage = await setSmallStage(on, {
     locations: scenario.locations,
-    prepare: async (pool, databaseUrl) => scenario.prepare?.(pool, databaseUrl, disturbed),
+    prepare: async (pool, databaseUrl) => scenario.prepare?.(pool, databaseUrl, disturbed, seconds),
   });
   try {
-    return await scenario.round(stage, disturbed, say);
+    return await scenario.round(stage, disturbed, say, seconds);
   } finally {
     await stage.stop();
   }

@@ -34,7 +34,10 @@ describe('npm run bench', () => {
   });
 
   it('measures what it is told to, and what takes long only when asked', () => {
-    expect(readBenchArguments([])).toMatchObject({ rounds: 5, only: ['compare', 'live', 'placements', 'start'] });
+    expect(readBenchArguments([])).toMatchObject({
+      rounds: 5,
+      only: ['compare', 'live', 'placements', 'claims', 'start'],
+    });
     expect(readBenchArguments(['--quick'])).toMatchObject({ rounds: 2, only: ['compare', 'start'], json: false });
     expect(readBenchArguments(['--quick', '--rounds', '7', '--json'])).toMatchObject({ rounds: 7, json: true });
     expect(readBenchArguments(['--only', 'live, start'])).toMatchObject({ only: ['live', 'start'] });
