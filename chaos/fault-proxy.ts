@@ -20,6 +20,8 @@ export type FaultProxy = {
   readonly connections: number;
   /** Returns the URL by way of this proxy. */
   through(databaseUrl: string): string;
+  /** Leads new connections elsewhere, as a name whose address changes. Open ones stay where they are. */
+  lead(targetPort: number): void;
   /** Stops listening: new connections are refused, open ones continue. */
   refuse(): void;
   /** Listens again, at the same port. @throws if another program has taken the port and keeps it */
@@ -37,7 +39,8 @@ const PORT_PATIENCE_MS = 5000;
  * Stands in front of a Postgres at `127.0.0.1:targetPort` and fails as a network does. It makes no random choices;
  * callers may, see `cutSometimes`. A Postgres that is down shows as a reset.
  */
-export async function startFaultProxy({ targetPort }: { targetPort: number }): Promise<FaultProxy> {
+export async function startFaultProxy(about: { targetPort: number }): Promise<FaultProxy> {
+  let { targetPort } = about;
   const faults: ProxyFaults = {};
   const cuts: Cut[] = [];
   const clients = new Set<Socket>();
@@ -102,6 +105,9 @@ export async function startFaultProxy({ targetPort }: { targetPort: number }): P
       url.hostname = '127.0.0.1';
       url.port = String(port);
       return url.href;
+    },
+    lead(elsewhere) {
+      targetPort = elsewhere;
     },
     refuse,
     async accept() {

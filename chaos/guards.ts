@@ -176,8 +176,14 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'a connection with a stale prepared statement is not lent again',
     file: 'src/core/postgres/with-client.ts',
-    edits: [[' || error.code === STALE_PLAN', '']],
+    edits: [['(?:21|22|23|40|54|55|57014)', '(?:0A|21|22|23|40|54|55|57014)']],
     noticedBy: vitest('test/database.test.ts', 'made stale'),
+  },
+  {
+    guard: 'a connection to a server that takes no writes is not lent again',
+    file: 'src/core/postgres/with-client.ts',
+    edits: [['(?:21|22|23|40|54|55|57014)', '(?:21|22|23|25006|40|54|55|57014)']],
+    noticedBy: vitest('test/core/statuses/failover.test.ts', 'leads to the old primary'),
   },
   {
     guard: 'the connections that carry webhooks are kept',

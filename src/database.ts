@@ -4,6 +4,8 @@ import pg, { type Pool } from 'pg';
 export const FLUSHERS = 2;
 /** Their connections, and that of the webhooks that wait aside, within the pool's size. */
 export const FLUSH_CONNECTIONS = FLUSHERS + 1;
+/** Seconds of silence until either side asks whether the other is still there. */
+const QUIET_S = 5;
 
 /**
  * Opens two pools of at most `poolSize` connections in all. Settings travel with the connection, so that a role's or
@@ -31,14 +33,18 @@ export function openDatabase(
       // The server's own time-out cannot fire while the server hangs.
       query_timeout: statementMs + 1_000,
       idleTimeoutMillis: idleMs,
+      // A host that is gone answers nothing, and a failover must not be found out by a webhook. The system then asks
+      // every second, ten times.
       keepAlive: true,
-      // Google's firewalls silently drop a connection after ten idle minutes.
-      keepAliveInitialDelayMillis: 60_000,
+      keepAliveInitialDelayMillis: QUIET_S * 1_000,
       application_name: 'expediter',
       options:
         `${theirs} -c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${lockMs} ` +
         // A plan made while a table was empty (the outbox mostly is) would scan it whole once it is full.
-        `-c idle_in_transaction_session_timeout=10000 -c enable_seqscan=off ${settings}`,
+        `-c idle_in_transaction_session_timeout=10000 -c enable_seqscan=off ` +
+        // The same from Postgres's side: what a process that is gone had locked is free again in seconds.
+        `-c tcp_keepalives_idle=${QUIET_S} -c tcp_keepalives_interval=1 -c tcp_keepalives_count=10 ` +
+        `-c tcp_user_timeout=${(QUIET_S + 10) * 1_000} ${settings}`,
     });
     // A dying idle connection emits this error. Without a listener it would end the process.
     pool.on('error', onError);

@@ -7,6 +7,7 @@ import { deleteOldGrants } from './core/locations/credential-store.ts';
 import type { OpenSettings } from './core/locations/locations.ts';
 import { renewConnections } from './core/locations/renew-connections.ts';
 import type { DatabaseClock } from './core/postgres/database-clock.ts';
+import { databaseState } from './core/postgres/database-state.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 import { runEvery } from './core/postgres/run-every.ts';
 import { deleteUnmatched } from './core/retention/delete-unmatched.ts';
@@ -31,6 +32,7 @@ const UNMATCHED_KEPT_S = 2 * 86_400;
 export function periodicWork(deps: {
   config: Config;
   pool: Pool;
+  flushPool: Pool;
   clock: DatabaseClock;
   log: Log;
   observe: Observe;
@@ -40,16 +42,16 @@ export function periodicWork(deps: {
   readiness: Readiness;
   tasks: Observing['tasks'];
 }): { start(): void; stop(): Promise<void> } {
-  const { config, pool, clock, log, observe, redrive, readiness, tasks } = deps;
+  const { config, pool, flushPool, clock, log, observe, redrive, readiness, tasks } = deps;
   const unmatchedKeptS = Math.max(UNMATCHED_KEPT_S, config.PARK_TTL_S);
   const stopping = new AbortController();
   let timers: ReturnType<typeof runEvery>[] = [];
 
   const checkDatabase = async (): Promise<void> => {
-    readiness.database = await clock.follow().then(
-      () => 'up' as const,
-      () => 'down' as const,
-    );
+    // Idle connections of the flushers, too: a webhook should not be the one to find out.
+    const flushing = Array.from({ length: flushPool.idleCount }, () => databaseState(flushPool));
+    [readiness.database] = await Promise.all([databaseState(pool), clock.follow().catch(() => {})]);
+    await Promise.all(flushing);
   };
   const renew = async (): Promise<void> => {
     await renewConnections({ ...deps, now: clock.now, signal: stopping.signal });

@@ -17,6 +17,7 @@ import { orderRefetcher, readOrderQuery } from './core/placements/refetch-order.
 import { refetchUnlessRefused } from './core/placements/refetch-unless-refused.ts';
 import { workPlacements } from './core/placements/work-placements.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
+import { databaseState } from './core/postgres/database-state.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 import { batchPosIds } from './core/statuses/batch-pos-ids.ts';
 import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
@@ -143,7 +144,19 @@ export async function start(
     onPosIds,
   });
   const { tasks } = observing;
-  const periodic = periodicWork({ config, pool, clock, log, observe, open, credentialsFor, redrive, readiness, tasks });
+  const periodic = periodicWork({
+    config,
+    pool,
+    flushPool,
+    clock,
+    log,
+    observe,
+    open,
+    credentialsFor,
+    redrive,
+    readiness,
+    tasks,
+  });
 
   const app = buildApp({
     log,
@@ -176,7 +189,7 @@ export async function start(
   const stopping = new AbortController();
   const begin = async (): Promise<void> => {
     await Promise.all([databaseReady(pool, clock, log, stopping.signal), observing.load()]);
-    readiness.database = 'up';
+    readiness.database = await databaseState(pool);
     await topic.load();
     if (stopping.signal.aborted) return;
     relay.start();

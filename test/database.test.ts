@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { Socket, createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { withClient } from '../src/core/postgres/with-client.ts';
 import { FLUSH_CONNECTIONS, openDatabase } from '../src/database.ts';
 import { createDatabase } from './support/create-database.ts';
@@ -51,4 +51,44 @@ it('a connection whose prepared statement a migration made stale costs one query
   await expect(ask()).rejects.toThrow('cached plan must not change result type');
   await ask();
   await Promise.all([pool.end(), flushPool.end()]);
+});
+
+it.each([
+  ['a value', `SELECT 'x'::int`, true],
+  ['a collision', `DO $$ BEGIN RAISE deadlock_detected; END $$`, true],
+  ['a lock', `DO $$ BEGIN RAISE lock_not_available; END $$`, true],
+  ['a time-out', `DO $$ BEGIN RAISE query_canceled; END $$`, true],
+  ['a server that takes no writes', `DO $$ BEGIN RAISE read_only_sql_transaction; END $$`, false],
+  ['a server that is full', `DO $$ BEGIN RAISE disk_full; END $$`, false],
+  ['a server that ends', `DO $$ BEGIN RAISE admin_shutdown; END $$`, false],
+  ['an error inside Postgres', `DO $$ BEGIN RAISE internal_error; END $$`, false],
+])('after an error about %s, a connection is kept only if it is sound', async (_, sql, kept) => {
+  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + FLUSHERS, () => {});
+  const pid = (): Promise<unknown> =>
+    withClient(pool, async (client) => (await client.query('SELECT pg_backend_pid()')).rows[0]);
+  const before = await pid();
+  await expect(withClient(pool, (client) => client.query(sql))).rejects.toThrow();
+  if (kept) expect(await pid()).toEqual(before);
+  else expect(await pid()).not.toEqual(before);
+  await Promise.all([pool.end(), flushPool.end()]);
+});
+
+it('both sides of a connection notice within seconds that the other is gone', async () => {
+  const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
+  onTestFinished(() => keepAlive.mockRestore());
+  const pools = openDatabase(await createDatabase(), 1 + FLUSHERS, () => {});
+  for (const pool of Object.values(pools)) {
+    keepAlive.mockClear();
+    const { rows } = await pool.query(
+      `SELECT name, setting::int AS setting FROM pg_settings WHERE name LIKE 'tcp%' ORDER BY name`,
+    );
+    expect(keepAlive).toHaveBeenCalledWith(true, 5_000);
+    expect(rows).toEqual([
+      { name: 'tcp_keepalives_count', setting: 10 },
+      { name: 'tcp_keepalives_idle', setting: 5 },
+      { name: 'tcp_keepalives_interval', setting: 1 },
+      { name: 'tcp_user_timeout', setting: process.platform === 'linux' ? 15_000 : 0 },
+    ]);
+    await pool.end();
+  }
 });

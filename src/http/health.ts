@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import type { DatabaseState } from '../core/postgres/database-state.ts';
 
 export type Readiness = {
   /** False before start-up is done and while draining. */
   ready: boolean;
   /** Information for people. An outage of Postgres must not take every instance out of the load balancer at once. */
-  database: 'up' | 'down' | 'unknown';
+  database: DatabaseState;
 };
 
 /**

@@ -1,5 +1,6 @@
 import { Counter, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Now } from '../core/postgres/database-clock.ts';
+import type { DatabaseState } from '../core/postgres/database-state.ts';
 import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
 import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
@@ -54,7 +55,7 @@ export function createMetrics(about: {
   version: string;
   now: Now;
   pools: Record<'main' | 'flush', Connections>;
-  readiness: () => { ready: boolean; database: 'up' | 'down' | 'unknown' };
+  readiness: () => { ready: boolean; database: DatabaseState };
   breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
   droppedLines: () => number;
 }): Metrics {
@@ -132,8 +133,12 @@ export function createMetrics(about: {
     for (const integration of integrations) set(states.get(integration) === 'open' ? 1 : 0, { integration });
   });
   gauge('expediter_ready', '1 while this process takes requests.', [], (set) => set(about.readiness().ready ? 1 : 0));
-  const isUp = (): boolean => about.readiness().database === 'up';
-  gauge('expediter_database_up', '1 while Postgres answers this process.', [], (set) => set(isUp() ? 1 : 0));
+  const isReadOnly = (): boolean => about.readiness().database === 'read_only';
+  const answers = (): boolean => about.readiness().database === 'up' || isReadOnly();
+  gauge('expediter_database_up', '1 while Postgres answers this process.', [], (set) => set(answers() ? 1 : 0));
+  gauge('expediter_database_read_only', '1 while Postgres answers this process and takes no writes.', [], (set) =>
+    set(isReadOnly() ? 1 : 0),
+  );
   gauge('expediter_info', 'Which version this is.', ['version'], (set) => set(1, { version: about.version }));
   const lines = new Counter({
     name: 'expediter_log_lines_dropped_total',
@@ -146,7 +151,7 @@ export function createMetrics(about: {
   });
   let backlog: Sampled | undefined;
   // An old sample is not shown while Postgres does not answer.
-  backlogGauges(gauge, integrations, () => (isUp() ? backlog : undefined));
+  backlogGauges(gauge, integrations, () => (answers() ? backlog : undefined));
   collectDefaultMetrics({ register: registry });
 
   return {

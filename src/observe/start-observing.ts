@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Config } from '../config.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import { vacuumHolder } from '../core/postgres/vacuum-holder.ts';
+import type { DatabaseState } from '../core/postgres/database-state.ts';
 import { recordLastSeen } from '../core/locations/record-last-seen.ts';
 import { countTraffic } from '../core/traffic/count-traffic.ts';
 import type { Log } from '../core/domain/log.ts';
@@ -34,7 +35,7 @@ export function startObserving(about: {
   pool: Pool;
   flushPool: Pool;
   now: Now;
-  readiness: () => { ready: boolean; database: 'up' | 'down' | 'unknown' };
+  readiness: () => { ready: boolean; database: DatabaseState };
   breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
   droppedLines: () => number;
 }): Observing {

@@ -14,13 +14,16 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { copyDataDirectory } from './copy-data-directory.ts';
 import { freePort } from './free-port.ts';
 import { locatePostgres, type PostgresBinaries } from './locate-postgres.ts';
 import { canEnter, sharedTmpdir, unprivilegedUser, type UnprivilegedUser } from './unprivileged-user.ts';
@@ -34,6 +37,8 @@ export type PostgresOptions = {
   settings?: Record<string, string>;
   /** Gets Postgres's log as it comes. */
   log?: (text: string) => void;
+  /** The URL of a primary: new data is a copy of its data, and follows it until `pg_promote()`. */
+  standbyOf?: string;
 };
 
 export type Postgres = {
@@ -46,8 +51,11 @@ export type Postgres = {
   stop(mode?: 'fast' | 'immediate'): Promise<void>;
   /** kill -9, a crash without its cooperation. The data stays, temporary or not, for `restart`. */
   kill(): Promise<void>;
-  /** Starts again with the same data and port, whether it was killed, has died or still runs. */
-  restart(): Promise<void>;
+  /**
+   * Starts again with the same data and port, whether it was killed, has died or still runs.
+   * @param standby it takes no writes from then on
+   */
+  restart(about?: { standby: boolean }): Promise<void>;
 };
 
 /** Resolves when it accepts connections. It ends with this process, however that ends. */
@@ -60,7 +68,11 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     launch.dir = temporary === undefined ? dataDirectory(resolve(options.dir ?? '.'), user) : join(temporary, 'data');
     // Temporary data need not survive a power cut; it does survive every crash of Postgres.
     launch.settings = { ...(temporary === undefined ? {} : { fsync: 'off' }), ...options.settings };
-    if (!existsSync(join(launch.dir, 'PG_VERSION'))) await initialise(launch);
+    if (options.standbyOf !== undefined) launch.settings['primary_conninfo'] = conninfo(options.standbyOf);
+    if (!existsSync(join(launch.dir, 'PG_VERSION'))) {
+      if (options.standbyOf === undefined) await initialise(launch);
+      else await copy(launch, options.standbyOf);
+    }
     return await run(launch, options.port);
   } catch (error) {
     if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true });
@@ -101,8 +113,9 @@ async function run(launch: Launch, wantedPort: number | undefined): Promise<Post
     async kill() {
       await end('SIGKILL');
     },
-    async restart() {
+    async restart({ standby } = { standby: false }) {
       await end('SIGINT');
+      if (standby) writeFileSync(join(launch.dir, STANDBY), '');
       running = await startPatiently(launch, port);
     },
   };
@@ -145,7 +158,7 @@ async function startOnce(launch: Launch, port: number): Promise<Running | Failur
     postmaster.stderr.setEncoding('utf8').on('data', (text: string) => {
       launch.log?.(text);
       tail = (tail + text).slice(-4000);
-      if (tail.includes('ready to accept connections')) done('ready');
+      if (/ready to accept (?:read-only )?connections/.test(tail)) done('ready');
     });
   });
   // 'close' comes after 'exit', when the log is complete.
@@ -263,6 +276,23 @@ function dataDirectory(dir: string, user: UnprivilegedUser | undefined): string 
   const target = join(makeTemporary(user), 'data');
   symlinkSync(target, dir);
   return target;
+}
+
+/** A file in the data directory by which Postgres starts as a standby. */
+const STANDBY = 'standby.signal';
+
+async function copy({ dir, user }: Launch, primary: string): Promise<void> {
+  await copyDataDirectory(primary, dir);
+  writeFileSync(join(dir, STANDBY), '');
+  if (user === undefined) return;
+  for (const entry of ['', ...readdirSync(dir, { recursive: true, encoding: 'utf8' })]) {
+    chownSync(join(dir, entry), user.uid, user.gid);
+  }
+}
+
+function conninfo(primary: string): string {
+  const { hostname, port, username } = new URL(primary);
+  return `host=${hostname} port=${port} user=${username} application_name=standby`;
 }
 
 /** Initialises the data under another name first: an interrupted run must not leave half a database behind. */
