@@ -186,6 +186,12 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/core/statuses/failover.test.ts', 'leads to the old primary'),
   },
   {
+    guard: 'a connection whose state is unknown is not lent again',
+    file: 'src/core/postgres/with-client.ts',
+    edits: [['client.release(broken);', 'client.release();']],
+    noticedBy: chaos('failover', 20),
+  },
+  {
     guard: 'the connections that carry webhooks are kept',
     file: 'src/database.ts',
     edits: [['idleMs: 0,', 'idleMs: 10_000,']],

@@ -9,13 +9,13 @@ export type HeldSnapshot = {
 const AGAIN_MS = 100;
 
 /** Is a neighbour idle in a transaction that has read, and begins the next one as soon as its connection is lost. */
-export function holdSnapshot(databaseUrl: string): HeldSnapshot {
+export function holdSnapshot(databaseUrl: () => string): HeldSnapshot {
   const releasing = new AbortController();
   const { signal } = releasing;
   let [taken, heldMs] = [0, 0];
 
   const hold = async (): Promise<void> => {
-    const client = neighbour(databaseUrl);
+    const client = neighbour(databaseUrl());
     const over = Promise.withResolvers<void>();
     client.once('end', over.resolve);
     signal.addEventListener('abort', () => over.resolve());

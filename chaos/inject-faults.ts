@@ -114,6 +114,10 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
     await postgres.restart();
   },
 
+  async failover({ failOver }, { lasts }) {
+    await failOver(lasts);
+  },
+
   async terminate({ databaseUrl }, { lasts }) {
     const until = performance.now() + lasts * 1_000;
     while (performance.now() < until) {

@@ -208,7 +208,7 @@ async function sendBesideSnapshot(
   say: (line: string) => void,
   seconds: number,
 ): Promise<Measured> {
-  const snapshot = disturbed ? holdSnapshot(stage.databaseUrl) : undefined;
+  const snapshot = disturbed ? holdSnapshot(() => stage.databaseUrl) : undefined;
   try {
     const urls = stage.webhookUrls.slice(1);
     const load = { urls, prefix: OTHERS, perSecond: 500, seconds, warmUpS: (2 / 3) * seconds };

@@ -16,6 +16,8 @@ export const LANES = {
   database: {
     /** `pg_ctl stop -m immediate`, and a restart. */
     crash: 1,
+    /** A standby is promoted, and the name still leads to the old primary, which takes no writes any more. */
+    failover: 20,
     /** `pg_terminate_backend` for every connection of the service, again and again. */
     terminate: 4,
     /** SIGSTOP for all of Postgres. */

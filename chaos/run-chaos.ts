@@ -4,6 +4,7 @@ import { memberStateAt, statusAt } from '../src/core/domain/lifecycle.ts';
 import { checkBooks, type Books, type Broken } from './check-books.ts';
 import { recordHistory, type Entry, type History } from './history.ts';
 import { holdSnapshot } from './hold-snapshot.ts';
+import { startFaultyPostgres } from './faulty-postgres.ts';
 import { injectFaults } from './inject-faults.ts';
 import { checkAnswers } from './check-answers.ts';
 import { lastingAlone } from './lasting-alone.ts';
@@ -20,6 +21,8 @@ export type Result = Books & {
   ok: boolean;
   /** The longest time until the door recovered from a fault of Postgres; null if it did not. */
   recoverySeconds: number | null;
+  /** The same after a failover, since the name led to the new primary. */
+  failoverSeconds: number | null;
   /** Webhooks of other orders that the door did not take at once beside a lasting fault. */
   refusedBesideLasting: number;
   /** Of the live messages in the calm after the faults, beside the snapshot; null if there were none. */
@@ -47,6 +50,8 @@ const CALM_S = 5;
 const LIVE_LAG_MS = 12_000;
 /** Least share of the run in which there has to be an old snapshot. */
 const SNAPSHOT_SHARE = 0.5;
+/** Of the time to recover, what a failover may take: 3 of 5 s. The new primary is there already. */
+const FAILOVER_SHARE = 0.6;
 
 /** Runs once: sets the stage, plays, lets it settle, and checks the books. */
 export async function runChaos(args: Arguments, print: (line: string) => void): Promise<Report> {
@@ -55,21 +60,21 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
   const stage = await setStage({
     seed,
     history,
+    database: await startFaultyPostgres(),
     deadlineS: DEADLINE_S,
     deadPos: only.has('dead-pos'),
     clocks: only.has('clock'),
     findable: seconds >= FINDABLE_FROM_S,
   });
-  const pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 4 });
-  pool.on('error', () => {});
   const locationIds = stage.kitchens.map((kitchen) => kitchen.locationId);
   const scripts = Array.from({ length: seconds * ordersPerSecond }, (_, nth) =>
     scriptOrder(seed, nth + 1, locationIds, only),
   );
   const plan = planFaults(seed, seconds, only);
   const closing = new AbortController();
-  const snapshot = only.has('snapshot') ? holdSnapshot(stage.databaseUrl) : undefined;
+  const snapshot = only.has('snapshot') ? holdSnapshot(() => stage.databaseUrl) : undefined;
   let probe: Probe | undefined;
+  let pool: pg.Pool | undefined;
   try {
     history.begin();
     print(`seed ${seed}: ${scripts.length} orders, ${plan.length} faults in ${seconds} s`);
@@ -79,13 +84,15 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     probe = probeDoor(first, history, serving.acknowledged);
     await injectFaults(stage, plan, seed, history);
     const calmFrom = new Date();
-    await sleep(Math.max(0, (seconds + CALM_S) * 1_000 - history.now()));
+    await sleep(Math.max(CALM_S, seconds + CALM_S - history.now() / 1_000) * 1_000);
     const ended = history.now();
     const calmUntil = new Date();
     await probe.stop();
     print('all faults are over; waiting until everything has settled');
     await serving.finished();
 
+    pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 4 });
+    pool.on('error', () => {});
     const complaints: string[] = [];
     // An order that an operator resolved may be tried again, and be in doubt again.
     for (let doubts = -1; doubts !== 0 && complaints.length === 0;) {
@@ -98,7 +105,12 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     const { books, broken } = await checkBooks({ pool, served: serving, kitchens: stage.kitchens, live });
     complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
     complaints.push(...checkAnswers(serving.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
-    const recovery = recoveryOf(probe, history.entries, ended, args.recoveryS, complaints);
+    const recoveries = recoveriesOf(probe, history.entries, ended);
+    const [failovers = [], others = []] = [true, false].map((is) =>
+      recoveries.filter(({ kind }) => (kind === 'failover') === is),
+    );
+    const recovery = longest(others, args.recoveryS, complaints);
+    const failover = longest(failovers, args.recoveryS * FAILOVER_SHARE, complaints);
     const refusedBesideLasting = probe.refused(lastingAlone(history.entries, args.recoveryS));
     if (refusedBesideLasting > 0) complaints.push(`${refusedBesideLasting} webhooks suffered from a lasting fault`);
     const held = await snapshot?.release();
@@ -115,6 +127,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
         ok: complaints.length === 0,
         ...books,
         recoverySeconds: recovery,
+        failoverSeconds: failover,
         refusedBesideLasting,
         liveLagP99Ms,
         faults: {
@@ -129,23 +142,22 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     closing.abort();
     await snapshot?.release();
     await probe?.stop();
-    await pool.end();
+    await pool?.end();
     await stage.stop();
   }
 }
 
-function recoveryOf(
-  probe: Probe,
-  entries: readonly Entry[],
-  ended: number,
-  limitS: number,
-  complaints: string[],
-): number | null {
-  const times = entries.flatMap(({ at, what, kind, nth }) =>
+type Recovery = { kind: string; name: string; seconds: number | undefined };
+
+function recoveriesOf(probe: Probe, entries: readonly Entry[], ended: number): Recovery[] {
+  return entries.flatMap(({ at, what, kind, nth }) =>
     what === 'fault ends' && Object.hasOwn(LANES.database, String(kind))
-      ? [{ name: `${String(kind)} ${String(nth)}`, seconds: probe.recoverySeconds(at, ended) }]
+      ? [{ kind: String(kind), name: `${String(kind)} ${String(nth)}`, seconds: probe.recoverySeconds(at, ended) }]
       : [],
   );
+}
+
+function longest(times: readonly Recovery[], limitS: number, complaints: string[]): number | null {
   for (const { name, seconds } of times) {
     if (seconds === undefined) complaints.push(`the door did not come back after ${name}`);
     else if (seconds > limitS) complaints.push(`the door took ${seconds} s to come back after ${name}`);

@@ -10,10 +10,9 @@ import { freePort } from '../test/support/free-port.ts';
 import type { HttpServer } from '../test/support/serve-http.ts';
 import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { startPos, type Pos } from '../test/support/start-pos.ts';
-import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
 import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
 import { balanceLoad } from '../test/support/balance-load.ts';
-import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
+import type { FaultyPostgres } from './faulty-postgres.ts';
 import type { History } from './history.ts';
 import { runInstances, type Instances } from './run-instances.ts';
 import { VENDORS, type Vendor } from './send-webhook.ts';
@@ -30,11 +29,16 @@ export type Kitchen = {
   dead: boolean;
 };
 
-export type Stage = {
-  /** The database's URL without the fault proxy. */
+export type StageDatabase = {
+  /** For those who look at it, or disturb it. */
   databaseUrl: string;
-  postgres: Postgres;
-  proxy: FaultProxy;
+  /** For the service. */
+  serviceUrl: string;
+  stopDatabase(): Promise<void>;
+};
+
+/** By default with a database that has every fault. */
+export type Stage<Database extends StageDatabase = FaultyPostgres> = Database & {
   pubsub: Pubsub;
   platform: OrderingPlatform;
   kitchens: readonly Kitchen[];
@@ -56,8 +60,6 @@ const KEY = Buffer.alloc(32, 7).toString('base64');
 const SETTINGS_KEY = `chaos:${KEY}`;
 /** Bytes of bodies that a process holds. Few, so that slow senders can take them all. */
 export const BODY_BUDGET = 4 * 2 ** 20;
-/** Few, so that a neighbour can take them all. */
-const MAX_CONNECTIONS = 60;
 /** The most that Google allows: an outage of minutes must not lose an order. */
 const DELIVERY_ATTEMPTS = 100;
 /** Options of a call by the publisher, the same as the service's. */
@@ -68,7 +70,8 @@ const PROVIDER_MODULES = ['pos-without-deduplication.ts', 'findable-pos.ts']
   .join(',');
 
 /** Sets up the whole system around two processes of the service, on free ports of 127.0.0.1. */
-export async function setStage(about: {
+export async function setStage<Database extends StageDatabase>(about: {
+  database: Database;
   seed: number;
   history: History;
   deadlineS: number;
@@ -77,14 +80,13 @@ export async function setStage(about: {
   clocks: boolean;
   /** Locations whose POS has to be asked before a repeat. */
   findable: boolean;
-}): Promise<Stage> {
-  const [postgres, pubsub, platform] = await Promise.all([
-    startPostgres({ settings: { fsync: 'off', max_connections: String(MAX_CONNECTIONS) } }),
+}): Promise<Stage<Database>> {
+  const { database } = about;
+  const [pubsub, platform] = await Promise.all([
     startPubsub({ pushBackoff: { minMs: 100, maxMs: 3_000 }, pushSlowdown: { minMs: 50, maxMs: 2_000 } }),
     startOrderingPlatform({ token: PLATFORM_TOKEN }),
   ]);
-  await migrate(postgres.url);
-  const proxy = await startFaultProxy({ targetPort: postgres.port });
+  await migrate(database.databaseUrl);
 
   const client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
   const [[orders], [dead]] = await Promise.all([
@@ -95,14 +97,14 @@ export async function setStage(about: {
 
   let instances: Instances | undefined;
   const balancer = await balanceLoad(() => instances?.urls() ?? []);
-  const kitchens = await openKitchens(about, postgres.url, balancer);
+  const kitchens = await openKitchens(about, database.databaseUrl, balancer);
 
   instances = await runInstances({
     seed: about.seed,
     clocks: about.clocks,
     history: about.history,
     env: {
-      DATABASE_URL: proxy.through(postgres.url),
+      DATABASE_URL: database.serviceUrl,
       HOST: '127.0.0.1',
       ORDER_API_URL: platform.url,
       ORDER_API_TOKEN: PLATFORM_TOKEN,
@@ -134,10 +136,7 @@ export async function setStage(about: {
   });
 
   const { stop } = instances;
-  return {
-    databaseUrl: postgres.url,
-    postgres,
-    proxy,
+  return Object.assign(database, {
     pubsub,
     platform,
     kitchens,
@@ -154,10 +153,9 @@ export async function setStage(about: {
       await stop();
       await client.close();
       await Promise.all([balancer.stop(), pubsub.stop(), platform.stop(), ...kitchens.map(({ pos }) => pos.stop())]);
-      await proxy.stop();
-      await postgres.stop();
+      await database.stopDatabase();
     },
-  };
+  });
 }
 
 async function openKitchens(

@@ -63,7 +63,7 @@ it.each([
   ['a server that ends', `DO $$ BEGIN RAISE admin_shutdown; END $$`, false],
   ['an error inside Postgres', `DO $$ BEGIN RAISE internal_error; END $$`, false],
 ])('after an error about %s, a connection is kept only if it is sound', async (_, sql, kept) => {
-  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + FLUSHERS, () => {});
+  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + FLUSH_CONNECTIONS, () => {});
   const pid = (): Promise<unknown> =>
     withClient(pool, async (client) => (await client.query('SELECT pg_backend_pid()')).rows[0]);
   const before = await pid();
@@ -76,7 +76,7 @@ it.each([
 it('both sides of a connection notice within seconds that the other is gone', async () => {
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
   onTestFinished(() => keepAlive.mockRestore());
-  const pools = openDatabase(await createDatabase(), 1 + FLUSHERS, () => {});
+  const pools = openDatabase(await createDatabase(), 1 + FLUSH_CONNECTIONS, () => {});
   for (const pool of Object.values(pools)) {
     keepAlive.mockClear();
     const { rows } = await pool.query(
