@@ -198,6 +198,12 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/http/webhook-wire.test.ts', 'connections that carry webhooks'),
   },
   {
+    guard: 'after a restore, messages are numbered above what readers have seen',
+    file: 'src/core/live/sequence-floor.ts',
+    edits: [['`greatest(${last}, (SELECT floor FROM sequence_floor WHERE id)) + 1`', '`${last} + 1`']],
+    noticedBy: vitest('test/core/live/renumber.test.ts', 'renumbered after a restore'),
+  },
+  {
     guard: 'parked events go on when their POS id becomes known',
     file: 'src/core/statuses/redrive-parked.ts',
     edits: [['if (rows.length === 0) return', 'if (rows.length >= 0) return']],

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
 import { PLACEMENT_STATES, type PlacementState } from '../core/domain/placement.ts';
 import { MEMBER_STATES, STATUSES, type MemberState, type Status } from '../core/domain/lifecycle.ts';
+import { raiseSequences } from '../core/live/sequence-floor.ts';
 import { listOrders, type ListedOrder, type OrderFilter } from '../core/orders/list-orders.ts';
 import { Id, describeIssues } from '../core/domain/order.ts';
 import { resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
@@ -116,6 +117,19 @@ export function addOrderCommands(program: Command): void {
       }
       await (options.there ? there(id, options.posId, command) : notThere(id, command));
     });
+
+  order
+    .command('renumber')
+    .description('number the live messages of all orders above all that readers have seen; after a restore')
+    .addHelpText(
+      'after',
+      `
+A restored database, or one whose failover lost commits, would use numbers again that readers have seen, and they would
+drop those messages as repeats. Run it before the service starts, or beside it as soon as you know. It takes no time and
+changes no message that is there. Twice does no harm. Reads DATABASE_URL.
+${examples('expediter order renumber')}`,
+    )
+    .action(renumber);
 }
 
 async function there(id: string, posId: string | undefined, command: Command): Promise<void> {
@@ -132,6 +146,12 @@ async function there(id: string, posId: string | undefined, command: Command): P
     resolved,
     `${id} is sent${resolved.redriven > 0 ? `; ${resolved.redriven} events that waited for it went on` : ''}`,
   );
+}
+
+async function renumber(_options: object, command: Command): Promise<void> {
+  const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+  const floor = await withDatabase(DATABASE_URL, raiseSequences);
+  print(command, { floor }, `live messages are numbered above ${floor} from now on`);
 }
 
 async function notThere(id: string, command: Command): Promise<void> {

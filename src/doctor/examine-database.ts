@@ -24,6 +24,7 @@ export const TABLES = [
   'placement_attempts',
   'placements',
   'provider_orders',
+  'sequence_floor',
   'status_events',
   'traffic',
   'webhook_tokens',

@@ -7,9 +7,14 @@ export const LiveMessage = z
   .object({
     serviceOrderId: z.string().meta({ description: "The order's id on the ordering platform." }),
     locationId: z.string(),
-    sequence: z.int().min(1).meta({
-      description: "Counts an order's messages from 1 without gaps. Messages may come twice: drop what you have.",
-    }),
+    sequence: z
+      .int()
+      .min(1)
+      .meta({
+        description:
+          "Counts an order's messages from 1 without gaps, or goes on far above after a restore of our database. Messages " +
+          'may come twice: drop what is not above the last one that you have, and wait for no number.',
+      }),
     status: z
       .enum(STATUSES)
       .nullable()

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
 import type { Claim } from '../domain/placement.ts';
 import { insertOutbox } from '../live/outbox.ts';
+import { nextSequence } from '../live/sequence-floor.ts';
 import type { Why } from '../domain/placement-cause.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
@@ -32,19 +33,20 @@ export async function failPlacement(
           AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
         RETURNING 1
       ), failing AS (
-        SELECT o.* FROM o, p WHERE o.rank <= ${RANK_SENT}
+        SELECT o.service_order_id, o.ended_at, ${nextSequence('o.sequence')} AS sequence
+        FROM o, p WHERE o.rank <= ${RANK_SENT}
       ), u AS (
         UPDATE orders
-        SET rank = ${RANK_FAILED}, sequence = f.sequence + 1, reason = left($4, 500),
+        SET rank = ${RANK_FAILED}, sequence = f.sequence, reason = left($4, 500),
             failed_by_us = true, updated_at = now(), ended_at = coalesce(f.ended_at, now())
         FROM failing f WHERE orders.service_order_id = f.service_order_id
       ), h AS (
         INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence, reason)
-        SELECT service_order_id, 'failed', 'not placed', 'applied', sequence + 1, left($4, 500) FROM failing
+        SELECT service_order_id, 'failed', 'not placed', 'applied', sequence, left($4, 500) FROM failing
       ), x AS (
         ${insertOutbox({
           serviceOrderId: 'service_order_id',
-          sequence: 'sequence + 1',
+          sequence: 'sequence',
           rank: RANK_FAILED,
           reason: 'left($4, 500)',
         })}

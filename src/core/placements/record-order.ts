@@ -3,6 +3,7 @@ import type { Claim } from '../domain/placement.ts';
 import { RANK_PLACED } from '../domain/lifecycle.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
 import { insertOutbox } from '../live/outbox.ts';
+import { nextSequence } from '../live/sequence-floor.ts';
 
 /** An order that has ended may be erased: nothing needs its contents any more. */
 export type KnownOrder = { ended: true } | OpenOrder;
@@ -31,13 +32,13 @@ export async function recordOrder(
         RETURNING service_order_id
       ), o AS (
         INSERT INTO orders (service_order_id, location_id, fulfillment, requested_at, rank, sequence)
-        SELECT $1, $3, $4, $5::timestamptz, ${RANK_PLACED}, 1 FROM p
+        SELECT $1, $3, $4, $5::timestamptz, ${RANK_PLACED}, ${nextSequence('0')} FROM p
         ON CONFLICT DO NOTHING
-        RETURNING service_order_id
+        RETURNING service_order_id, sequence
       ), c AS (
         INSERT INTO order_contents (service_order_id, contents) SELECT $1, $7::jsonb FROM o
       ), x AS (
-        ${insertOutbox({ serviceOrderId: '$1', sequence: '1', rank: RANK_PLACED })} FROM o
+        ${insertOutbox({ serviceOrderId: '$1', sequence: 'sequence', rank: RANK_PLACED })} FROM o
       )
       SELECT FROM p`,
     values: [

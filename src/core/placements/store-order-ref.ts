@@ -3,6 +3,7 @@ import { RANK_SENT } from '../domain/lifecycle.ts';
 import type { OrderRef } from '../domain/order.ts';
 import type { PosId } from '../domain/webhook.ts';
 import { insertOutbox } from '../live/outbox.ts';
+import { nextSequence } from '../live/sequence-floor.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
 /**
@@ -40,14 +41,15 @@ export async function storeOrderRef(
       ), u AS (
         UPDATE orders
         SET rank = CASE WHEN o.ended_at IS NULL THEN greatest(o.rank, ${RANK_SENT}) ELSE o.rank END, integration = $3,
-            sequence = o.sequence + CASE WHEN o.rank < ${RANK_SENT} AND o.ended_at IS NULL THEN 1 ELSE 0 END,
+            sequence = CASE WHEN o.rank < ${RANK_SENT} AND o.ended_at IS NULL THEN ${nextSequence('o.sequence')}
+                            ELSE o.sequence END,
             provider_order_id = coalesce(o.provider_order_id, CASE WHEN NOT EXISTS (SELECT FROM foreign_id) THEN $4 END),
             updated_at = now()
         FROM o WHERE orders.service_order_id = o.service_order_id
       ), x AS (
         ${insertOutbox({
           serviceOrderId: 'service_order_id',
-          sequence: 'sequence + 1',
+          sequence: nextSequence('sequence'),
           rank: RANK_SENT,
           providerOrderId: '$4',
         })}

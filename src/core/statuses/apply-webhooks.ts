@@ -10,6 +10,7 @@ import {
   type PosId,
 } from '../domain/webhook.ts';
 import { insertOutbox } from '../live/outbox.ts';
+import { nextSequence } from '../live/sequence-floor.ts';
 import { unnestRows, type Column } from '../postgres/unnest-rows.ts';
 
 export type Applied = {
@@ -88,7 +89,7 @@ const PARK_TTL_S = `$${EVENTS.next}::int`;
  * Orders are looked up and locked one by one in the order of their keys, so that two batches cannot deadlock. Nothing
  * is joined to the batch's own rows: Postgres expects ten of them, and would compare each with all.
  *
- * Sequence numbers are assigned under that lock, so they commit in order, without gaps.
+ * Sequence numbers are assigned under that lock, so they commit in order, without gaps but the one that `raiseSequences` makes.
  */
 const APPLY = `
 WITH event AS (
@@ -141,8 +142,8 @@ WITH event AS (
 ), ruled AS MATERIALIZED (
   -- What is asked of every event comes first: Postgres reads a row up to the last column that it needs.
   SELECT nth, webhook_nth, outcome, ours, conflict, order_erased, rank, service_order_id IS NULL AS by_pos_id, target,
-         order_sequence + (count(*) FILTER (WHERE moves) OVER (PARTITION BY target, location_id ORDER BY nth))::int
-           AS new_sequence,
+         ${nextSequence('order_sequence')} - 1
+           + (count(*) FILTER (WHERE moves) OVER (PARTITION BY target, location_id ORDER BY nth))::int AS new_sequence,
          order_rank, foreign_id, webhook_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
          order_pos_id,
          CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may tell of the member
@@ -151,7 +152,7 @@ WITH event AS (
 ), moved AS MATERIALIZED (
   SELECT target AS service_order_id,
          max(rank) FILTER (WHERE outcome = ${APPLIED}) AS rank,
-         max(new_sequence) AS sequence,
+         max(new_sequence) FILTER (WHERE outcome = ${APPLIED}) AS sequence,
          bool_or(order_rank < ${RANK_SENT}) AS proves_ticket,
          min(provider_order_id) FILTER (WHERE order_pos_id IS NULL AND NOT foreign_id) AS pos_id,
          array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL AND outcome = ${APPLIED}) AS reasons,
@@ -171,7 +172,7 @@ WITH event AS (
 ), updated AS (
   UPDATE orders o
   SET rank = coalesce(m.rank, o.rank),
-      sequence = m.sequence,
+      sequence = coalesce(m.sequence, o.sequence),
       provider_order_id = coalesce(o.provider_order_id, m.pos_id),
       reason = coalesce(m.reasons[cardinality(m.reasons)], o.reason, m.late_reasons[1]),
       updated_at = now(),
