@@ -1,7 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { memberStateAt, statusAt } from '../src/core/domain/lifecycle.ts';
-import { checkBooks, type Books, type Broken } from './check-books.ts';
+import type { Books, Broken } from './check-books.ts';
 import { recordHistory, type Entry, type History } from './history.ts';
 import { holdSnapshot } from './hold-snapshot.ts';
 import { startFaultyPostgres } from './faulty-postgres.ts';
@@ -9,12 +6,12 @@ import { injectFaults } from './inject-faults.ts';
 import { checkAnswers } from './check-answers.ts';
 import { lastingAlone } from './lasting-alone.ts';
 import { LANES, planFaults, type Kind } from './plan-faults.ts';
-import { probeDoor, type Probe } from './probe-door.ts';
+import { playOut } from './play-out.ts';
+import type { Probe } from './probe-door.ts';
 import type { Arguments } from './read-chaos-arguments.ts';
 import { scriptOrder, type Script } from './script-order.ts';
-import { MEMBER, NOTES, serveOrders } from './serve-orders.ts';
+import { MEMBER, NOTES } from './serve-orders.ts';
 import { setStage, type Stage } from './set-stage.ts';
-import { resolveDoubts, settle } from './settle.ts';
 
 export type Result = Books & {
   seed: number;
@@ -40,12 +37,8 @@ export type Report = {
 
 /** A placement's deadline: longer than a dead process's lease, and short, since a dead POS is waited for as long. */
 const DEADLINE_S = 45;
-/** Time to settle: a lease, the minute before "absent" counts, the deadline, and the sweeps. */
-const SETTLE_S = 200;
 /** The shortest run with a POS that has to be asked. */
 const FINDABLE_FROM_S = 60;
-/** Seconds without faults before the end, so that the last one can be seen to be over. */
-const CALM_S = 5;
 /** The lease of a relay that died just before the calm, and some. */
 const LIVE_LAG_MS = 12_000;
 /** Least share of the run in which there has to be an old snapshot. */
@@ -71,40 +64,19 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     scriptOrder(seed, nth + 1, locationIds, only),
   );
   const plan = planFaults(seed, seconds, only);
-  const closing = new AbortController();
   const snapshot = only.has('snapshot') ? holdSnapshot(() => stage.databaseUrl) : undefined;
-  let probe: Probe | undefined;
-  let pool: pg.Pool | undefined;
   try {
-    history.begin();
     print(`seed ${seed}: ${scripts.length} orders, ${plan.length} faults in ${seconds} s`);
-    const serving = serveOrders({ stage, scripts, ordersPerSecond, history, signal: closing.signal });
-    const [first] = stage.kitchens;
-    if (first === undefined) throw new Error('there is no kitchen');
-    probe = probeDoor(first, history, serving.acknowledged);
-    await injectFaults(stage, plan, seed, history);
-    const calmFrom = new Date();
-    await sleep(Math.max(CALM_S, seconds + CALM_S - history.now() / 1_000) * 1_000);
-    const ended = history.now();
-    const calmUntil = new Date();
-    await probe.stop();
-    print('all faults are over; waiting until everything has settled');
-    await serving.finished();
-
-    pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 4 });
-    pool.on('error', () => {});
-    const complaints: string[] = [];
-    // An order that an operator resolved may be tried again, and be in doubt again.
-    for (let doubts = -1; doubts !== 0 && complaints.length === 0;) {
-      const open = await settle(pool, serving.accepted, SETTLE_S);
-      if (open !== undefined) complaints.push(`not settled after ${SETTLE_S} s: ${JSON.stringify(open)}`);
-      doubts = await resolveDoubts(pool, stage.kitchens, history);
-      if (doubts > 0) print(`an operator settled ${doubts} orders in doubt`);
-    }
-    const live = stage.pubsub.published('order-status');
-    const { books, broken } = await checkBooks({ pool, served: serving, kitchens: stage.kitchens, live });
-    complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
-    complaints.push(...checkAnswers(serving.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
+    const disturb = (): Promise<void> => injectFaults(stage, plan, seed, history);
+    const { served, probe, ended, books, broken, complaints, liveLagP99Ms, words } = await playOut({
+      stage,
+      scripts,
+      ordersPerSecond,
+      history,
+      disturb,
+      print,
+    });
+    complaints.push(...checkAnswers(served.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
     const recoveries = recoveriesOf(probe, history.entries, ended);
     const [failovers = [], others = []] = [true, false].map((is) =>
       recoveries.filter(({ kind }) => (kind === 'failover') === is),
@@ -117,10 +89,8 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     if (held !== undefined && held.seconds < SNAPSHOT_SHARE * seconds) {
       complaints.push(`the snapshot was held for ${held.seconds.toFixed(0)} s alone`);
     }
-    const liveLagP99Ms = await lagOf(pool, calmFrom, calmUntil);
     if (Number(liveLagP99Ms) > LIVE_LAG_MS) complaints.push(`live messages of the calm took ${liveLagP99Ms} ms`);
-    const answered = [...serving.answers].map(([status, count]) => `answered ${status} ${count}`);
-    print(`${answered.join(', ')}, ${await summary(pool)}`);
+    print(words);
     return {
       result: {
         seed,
@@ -139,10 +109,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
       story: storyOf(broken, history),
     };
   } finally {
-    closing.abort();
     await snapshot?.release();
-    await probe?.stop();
-    await pool?.end();
     await stage.stop();
   }
 }
@@ -197,31 +164,4 @@ function storyOf(broken: readonly Broken[], history: History): Entry[] {
   const own = history.entries.filter((entry) => entry.order === order);
   const [from, to] = [own[0]?.at ?? 0, own.at(-1)?.at ?? 0];
   return history.entries.filter((entry) => about(entry) && entry.at >= from - 5_000 && entry.at <= to + 5_000);
-}
-
-async function lagOf(pool: pg.Pool, from: Date, until: Date): Promise<number | null> {
-  const { rows } = await pool.query<{ lag: number | null }>(
-    `SELECT round(1000 * percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM published_at - applied_at)))::int AS lag
-     FROM live_messages WHERE applied_at BETWEEN $1 AND $2`,
-    [from, until],
-  );
-  return rows[0]?.lag ?? null;
-}
-
-async function summary(pool: pg.Pool): Promise<string> {
-  const { rows: orders } = await pool.query<{ rank: number; count: number }>(
-    'SELECT rank, count(*)::int AS count FROM orders GROUP BY 1 ORDER BY 1',
-  );
-  const { rows } = await pool.query<{ what: string; count: number }>(
-    `SELECT 'webhooks ' || outcome AS what, count(*)::int AS count FROM webhooks GROUP BY 1
-     UNION ALL SELECT concat_ws(': ', 'placements ' || state, regexp_replace(problem, 'https?://[^ ]+', 'URL')), count(*)::int
-               FROM placements GROUP BY 1
-     UNION ALL SELECT 'attempts ' || outcome, count(*)::int FROM placement_attempts GROUP BY 1
-     ORDER BY 1`,
-  );
-  const byStep = orders.map(({ rank, count }) => ({
-    what: `orders ${statusAt(rank) ?? memberStateAt(rank, 'pickup')}`,
-    count,
-  }));
-  return [...byStep, ...rows].map(({ what, count }) => `${what} ${count}`).join(', ');
 }

@@ -5,7 +5,7 @@ import type { History } from './history.ts';
 import type { Script } from './script-order.ts';
 import type { Answers } from './check-answers.ts';
 import { sendWebhook } from './send-webhook.ts';
-import type { Kitchen, Stage } from './set-stage.ts';
+import type { Kitchen, Stage, StageDatabase } from './set-stage.ts';
 
 /** A webhook that was answered 200. */
 export type Acknowledged = {
@@ -50,7 +50,7 @@ const EARLY_MS = 1_500;
  * makes a ticket. Returns what it observes, and a promise for when nobody sends any more.
  */
 export function serveOrders(about: {
-  stage: Stage;
+  stage: Stage<StageDatabase>;
   scripts: readonly Script[];
   ordersPerSecond: number;
   history: History;

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { memberStateAt, statusAt } from '../src/core/domain/lifecycle.ts';
+import type { Answers } from './check-answers.ts';
+import { checkBooks, type Books, type Broken } from './check-books.ts';
+import type { History } from './history.ts';
+import { probeDoor, type Probe } from './probe-door.ts';
+import type { Script } from './script-order.ts';
+import { serveOrders, type Served } from './serve-orders.ts';
+import type { Stage, StageDatabase } from './set-stage.ts';
+import { resolveDoubts, settle } from './settle.ts';
+
+export type Played = {
+  served: Served & { answers: Answers };
+  probe: Probe;
+  /** Until then the probe went on, in milliseconds since the beginning. */
+  ended: number;
+  books: Books;
+  broken: Broken[];
+  /** What did not settle, and every broken promise of the books, in words. */
+  complaints: string[];
+  /** Of the live messages in the calm after the faults; null if there were none. */
+  liveLagP99Ms: number | null;
+  /** What came of it all, for people. */
+  words: string;
+};
+
+/** Time to settle: a lease, the minute before "absent" counts, the deadline, and the sweeps. */
+const SETTLE_S = 200;
+/** Seconds without faults before the end, so that the last one can be seen to be over. */
+const CALM_S = 5;
+
+/** Plays the scripts while somebody disturbs, lets all settle, and checks the books. */
+export async function playOut(about: {
+  stage: Stage<StageDatabase>;
+  scripts: readonly Script[];
+  ordersPerSecond: number;
+  history: History;
+  /** Resolves when all faults are over. */
+  disturb: () => Promise<void>;
+  print: (line: string) => void;
+}): Promise<Played> {
+  const { stage, scripts, ordersPerSecond, history, print } = about;
+  const seconds = scripts.length / ordersPerSecond;
+  const closing = new AbortController();
+  let probe: Probe | undefined;
+  let pool: pg.Pool | undefined;
+  try {
+    history.begin();
+    const served = serveOrders({ stage, scripts, ordersPerSecond, history, signal: closing.signal });
+    const [first] = stage.kitchens;
+    if (first === undefined) throw new Error('there is no kitchen');
+    probe = probeDoor(first, history, served.acknowledged);
+    await about.disturb();
+    const calmFrom = new Date();
+    await sleep(Math.max(CALM_S, seconds + CALM_S - history.now() / 1_000) * 1_000);
+    const ended = history.now();
+    const calmUntil = new Date();
+    await probe.stop();
+    print('all faults are over; waiting until everything has settled');
+    await served.finished();
+
+    pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 4 });
+    pool.on('error', () => {});
+    const complaints: string[] = [];
+    // An order that an operator resolved may be tried again, and be in doubt again.
+    for (let doubts = -1; doubts !== 0 && complaints.length === 0;) {
+      const open = await settle(pool, served.accepted, SETTLE_S);
+      if (open !== undefined) complaints.push(`not settled after ${SETTLE_S} s: ${JSON.stringify(open)}`);
+      doubts = await resolveDoubts(pool, stage.kitchens, history);
+      if (doubts > 0) print(`an operator settled ${doubts} orders in doubt`);
+    }
+    const live = stage.pubsub.published('order-status');
+    const { books, broken } = await checkBooks({ pool, served, kitchens: stage.kitchens, live });
+    complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
+    const liveLagP99Ms = await lagOf(pool, calmFrom, calmUntil);
+    const answered = [...served.answers].map(([status, count]) => `answered ${status} ${count}`);
+    const words = `${answered.join(', ')}, ${await summary(pool)}`;
+    return { served, probe, ended, books, broken, complaints, liveLagP99Ms, words };
+  } finally {
+    closing.abort();
+    await probe?.stop();
+    await pool?.end();
+  }
+}
+
+async function lagOf(pool: pg.Pool, from: Date, until: Date): Promise<number | null> {
+  const { rows } = await pool.query<{ lag: number | null }>(
+    `SELECT round(1000 * percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM published_at - applied_at)))::int AS lag
+     FROM live_messages WHERE applied_at BETWEEN $1 AND $2`,
+    [from, until],
+  );
+  return rows[0]?.lag ?? null;
+}
+
+async function summary(pool: pg.Pool): Promise<string> {
+  const { rows: orders } = await pool.query<{ rank: number; count: number }>(
+    'SELECT rank, count(*)::int AS count FROM orders GROUP BY 1 ORDER BY 1',
+  );
+  const { rows } = await pool.query<{ what: string; count: number }>(
+    `SELECT 'webhooks ' || outcome AS what, count(*)::int AS count FROM webhooks GROUP BY 1
+     UNION ALL SELECT concat_ws(': ', 'placements ' || state, regexp_replace(problem, 'https?://[^ ]+', 'URL')), count(*)::int
+               FROM placements GROUP BY 1
+     UNION ALL SELECT 'attempts ' || outcome, count(*)::int FROM placement_attempts GROUP BY 1
+     ORDER BY 1`,
+  );
+  const byStep = orders.map(({ rank, count }) => ({
+    what: `orders ${statusAt(rank) ?? memberStateAt(rank, 'pickup')}`,
+    count,
+  }));
+  return [...byStep, ...rows].map(({ what, count }) => `${what} ${count}`).join(', ');
+}

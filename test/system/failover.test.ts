@@ -1,0 +1,82 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { checkAnswers } from '../../chaos/check-answers.ts';
+import { recordHistory } from '../../chaos/history.ts';
+import { playOut } from '../../chaos/play-out.ts';
+import { scriptOrder } from '../../chaos/script-order.ts';
+import { setStage } from '../../chaos/set-stage.ts';
+import { startPatroni, type PatroniCluster } from '../support/start-patroni.ts';
+import { needsTool } from './needs-tool.ts';
+
+const KILLS = 5;
+const SEED = 7;
+const SECONDS = 85;
+const ORDERS_PER_SECOND = 5;
+/** Seconds until webhooks are 200 again after the new primary takes writes. */
+const BACK_WITHIN_S = 3;
+const VARIETY = new Set(['duplicate', 'delay', 'reorder', 'early'] as const);
+const DEBIANS_POSTGRES = '/usr/lib/postgresql';
+
+function startCluster(): Promise<PatroniCluster> {
+  needsTool('pg_createcluster', 'postgresql');
+  const [newest = ''] = readdirSync(DEBIANS_POSTGRES).toSorted((a, b) => Number(b) - Number(a));
+  return startPatroni({
+    patroni: needsTool('patroni', 'patroni'),
+    etcd: needsTool('etcd', 'etcd-server'),
+    haproxy: needsTool('haproxy', 'haproxy'),
+    postgresBin: join(DEBIANS_POSTGRES, newest, 'bin'),
+  });
+}
+
+it('a cluster whose leader is killed five times loses, doubles and confuses nothing, and its door is back in three seconds', async () => {
+  const cluster = await startCluster();
+  const { url, stop } = cluster;
+  const history = recordHistory();
+  const stage = await setStage({
+    seed: SEED,
+    history,
+    database: { databaseUrl: url, serviceUrl: url, stopDatabase: stop },
+    deadlineS: 90,
+    deadPos: false,
+    clocks: false,
+    findable: false,
+  }).catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
+  try {
+    const locationIds = stage.kitchens.map(({ locationId }) => locationId);
+    const scripts = Array.from({ length: SECONDS * ORDERS_PER_SECOND }, (_, nth) =>
+      scriptOrder(SEED, nth + 1, locationIds, VARIETY),
+    );
+    const newPrimaries: number[] = [];
+    const killLeaders = async (): Promise<void> => {
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        await cluster.killLeader();
+        newPrimaries.push(history.now());
+        await cluster.mend();
+      }
+    };
+    const { books, complaints, served, probe, ended } = await playOut({
+      stage,
+      scripts,
+      ordersPerSecond: ORDERS_PER_SECOND,
+      history,
+      disturb: killLeaders,
+      print: () => {},
+    });
+    expect([
+      ...complaints,
+      ...stage.instances.misbehaved,
+      ...checkAnswers(served.answers, new Set(['failover'])),
+    ]).toEqual([]);
+    expect(books.acknowledged).toBeGreaterThan(1_000);
+    const seconds = newPrimaries.map((at) => probe.recoverySeconds(at, ended) ?? Number.POSITIVE_INFINITY);
+    expect(seconds).toHaveLength(KILLS);
+    console.log(`after the new primary took writes, webhooks were 200 again within ${seconds.join(', ')} s`);
+    expect(Math.max(...seconds)).toBeLessThanOrEqual(BACK_WITHIN_S);
+  } finally {
+    await stage.stop();
+  }
+}, 600_000);
