@@ -16,22 +16,26 @@ export type KnownLocked = {
 export function knownLocked(): KnownLocked {
   // By time, the oldest first.
   const until = new Map<string, number>();
+  const forgetOld = (now: number): void => {
+    for (const [name, end] of until) {
+      if (end > now) return;
+      until.delete(name);
+    }
+  };
   return {
-    size: () => until.size,
+    size() {
+      forgetOld(performance.now());
+      return until.size;
+    },
     has(webhook) {
       if (until.size === 0) return false;
-      const now = performance.now();
-      return namesOf(webhook).some((name) => (until.get(name) ?? 0) > now);
+      forgetOld(performance.now());
+      return namesOf(webhook).some((name) => until.has(name));
     },
     add(webhook) {
-      const now = performance.now();
-      for (const [name, end] of until) {
-        if (end > now) break;
-        until.delete(name);
-      }
       for (const name of namesOf(webhook)) {
         until.delete(name);
-        until.set(name, now + KNOWN_MS);
+        until.set(name, performance.now() + KNOWN_MS);
       }
     },
     remove(webhook) {
