@@ -88,7 +88,7 @@ function openPool(databaseUrl: string, settings = ''): pg.Pool {
 function oneStatement(databaseUrl: string): Accept {
   const pool = openPool(databaseUrl, '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan');
   return async (webhook) => {
-    const { webhooks } = await withClient(pool, (client) => applyWebhooks(client, [webhook], [], PARK_TTL_S));
+    const { webhooks } = await withClient(pool, (client) => applyWebhooks(client, [webhook], PARK_TTL_S));
     return withoutIds(webhooks[0] ?? 'ignored');
   };
 }

@@ -206,7 +206,12 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'parked events go on when their POS id becomes known',
     file: 'src/core/statuses/redrive-parked.ts',
-    edits: [['if (rows.length === 0) return', 'if (rows.length >= 0) return']],
+    edits: [
+      [
+        'DELETE FROM parked_events w\n  WHERE w.location_id',
+        'DELETE FROM parked_events w\n  WHERE false AND w.location_id',
+      ],
+    ],
     noticedBy: chaos('early'),
   },
   {
@@ -264,5 +269,11 @@ export const MUTATIONS: readonly Mutation[] = [
       ['turn <= room.share', 'turn <= 100'],
     ],
     noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'than its share'),
+  },
+  {
+    guard: 'the sweep finds what was parked while its POS id was being learnt',
+    file: 'src/core/statuses/sweep-parked.ts',
+    edits: [["AND ${isAwaited('p')}", 'AND false']],
+    noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'in the very moment'),
   },
 ];

@@ -4,8 +4,6 @@ import { resolveNotThere, resolveThere } from '../src/core/placements/resolve-do
 import type { History } from './history.ts';
 import type { Kitchen } from './set-stage.ts';
 
-const PARK_TTL_S = 3_600;
-
 /** Work that the service will still do by itself. */
 type Open = { placements: number; live: number; parked: number };
 
@@ -44,7 +42,7 @@ export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], hi
     const ticket = tickets.find((each) => each.serviceOrderId === id);
     history.note('operator looked', { order: id, there: ticket !== undefined });
     if (ticket === undefined) await resolveNotThere(pool, id);
-    else await resolveThere(pool, id, { providerOrderId: ticket.providerOrderId }, PARK_TTL_S);
+    else await resolveThere(pool, id, { providerOrderId: ticket.providerOrderId });
   }
   return rows.length;
 }

@@ -14,7 +14,8 @@ import { deleteUnmatched } from './core/retention/delete-unmatched.ts';
 import { dropOldPartitions } from './core/retention/drop-old-partitions.ts';
 import { endOrders } from './core/retention/end-orders.ts';
 import { eraseMembers } from './core/retention/erase-members.ts';
-import type { Parked } from './core/statuses/redrive-parked.ts';
+import type { PosId } from './core/domain/webhook.ts';
+import { sweepParked } from './core/statuses/sweep-parked.ts';
 import { deleteOldTraffic } from './core/traffic/delete-old-traffic.ts';
 import type { Readiness } from './http/health.ts';
 import type { Observing } from './observe/start-observing.ts';
@@ -38,7 +39,7 @@ export function periodicWork(deps: {
   observe: Observe;
   open: OpenSettings;
   credentialsFor: (integration: string) => Credentials;
-  redrive: (parked: Parked) => Promise<void>;
+  redrive: (posIds: readonly PosId[]) => Promise<void>;
   readiness: Readiness;
   tasks: Observing['tasks'];
 }): { start(): void; stop(): Promise<void> } {
@@ -62,8 +63,7 @@ export function periodicWork(deps: {
 
   return {
     start() {
-      repeat('sweep of parked events', 2 * SECOND_MS, () => redrive({ withinS: config.PARK_TTL_S, unmatched: false }));
-      repeat('sweep of unmatched events', MINUTE_MS, () => redrive({ withinS: unmatchedKeptS, unmatched: true }));
+      repeat('sweep of parked events', 2 * SECOND_MS, async () => redrive(await sweepParked(pool)));
       repeat('look at Postgres', 2 * SECOND_MS, checkDatabase);
       for (const { name, work } of tasks) repeat(name, 10 * SECOND_MS, work, SECOND_MS);
       repeat('end of orders', MINUTE_MS, () => endOrders(pool, config.ORDER_END_S));

@@ -6,7 +6,7 @@ import { WrongSchema, checkSchema } from './check-schema.ts';
 import type { Config } from './config.ts';
 import type { Observed } from './core/domain/observed.ts';
 import type { Registry } from './core/domain/provider.ts';
-import type { Conflict } from './core/domain/webhook.ts';
+import type { Conflict, PosId } from './core/domain/webhook.ts';
 import { publishLive } from './core/live/publish-live.ts';
 import { credentialStore } from './core/locations/credential-store.ts';
 import { settingsOpener } from './core/locations/locations.ts';
@@ -19,9 +19,8 @@ import { workPlacements } from './core/placements/work-placements.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
 import { databaseState } from './core/postgres/database-state.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
-import { batchPosIds } from './core/statuses/batch-pos-ids.ts';
 import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
-import { redriveParked, type Parked } from './core/statuses/redrive-parked.ts';
+import { redriveParked } from './core/statuses/redrive-parked.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
 import type { Readiness } from './http/health.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
@@ -100,18 +99,21 @@ export async function start(
     operator?.onLive();
   };
 
-  const redrive = async (parked: Parked): Promise<void> => {
-    const began = performance.now();
-    const { count, serviceOrderIds, conflicts } = await redriveParked(pool, parked, parkTtlS);
-    for (const conflict of conflicts) observe(toObserved(conflict));
-    if (count === 0) return;
-    observe({ what: 'redrive', serviceOrderIds, milliseconds: performance.now() - began });
-    onLive();
+  const redrive = async (posIds: readonly PosId[]): Promise<void> => {
+    for (const posId of posIds) {
+      const began = performance.now();
+      try {
+        const { count, serviceOrderId, conflicts } = await redriveParked(pool, posId);
+        for (const conflict of conflicts) observe(toObserved(conflict));
+        if (count === 0) continue;
+        observe({ what: 'redrive', serviceOrderIds: [serviceOrderId], milliseconds: performance.now() - began });
+        onLive();
+      } catch (error) {
+        log.warn({ ...posId, err: error }, 'parked events left to the sweep');
+      }
+    }
   };
-  const onPosIds = batchPosIds(
-    (posIds) => redrive({ posIds }),
-    (error) => log.warn({ err: error }, 'parked events left to the sweep'),
-  );
+  const onAwaited = (posIds: readonly PosId[]): void => void redrive(posIds);
   const batches = batchWebhooks({
     pool: flushPool,
     flushers: FLUSHERS,
@@ -126,7 +128,7 @@ export async function start(
     onApplied(applied) {
       for (const conflict of applied.conflicts) observe(toObserved(conflict));
       if (applied.events.includes('applied')) onLive();
-      onPosIds(applied.newPosIds);
+      onAwaited(applied.awaited);
     },
   });
   const placements = workPlacements({
@@ -141,7 +143,7 @@ export async function start(
     observe,
     breaker,
     onLive,
-    onPosIds,
+    onAwaited,
   });
   const { tasks } = observing;
   const periodic = periodicWork({

@@ -18,7 +18,6 @@ const BELOW_RECEIVED = 15;
 const PLATED = 35;
 /** Between `completed` and `failed`. */
 const RATED = 65;
-const PARK_TTL_S = 3_600;
 
 let system: System;
 let operator: Operator;
@@ -53,9 +52,9 @@ async function report(serviceOrderId: string, status: string): Promise<unknown> 
 
 async function park(providerOrderId: string, rank: number): Promise<void> {
   await system.query(
-    `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank,
+    `INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank,
                                 native_status)
-     VALUES ('club-1', 'standard', $1, 'parked', now()::date, gen_random_uuid(), $2, 'PLATED')`,
+     VALUES ('club-1', 'standard', $1, now()::date, gen_random_uuid(), $2, 'PLATED')`,
     [providerOrderId, rank],
   );
 }
@@ -125,7 +124,7 @@ describe('an order at a rank that this version does not know', () => {
        WHERE service_order_id = ANY ($1)`,
       [[answered, reported]],
     );
-    await resolveThere(system.pool, answered, {}, PARK_TTL_S);
+    await resolveThere(system.pool, answered, {});
     expect(await system.order(answered)).toMatchObject({ rank: RANK_SENT, sequence: 4 });
     await until(() =>
       system.live(answered).some(({ sequence, memberState }) => sequence === 4 && memberState === 'sent'),
@@ -153,8 +152,7 @@ describe('what waits at a rank that this version does not know', () => {
     const providerOrderId = `pos-${serviceOrderId}`;
     await system.seedOrder({ serviceOrderId, locationId: 'club-1', providerOrderId });
     await park(providerOrderId, rank);
-    const posIds = [{ locationId: 'club-1', integration: 'standard', providerOrderId }];
-    await redriveParked(system.pool, { posIds }, PARK_TTL_S);
+    await redriveParked(system.pool, { locationId: 'club-1', integration: 'standard', providerOrderId });
     // The sweep may be at it this moment.
     await until(async () => (await system.order(serviceOrderId))?.['rank'] === rank);
     expect(

@@ -135,9 +135,9 @@ ${examples('expediter order renumber')}`,
 async function there(id: string, posId: string | undefined, command: Command): Promise<void> {
   const providerOrderId = Id.optional().safeParse(posId);
   if (!providerOrderId.success) throw new WrongInput(`--pos-id: ${describeIssues(providerOrderId.error)}`);
-  const env = readConfigOf(process.env, 'DATABASE_URL', 'PARK_TTL_S');
+  const env = readConfigOf(process.env, 'DATABASE_URL');
   const resolved = await withDatabase(env.DATABASE_URL, (pool) =>
-    resolveThere(pool, id, { providerOrderId: providerOrderId.data }, env.PARK_TTL_S),
+    resolveThere(pool, id, { providerOrderId: providerOrderId.data }),
   );
   if (resolved === undefined) throw noSuchOrder(id);
   if ('refused' in resolved) throw new Error(`${id}: ${resolved.refused}`);

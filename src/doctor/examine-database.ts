@@ -21,6 +21,7 @@ export const TABLES = [
   'orders',
   'outbox',
   'parked_events',
+  'parked_sweep',
   'placement_attempts',
   'placements',
   'provider_orders',

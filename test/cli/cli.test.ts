@@ -234,9 +234,9 @@ describe('the command line', () => {
         INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at)
         VALUES ('alone', 'club', 'in_doubt', now(), 'infinity')
       ), e AS (
-        INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id,
+        INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id,
                                    rank, native_status)
-        VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 40, 'READY')
+        VALUES ('club', 'standard', 'slip', now()::date, gen_random_uuid(), 40, 'READY')
       )
       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
       VALUES ('alone', 'club', 'standard', 'pickup', 1)`);

@@ -76,9 +76,9 @@ describe('expediter member erase', () => {
     await tell(others, 'received', otherMark);
     // Told before anybody knew whose it is: it waits for its POS id with the words in it.
     await system.query(
-      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank,
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank,
                                   native_status, reason)
-       VALUES ('club-1', 'gossip', $1, 'unmatched', now()::date, gen_random_uuid(), 20, 'X', $2)`,
+       VALUES ('club-1', 'gossip', $1, now()::date, gen_random_uuid(), 20, 'X', $2)`,
       [`pos-${open}`, mark],
     );
   });

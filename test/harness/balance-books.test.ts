@@ -30,7 +30,6 @@ async function load(last: Partial<TranslatedWebhook> = {}): Promise<{ steps: num
     applyWebhooks(
       client,
       webhooks.map((each, nth) => (nth === REQUESTS - 1 ? { ...each, ...last } : each)),
-      [],
       60,
     ),
   );

@@ -36,9 +36,11 @@ const BACKLOG = `
   FROM placements WHERE state = 'sent';
   INSERT INTO outbox (service_order_id, sequence, rank, applied_at, lease_until)
   SELECT 'o-' || n, 1, 10, now() - make_interval(secs => 10 * n), now() + interval '1 h' FROM generate_series(1, 5) AS n;
-  INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status, parked_at)
-  SELECT 'club-1', 'standard', 'p', outcome, now()::date, gen_random_uuid(), 20, 'x', now() - make_interval(mins => minutes)
-  FROM (VALUES ('parked', 1), ('parked', 30), ('parked', 120), ('unmatched', 1)) AS e(outcome, minutes);
+  INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank, native_status, parked_at)
+  SELECT location, 'standard', 'p-' || minutes, now()::date, gen_random_uuid(), 20, 'x', now() - make_interval(mins => minutes)
+  FROM (VALUES ('club-1', 1), ('club-1', 30), ('club-1', 120), ('club-2', 1)) AS e(location, minutes);
+  -- At the other location nobody could learn it any more.
+  UPDATE placements SET requested_at = now() - CASE location_id WHEN 'club-1' THEN interval '1 min' ELSE interval '2 h' END;
   INSERT INTO location_last_seen VALUES ('club-1', 'standard', now() - interval '20 s');`;
 
 describe('what waits', () => {
@@ -182,10 +184,11 @@ describe('looking at it', () => {
        SELECT 'o-' || n, 1, 10 FROM generate_series(1, 5000) AS n`,
     );
     await pool.query(
-      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status)
-       SELECT 'club-1', 'standard', 'p-' || n, 'parked', now()::date, $1::uuid, 20, 'x' FROM generate_series(1, 12000) AS n`,
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank, native_status)
+       SELECT 'club-1', 'standard', 'p-' || n, now()::date, $1::uuid, 20, 'x' FROM generate_series(1, 12000) AS n`,
       [randomUUID()],
     );
+    await pool.query(`UPDATE placements SET requested_at = now() WHERE service_order_id = 'open-1'`);
     await pool.query('ANALYZE');
     expect(await sampleBacklog(pool, { PARK_TTL_S: 3600, PLACEMENT_DEADLINE_S: 1800 })).toMatchObject({
       waiting: 10_000,

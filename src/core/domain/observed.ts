@@ -61,7 +61,6 @@ export type Observed =
 /** Names of the work that every process repeats by itself. */
 export const BACKGROUND_WORK = [
   'sweep of parked events',
-  'sweep of unmatched events',
   'look at Postgres',
   'look at the backlog',
   'recording of last-seen times',

@@ -18,7 +18,7 @@ export type Backlog = {
   unreceived: number;
   /** Seconds since the oldest unpublished live message was applied; 0 without one. */
   oldestUnpublished: number;
-  /** Events that wait for their POS id to become ours. */
+  /** Events that wait for their POS id to become ours, at locations where it still may. */
   parked: number;
   /** Seconds since the last webhook of any location, by integration. */
   silent: Record<string, number>;
@@ -75,9 +75,15 @@ export const SAMPLE_BACKLOG = `
             AND (o.requested_at > now() + interval '1 h') IS NOT TRUE) AS "unreceived",
          coalesce((SELECT extract(epoch FROM now() - applied_at) FROM outbox ORDER BY applied_at LIMIT 1), 0)::float8
            AS "oldestUnpublished",
-         (SELECT count(*) FILTER (WHERE outcome = 'parked')::int
-          FROM (SELECT outcome FROM parked_events WHERE parked_at > now() - make_interval(secs => $1::int)
-                ORDER BY parked_at DESC LIMIT ${PARKED}) AS e) AS "parked",
+         -- Where no placement could learn it, it is a till's own.
+         (SELECT coalesce(sum(e.events), 0)::int
+          FROM (SELECT location_id, count(*) AS events
+                FROM (SELECT location_id FROM parked_events WHERE parked_at > now() - make_interval(secs => $1::int)
+                      ORDER BY parked_at DESC LIMIT ${PARKED}) AS e
+                GROUP BY location_id) AS e
+          WHERE (SELECT true FROM placements p
+                 WHERE p.location_id = e.location_id AND p.provider_order_id IS NULL
+                   AND p.requested_at > now() - make_interval(secs => $1::int) LIMIT 1)) AS "parked",
          (SELECT coalesce(jsonb_object_agg(integration, seconds), '{}')
           FROM (SELECT integration, extract(epoch FROM now() - max(last_seen_at))::float8 AS seconds
                 FROM location_last_seen GROUP BY integration) AS h) AS "silent"

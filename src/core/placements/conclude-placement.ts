@@ -89,7 +89,7 @@ async function storeRef(deps: PlacementDeps, job: PlacementJob, { location, ref,
   }
   observePlacement(deps, job, 'sent', { end });
   deps.onLive();
-  deps.onPosIds(stored.newPosIds);
+  deps.onAwaited(stored.awaited);
 }
 
 async function fail(deps: PlacementDeps, job: PlacementJob, decision: Failed): Promise<void> {

@@ -26,8 +26,8 @@ export type PlacementDeps = {
   enter: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
   /** Called when something was put into the outbox. */
   onLive: () => void;
-  /** Called when POS ids became ours. */
-  onPosIds: (ids: readonly PosId[]) => void;
+  /** Called when POS ids became ours that events wait for. */
+  onAwaited: (posIds: readonly PosId[]) => void;
 };
 
 /** A claimed placement in work, with what is learnt about its order and its location. */

@@ -26,14 +26,12 @@ const WAS_OPEN = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_un
 /**
  * Resolves that the ticket is there: continues as if the POS had answered now, with the events that waited for its id.
  * @param ref with the POS's id, if the operator knows it
- * @param parkTtlS seconds for which an unknown POS id may still become ours
  * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveThere(
   pool: Pool,
   serviceOrderId: string,
   ref: OrderRef,
-  parkTtlS: number,
 ): Promise<Omit<Resolved, 'late'> | Refused | undefined> {
   // Claimed as by a worker, so that none begins a call before the answer is stored.
   const { rows } = await pool.query<Doubt & { integration: string | null; owner: string | null }>(
@@ -59,10 +57,16 @@ export async function resolveThere(
     return refused({ code: 'pos_id_taken', providerOrderId: ref.providerOrderId ?? '', serviceOrderId: was.owner });
   }
   if (was.integration === null) return refused({ code: 'never_sent' });
-  const { newPosIds } = await storeOrderRef(pool, serviceOrderId, was.integration, ref);
-  // The answer is stored; if this fails, the sweep does it.
-  const redriven = await redriveParked(pool, { posIds: newPosIds }, parkTtlS).catch(() => undefined);
-  return { serviceOrderId, state: 'sent', redriven: redriven?.count ?? 0 };
+  const { awaited } = await storeOrderRef(pool, serviceOrderId, was.integration, ref);
+  let redriven = 0;
+  for (const posId of awaited) {
+    // The answer is stored; if this fails, the sweep does it.
+    redriven += await redriveParked(pool, posId).then(
+      ({ count }) => count,
+      () => 0,
+    );
+  }
+  return { serviceOrderId, state: 'sent', redriven };
 }
 
 /**

@@ -4,12 +4,13 @@ import type { OrderRef } from '../domain/order.ts';
 import type { PosId } from '../domain/webhook.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
+import { isAwaited } from '../statuses/is-awaited.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
 /**
  * Stores that the ticket is at the POS, with its id; sends `sent` to the member unless the POS was quicker or the order
  * has ended; stops all attempts. It needs no lease: the ticket is there, whoever holds the placement now.
- * @returns the POS id if it became ours just now, and whether it contradicts what we know: the member was told that the
+ * @returns the POS id if it became ours just now and events wait for it, and whether it contradicts what we know: the member was told that the
  *   order failed, or the id is another order's
  */
 export async function storeOrderRef(
@@ -18,8 +19,8 @@ export async function storeOrderRef(
   integration: string,
   ref: OrderRef,
   end?: AttemptEnd,
-): Promise<{ newPosIds: PosId[]; conflict: boolean }> {
-  const { rows } = await pool.query<{ location_id: string; is_new: boolean; conflict: boolean }>({
+): Promise<{ awaited: PosId[]; conflict: boolean }> {
+  const { rows } = await pool.query<{ location_id: string; awaited: boolean; conflict: boolean }>({
     name: 'store-order-ref',
     text: `
       WITH ${END_ATTEMPT}, o AS MATERIALIZED (
@@ -37,7 +38,7 @@ export async function storeOrderRef(
         INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
         SELECT location_id, $3, $4, $1 FROM o WHERE $4::text IS NOT NULL
         ON CONFLICT DO NOTHING
-        RETURNING 1
+        RETURNING location_id, integration, provider_order_id
       ), u AS (
         UPDATE orders
         SET rank = CASE WHEN o.ended_at IS NULL THEN greatest(o.rank, ${RANK_SENT}) ELSE o.rank END, integration = $3,
@@ -55,7 +56,7 @@ export async function storeOrderRef(
         })}
         FROM o WHERE rank < ${RANK_SENT} AND ended_at IS NULL
       )
-      SELECT o.location_id, EXISTS (SELECT FROM ids) AS is_new,
+      SELECT o.location_id, EXISTS (SELECT FROM ids WHERE ${isAwaited('ids')}) AS awaited,
              o.failed_by_us OR EXISTS (SELECT FROM foreign_id) AS conflict
       FROM o`,
     values: [serviceOrderId, attemptEndJson(end), integration, ref.providerOrderId ?? null],
@@ -63,8 +64,8 @@ export async function storeOrderRef(
   const row = rows[0];
   if (row === undefined) throw new Error('there is no such order');
   return {
-    newPosIds:
-      ref.providerOrderId !== undefined && row.is_new
+    awaited:
+      ref.providerOrderId !== undefined && row.awaited
         ? [{ locationId: row.location_id, integration, providerOrderId: ref.providerOrderId }]
         : [],
     conflict: row.conflict,

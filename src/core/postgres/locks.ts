@@ -3,7 +3,6 @@ import { withClient } from './with-client.ts';
 
 /** Advisory locks of this service. A number never changes. */
 export const LOCK_PARTITIONS = 7_301;
-export const LOCK_SWEEP_PARKED = 7_302;
 export const LOCK_END_ORDERS = 7_303;
 export const LOCK_DROP_PARTITIONS = 7_304;
 export const LOCK_DELETE_UNMATCHED = 7_305;

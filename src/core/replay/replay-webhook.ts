@@ -65,10 +65,14 @@ export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Re
   if ('refused' in translated) return translated;
 
   const { webhook, applied } = await apply(deps, translateRequest(stored, translated, await now(deps.pool)));
-  // The replay is stored; if this fails, the sweep does it.
-  const redriven = deps.dryRun
-    ? undefined
-    : await redriveParked(deps.pool, { posIds: applied.newPosIds }, deps.parkTtlS).catch(() => undefined);
+  let redriven = 0;
+  for (const posId of deps.dryRun ? [] : applied.awaited) {
+    // The replay is stored; if this fails, the sweep does it.
+    redriven += await redriveParked(deps.pool, posId).then(
+      ({ count }) => count,
+      () => 0,
+    );
+  }
   return {
     webhookId: deps.dryRun ? null : webhook.id,
     replayOf: webhook.replayOf.webhookId,
@@ -84,7 +88,7 @@ export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Re
       outcome: applied.events[i] ?? 'unmatched',
       conflict: applied.conflicts.some((conflict) => conflict.event === event),
     })),
-    redriven: redriven?.count ?? 0,
+    redriven,
   };
 }
 
@@ -113,7 +117,7 @@ function asDropped(webhook: Replay, dropped: Drop): Replay {
 /** Applies in one commit. As at the door, a webhook whose values Postgres refuses is dropped. */
 async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Replay; applied: Applied }> {
   const applying = async (client: PoolClient): Promise<Applied> => {
-    const applied = await applyWebhooks(client, [webhook], [], deps.parkTtlS);
+    const applied = await applyWebhooks(client, [webhook], deps.parkTtlS);
     if (webhook.dropped === undefined) await blankWithWebhook(client, webhook);
     return applied;
   };

@@ -26,17 +26,22 @@ export async function deleteUnmatched(pool: Pool, keptS: number): Promise<{ even
 
 const EXPIRE_EVENTS = `
   WITH gone AS (
-    DELETE FROM parked_events WHERE event_id = ANY (ARRAY(
-      SELECT event_id FROM parked_events WHERE parked_at < now() - make_interval(secs => $1::int)
+    DELETE FROM parked_events WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM parked_events WHERE parked_at < now() - make_interval(secs => $1::int)
       ORDER BY parked_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))
-    RETURNING outcome, webhook_day, location_id, webhook_id
+    RETURNING webhook_day, location_id, webhook_id
+  ), parked AS MATERIALIZED (
+    SELECT DISTINCT g.webhook_day, g.location_id, g.webhook_id
+    FROM gone g CROSS JOIN LATERAL (
+      SELECT d.outcome FROM webhooks d
+      WHERE d.day = g.webhook_day AND d.location_id = g.location_id AND d.id = g.webhook_id
+      OFFSET 0
+    ) AS d
+    WHERE d.outcome = 'parked'
   ), in_vain AS (
-    -- Conditions on the webhook would have Postgres look for it by them.
-    UPDATE webhooks d
-    SET outcome = CASE WHEN d.outcome = 'parked' THEN 'unmatched' ELSE d.outcome END,
-        reason = CASE WHEN d.outcome = 'parked' THEN $2 ELSE d.reason END
-    FROM (SELECT DISTINCT webhook_day, location_id, webhook_id FROM gone WHERE outcome = 'parked') AS g
-    WHERE d.day = g.webhook_day AND d.location_id = g.location_id AND d.id = g.webhook_id
+    UPDATE webhooks d SET outcome = 'unmatched', reason = $2
+    FROM parked p
+    WHERE d.day = p.webhook_day AND d.location_id = p.location_id AND d.id = p.webhook_id
   )
   SELECT FROM gone`;
 

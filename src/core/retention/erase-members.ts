@@ -160,7 +160,8 @@ export async function blankWebhooks(
 
 /**
  * A statement of its own, after the lock, so that it sees whatever was committed about these orders. A webhook is found
- * by its day: that of its events, or some days before if it waited. A webhook and its replays have the same body.
+ * by its day: that of its events, or some days before if it waited; or by its event, if that waits still. A webhook and
+ * its replays have the same body.
  */
 const ERASE = `
   WITH contents AS (
@@ -178,5 +179,9 @@ const ERASE = `
     FROM status_events e JOIN orders o USING (service_order_id) CROSS JOIN generate_series(-1, ${DAYS_WAITED}) AS ago
     WHERE e.service_order_id = ANY ($1::text[]) AND e.webhook_id IS NOT NULL
       -- The days before have gone, and a history may be long.
-      AND e.recorded_at >= (SELECT (min(day) - 1)::timestamp AT TIME ZONE 'UTC' FROM webhooks)`)}
+      AND e.recorded_at >= (SELECT (min(day) - 1)::timestamp AT TIME ZONE 'UTC' FROM webhooks)
+    UNION
+    SELECT w.location_id, w.webhook_id, w.webhook_day
+    FROM provider_orders p JOIN parked_events w USING (location_id, integration, provider_order_id)
+    WHERE p.service_order_id = ANY ($1::text[])`)}
   UPDATE orders SET reason = NULL, erased_at = now() WHERE service_order_id = ANY ($1::text[])`;

@@ -74,7 +74,7 @@ export function batchWebhooks(deps: {
     const began = performance.now();
     let applied: Applied;
     try {
-      applied = await withClient(deps.pool, (client) => applyWebhooks(client, webhooks, [], deps.parkTtlS));
+      applied = await withClient(deps.pool, (client) => applyWebhooks(client, webhooks, deps.parkTtlS));
     } catch (error) {
       if (!repeated && (await isMended(error, deps.pool))) return flush(batch, true);
       if (error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE) return flushAround(batch);

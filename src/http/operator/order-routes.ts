@@ -114,7 +114,7 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       const { serviceOrderId } = request.params;
       const { body } = request;
       const resolved = body.there
-        ? await resolveThere(pool, serviceOrderId, body, deps.parkTtlS)
+        ? await resolveThere(pool, serviceOrderId, body)
         : await resolveNotThere(pool, serviceOrderId);
       if (resolved === undefined) throw noSuchOrder();
       if ('refused' in resolved) throw conflict(resolved);

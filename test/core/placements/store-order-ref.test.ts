@@ -58,7 +58,7 @@ describe('an order that nobody has heard of for long', () => {
     const id = await forgotten('club-1', 'in_doubt');
     await endOrders(system.pool, ORDER_END_S);
     expect(await system.order(id)).toMatchObject({ ended_at: expect.any(Date), rank: 0, sequence: 1 });
-    expect(await resolveThere(system.pool, id, { providerOrderId: 'pos-9' }, 3600)).toEqual({
+    expect(await resolveThere(system.pool, id, { providerOrderId: 'pos-9' })).toEqual({
       serviceOrderId: id,
       state: 'sent',
       redriven: 0,

@@ -402,9 +402,9 @@ describe('a webhook that verified when it came', () => {
            INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
            VALUES ((now() AT TIME ZONE 'UTC')::date, 'club', $1, 'standard', now(), '{"host": "x"}', $2, 0, 'ignored')
          ), e AS (
-           INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id,
+           INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id,
                                       rank, native_status)
-           VALUES ('club', 'standard', 'slip', 'parked', now()::date, gen_random_uuid(), 40, 'READY')
+           VALUES ('club', 'standard', 'slip', now()::date, gen_random_uuid(), 40, 'READY')
          )
          INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
          VALUES ('alone', 'club', 'standard', 'pickup', 1)`,

@@ -361,8 +361,8 @@ describe('webhooks about no order of ours', () => {
        FROM generate_series(1, 3000) AS i`,
     );
     await system.query(
-      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status)
-       SELECT location_id, integration, id::text, outcome, day, id, 40, 'x' FROM webhooks WHERE body = '' AND outcome = 'unmatched'`,
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank, native_status)
+       SELECT location_id, integration, id::text, day, id, 40, 'x' FROM webhooks WHERE body = '' AND outcome = 'unmatched'`,
     );
     const [pool] = system.pools;
     await system.passDays(3);
@@ -446,7 +446,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       replay({ events: [{ serviceOrderId: ids.sent, status: 'ready', nativeStatus: 'x' }] }),
     ];
     const client = await system.pools[0].connect();
-    await applyWebhooks(client, replays, [], 3600);
+    await applyWebhooks(client, replays, 3600);
     client.release();
   });
   afterAll(() => system.stop());
@@ -454,8 +454,8 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
   it('is where it is expected, and stays until then', async () => {
     const [row] = await system.query('SELECT day, id FROM webhooks WHERE outcome = $1 LIMIT 1', ['duplicate']);
     await system.query(
-      `INSERT INTO parked_events (location_id, integration, provider_order_id, outcome, webhook_day, webhook_id, rank, native_status, reason)
-       VALUES ('club-1', 'gossip', $1, 'unmatched', $2, $3, 40, 'x', $4)`,
+      `INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank, native_status, reason)
+       VALUES ('club-1', 'gossip', $1, $2, $3, 40, 'x', $4)`,
       [`pos-${ids.sent}`, row?.['day'], row?.['id'], words],
     );
     const before = await placesOf(system, mark);

@@ -55,10 +55,10 @@ async function tell(serviceOrderId: string, steps: readonly Step[], process: num
   const posId = (name: 'a' | 'b'): string => `${name}-${serviceOrderId}`;
   for (const [index, step] of steps.entries()) {
     if (step === 'answer') {
-      const { newPosIds } = await storeOrderRef(system.pool, serviceOrderId, 'standard', {
+      const { awaited } = await storeOrderRef(system.pool, serviceOrderId, 'standard', {
         providerOrderId: posId('a'),
       });
-      await redriveParked(system.pool, { posIds: newPosIds }, 3600);
+      for (const awaitedId of awaited) await redriveParked(system.pool, awaitedId);
       continue;
     }
     const body = statusWebhook({

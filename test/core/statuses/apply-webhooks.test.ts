@@ -41,7 +41,7 @@ function webhook(...events: readonly Pick<StatusEvent, 'serviceOrderId' | 'statu
 async function apply(webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
   const client = await pool.connect();
   try {
-    return await applyWebhooks(client, webhooks, [], 3_600);
+    return await applyWebhooks(client, webhooks, 3_600);
   } finally {
     client.release();
   }

@@ -1,0 +1,157 @@
+import { RANK_END, RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
+import { EVENT_OUTCOMES, type EventOutcome } from '../domain/webhook.ts';
+import { insertOutbox } from '../live/outbox.ts';
+import { nextSequence } from '../live/sequence-floor.ts';
+
+/** The number of an outcome in the statement: its place in the list, so that a webhook's outcome is the lowest. */
+const codeOf = (outcome: EventOutcome): number => EVENT_OUTCOMES.indexOf(outcome) + 1;
+const APPLIED = codeOf('applied');
+const PARKED = codeOf('parked');
+const DUPLICATE = codeOf('duplicate');
+const STALE = codeOf('stale');
+const UNMATCHED = codeOf('unmatched');
+/** SQL of all outcomes by their number. */
+export const OUTCOME_BY_CODE = `(ARRAY[${EVENT_OUTCOMES.map((outcome) => `'${outcome}'`).join(', ')}])`;
+
+/** @returns the outcome of a number that a statement returned */
+export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCOMES[(code ?? 0) - 1] ?? 'unmatched';
+
+/**
+ * SQL that applies events, to be put behind WITH: history, orders, POS ids, placements, outbox. What became of each event
+ * is in `ruled`, POS ids that became ours are in `pos_ids`.
+ *
+ * Events of an order are applied in their order. An event moves its order exactly if its rank is above the highest
+ * reached before, by the row or by earlier events of the batch. This running maximum is the whole life of an order, and
+ * allows any number of events of one order in one batch.
+ *
+ * Orders are looked up and locked one by one in the order of their keys, so that two batches cannot deadlock. Nothing
+ * is joined to the batch's own rows: Postgres expects ten of them, and would compare each with all.
+ *
+ * Sequence numbers are assigned under that lock, so they commit in order, without gaps but the one that
+ * `raiseSequences` makes.
+ * @param source SQL of the events under an alias, numbered by `nth`
+ * @param parkTtlS SQL of the seconds for which an unknown POS id may still become ours
+ */
+export function applyingEvents(source: (alias: string) => string, parkTtlS: string): string {
+  return `event AS (
+  SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
+  FROM ${source('e')}
+  CROSS JOIN LATERAL (
+    SELECT (SELECT p.service_order_id FROM provider_orders p
+            WHERE e.service_order_id IS NULL AND p.location_id = e.location_id AND p.integration = e.integration
+              AND p.provider_order_id = e.provider_order_id) AS service_order_id
+    OFFSET 0 -- looked up once, not once for every mention
+  ) AS known
+  ORDER BY target, location_id, nth -- and locked so
+), matched AS (
+  SELECT event.*,
+         o.service_order_id IS NOT NULL AS ours,
+         o.rank AS order_rank, o.sequence AS order_sequence, o.failed_by_us AS order_failed_by_us,
+         o.provider_order_id AS order_pos_id, o.reason AS order_reason, o.erased_at IS NOT NULL AS order_erased,
+         -- Whose is the POS id? Mostly it is the one that the order's own row names, and need not be looked up.
+         CASE WHEN event.service_order_id IS NULL THEN target
+              WHEN event.provider_order_id = o.provider_order_id AND event.integration = o.integration THEN target
+              WHEN event.provider_order_id IS NOT NULL THEN (
+                SELECT p.service_order_id FROM provider_orders p
+                WHERE p.location_id = event.location_id AND p.integration = event.integration
+                  AND p.provider_order_id = event.provider_order_id) END AS mapped,
+         greatest(o.rank, max(event.rank) OVER (PARTITION BY target, event.location_id ORDER BY nth
+                                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS reached
+  FROM event
+  LEFT JOIN LATERAL (
+    SELECT * FROM orders
+    WHERE orders.service_order_id = event.target AND orders.location_id = event.location_id
+    FOR UPDATE
+  ) AS o ON true
+), judged AS (
+  SELECT matched.*,
+         moves,
+         foreign_id,
+         CASE WHEN moves THEN ${APPLIED}
+              WHEN ours AND rank = reached THEN ${DUPLICATE}
+              WHEN ours THEN ${STALE}
+              WHEN service_order_id IS NULL AND EXISTS (
+                SELECT FROM placements p
+                WHERE p.location_id = matched.location_id AND p.provider_order_id IS NULL
+                  AND p.requested_at > now() - make_interval(secs => ${parkTtlS})) THEN ${PARKED}
+              ELSE ${UNMATCHED} END AS outcome,
+         foreign_id OR ours AND (reached >= ${RANK_END} AND reached < ${RANK_FAILED} AND rank >= ${RANK_FAILED}
+                                 OR order_failed_by_us AND rank < ${RANK_FAILED}) AS conflict
+  FROM matched
+  CROSS JOIN LATERAL (SELECT ours AND rank > reached AS moves,
+                             coalesce(mapped <> service_order_id, false) AS foreign_id) AS what
+), ruled AS MATERIALIZED (
+  -- What is asked of every event comes first: Postgres reads a row up to the last column that it needs.
+  SELECT nth, webhook_nth, outcome, ours, conflict, order_erased, rank, service_order_id IS NULL AS by_pos_id, target,
+         ${nextSequence('order_sequence')} - 1
+           + (count(*) FILTER (WHERE moves) OVER (PARTITION BY target, location_id ORDER BY nth))::int AS new_sequence,
+         order_rank, foreign_id, webhook_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
+         order_pos_id,
+         CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may tell of the member
+         status, native_status, order_reason, integration, mapped
+  FROM judged
+), moved AS MATERIALIZED (
+  SELECT target AS service_order_id,
+         max(rank) FILTER (WHERE outcome = ${APPLIED}) AS rank,
+         max(new_sequence) FILTER (WHERE outcome = ${APPLIED}) AS sequence,
+         bool_or(order_rank < ${RANK_SENT}) AS proves_ticket,
+         min(provider_order_id) FILTER (WHERE order_pos_id IS NULL AND NOT foreign_id) AS pos_id,
+         array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL AND outcome = ${APPLIED}) AS reasons,
+         array_agg(reason ORDER BY nth) FILTER (
+           WHERE reason IS NOT NULL AND outcome = ${DUPLICATE} AND order_reason IS NULL) AS late_reasons
+  FROM ruled
+  WHERE ours
+  GROUP BY target, location_id
+), history AS (
+  INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, conflict, sequence,
+                             provider_order_id, reason, occurred_at)
+  SELECT target, webhook_id, status, native_status, ${OUTCOME_BY_CODE}[outcome], conflict,
+         CASE WHEN outcome = ${APPLIED} THEN new_sequence END, provider_order_id, reason, occurred_at
+  FROM ruled
+  WHERE ours
+  ORDER BY target, location_id, nth -- as they lie already
+), updated AS (
+  UPDATE orders o
+  SET rank = coalesce(m.rank, o.rank),
+      sequence = coalesce(m.sequence, o.sequence),
+      provider_order_id = coalesce(o.provider_order_id, m.pos_id),
+      reason = coalesce(m.reasons[cardinality(m.reasons)], o.reason, m.late_reasons[1]),
+      updated_at = now(),
+      ended_at = CASE WHEN m.rank >= ${RANK_END} THEN coalesce(o.ended_at, now()) ELSE o.ended_at END
+  FROM moved m
+  WHERE o.service_order_id = m.service_order_id
+    AND (m.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS NOT NULL)
+), settled AS (
+  UPDATE placements p
+  SET state = CASE WHEN p.finished_at IS NULL THEN 'sent' ELSE p.state END,
+      problem = CASE WHEN p.finished_at IS NULL THEN NULL ELSE p.problem END,
+      cause = CASE WHEN p.finished_at IS NULL THEN NULL ELSE p.cause END,
+      lease_id = NULL,
+      lease_until = NULL,
+      provider_order_id = coalesce(p.provider_order_id, (SELECT m.pos_id FROM moved m
+                                                         WHERE m.service_order_id = p.service_order_id)),
+      finished_at = coalesce(p.finished_at, now())
+  -- Not a join: planned while the table was small, it would read all of it.
+  WHERE p.service_order_id = ANY (ARRAY(SELECT m.service_order_id FROM moved m
+                                        WHERE m.proves_ticket OR m.pos_id IS NOT NULL))
+), pos_ids AS (
+  INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+  SELECT location_id, integration, provider_order_id, target
+  FROM ruled
+  WHERE ours AND provider_order_id IS NOT NULL AND mapped IS NULL
+  ORDER BY location_id, integration, provider_order_id, nth
+  ON CONFLICT DO NOTHING
+  RETURNING location_id, integration, provider_order_id
+), live AS (
+  ${insertOutbox({
+    serviceOrderId: 'target',
+    sequence: 'new_sequence',
+    rank: 'rank',
+    providerOrderId: 'CASE WHEN foreign_id THEN order_pos_id ELSE coalesce(provider_order_id, order_pos_id) END',
+    reason: 'reason',
+    occurredAt: 'occurred_at',
+  })}
+  FROM ruled
+  WHERE outcome = ${APPLIED}
+)`;
+}
