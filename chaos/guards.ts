@@ -29,7 +29,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'an event is applied to orders of its own location alone',
-    file: 'src/core/statuses/apply-webhooks.ts',
+    file: 'src/core/statuses/apply-events.ts',
     edits: [
       [
         'WHERE orders.service_order_id = event.target AND orders.location_id = event.location_id',
@@ -40,19 +40,19 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'only a higher rank moves an order',
-    file: 'src/core/statuses/apply-webhooks.ts',
+    file: 'src/core/statuses/apply-events.ts',
     edits: [['(SELECT ours AND rank > reached AS moves', '(SELECT ours AND rank <> reached AS moves']],
     noticedBy: chaos('reorder,delay'),
   },
   {
     guard: 'the row lock on orders',
-    file: 'src/core/statuses/apply-webhooks.ts',
+    file: 'src/core/statuses/apply-events.ts',
     edits: [['    FOR UPDATE\n  ) AS o ON true', '  ) AS o ON true']],
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', '20 concurrent copies'),
   },
   {
     guard: 'orders are locked in the order of their keys',
-    file: 'src/core/statuses/apply-webhooks.ts',
+    file: 'src/core/statuses/apply-events.ts',
     edits: [['  ORDER BY target, location_id, nth -- and locked so\n), matched', '), matched']],
     noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'the other way round'),
   },
@@ -107,9 +107,12 @@ export const MUTATIONS: readonly Mutation[] = [
     guard: 'the outbox in the same commit',
     file: 'src/core/statuses/apply-webhooks.ts',
     edits: [
-      ['  FROM ruled\n  WHERE outcome = ${APPLIED}\n), best', '  FROM ruled\n  WHERE false\n), best'],
       [
-        '  const row = rows[0];\n  const named',
+        'applyingEvents(EVENTS.as, PARK_TTL_S, tells)',
+        "applyingEvents(EVENTS.as, PARK_TTL_S, tells).replace(/(INSERT INTO outbox[^]*?WHERE )/, '$1false AND ')",
+      ],
+      [
+        '  const row = rows[0];\n  const best',
         `  await client.query(
     \`INSERT INTO outbox (service_order_id, sequence, rank)
      SELECT DISTINCT e.service_order_id, e.sequence, a.rank
@@ -119,7 +122,7 @@ export const MUTATIONS: readonly Mutation[] = [
     [arrived.map((item) => item.webhookId), arrived.map((item) => item.event.status), arrived.map((item) => item.rank)],
   );
   const row = rows[0];
-  const named`,
+  const best`,
       ],
     ],
     noticedBy: chaos('commit'),
@@ -269,6 +272,12 @@ export const MUTATIONS: readonly Mutation[] = [
       ['turn <= room.share', 'turn <= 100'],
     ],
     noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'than its share'),
+  },
+  {
+    guard: 'events in one batch see what the ones before them told',
+    file: 'src/core/statuses/apply-webhooks.ts',
+    edits: [['(doTell(arrived)', '(arrived.length < 0']],
+    noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'claim one POS id'),
   },
   {
     guard: 'the sweep finds what was parked while its POS id was being learnt',

@@ -31,15 +31,18 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  * `raiseSequences` makes.
  * @param source SQL of the events under an alias, numbered by `nth`
  * @param parkTtlS SQL of the seconds for which an unknown POS id may still become ours
+ * @param tells whether an event tells what another of the batch needs: whose a POS id is, or an order's own POS id. Then
+ *   each sees what the ones before it told, as if they had been committed. Most batches do without.
  */
-export function applyingEvents(source: (alias: string) => string, parkTtlS: string): string {
-  return `event AS (
+export function applyingEvents(source: (alias: string) => string, parkTtlS: string, tells = false): string {
+  return `${tells ? toldBefore(source) : ''}event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM ${source('e')}
   CROSS JOIN LATERAL (
-    SELECT (SELECT p.service_order_id FROM provider_orders p
-            WHERE e.service_order_id IS NULL AND p.location_id = e.location_id AND p.integration = e.integration
-              AND p.provider_order_id = e.provider_order_id) AS service_order_id
+    SELECT coalesce((SELECT p.service_order_id FROM provider_orders p
+                     WHERE e.service_order_id IS NULL AND p.location_id = e.location_id
+                       AND p.integration = e.integration AND p.provider_order_id = e.provider_order_id),
+                    ${tells ? TOLD_OF('e') : 'NULL'}) AS service_order_id
     OFFSET 0 -- looked up once, not once for every mention
   ) AS known
   ORDER BY target, location_id, nth -- and locked so
@@ -51,10 +54,11 @@ export function applyingEvents(source: (alias: string) => string, parkTtlS: stri
          -- Whose is the POS id? Mostly it is the one that the order's own row names, and need not be looked up.
          CASE WHEN event.service_order_id IS NULL THEN target
               WHEN event.provider_order_id = o.provider_order_id AND event.integration = o.integration THEN target
-              WHEN event.provider_order_id IS NOT NULL THEN (
-                SELECT p.service_order_id FROM provider_orders p
-                WHERE p.location_id = event.location_id AND p.integration = event.integration
-                  AND p.provider_order_id = event.provider_order_id) END AS mapped,
+              WHEN event.provider_order_id IS NOT NULL THEN coalesce(
+                (SELECT p.service_order_id FROM provider_orders p
+                 WHERE p.location_id = event.location_id AND p.integration = event.integration
+                   AND p.provider_order_id = event.provider_order_id),
+                ${tells ? TOLD_OF('event') : 'NULL'}) END AS mapped,
          greatest(o.rank, max(event.rank) OVER (PARTITION BY target, event.location_id ORDER BY nth
                                                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS reached
   FROM event
@@ -86,7 +90,7 @@ export function applyingEvents(source: (alias: string) => string, parkTtlS: stri
          ${nextSequence('order_sequence')} - 1
            + (count(*) FILTER (WHERE moves) OVER (PARTITION BY target, location_id ORDER BY nth))::int AS new_sequence,
          order_rank, foreign_id, webhook_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
-         order_pos_id,
+         ${tells ? POS_ID_BEFORE : 'order_pos_id'},
          CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may tell of the member
          status, native_status, order_reason, integration, mapped
   FROM judged
@@ -155,3 +159,30 @@ export function applyingEvents(source: (alias: string) => string, parkTtlS: stri
   WHERE outcome = ${APPLIED}
 )`;
 }
+
+/** SQL of the POS ids that become ours in this batch: each is that of the first order of ours that is named with it. */
+function toldBefore(source: (alias: string) => string): string {
+  return `told AS MATERIALIZED (
+  SELECT DISTINCT ON (location_id, integration, provider_order_id)
+         location_id, integration, provider_order_id, nth, service_order_id
+  FROM ${source('t')}
+  WHERE service_order_id IS NOT NULL AND provider_order_id IS NOT NULL
+    AND (SELECT true FROM orders o WHERE o.service_order_id = t.service_order_id AND o.location_id = t.location_id)
+    AND (SELECT true FROM provider_orders p
+         WHERE p.location_id = t.location_id AND p.integration = t.integration
+           AND p.provider_order_id = t.provider_order_id) IS NULL
+  ORDER BY location_id, integration, provider_order_id, nth
+), `;
+}
+
+/** SQL of the order that an earlier event of the batch told the POS id of an event to be. */
+const TOLD_OF = (event: string): string => `(
+  SELECT told.service_order_id FROM told
+  WHERE told.location_id = ${event}.location_id AND told.integration = ${event}.integration
+    AND told.provider_order_id = ${event}.provider_order_id AND told.nth < ${event}.nth)`;
+
+/** SQL of the order's own POS id, which an earlier event of the batch may have told. */
+const POS_ID_BEFORE = `coalesce(order_pos_id, (
+           array_agg(provider_order_id) FILTER (WHERE provider_order_id IS NOT NULL AND NOT foreign_id)
+             OVER (PARTITION BY target, location_id ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+         )[1]) AS order_pos_id`;

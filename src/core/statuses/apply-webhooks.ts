@@ -73,17 +73,19 @@ const PARK_TTL_S = `$${EVENTS.next}::int`;
  * Applies webhooks in one statement and so in one commit: whatever their events change, and the webhooks themselves. Of
  * the events that wait under a POS id there is one for each status, the first; a repeat of it adds nothing but a reason
  * or a time that is missing.
+ * @param tells see `applyingEvents`
  */
-const APPLY = `
-WITH ${applyingEvents(EVENTS.as, PARK_TTL_S)}, waiting AS (
+const applyStatement = (tells: boolean): string => `
+WITH ${applyingEvents(EVENTS.as, PARK_TTL_S, tells)}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
-                                  native_status, reason, occurred_at)
+                                  native_status, reason, occurred_at, parked_at)
   SELECT location_id, integration, provider_order_id, rank,
          (array_agg((${WEBHOOKS.array('received_at')}[webhook_nth] AT TIME ZONE 'UTC')::date ORDER BY nth))[1],
          (array_agg(webhook_id ORDER BY nth))[1],
          (array_agg(native_status ORDER BY nth))[1],
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL))[1],
-         (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1]
+         (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1],
+         now() + min(nth) * interval '1 us' -- which keeps their order
   FROM ruled
   -- One that names an order by our id is about that order, whoever's the POS id may become.
   WHERE NOT ours AND by_pos_id
@@ -113,8 +115,11 @@ SELECT (SELECT outcomes FROM best) AS best,
        jsonb_object_agg(nth, target) FILTER (WHERE ours AND by_pos_id) AS found,
        (SELECT jsonb_agg(jsonb_build_object('locationId', location_id, 'integration', integration,
                                             'providerOrderId', provider_order_id))
-        FROM pos_ids WHERE ${isAwaited('pos_ids')}) AS awaited
+        FROM pos_ids WHERE ${tells ? 'true' : isAwaited('pos_ids')}) AS awaited
 FROM ruled`;
+
+const APPLY = applyStatement(false);
+const APPLY_TELLING = applyStatement(true);
 
 /** @param parkTtlS seconds for which an unknown POS id may still become ours */
 export async function applyWebhooks(
@@ -139,8 +144,9 @@ export async function applyWebhooks(
     found: Record<string, string> | null;
     awaited: PosId[] | null;
   }>({
-    name: 'apply-webhooks',
-    text: APPLY,
+    ...(doTell(arrived)
+      ? { name: 'apply-telling-webhooks', text: APPLY_TELLING }
+      : { name: 'apply-webhooks', text: APPLY }),
     values: [...WEBHOOKS.values(stored), ...EVENTS.values(arrived), parkTtlS],
   });
   const row = rows[0];
@@ -163,4 +169,23 @@ export async function applyWebhooks(
     }),
     awaited: row?.awaited ?? [],
   };
+}
+
+/** Whether one of the events may tell what another needs: a POS id is named with different order ids, or the reverse. */
+function doTell(events: readonly PlacedEvent[]): boolean {
+  if (events.length < 2) return false;
+  const orderOf = new Map<string, string>();
+  const posIdOf = new Map<string, string>();
+  const differs = (of: Map<string, string>, key: string, value: string): boolean => {
+    const known = of.get(key);
+    if (known === undefined) of.set(key, value);
+    return known !== undefined && known !== value;
+  };
+  return events.some(({ locationId, integration, event: { serviceOrderId = '', providerOrderId = '' } }) => {
+    const posId = providerOrderId === '' ? '' : `${integration} ${locationId} ${providerOrderId}`;
+    return (
+      (posId !== '' && differs(orderOf, posId, serviceOrderId)) ||
+      (serviceOrderId !== '' && differs(posIdOf, serviceOrderId, posId))
+    );
+  });
 }

@@ -1,0 +1,197 @@
+import { randomUUIDv7 } from 'node:crypto';
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { STATUSES, type Status } from '../../../src/core/domain/lifecycle.ts';
+import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
+import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
+import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
+import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+const SEQUENCES = 250;
+const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
+
+/** An event: `a` to `d` are orders of ours, `z` is nobody's; `p` to `r` are POS ids, of which `r` is known as that of `c`. */
+type Said = {
+  order?: 'a' | 'b' | 'c' | 'd' | 'z' | undefined;
+  posId?: 'p' | 'q' | 'r' | undefined;
+  status: Status;
+  reason?: string | undefined;
+  occurredAt?: string | undefined;
+};
+
+const said: fc.Arbitrary<Said> = fc
+  .record({
+    order: fc.constantFrom('a', 'a', 'b', 'c', 'd', 'z', undefined, undefined),
+    posId: fc.constantFrom('p', 'p', 'q', 'r', undefined),
+    status: fc.constantFrom(...STATUSES),
+    reason: fc.constantFrom(undefined, 'no buns', 'no cheese'),
+    occurredAt: fc.constantFrom(undefined, '2026-01-31T18:30:00.000Z'),
+  })
+  .filter(({ order, posId }) => order !== undefined || posId !== undefined);
+
+let pool: pg.Pool;
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2, options: '-c enable_seqscan=off' });
+  await ensureWebhookPartitions(pool);
+});
+afterAll(() => pool.end());
+
+/** Orders at the POS: `d` was failed by us, and the POS ids of `a`, `b` and `d` are not known yet. */
+async function layOrders(world: string): Promise<void> {
+  await pool.query(
+    `WITH o AS (
+       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, failed_by_us,
+                           provider_order_id)
+       SELECT $1 || '-' || name, $1, 'standard', 'pickup', CASE name WHEN 'd' THEN 70 ELSE 10 END, 2, name = 'd',
+              CASE name WHEN 'c' THEN $1 || '-r' END
+       FROM unnest('{a,b,c,d}'::text[]) AS name
+       RETURNING service_order_id, provider_order_id
+     ), i AS (
+       INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+       SELECT $1, 'standard', provider_order_id, service_order_id FROM o WHERE provider_order_id IS NOT NULL
+     )
+     INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, provider_order_id)
+     SELECT service_order_id, $1, now(), now(), provider_order_id FROM o`,
+    [world],
+  );
+}
+
+function webhook(world: string, events: readonly Said[]): TranslatedWebhook {
+  return {
+    id: randomUUIDv7(),
+    locationId: world,
+    integration: 'standard',
+    receivedAt: new Date(),
+    headers: {},
+    body: Buffer.from('{}'),
+    truncated: false,
+    events: events.map(({ order, posId, status, reason, occurredAt }): StatusEvent => ({
+      status,
+      nativeStatus: status,
+      ...(order !== undefined && { serviceOrderId: `${world}-${order}` }),
+      ...(posId !== undefined && { providerOrderId: `${world}-${posId}` }),
+      ...(reason !== undefined && { reason }),
+      ...(occurredAt !== undefined && { occurredAt }),
+    })),
+  };
+}
+
+async function apply(webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
+  const client = await pool.connect();
+  try {
+    return await applyWebhooks(client, webhooks, 3_600);
+  } finally {
+    client.release();
+  }
+}
+
+/** Applies each of the batches, and then what waited. @returns all that came of it, without ids of webhooks and times */
+async function tell(world: string, batches: readonly TranslatedWebhook[][]): Promise<unknown> {
+  await layOrders(world);
+  const conflicts: unknown[] = [];
+  const awaited = new Map<string, PosId>();
+  const orders: unknown[] = [];
+  for (const batch of batches) {
+    const applied = await apply(batch);
+    orders.push(...applied.serviceOrderIds);
+    conflicts.push(...applied.conflicts.map(({ event, serviceOrderId }) => [serviceOrderId, event.status]));
+    for (const posId of applied.awaited) awaited.set(posId.providerOrderId, posId);
+  }
+  for (const [, posId] of [...awaited].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const redriven = await redriveParked(pool, posId);
+    conflicts.push(...redriven.conflicts.map(({ event, serviceOrderId }) => [serviceOrderId, event.status]));
+  }
+  const { rows } = await pool.query<{ all: string }>(
+    `SELECT jsonb_build_object(
+       'orders', (SELECT jsonb_agg(jsonb_build_array(service_order_id, rank, sequence, provider_order_id, reason,
+                                                     ended_at IS NOT NULL) ORDER BY service_order_id)
+                  FROM orders WHERE location_id = $1),
+       'history', (SELECT jsonb_agg(to_jsonb(e) - '{event_id,webhook_id,recorded_at}'::text[]
+                                    ORDER BY service_order_id, event_id)
+                   FROM status_events e WHERE service_order_id ^@ ($1 || '-')),
+       'live', (SELECT jsonb_agg(to_jsonb(l) - '{applied_at,lease_until,attempts}'::text[] ORDER BY service_order_id, sequence)
+                FROM outbox l WHERE service_order_id ^@ ($1 || '-')),
+       'posIds', (SELECT jsonb_agg(jsonb_build_array(provider_order_id, service_order_id) ORDER BY provider_order_id)
+                  FROM provider_orders WHERE location_id = $1),
+       'placements', (SELECT jsonb_agg(jsonb_build_array(service_order_id, state, provider_order_id) ORDER BY service_order_id)
+                      FROM placements WHERE location_id = $1),
+       'waiting', (SELECT jsonb_agg(to_jsonb(w) - '{webhook_id,parked_at}'::text[] ORDER BY provider_order_id, rank)
+                   FROM parked_events w WHERE location_id = $1))::text AS all`,
+    [world],
+  );
+  const text = JSON.stringify({ ...(JSON.parse(rows[0]?.all ?? '') as object), orderOf: orders, conflicts });
+  return JSON.parse(text.replaceAll(world, '')) as unknown;
+}
+
+const together = (world: string, webhooks: readonly (readonly Said[])[]): Promise<unknown> =>
+  tell(world, [webhooks.map((events) => webhook(world, events))]);
+const oneByOne = (world: string, webhooks: readonly (readonly Said[])[]): Promise<unknown> =>
+  tell(
+    world,
+    webhooks.flat().map((event) => [webhook(world, [event])]),
+  );
+
+describe('events in one batch come to the same as one by one', () => {
+  it.each<[string, Said[]]>([
+    [
+      'two orders that claim one POS id: the first has it, the second is a conflict',
+      [
+        { order: 'a', posId: 'p', status: 'received' },
+        { order: 'b', posId: 'p', status: 'received' },
+      ],
+    ],
+    [
+      'an order whose POS id was told by an earlier event: all later messages name it',
+      [
+        { order: 'a', posId: 'p', status: 'received' },
+        { order: 'a', status: 'ready' },
+      ],
+    ],
+    [
+      'an event by a POS id that was told just before: it moves the order',
+      [
+        { order: 'a', posId: 'p', status: 'received' },
+        { posId: 'p', status: 'ready' },
+      ],
+    ],
+    [
+      'an event by a POS id that is told just after: it waits, and goes on',
+      [
+        { posId: 'p', status: 'ready' },
+        { order: 'a', posId: 'p', status: 'received' },
+        { order: 'a', status: 'in_progress' },
+      ],
+    ],
+    [
+      'an order that is told two POS ids: the first is its own',
+      [
+        { order: 'a', posId: 'q', status: 'received' },
+        { order: 'a', posId: 'p', status: 'ready' },
+      ],
+    ],
+  ])('%s', async (what, events) => {
+    const world = what.replaceAll(/\W+/g, '-');
+    const expected = await oneByOne(`${world}-1`, [events]);
+    expect(await together(`${world}-2`, [events]), 'of one webhook').toEqual(expected);
+    expect(
+      await together(
+        `${world}-3`,
+        events.map((event) => [event]),
+      ),
+      'of several',
+    ).toEqual(expected);
+  });
+
+  it(`${SEQUENCES} random sequences (SEED=${SEED})`, async () => {
+    const webhooks = fc.array(fc.array(said, { minLength: 1, maxLength: 3 }), { minLength: 2, maxLength: 6 });
+    for (const [nth, sequence] of fc.sample(webhooks, { numRuns: SEQUENCES, seed: SEED }).entries()) {
+      const expected = await oneByOne(`one-${nth}-`, sequence);
+      expect(await together(`all-${nth}-`, sequence), `SEED=${SEED} told ${JSON.stringify(sequence)}`).toEqual(
+        expected,
+      );
+    }
+  }, 60_000);
+});
