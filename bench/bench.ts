@@ -10,6 +10,7 @@ import { measureClaims } from './measure-claims.ts';
 import { measureEvening } from './measure-evening.ts';
 import { measureLive } from './measure-live.ts';
 import { measureMemory } from './measure-memory.ts';
+import { measureParked } from './measure-parked.ts';
 import { measurePlacements } from './measure-placements.ts';
 import { measureStart } from './measure-start.ts';
 import { readBenchArguments } from './read-bench-arguments.ts';
@@ -67,6 +68,10 @@ try {
   if (args.only.includes('start')) {
     say('start');
     measured.startMs = (await measureStart(postgres, { times: 5 }, say)).startMs;
+  }
+  if (args.only.includes('parked')) {
+    say('events that wait for their POS id');
+    Object.assign(measured, await measureParked(postgres, { rounds: 30, many: 5_000_000 }, say));
   }
 } finally {
   await postgres.stop();

@@ -63,6 +63,8 @@ export const FIGURES = {
   eveningP99: { what: 'p99 of an evening, its last third against its first', goal: { atMost: 1.2 } },
   eveningMemory: { what: 'resident memory of an evening, its last third against its first', goal: { atMost: 1.1 } },
   eveningBloat: { what: 'bytes a row of an evening, the worst table or index, likewise', goal: { atMost: 1.1 } },
+  parkedSweepVs10k: { what: 'sweep beside 5 million sales of tills against 10,000', goal: { atMost: 2 } },
+  parkedRedriveVs10k: { what: 're-drive beside 5 million sales of tills against 10,000', goal: { atMost: 2 } },
   startMs: { what: 'from the start to listening', goal: { atMost: 500 }, unit: ' ms' },
 } as const satisfies Record<string, Figure>;
 

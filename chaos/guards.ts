@@ -274,6 +274,21 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'than its share'),
   },
   {
+    guard: 'of what waits under a POS id there is one of each status',
+    file: 'src/core/statuses/apply-webhooks.ts',
+    edits: [
+      [
+        `  ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
+  SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
+  WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
+     OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
+`,
+        '',
+      ],
+    ],
+    noticedBy: chaos('tills'),
+  },
+  {
     guard: 'events in one batch see what the ones before them told',
     file: 'src/core/statuses/apply-webhooks.ts',
     edits: [['(doTell(arrived)', '(arrived.length < 0']],

@@ -78,6 +78,8 @@ export const ALWAYS = [
   'early',
   /** Webhooks about another location's orders, with the sender's own token. */
   'foreign',
+  /** Tills that send all their own sales, under POS ids that never become ours. */
+  'tills',
 ] as const;
 
 export type Lane = keyof typeof LANES;

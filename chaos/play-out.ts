@@ -37,7 +37,7 @@ export async function playOut(about: {
   ordersPerSecond: number;
   history: History;
   /** Resolves when all faults are over. */
-  disturb: () => Promise<void>;
+  disturb: (served: Played['served']) => Promise<void>;
   print: (line: string) => void;
 }): Promise<Played> {
   const { stage, scripts, ordersPerSecond, history, print } = about;
@@ -51,7 +51,7 @@ export async function playOut(about: {
     const [first] = stage.kitchens;
     if (first === undefined) throw new Error('there is no kitchen');
     probe = probeDoor(first, history, served.acknowledged);
-    await about.disturb();
+    await about.disturb(served);
     const calmFrom = new Date();
     await sleep(Math.max(CALM_S, seconds + CALM_S - history.now() / 1_000) * 1_000);
     const ended = history.now();

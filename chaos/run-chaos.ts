@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Books, Broken } from './check-books.ts';
 import { recordHistory, type Entry, type History } from './history.ts';
 import { holdSnapshot } from './hold-snapshot.ts';
@@ -6,10 +7,11 @@ import { injectFaults } from './inject-faults.ts';
 import { checkAnswers } from './check-answers.ts';
 import { lastingAlone } from './lasting-alone.ts';
 import { LANES, planFaults, type Kind } from './plan-faults.ts';
-import { playOut } from './play-out.ts';
+import { playOut, type Played } from './play-out.ts';
 import type { Probe } from './probe-door.ts';
 import type { Arguments } from './read-chaos-arguments.ts';
 import { scriptOrder, type Script } from './script-order.ts';
+import { TILL_LOCATIONS, sellAtTills, type Tills } from './sell-at-tills.ts';
 import { MEMBER, NOTES } from './serve-orders.ts';
 import { setStage, type Stage } from './set-stage.ts';
 
@@ -24,6 +26,8 @@ export type Result = Books & {
   refusedBesideLasting: number;
   /** Of the live messages in the calm after the faults, beside the snapshot; null if there were none. */
   liveLagP99Ms: number | null;
+  /** Sales of tills that were answered 200. */
+  tillSales: number;
   faults: Partial<Record<Kind, number>>;
 };
 
@@ -67,7 +71,13 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
   const snapshot = only.has('snapshot') ? holdSnapshot(() => stage.databaseUrl) : undefined;
   try {
     print(`seed ${seed}: ${scripts.length} orders, ${plan.length} faults in ${seconds} s`);
-    const disturb = (): Promise<void> => injectFaults(stage, plan, seed, history);
+    let tills: Tills | undefined;
+    const disturb = async (served: Played['served']): Promise<void> => {
+      if (only.has('tills')) tills = sellAtTills(stage.kitchens, seed, served);
+      await injectFaults(stage, plan, seed, history);
+      await sleep(Math.max(0, seconds * 1_000 - history.now()));
+      await tills?.stop();
+    };
     const { served, probe, ended, books, broken, complaints, liveLagP99Ms, words } = await playOut({
       stage,
       scripts,
@@ -77,6 +87,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
       print,
     });
     complaints.push(...checkAnswers(served.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
+    complaints.push(...(tills?.misjudged() ?? []));
     const recoveries = recoveriesOf(probe, history.entries, ended);
     const [failovers = [], others = []] = [true, false].map((is) =>
       recoveries.filter(({ kind }) => (kind === 'failover') === is),
@@ -100,6 +111,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
         failoverSeconds: failover,
         refusedBesideLasting,
         liveLagP99Ms,
+        tillSales: tills?.sales() ?? 0,
         faults: {
           ...countFaults(plan, scripts, stage, only),
           ...(held === undefined ? {} : { snapshot: held.taken }),
@@ -145,6 +157,7 @@ function countFaults(
   for (const kind of all) counts[kind] = (counts[kind] ?? 0) + 1;
   if (only.has('dead-pos')) counts['dead-pos'] = stage.kitchens.filter((kitchen) => kitchen.dead).length;
   if (only.has('clock')) counts.clock = 1 + plan.filter(({ kind }) => kind === 'kill' || kind === 'roll').length;
+  if (only.has('tills')) counts.tills = TILL_LOCATIONS;
   return counts;
 }
 

@@ -40,7 +40,9 @@ describe('twenty seconds of faults', () => {
       commit: expect.any(Number),
       failover: 1,
       'dead-pos': 1,
+      tills: 2,
     });
+    expect(result['tillSales']).toBeGreaterThan(500);
   });
 });
 
@@ -59,7 +61,7 @@ describe('a seed', () => {
   it('leaves no kind of fault out of five minutes, and two of a lane never overlap', () => {
     const plan = planFaults(7, 300, all);
     const planned = new Set([...plan.map(({ kind }) => kind), ...scripts(7).flatMap(({ faults }) => faults)]);
-    expect([...all].filter((kind) => !planned.has(kind))).toEqual(['dead-pos', 'clock', 'snapshot']);
+    expect([...all].filter((kind) => !planned.has(kind))).toEqual(['dead-pos', 'clock', 'snapshot', 'tills']);
     for (const lane of Object.keys(LANES)) {
       const own = plan.filter((fault) => fault.lane === lane);
       for (const [nth, { at, lasts }] of own.entries()) {

@@ -1,0 +1,104 @@
+import { openDatabase } from '../src/database.ts';
+import { redriveParked } from '../src/core/statuses/redrive-parked.ts';
+import { sweepParked } from '../src/core/statuses/sweep-parked.ts';
+import { prepareBenchDatabase } from './prepare-bench-database.ts';
+import { median } from './summarize.ts';
+
+export type ParkedMeasurement = { parkedSweepVs10k: number; parkedRedriveVs10k: number };
+
+/** Till sales that wait for nothing, each under a POS id of its own, so that none is merged with another. */
+const FEW = 10_000;
+/** Orders of a round, whose events wait while their POS ids are learnt. */
+const ORDERS = 20;
+const WARM_UP_ROUNDS = 5;
+
+type Parked = {
+  pool: ReturnType<typeof openDatabase>['pool'];
+  sweeps: number[];
+  redrives: number[];
+  close(): Promise<void>;
+};
+
+/**
+ * Measures the sweep and the re-drive of a chain whose tills send all their own sales, against one that hardly has any.
+ * @param postgres a running one, with fsync
+ */
+export async function measureParked(
+  postgres: { url: string },
+  about: { rounds: number; many: number },
+  say: (line: string) => void,
+): Promise<ParkedMeasurement> {
+  const few = await layParked(postgres.url, 'bench_parked_few', FEW);
+  const many = await layParked(postgres.url, 'bench_parked_many', about.many);
+  try {
+    for (let round = 0; round < WARM_UP_ROUNDS + about.rounds; round += 1) {
+      // The order alternates, so that the machine's drift counts for both.
+      for (const each of round % 2 === 0 ? [few, many] : [many, few]) {
+        const { sweepMs, redriveMs } = await playRound(each.pool, round);
+        if (round < WARM_UP_ROUNDS) continue;
+        each.sweeps.push(sweepMs);
+        each.redrives.push(redriveMs);
+      }
+    }
+  } finally {
+    await Promise.all([few.close(), many.close()]);
+  }
+  const figure = (of: 'sweeps' | 'redrives'): number => median(many[of]) / median(few[of]);
+  for (const [rows, { sweeps, redrives }] of [
+    [FEW, few],
+    [about.many, many],
+  ] as const) {
+    say(`  ${rows} wait: a sweep ${median(sweeps).toFixed(2)} ms, a re-drive ${median(redrives).toFixed(2)} ms`);
+  }
+  return { parkedSweepVs10k: figure('sweeps'), parkedRedriveVs10k: figure('redrives') };
+}
+
+async function layParked(serverUrl: string, name: string, rows: number): Promise<Parked> {
+  const { databaseUrl } = await prepareBenchDatabase(serverUrl, { name, locations: 1 });
+  const { pool, flushPool } = openDatabase(databaseUrl, 4, () => {});
+  const client = await pool.connect();
+  await client.query('SET statement_timeout = 0');
+  await client.query(
+    `INSERT INTO parked_events (location_id, integration, provider_order_id, rank, webhook_day, webhook_id, native_status,
+                                parked_at)
+     SELECT 'club-' || n % 100, 'standard', 'sale-' || n, 60, now()::date, gen_random_uuid(), 'CLOSED',
+            now() - make_interval(secs => n / 100)
+     FROM generate_series(1, $1::int) AS n`,
+    [rows],
+  );
+  await client.query('VACUUM ANALYZE parked_events');
+  client.release(true);
+  return {
+    pool,
+    sweeps: [],
+    redrives: [],
+    async close() {
+      await Promise.all([pool.end(), flushPool.end()]);
+    },
+  };
+}
+
+/** As processes leave it that die after they learnt a POS id: the sweep finds all of them. */
+async function playRound(pool: Parked['pool'], round: number): Promise<{ sweepMs: number; redriveMs: number }> {
+  await pool.query(
+    `WITH o AS (
+       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+       SELECT 'order-' || $1::int || '-' || n, 'club-1', 'standard', 'pickup', 10, 2, 'pos-' || $1::int || '-' || n
+       FROM generate_series(1, ${ORDERS}) AS n
+       RETURNING service_order_id, location_id, integration, provider_order_id
+     ), i AS (
+       INSERT INTO provider_orders (service_order_id, location_id, integration, provider_order_id) SELECT * FROM o
+     )
+     INSERT INTO parked_events (location_id, integration, provider_order_id, rank, webhook_day, webhook_id, native_status)
+     SELECT location_id, integration, provider_order_id, 40, now()::date, gen_random_uuid(), 'READY' FROM o`,
+    [round],
+  );
+  const began = performance.now();
+  const awaited = await sweepParked(pool);
+  const swept = performance.now();
+  for (const posId of awaited) await redriveParked(pool, posId);
+  const ended = performance.now();
+  if (awaited.length !== ORDERS) throw new Error(`the sweep found ${awaited.length} POS ids of ${ORDERS}`);
+  await sweepParked(pool);
+  return { sweepMs: swept - began, redriveMs: (ended - swept) / ORDERS };
+}
