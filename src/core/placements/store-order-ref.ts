@@ -10,8 +10,8 @@ import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.t
 /**
  * Stores that the ticket is at the POS, with its id; sends `sent` to the member unless the POS was quicker or the order
  * has ended; stops all attempts. It needs no lease: the ticket is there, whoever holds the placement now.
- * @returns the POS id if it became ours just now and events wait for it, and whether it contradicts what we know: the member was told that the
- *   order failed, or the id is another order's
+ * @returns the POS id if it became ours just now and events wait for it, and whether it contradicts what we know: the
+ *   member was told that the order failed, or the id is another order's
  */
 export async function storeOrderRef(
   pool: Pool,
