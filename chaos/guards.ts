@@ -295,6 +295,12 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'claim one POS id'),
   },
   {
+    guard: 'two batches do not tell one POS id as that of two orders',
+    file: 'src/core/statuses/apply-webhooks.ts',
+    edits: [['THEN 0 ELSE 1 END AS all_learnt', 'THEN 1 ELSE 1 END AS all_learnt']],
+    noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'in the same moment'),
+  },
+  {
     guard: 'the sweep finds what was parked while its POS id was being learnt',
     file: 'src/core/statuses/sweep-parked.ts',
     edits: [["AND ${isAwaited('p')}", 'AND false']],

@@ -47,8 +47,8 @@ export function sellAtTills(
       }
       const status = answer?.status ?? 'timeout';
       answers.set(status, (answers.get(status) ?? 0) + 1);
-      if (status !== 200) continue;
-      const { webhookId, outcome } = answer?.body as { webhookId: string; outcome: string };
+      if (answer === undefined || status !== 200) continue;
+      const { webhookId, outcome } = answer.body as { webhookId: string; outcome: string };
       acknowledged.push({ webhookId, outcome, locationId });
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     }

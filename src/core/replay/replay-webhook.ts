@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
-import { applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
+import { TOLD_MEANWHILE, applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
 import { EventOutcome, WebhookOutcome, type Drop, type TranslatedWebhook } from '../domain/webhook.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
@@ -129,6 +129,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
     return { webhook, applied };
   } catch (error) {
     if (webhook.dropped !== undefined || !isDataError(error)) throw error;
+    if (error.code === TOLD_MEANWHILE) return apply(deps, webhook);
     return apply(deps, asDropped(webhook, refusedByPostgres(error)));
   }
 }

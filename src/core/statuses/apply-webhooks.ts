@@ -115,8 +115,20 @@ SELECT (SELECT outcomes FROM best) AS best,
        jsonb_object_agg(nth, target) FILTER (WHERE ours AND by_pos_id) AS found,
        (SELECT jsonb_agg(jsonb_build_object('locationId', location_id, 'integration', integration,
                                             'providerOrderId', provider_order_id))
-        FROM pos_ids WHERE ${tells ? 'true' : isAwaited('pos_ids')}) AS awaited
+        FROM pos_ids WHERE ${tells ? 'true' : isAwaited('pos_ids')}) AS awaited,
+       -- Not a constant, which would be computed beforehand.
+       1 / CASE WHEN EXISTS (SELECT FROM ruled r
+                             WHERE ours AND provider_order_id IS NOT NULL AND mapped IS NULL AND NOT EXISTS (
+                               SELECT FROM pos_ids t
+                               WHERE t.location_id = r.location_id AND t.integration = r.integration
+                                 AND t.provider_order_id = r.provider_order_id)) THEN 0 ELSE 1 END AS all_learnt
 FROM ruled`;
+
+/**
+ * The SQLSTATE of a batch that fails, since a POS id that it tells became ours while it was under way, perhaps as
+ * another order's. Once more, it sees whose. (A statement can raise little else than a division by zero.)
+ */
+export const TOLD_MEANWHILE = '22012';
 
 const APPLY = applyStatement(false);
 const APPLY_TELLING = applyStatement(true);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Pool } from 'pg';
-import { applyWebhooks, type Applied } from './apply-webhooks.ts';
+import { TOLD_MEANWHILE, applyWebhooks, type Applied } from './apply-webhooks.ts';
 import type { TranslatedWebhook, WebhookOutcome } from '../domain/webhook.ts';
 import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
 import { fairQueue } from './fair-queue.ts';
@@ -242,7 +242,7 @@ function distinct(ids: readonly (string | undefined)[]): readonly string[] {
 /** Repairs a missing partition. True if one more try is enough, also after a collision of two batches. */
 async function isMended(error: unknown, pool: Pool): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError)) return false;
-  if (error.code === '40P01' || error.code === '40001') return true;
+  if (error.code === '40P01' || error.code === '40001' || error.code === TOLD_MEANWHILE) return true;
   if (error.code !== '23514') return false;
   try {
     await ensureWebhookPartitions(pool);

@@ -1,12 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { STATUSES, type Status } from '../../../src/core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
-import type { PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
+import type { Conflict, PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
+import { batchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
@@ -104,6 +106,12 @@ async function tell(world: string, batches: readonly TranslatedWebhook[][]): Pro
     const redriven = await redriveParked(pool, posId);
     conflicts.push(...redriven.conflicts.map(({ event, serviceOrderId }) => [serviceOrderId, event.status]));
   }
+  const all = { ...(await read(world)), orderOf: orders, conflicts };
+  return JSON.parse(JSON.stringify(all).replaceAll(world, '')) as unknown;
+}
+
+/** All rows of a world, without its name. */
+async function read(world: string): Promise<Record<string, unknown>> {
   const { rows } = await pool.query<{ all: string }>(
     `SELECT jsonb_build_object(
        'orders', (SELECT jsonb_agg(jsonb_build_array(service_order_id, rank, sequence, provider_order_id, reason,
@@ -122,8 +130,7 @@ async function tell(world: string, batches: readonly TranslatedWebhook[][]): Pro
                    FROM parked_events w WHERE location_id = $1))::text AS all`,
     [world],
   );
-  const text = JSON.stringify({ ...(JSON.parse(rows[0]?.all ?? '') as object), orderOf: orders, conflicts });
-  return JSON.parse(text.replaceAll(world, '')) as unknown;
+  return JSON.parse((rows[0]?.all ?? '').replaceAll(world, '')) as Record<string, unknown>;
 }
 
 const together = (world: string, webhooks: readonly (readonly Said[])[]): Promise<unknown> =>
@@ -183,6 +190,43 @@ describe('events in one batch come to the same as one by one', () => {
       ),
       'of several',
     ).toEqual(expected);
+  });
+
+  it('also where another batch tells the POS id in the same moment, as another order of ours', async () => {
+    const world = 'meanwhile';
+    const expected = await oneByOne(`${world}-1`, [
+      [
+        { order: 'a', posId: 'p', status: 'received' },
+        { order: 'b', posId: 'p', status: 'ready' },
+      ],
+    ]);
+    await layOrders(`${world}-2`);
+    const other = await pool.connect();
+    await other.query('BEGIN');
+    await applyWebhooks(other, [webhook(`${world}-2`, [{ order: 'a', posId: 'p', status: 'received' }])], 3_600);
+    const batches = batchWebhooks({
+      pool,
+      flushers: 1,
+      parkTtlS: 3_600,
+      observe: () => {},
+      onApplied: ({ conflicts }) => told.push(...conflicts),
+      onRefused: (about) => expect(about).toBeUndefined(),
+      onLocked: () => {},
+    });
+    const told: Conflict[] = [];
+    const accepted = batches.accept(
+      webhook(`${world}-2`, [{ order: 'b', posId: 'p', status: 'ready' }]),
+      Date.now() + 5_000,
+    );
+    await sleep(100);
+    await other.query('COMMIT');
+    other.release();
+    expect(await accepted).toEqual({ outcome: 'applied', serviceOrderIds: [`${world}-2-b`] });
+    expect(told.map(({ serviceOrderId }) => serviceOrderId)).toEqual([`${world}-2-b`]);
+    const { orderOf, conflicts, ...rest } = expected as Record<string, unknown>;
+    expect(orderOf).toEqual(['-a', '-b']);
+    expect(conflicts).toEqual([['-b', 'ready']]);
+    expect(await read(`${world}-2`)).toEqual(rest);
   });
 
   it(`${SEQUENCES} random sequences (SEED=${SEED})`, async () => {
