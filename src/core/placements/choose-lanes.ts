@@ -50,10 +50,10 @@ export function chooseLanes(lanes: ReadonlyMap<string, Lane>, room: Room): Chose
   };
 
   for (const { integration, probes } of room.open) {
-    const untried = [...silent.keys()].filter(
-      (lane) => lane.integration === integration && !busyAt.has(lane.locationId),
-    );
-    untried.slice(0, Math.min(probes, left)).forEach(take);
+    if (probes === 0) continue;
+    const untried = [...silent].filter(([lane]) => lane.integration === integration && !busyAt.has(lane.locationId));
+    const longestFirst = untried.toSorted(([, a], [, b]) => b - a).map(([lane]) => lane);
+    longestFirst.slice(0, Math.min(probes, left)).forEach(take);
   }
   /** Takes one more of a lane in which fewer than `turn` would be under way. @returns whether it may take another */
   const serve = (lane: Lane, turn: number): boolean => {
@@ -96,16 +96,16 @@ export function chooseLanes(lanes: ReadonlyMap<string, Lane>, room: Room): Chose
 }
 
 /**
- * The lanes of silent locations, longest silent first. Not those with settings put since the call began, or with another
- * integration now; nor a paused one, or those who wait for a person would be all that is probed.
+ * The lanes of silent locations, with the seconds of their silence. Not those with settings put since the call began, or
+ * with another integration now; nor a paused one, or those who wait for a person would be all that is probed.
  */
-function silentLanes(lanes: ReadonlyMap<string, Lane>, silent: readonly SilentLocation[]): Map<Lane, true> {
+function silentLanes(lanes: ReadonlyMap<string, Lane>, silent: readonly SilentLocation[]): Map<Lane, number> {
   const now = performance.now();
-  const found = new Map<Lane, true>();
-  for (const { locationId, integration, silentForS } of silent.toSorted((a, b) => b.silentForS - a.silentForS)) {
+  const found = new Map<Lane, number>();
+  for (const { locationId, integration, silentForS } of silent) {
     const lane = lanes.get(locationId);
     if (lane === undefined || lane.integration !== integration || lane.paused) continue;
-    if (lane.settingsAt < now - silentForS * 1_000) found.set(lane, true);
+    if (lane.settingsAt < now - silentForS * 1_000) found.set(lane, silentForS);
   }
   return found;
 }
