@@ -104,7 +104,7 @@ it('is waited for by an order for ten seconds, and granted all the same', async 
     new Promise((resolve) => {
       answer = () => resolve(undefined);
     });
-  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'Date'] });
   const credentials = process();
   const waiting = expect(tokenFrom(credentials)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
   while (vendor.spent.length === 0) await sleep(5);
