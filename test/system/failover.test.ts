@@ -74,7 +74,6 @@ it('a cluster whose leader is killed five times loses, doubles and confuses noth
     expect(books.acknowledged).toBeGreaterThan(1_000);
     const seconds = newPrimaries.map((at) => probe.recoverySeconds(at, ended) ?? Number.POSITIVE_INFINITY);
     expect(seconds).toHaveLength(KILLS);
-    console.log(`after the new primary took writes, webhooks were 200 again within ${seconds.join(', ')} s`);
     expect(Math.max(...seconds)).toBeLessThanOrEqual(BACK_WITHIN_S);
   } finally {
     await stage.stop();
