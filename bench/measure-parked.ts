@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { openDatabase } from '../src/database.ts';
 import { redriveParked } from '../src/core/statuses/redrive-parked.ts';
 import { sweepParked } from '../src/core/statuses/sweep-parked.ts';
@@ -56,8 +57,9 @@ export async function measureParked(
 async function layParked(serverUrl: string, name: string, rows: number): Promise<Parked> {
   const { databaseUrl } = await prepareBenchDatabase(serverUrl, { name, locations: 1 });
   const { pool, flushPool } = openDatabase(databaseUrl, 4, () => {});
-  const client = await pool.connect();
-  await client.query('SET statement_timeout = 0');
+  // Without the service's time-outs.
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
   await client.query(
     `INSERT INTO parked_events (location_id, integration, provider_order_id, rank, webhook_day, webhook_id, native_status,
                                 parked_at)
@@ -67,7 +69,7 @@ async function layParked(serverUrl: string, name: string, rows: number): Promise
     [rows],
   );
   await client.query('VACUUM ANALYZE parked_events');
-  client.release(true);
+  await client.end();
   return {
     pool,
     sweeps: [],
