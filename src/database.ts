@@ -23,16 +23,17 @@ export function openDatabase(
   searchParams.delete('options');
   const open = (
     max: number,
-    about: { connectMs: number; statementMs: number; lockMs: number; idleMs: number; settings: string },
+    about: { connectMs: number; statementMs: number; lockMs: number; settings: string },
   ): Pool => {
-    const { connectMs, statementMs, lockMs, idleMs, settings } = about;
+    const { connectMs, statementMs, lockMs, settings } = about;
     const pool = new pg.Pool({
       connectionString: parsed.href,
       max,
       connectionTimeoutMillis: connectMs,
       // The server's own time-out cannot fire while the server hangs.
       query_timeout: statementMs + 1_000,
-      idleTimeoutMillis: idleMs,
+      // Those of the flushers are looked at every two seconds, and so kept.
+      idleTimeoutMillis: 10_000,
       // A host that is gone answers nothing, and a failover must not be found out by a webhook. The system then asks
       // every second, ten times.
       keepAlive: true,
@@ -58,7 +59,6 @@ export function openDatabase(
       connectMs: 3_000,
       statementMs: 8_000,
       lockMs: 4_000,
-      idleMs: 10_000,
       settings: '',
     }),
     flushPool: open(FLUSH_CONNECTIONS, {
@@ -66,8 +66,6 @@ export function openDatabase(
       statementMs: 4_000,
       // Whatever is in the same batch waits as long, and a sender's patience is 1.5 s.
       lockMs: 150,
-      // Never closed: in a quiet hour each webhook would wait for a new connection and the statement's plan.
-      idleMs: 0,
       // Arrays of one element would be planned again at every call.
       settings: '-c plan_cache_mode=force_generic_plan',
     }),

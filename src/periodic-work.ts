@@ -49,7 +49,8 @@ export function periodicWork(deps: {
   let timers: ReturnType<typeof runEvery>[] = [];
 
   const checkDatabase = async (): Promise<void> => {
-    // Idle connections of the flushers, too: a webhook should not be the one to find out.
+    // Idle connections of the flushers, too: a webhook should not be the one to find out. And they are kept by it: in a
+    // quiet hour each webhook would wait for a new connection and the statement's plan.
     const flushing = Array.from({ length: flushPool.idleCount }, () => databaseState(flushPool));
     [readiness.database] = await Promise.all([databaseState(pool), clock.follow().catch(() => {})]);
     await Promise.all(flushing);
