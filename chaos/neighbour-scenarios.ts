@@ -9,7 +9,7 @@ import { holdBodies } from './hold-bodies.ts';
 import { holdRow } from './hold-row.ts';
 import { holdSnapshot } from './hold-snapshot.ts';
 import type { Load } from './offer-load.ts';
-import { allGone, seedOrders, seedPast } from './seed-orders.ts';
+import { allGone, seedOrders, seedPast } from './seed-small-stage.ts';
 import type { SmallStage } from './set-small-stage.ts';
 
 /** Of the others: milliseconds, and how many were not answered 200. */

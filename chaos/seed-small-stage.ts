@@ -1,4 +1,4 @@
-/** The orders of a measurement, of now and of the past. */
+/** The orders of a small stage, of now and of the past. */
 import type pg from 'pg';
 import { RANK_END, RANK_SENT } from '../src/core/domain/lifecycle.ts';
 
