@@ -80,7 +80,7 @@ export async function start(
   const relay = publishLive({ pool, publish: topic.publish, log, observe });
   const translating = { pool, open, keys, publicUrl: config.PUBLIC_URL ?? '' };
   const wake = (): void => {
-    placements.wake();
+    placements.wakeForAll();
     onLive();
   };
   const operator = operatorParts(config.OPERATOR_TOKEN, {

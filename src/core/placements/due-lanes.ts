@@ -25,6 +25,8 @@ export type DueLanes = {
    * @param lost lease ids of claims whose answer was lost
    */
   refresh(pool: Pool, lost: readonly string[]): Promise<void>;
+  /** Has the next refresh look: something became due out of turn. */
+  expire(): void;
   add(location: Pick<Lane, 'locationId' | 'integration'>): void;
   /** Moves a lane behind all others. */
   moveBack(lane: Lane): void;
@@ -70,6 +72,9 @@ export function dueLanes(): DueLanes {
 
   return {
     lanes,
+    expire() {
+      lookAt = -Infinity;
+    },
     add,
     async refresh(pool, lost) {
       const began = performance.now();

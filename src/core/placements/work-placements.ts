@@ -33,8 +33,13 @@ const LATE = 100;
 /** The location that a worker sends for. Without an integration it is not configured. */
 type Sending = { locationId: string; integration: string | null };
 
+export type PlacementWork = WorkLoop & {
+  /** Signals that placements may have become due that were fetched before; `wake` that there is a new one. */
+  wakeForAll(): void;
+};
+
 /** Claims and places orders, each location and each integration within its share of the workers. */
-export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
+export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWork {
   const { breaker } = deps;
   const due = dueLanes();
   const sending: Sending[] = [];
@@ -122,11 +127,18 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): WorkLoop {
     }
   };
 
-  return workLoop({
+  const loop = workLoop({
     capacity: WORKERS,
     pollMs: POLL_MS,
     claim,
     work: place,
     onClaimError: (error) => deps.log.error({ err: error }, 'placements could not be claimed'),
   });
+  return {
+    ...loop,
+    wakeForAll() {
+      due.expire();
+      loop.wake();
+    },
+  };
 }
