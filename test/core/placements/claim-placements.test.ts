@@ -188,7 +188,7 @@ describe('what a claim reads', () => {
     expect(await claimOnce(pool, due, { busy: hung })).toHaveLength(1);
     expect((await read(due, { busy: hung })).reads).toBeLessThan(20);
     expect((await read(due, { busy: [...hung, ...sendingFor('hung')] })).reads).toBe(0);
-    await backlog('healthy', 1, 0);
+    await backlog('healthy', 1, 1);
     later();
     expect(await claimOnce(pool, due, { busy: hung, senders: 1 })).toMatchObject([{ locationId: 'healthy' }]);
   });
@@ -203,8 +203,8 @@ describe('what a claim reads', () => {
       await old.query('SELECT FROM placements LIMIT 1');
       for (const locationId of [null, 'club-1']) await backlog(locationId, 30_000, 600);
       await pool.query('DELETE FROM placements');
-      await backlog('club-1', 1, 0);
-      await backlog(null, 1, 0);
+      await backlog('club-1', 1, 1);
+      await backlog(null, 1, 1);
       later();
       expect((await read(dueLanes(), {})).pages).toBeGreaterThan(10_000);
       expect((await read(due, {})).pages).toBeLessThan(500);

@@ -53,7 +53,8 @@ async function beside<Result>(sql: string, work: (holder: PoolClient) => Promise
 }
 
 const seed = async (prefix: string, locationId: string, count: number): Promise<void> => {
-  for (let nth = 0; nth < count; nth += 1) await system.seedOrder({ serviceOrderId: `${prefix}-${nth}`, locationId });
+  const nths = Array.from({ length: count }, (_, nth) => nth);
+  await Promise.all(nths.map((nth) => system.seedOrder({ serviceOrderId: `${prefix}-${nth}`, locationId })));
 };
 const waitsInVain = (): number => system.logged.filter((line) => line.includes('a row is locked')).length;
 
@@ -61,9 +62,9 @@ const waitsInVain = (): number => system.logged.filter((line) => line.includes('
 async function sendAround(
   name: string,
   about: (nth: number) => object,
-  seconds = 4,
 ): Promise<{ own: Answered[]; others: Answered[] }> {
   const status = 'ready';
+  const seconds = 2;
   const [own, ofClub, ofNeighbour] = await Promise.all([
     sendSteadily(5, seconds, (nth) => send(club, about(nth))),
     sendSteadily(10, seconds, (nth) => send(club, statusWebhook({ serviceOrderId: `${name}-club-${nth}`, status }))),
@@ -112,8 +113,8 @@ it.each(ROWS)(
       locationId: 'club',
       ...(providerOrderId !== undefined && { providerOrderId }),
     });
-    await seed(`${name}-club`, 'club', 40);
-    await seed(`${name}-other`, 'neighbour', 80);
+    await seed(`${name}-club`, 'club', 20);
+    await seed(`${name}-other`, 'neighbour', 40);
     const before = waitsInVain();
     const { own, others } = await beside(lock, () => sendAround(name, about));
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]));
@@ -139,13 +140,13 @@ it('a webhook that waits aside is applied once its row is free, and its order wa
 });
 
 it('hundreds of locked orders keep nobody else waiting either', { timeout: 30_000 }, async () => {
-  await seed('crowd', 'club', 300);
-  await seed('crowd-other', 'neighbour', 120);
+  await seed('crowd', 'club', 150);
+  await seed('crowd-other', 'neighbour', 60);
   const lock = `SELECT FROM orders WHERE service_order_id LIKE 'crowd-%' AND location_id = 'club' FOR UPDATE`;
   const [own, others] = await beside(lock, () =>
     Promise.all([
-      sendSteadily(75, 4, (nth) => send(club, statusWebhook({ serviceOrderId: `crowd-${nth}`, status: 'ready' }))),
-      sendSteadily(30, 4, (nth) =>
+      sendSteadily(75, 2, (nth) => send(club, statusWebhook({ serviceOrderId: `crowd-${nth}`, status: 'ready' }))),
+      sendSteadily(30, 2, (nth) =>
         send(neighbour, statusWebhook({ serviceOrderId: `crowd-other-${nth}`, status: 'ready' })),
       ),
     ]),
