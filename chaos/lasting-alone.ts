@@ -1,8 +1,11 @@
 import type { Entry } from './history.ts';
 import { LANES, type Lane } from './plan-faults.ts';
-import type { Span } from './probe-door.ts';
+import { ANSWER_MS, type Span } from './probe-door.ts';
 
-/** Spans with a lasting fault, without those in which a process or Postgres has a fault, or recovers from one. */
+/**
+ * Spans with a lasting fault, without those in which a process or Postgres has a fault or recovers from one, and without
+ * what was under way when that began.
+ */
 export function lastingAlone(entries: readonly Entry[], recoveryS: number): Span[] {
   const disturbed = [...spansOf(entries, 'processes'), ...spansOf(entries, 'database')].map(([from, until]): Span => [
     from,

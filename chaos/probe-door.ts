@@ -21,7 +21,7 @@ const SHARE = 0.95;
 const STEP_MS = 100;
 const WINDOW_MS = 1_000;
 /** Time to answer. The promise is 1.5 s, without the load balancer's part. */
-const ANSWER_MS = 2_000;
+export const ANSWER_MS = 2_000;
 
 /** Offers webhooks at a steady pace, whatever the answers. Each is a small durable write: an event that is ignored. */
 export function probeDoor(kitchen: Kitchen, history: History, acknowledged: Acknowledged[]): Probe {

@@ -12,7 +12,7 @@ import { batchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
-const SEQUENCES = 250;
+const SEQUENCES = 100;
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 
 /** An event: `a` to `d` are orders of ours, `z` is nobody's; `p` to `r` are POS ids, of which `r` is known as that of `c`. */
