@@ -8,7 +8,7 @@ import { ANSWER_MS, type Span } from './probe-door.ts';
  */
 export function lastingAlone(entries: readonly Entry[], recoveryS: number): Span[] {
   const disturbed = [...spansOf(entries, 'processes'), ...spansOf(entries, 'database')].map(([from, until]): Span => [
-    from,
+    from - ANSWER_MS,
     until + recoveryS * 1_000,
   ]);
   return spansOf(entries, 'lasting').flatMap((span) =>
