@@ -1,5 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Memory } from '../support/memory-of.ts';
 import { startTarget, type RunningTarget } from './start-target.ts';
 import { MARKER, type HostileInput } from './hostile-input.ts';
 import { byKind } from './inputs-by-door.ts';
@@ -54,16 +54,18 @@ export function withstand(
     it('no memory, however often it comes', { timeout: 60_000 }, async () => {
       const some = quick.filter(isRepeated);
       const again = Array.from({ length: Math.ceil(ROUND / some.length) }, () => some).flat();
-      const left: Memory[] = [];
-      for (let round = 0; round < 2; round++) {
-        await send(running, again, 24);
-        left.push(await running.memory());
+      await send(running, again, 24);
+      const before = await running.memory();
+      await send(running, again, 24);
+      let after = await running.memory();
+      const heldMore = (): number => after.heapUsed + after.external - before.heapUsed - before.external;
+      // Log lines wait for their reader, which is this busy process.
+      for (let looks = 0; looks < 10 && heldMore() >= LEFT_BY_A_ROUND; looks += 1) {
+        await sleep(300);
+        after = await running.memory();
       }
-      const [before, after] = left as [Memory, Memory];
-      expect(after.heapUsed + after.external - before.heapUsed - before.external, JSON.stringify(left)).toBeLessThan(
-        LEFT_BY_A_ROUND,
-      );
-      expect(after.rss - before.rss, JSON.stringify(left)).toBeLessThan(RESIDENT_BY_A_ROUND);
+      expect(heldMore(), JSON.stringify([before, after])).toBeLessThan(LEFT_BY_A_ROUND);
+      expect(after.rss - before.rss, JSON.stringify([before, after])).toBeLessThan(RESIDENT_BY_A_ROUND);
     });
 
     it(`what is too slow is cut off after 15 s: ${slow.length} inputs`, async () => {
