@@ -10,6 +10,10 @@ const LONGEST = [
   'demo/demo',
   'process',
   'core/statuses/any-order',
+  'core/statuses/locked-rows',
+  'hostile/push',
+  'hostile/webhook',
+  'http/webhook-wire',
 ];
 const TESTS = fileURLToPath(new URL('test/', import.meta.url));
 
