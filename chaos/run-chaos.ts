@@ -89,8 +89,8 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     complaints.push(...checkAnswers(served.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
     complaints.push(...(tills?.misjudged() ?? []));
     const recoveries = recoveriesOf(probe, history.entries, ended);
-    const [failovers = [], others = []] = [true, false].map((is) =>
-      recoveries.filter(({ kind }) => (kind === 'failover') === is),
+    const { failovers = [], others = [] } = Object.groupBy(recoveries, ({ kind }) =>
+      kind === 'failover' ? 'failovers' : 'others',
     );
     const recovery = longest(others, args.recoveryS, complaints);
     const failover = longest(failovers, args.recoveryS * FAILOVER_SHARE, complaints);

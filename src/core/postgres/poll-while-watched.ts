@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../domain/log.ts';
+import { restAfter } from './rest-after.ts';
 import { workLoop, type WorkLoop } from './work-loop.ts';
 
 /** Time in which commits are collected for one poll: on a busy evening there are thousands a second. */
 export const GATHER_MS = 50;
-/** The rest after a poll, in times of its duration. */
-const REST = 2;
-/** The longest rest: somebody waits. */
-const REST_MAX_MS = 400;
+/** The rest after a poll, in times of its duration. Never long: somebody waits. */
+const REST = { leastMs: 0, mostMs: 400, times: 2 };
 
 /**
  * Polls the database for watchers: when woken, and every `pollMs` for changes by other processes. Polls one at a time,
@@ -34,7 +33,7 @@ export function pollWhileWatched(about: {
         await about.poll();
       } finally {
         const ended = performance.now();
-        restedAt = ended + Math.min(REST_MAX_MS, (ended - began) * REST);
+        restedAt = ended + restAfter(ended - began, REST);
       }
       isBlind = false;
       return [];

@@ -3,7 +3,7 @@ import pg, { type Pool } from 'pg';
 import { TOLD_MEANWHILE, applyWebhooks, type Applied } from './apply-webhooks.ts';
 import type { TranslatedWebhook, WebhookOutcome } from '../domain/webhook.ts';
 import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
-import { fairQueue } from './fair-queue.ts';
+import { fairQueue, type FairQueue } from './fair-queue.ts';
 import { findLocked } from './find-locked.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
 import { knownLocked } from './known-locked.ts';
@@ -63,8 +63,6 @@ export function batchWebhooks(deps: {
   const queue = fairQueue<Waiting>();
   const aside = fairQueue<Waiting>();
   const known = knownLocked();
-  let flushing = 0;
-  let flushingAside = false;
   let undecided = 0;
   let onIdle: (() => void)[] = [];
 
@@ -149,42 +147,20 @@ export function batchWebhooks(deps: {
     startAside();
   };
 
-  const startAside = (): void => {
-    if (flushingAside || aside.size() === 0) return;
-    flushingAside = true;
-    void runAside().finally(() => {
-      flushingAside = false;
-      startAside();
-    });
-  };
+  const startAside = flushersOf(aside, 1, async () => {
+    await flushFree(aside.take());
+    if (aside.size() > 0) await sleep(ASIDE_MS);
+  });
 
-  const runAside = async (): Promise<void> => {
-    while (aside.size() > 0) {
-      await flushFree(aside.take());
-      if (aside.size() > 0) await sleep(ASIDE_MS);
-    }
-  };
-
-  const run = async (): Promise<void> => {
-    while (queue.size() > 0) {
-      // Requests that are ready in this turn of the loop join; without any, this costs nothing.
-      await new Promise(setImmediate);
-      const { locked = [], free = [] } = Object.groupBy(queue.take(), ({ webhook }) =>
-        known.has(webhook) ? 'locked' : 'free',
-      );
-      setAside(locked);
-      await (known.size() < MANY_LOCKED ? flush(free) : flushFree(free));
-    }
-  };
-
-  const start = (): void => {
-    if (flushing >= deps.flushers) return;
-    flushing += 1;
-    void run().finally(() => {
-      flushing -= 1;
-      if (queue.size() > 0) start();
-    });
-  };
+  const start = flushersOf(queue, deps.flushers, async () => {
+    // Requests that are ready in this turn of the loop join; without any, this costs nothing.
+    await new Promise(setImmediate);
+    const { locked = [], free = [] } = Object.groupBy(queue.take(), ({ webhook }) =>
+      known.has(webhook) ? 'locked' : 'free',
+    );
+    setAside(locked);
+    await (known.size() < MANY_LOCKED ? flush(free) : flushFree(free));
+  });
 
   const settle = (): void => {
     undecided -= 1;
@@ -228,6 +204,23 @@ export function batchWebhooks(deps: {
       });
     },
   };
+}
+
+/** @returns starts one more flusher, of `most` at a time, if anything is queued; it does `round` until nothing is */
+function flushersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round: () => Promise<void>): () => void {
+  let flushing = 0;
+  const run = async (): Promise<void> => {
+    while (queue.size() > 0) await round();
+  };
+  const start = (): void => {
+    if (flushing >= most || queue.size() === 0) return;
+    flushing += 1;
+    void run().finally(() => {
+      flushing -= 1;
+      start();
+    });
+  };
+  return start;
 }
 
 function isInTime({ deadline }: Waiting): boolean {

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withClient } from '../../../src/core/postgres/with-client.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
@@ -38,14 +39,8 @@ function webhook(...events: readonly Pick<StatusEvent, 'serviceOrderId' | 'statu
   };
 }
 
-async function apply(webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
-  const client = await pool.connect();
-  try {
-    return await applyWebhooks(client, webhooks, 3_600);
-  } finally {
-    client.release();
-  }
-}
+const apply = (webhooks: readonly TranslatedWebhook[]): Promise<Applied> =>
+  withClient(pool, (client) => applyWebhooks(client, webhooks, 3_600));
 
 it('two batches about the same orders, one the other way round, do not wait for each other in a circle', async () => {
   const ids = Array.from({ length: 100 }, (_, nth) => `circle-${String(nth).padStart(2, '0')}`);

@@ -7,6 +7,7 @@ import { STATUSES, type Status } from '../../../src/core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Conflict, PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
+import { withClient } from '../../../src/core/postgres/with-client.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
 import { batchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
@@ -81,14 +82,8 @@ function webhook(world: string, events: readonly Said[]): TranslatedWebhook {
   };
 }
 
-async function apply(webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
-  const client = await pool.connect();
-  try {
-    return await applyWebhooks(client, webhooks, 3_600);
-  } finally {
-    client.release();
-  }
-}
+const apply = (webhooks: readonly TranslatedWebhook[]): Promise<Applied> =>
+  withClient(pool, (client) => applyWebhooks(client, webhooks, 3_600));
 
 /** Applies each of the batches, and then what waited. @returns all that came of it, without ids of webhooks and times */
 async function tell(world: string, batches: readonly TranslatedWebhook[][]): Promise<unknown> {
