@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { compileService } from './compile-service.ts';
 import { forkChild } from './fork-child.ts';
-import { post } from './post.ts';
+import { postWithAgent } from '../test/support/post-with-agent.ts';
 import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
 import { residentMb } from './resident-mb.ts';
 import { seedOrders } from './seed-orders.ts';
@@ -99,7 +99,7 @@ async function sendWebhooks(
       // Signed only now: a signature is valid for five minutes.
       const move = MOVES[Math.floor(nth / about.orders)] ?? 'completed';
       const signed = signRequest(senders, nth % about.orders, move);
-      const status = await post(url + signed.path, agent, signed);
+      const status = await postWithAgent(url + signed.path, agent, signed);
       answers.sent += 1;
       answers.by[status] = (answers.by[status] ?? 0) + 1;
     }

@@ -2,8 +2,7 @@
  * Plays members, POS systems and tills from a process of its own for hours. Its first message says what to play, and is
  * answered with the result at the end.
  */
-import { Agent } from 'node:http';
-import { post } from './post.ts';
+import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
 import type { Sender } from './prepare-bench-database.ts';
 import { pushSignals } from './push-signals.ts';
 import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
@@ -22,15 +21,12 @@ export type Evening = {
 };
 
 export type EveningResult = {
-  /** Answers by status, of webhooks and of signals; `none`: the connection broke. */
-  webhooks: Record<string, number>;
-  signals: Record<string, number>;
-  /** By third of the time, in milliseconds. The first tenth of the first third, the start, is left out. */
+  webhooks: Answers;
+  signals: Answers;
+  /** By third of the time, in milliseconds from a webhook's due time. The first tenth of the first third, the start, is left out. */
   p99Ms: number[];
 };
 
-const SOCKETS = 1_000;
-const TICK_MS = 5;
 /** Seconds between two moves of an order, and from its signal to the first. */
 const STEP_S = 2;
 const THIRDS = 3;
@@ -54,38 +50,21 @@ function webhook(about: Evening, nth: number): SignedRequest {
 }
 
 async function offerWebhooks(about: Evening): Promise<Omit<EveningResult, 'signals'>> {
-  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS });
-  const answers: Record<string, number> = {};
+  const { seconds, webhooksPerSecond: perSecond } = about;
   const latencies: number[][] = Array.from({ length: THIRDS }, () => []);
-  const underWay = new Set<Promise<void>>();
   const began = performance.now();
-
-  const send = async (nth: number): Promise<void> => {
-    const request = webhook(about, nth);
-    const sentAt = performance.now();
-    const status = await post(about.url + request.path, agent, request);
-    answers[status] = (answers[status] ?? 0) + 1;
-    const thirds = ((sentAt - began) / 1_000 / about.seconds) * THIRDS;
-    if (thirds >= START) latencies[Math.floor(thirds)]?.push(performance.now() - sentAt);
-  };
-
-  const count = about.seconds * about.webhooksPerSecond;
-  let nth = 0;
-  await new Promise<void>((done) => {
-    const timer = setInterval(() => {
-      const due = Math.min(count, ((performance.now() - began) / 1_000) * about.webhooksPerSecond);
-      for (; nth < due && underWay.size < SOCKETS; nth += 1) {
-        const sending: Promise<void> = send(nth).finally(() => underWay.delete(sending));
-        underWay.add(sending);
-      }
-      if (nth < count) return;
-      clearInterval(timer);
-      done();
-    }, TICK_MS);
-  });
-  await Promise.all(underWay);
-  agent.destroy();
-  return { webhooks: answers, p99Ms: latencies.map((each) => percentile(each, 0.99)) };
+  const webhooks = await postAtPace(
+    { count: seconds * perSecond, perSecond },
+    (nth) => {
+      const { path, ...posted } = webhook(about, nth);
+      return { url: about.url + path, ...posted };
+    },
+    (_, dueAt) => {
+      const thirds = ((dueAt - began) / 1_000 / seconds) * THIRDS;
+      if (thirds >= START) latencies[Math.floor(thirds)]?.push(performance.now() - dueAt);
+    },
+  );
+  return { webhooks, p99Ms: latencies.map((each) => percentile(each, 0.99)) };
 }
 
 async function play(about: Evening): Promise<EveningResult> {

@@ -3,8 +3,7 @@
  * The second, whatever it is, starts it, and is answered with the result.
  */
 import { once } from 'node:events';
-import { Agent } from 'node:http';
-import { post } from './post.ts';
+import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
 import type { Sender } from './prepare-bench-database.ts';
 import { signRequest, type SignedRequest } from './sign-request.ts';
 import { percentile } from './summarize.ts';
@@ -18,55 +17,17 @@ export type Steady = {
   webhooks: number;
 };
 
-export type Offered = {
-  /** Answers by status; `none`: the connection broke. */
-  answers: Record<string, number>;
-  /** Webhooks that were due and never sent, since too many waited for their answer. */
-  held: number;
-  /** Milliseconds from a webhook's due time to its sending, the 99th percentile. */
-  lateMs: number;
-};
+/** `lateMs`: milliseconds from a webhook's due time to its sending, the 99th percentile. */
+export type Offered = { answers: Answers; lateMs: number };
 
-const SOCKETS = 1_000;
-const TICK_MS = 2;
-
-/** Sends in an open loop: at its pace, whatever the answers. */
 async function offerSteadily(url: string, requests: readonly SignedRequest[], perSecond: number): Promise<Offered> {
-  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS });
-  const offered: Omit<Offered, 'lateMs'> = { answers: {}, held: 0 };
   const late: number[] = [];
-  const sending: Promise<void>[] = [];
-  let underWay = 0;
-
-  const send = async (signed: SignedRequest): Promise<void> => {
-    const status = await post(url + signed.path, agent, signed);
-    offered.answers[status] = (offered.answers[status] ?? 0) + 1;
-    underWay -= 1;
-  };
-
-  const began = performance.now();
-  let nth = 0;
-  await new Promise<void>((done) => {
-    const timer = setInterval(() => {
-      const passed = performance.now() - began;
-      for (; nth < requests.length && (nth * 1_000) / perSecond <= passed; nth += 1) {
-        const next = requests[nth];
-        if (next === undefined || underWay >= SOCKETS) {
-          offered.held += 1;
-          continue;
-        }
-        underWay += 1;
-        late.push(performance.now() - began - (nth * 1_000) / perSecond);
-        sending.push(send(next));
-      }
-      if (nth < requests.length) return;
-      clearInterval(timer);
-      done();
-    }, TICK_MS);
+  const answers = await postAtPace({ count: requests.length, perSecond }, (nth, dueAt) => {
+    const { path, ...posted } = requests[nth] as SignedRequest;
+    late.push(performance.now() - dueAt);
+    return { url: url + path, ...posted };
   });
-  await Promise.all(sending);
-  agent.destroy();
-  return { ...offered, lateMs: percentile(late, 0.99) };
+  return { answers, lateMs: percentile(late, 0.99) };
 }
 
 process.once('message', ({ url, senders, perSecond, webhooks }: Steady) => {

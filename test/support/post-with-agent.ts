@@ -1,11 +1,9 @@
 import { request, type Agent } from 'node:http';
 
+export type Posted = { headers: Record<string, string | number>; body: string };
+
 /** @returns the answer's status as a string; `none`: the connection broke */
-export function post(
-  url: string,
-  agent: Agent,
-  { headers, body }: { headers: Record<string, string | number>; body: string },
-): Promise<string> {
+export function postWithAgent(url: string, agent: Agent, { headers, body }: Posted): Promise<string> {
   return new Promise((answered) => {
     const sent = request(url, { method: 'POST', headers, agent }, (response) => {
       response.resume();
