@@ -2,6 +2,9 @@ import type { Readable } from 'node:stream';
 
 /** Bytes kept of an oversized body, enough to recognise it. */
 const KEEP = 64 * 1024;
+/** Bytes of a chunk that is kept as it is. It holds on to no more than what one read of a socket fills, 64 KiB. */
+const LARGE = 32 * 1024;
+const BLOCK = 64 * 1024;
 /** Bytes that a chunk counts for at the least. Each chunk costs time, and the sender chooses how many there are. */
 export const CHUNK_BYTES = 64;
 
@@ -21,25 +24,24 @@ export function readBody(
 ): Promise<{ body: Buffer; truncated: boolean }> {
   const keep = about.keep ?? KEEP;
   return new Promise((resolve, reject) => {
-    let held: Buffer = Buffer.alloc(0);
-    let size = 0;
+    let held = gather();
     let cost = 0;
-    let truncated = false;
+    /** The beginning of an oversized body. */
+    let beginning: Buffer | undefined;
 
     const onData = (chunk: Buffer): void => {
       cost += Math.max(chunk.length, CHUNK_BYTES);
-      if (!truncated) {
+      if (beginning === undefined) {
         try {
           about.onBytes?.(chunk.length);
         } catch (error) {
           onError(error as Error);
           return;
         }
-        held = append(held, size, chunk, limit);
-        size += chunk.length;
+        held.add(chunk);
         if (cost <= limit) return;
-        truncated = true;
-        held = Buffer.from(held.subarray(0, Math.min(keep, limit, size)));
+        beginning = Buffer.from(held.bytes().subarray(0, Math.min(keep, limit)));
+        held = gather();
       } else if (cost > 2 * limit) {
         stream.pause();
         onEnd();
@@ -47,7 +49,7 @@ export function readBody(
     };
     const onEnd = (): void => {
       stop();
-      resolve({ body: truncated ? held : held.subarray(0, size), truncated });
+      resolve({ body: beginning ?? held.bytes(), truncated: beginning !== undefined });
     };
     const onError = (error: Error): void => {
       stop();
@@ -69,16 +71,39 @@ export function readBody(
 }
 
 /**
- * Appends a chunk after the first `size` bytes, growing the buffer if needed. A list of chunks would cost too much,
- * since the sender chooses their number: a mebibyte in chunks of one byte would take two hundred.
+ * Collects chunks. Small ones are copied into blocks that double, since the sender chooses their number: a mebibyte in
+ * chunks of one byte would take two hundred as a list. Large ones stay as they are: copies of them keep the garbage
+ * collector busy, and so everybody waiting.
  */
-function append(held: Buffer, size: number, chunk: Buffer, limit: number): Buffer {
-  const needed = size + chunk.length;
-  let buffer = held;
-  if (needed > held.length) {
-    buffer = Buffer.allocUnsafe(size === 0 ? needed : Math.max(needed, Math.min(2 * needed, limit)));
-    held.copy(buffer, 0, 0, size);
-  }
-  chunk.copy(buffer, size);
-  return buffer;
+function gather(): { add(chunk: Buffer): void; bytes(): Buffer } {
+  const full: Buffer[] = [];
+  let block: Buffer = Buffer.alloc(0);
+  let used = 0;
+  let size = 0;
+  const close = (): void => {
+    if (used > 0) full.push(block.subarray(0, used));
+    block = block.subarray(used);
+    used = 0;
+  };
+  return {
+    add(chunk) {
+      if (chunk.length >= LARGE) {
+        close();
+        full.push(chunk);
+      } else {
+        if (chunk.length > block.length - used) {
+          close();
+          block = Buffer.allocUnsafe(Math.max(chunk.length, Math.min(size, BLOCK)));
+        }
+        chunk.copy(block, used);
+        used += chunk.length;
+      }
+      size += chunk.length;
+    },
+    bytes() {
+      close();
+      const [only = Buffer.alloc(0)] = full;
+      return full.length > 1 ? Buffer.concat(full, size) : only;
+    },
+  };
 }

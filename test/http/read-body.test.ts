@@ -24,6 +24,15 @@ describe('readBody', () => {
     expect(await readBody(crumbs(11), 640)).toEqual({ body: Buffer.from('x'.repeat(11)), truncated: true });
   });
 
+  it('keeps the order of chunks of any size, and holds large ones as they are', async () => {
+    const sizes = [1, 40_000, 3, 70_000, 500, 2, 32_768, 32_767, 9];
+    const chunks = sizes.map((size, nth) => Buffer.alloc(size, nth + 1));
+    const { body } = await readBody(Readable.from(chunks), 2 ** 20);
+    expect(body.equals(Buffer.concat(chunks))).toBe(true);
+    const large = Buffer.alloc(50_000);
+    expect((await readBody(Readable.from([large]), 2 ** 20)).body.buffer).toBe(large.buffer);
+  });
+
   it('never keeps more than the limit', async () => {
     const { body } = await readBody(Readable.from([Buffer.alloc(20)]), 10);
     expect(body).toHaveLength(10);
