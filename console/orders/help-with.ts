@@ -28,11 +28,9 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
     { say: 'Ask the platform why it signals an order that it does not know. Retry the order if it knows it now.' },
   ],
   order_id_invalid: () => [{ say: 'Ask the platform why it signals an id that it calls invalid.' }],
-  order_not_canonical: ({ issues }) => [
+  order_unreadable: ({ issues }) => [
     { say: `Have the platform send it as it should be, or change ORDER_QUERY_FILE: ${fieldsOf(issues)}.` },
-  ],
-  order_is_another: () => [
-    { say: 'Let the document in ORDER_QUERY_FILE ask for the order by the id that it is given.' },
+    { say: 'It is fetched again every half a minute, and when the service starts with another mapping.' },
   ],
   refused_by_postgres: ({ sqlstate }) => [
     { say: `Report it, with the code ${sqlstate}: the order says what the database cannot hold.` },

@@ -1,7 +1,7 @@
 import { commandsOf } from '../locations/commands.ts';
 import type { DropCause, ShapeIssue } from '../wire.ts';
 import { explainBy, type About, type Explanation, type Step, type Words } from './explanation.ts';
-import { issueInWords } from './issue-in-words.ts';
+import { issueInWords } from '../../src/core/domain/issue-in-words.ts';
 
 /** Headlines for codes of other people's providers, whose own sentence is all there is. */
 export const NOT_PROVEN = 'It does not prove that the POS sent it';
@@ -263,7 +263,7 @@ function tooMany({ count, limit }: { count: number; limit: number }): Explanatio
 function otherShape({ issues }: { issues: readonly ShapeIssue[] }): Explanation {
   return {
     what: 'It is not what this POS usually sends',
-    details: issues.map(issueInWords),
+    details: issues.map((issue) => `${issueInWords(issue)}.`),
     toDo: [lookAtIt, TELL_US],
   };
 }

@@ -1,7 +1,7 @@
 import { commandsOf } from '../locations/commands.ts';
 import type { ReplayCause } from '../wire.ts';
 import { explainBy, type About, type Explanation, type Words } from './explanation.ts';
-import { issueInWords } from './issue-in-words.ts';
+import { issueInWords } from '../../src/core/domain/issue-in-words.ts';
 
 export const NOT_REPLAYABLE = 'It cannot be replayed';
 
@@ -39,7 +39,7 @@ const WORDS: Words<ReplayCause> = {
   }),
   wrong_settings: ({ issues }, about) => ({
     what: 'The settings of its location cannot be used',
-    details: issues.map(issueInWords),
+    details: issues.map((issue) => `${issueInWords(issue)}.`),
     toDo: [
       { say: 'See what they have to be:', run: commandsOf(about).schema },
       { say: 'Store them anew, all of them:', run: commandsOf(about).putSettings },

@@ -17,12 +17,20 @@ export const Id = z
   .max(255)
   .refine(isStorable, { error: 'holds a NUL or a lone surrogate, which no id can' });
 
+function storable(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed();
+}
+
 /** Text for people. A broken emoji or a NUL loses a character, not the order. */
-const Text = z.string().transform((text) => text.replaceAll('\0', '').toWellFormed());
+const AnyText = z.string().transform(storable);
+
+/** The most characters of a text of an order. Each POS has its own, lower limits. */
+export const TEXT_MAX = 50_000;
+const Text = z.string().max(TEXT_MAX).transform(storable);
 
 /** A time that Postgres can store and return: RFC 3339, offsets below 16 hours, years of four digits in any zone. */
 export const Time = z.iso
-  .datetime({ offset: true })
+  .datetime({ offset: true, error: 'is no RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z' })
   .max(64)
   .refine((time) => !/[+-](1[6-9]|2\d):\d\d$/.test(time) && !/^(0000|0001|9999)/.test(time), {
     error: 'is no time that can be stored',
@@ -59,10 +67,14 @@ const Destination = z.object({
   instructions: Text.optional(),
 });
 
-export const Fulfillment = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('pickup'), destination: Destination.optional(), requestedAt: Time.optional() }),
-  z.object({ type: z.literal('delivery'), destination: Destination, requestedAt: Time.optional() }),
-]);
+export const Fulfillment = z.discriminatedUnion(
+  'type',
+  [
+    z.object({ type: z.literal('pickup'), destination: Destination.optional(), requestedAt: Time.optional() }),
+    z.object({ type: z.literal('delivery'), destination: Destination, requestedAt: Time.optional() }),
+  ],
+  { error: ({ code }) => (code === 'invalid_union' ? 'is neither pickup nor delivery' : undefined) },
+);
 
 const Modifier = z.object({
   serviceModifierId: Id,
@@ -124,9 +136,9 @@ export const StatusEvent = z
     status: z.enum(STATUSES),
     serviceOrderId: Id.optional(),
     providerOrderId: Id.optional(),
-    reason: Text.transform((text) => text.slice(0, REASON_MAX).toWellFormed()).optional(),
+    reason: AnyText.transform((text) => text.slice(0, REASON_MAX).toWellFormed()).optional(),
     occurredAt: Time.optional(),
-    nativeStatus: Text.transform((text) => text.slice(0, 255).toWellFormed()),
+    nativeStatus: AnyText.transform((text) => text.slice(0, 255).toWellFormed()),
   })
   .refine((event) => event.serviceOrderId !== undefined || event.providerOrderId !== undefined, {
     error: 'names no order: serviceOrderId or providerOrderId is required',

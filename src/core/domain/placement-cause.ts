@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { CauseText } from './cause-text.ts';
+import { issueInWords } from './issue-in-words.ts';
 import { LocationCause } from './location-cause.ts';
 import { PLACEMENT_STATES } from './placement.ts';
 import { ShapeIssue } from './shape-issues.ts';
@@ -21,8 +22,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('order_missing_yet') }),
   z.object({ code: z.literal('order_missing') }),
   z.object({ code: z.literal('order_id_invalid'), httpStatus: HttpStatus }),
-  z.object({ code: z.literal('order_not_canonical'), issues: z.array(ShapeIssue) }),
-  z.object({ code: z.literal('order_is_another') }),
+  z.object({ code: z.literal('order_unreadable'), issues: z.array(ShapeIssue) }),
   z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
   z.object({ code: z.literal('order_ended') }),
   z.object({ code: z.literal('deadline_passed') }),
@@ -105,8 +105,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   order_missing_yet: 'the platform has no such order yet',
   order_missing: 'the platform has no such order',
   order_id_invalid: 'the ordering platform calls the order id invalid',
-  order_not_canonical: 'the order is not canonical',
-  order_is_another: 'the order is not canonical: serviceOrderId is not the id that was asked for',
+  order_unreadable: ({ issues }) => `the order cannot be read: ${issues.map(issueInWords).join('. ')}`,
   refused_by_postgres: ({ sqlstate }) => `the order cannot be stored: Postgres refuses it with ${sqlstate}`,
   order_ended: 'the order has ended',
   deadline_passed: 'the deadline has passed',

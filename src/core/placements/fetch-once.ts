@@ -1,14 +1,13 @@
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { Observed } from '../domain/observed.ts';
-import type { CanonicalOrder } from '../domain/order.ts';
 import { why } from '../domain/placement-cause.ts';
+import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
 import { FAIL_LATE, type Decision } from './conclude-placement.ts';
 import { decideByKind } from './decide-by-kind.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { recordMissing } from './record-missing.ts';
 import { readOrder, recordOrder, type OpenOrder } from './record-order.ts';
-import { UNREADABLE } from './refetch-order.ts';
 
 /** The member's text if there is no better reason. */
 const REJECTED = 'the restaurant could not take the order';
@@ -24,32 +23,33 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   }
   if (known !== undefined) return known;
   if (job.late) return FAIL_LATE;
-  let order: CanonicalOrder | undefined;
+  let read: ReadOrder | undefined;
   const began = performance.now();
   const observeRefetch = (outcome: Extract<Observed, { what: 'refetch' }>['outcome']): void => {
     const milliseconds = performance.now() - began;
     deps.observe({ what: 'refetch', serviceOrderId: job.serviceOrderId, outcome, milliseconds });
   };
   try {
-    order = await deps.refetch(job.serviceOrderId);
+    read = await deps.refetch(job.serviceOrderId);
   } catch (error) {
     observeRefetch(error instanceof GiveUp || error instanceof NeedsOperator ? error.name : 'TryAgain');
     return decideByKind(error);
   }
-  observeRefetch(order === undefined ? 'missing' : 'fetched');
-  if (order === undefined) {
+  observeRefetch(read === undefined ? 'missing' : 'fetched');
+  if (read === undefined) {
     const missingS = await recordMissing(deps.pool, job);
     if (missingS === undefined) return { do: 'nothing' };
     return missingS > deps.missingS
       ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_missing' }) }
       : { do: 'try later', ...why({ code: 'order_missing_yet' }) };
   }
+  const { order } = read;
   try {
     if (!(await recordOrder(deps.pool, job, order, deps.deadlineS))) return { do: 'nothing' };
   } catch (error) {
     if (!isDataError(error)) throw error;
     const cause = { code: 'refused_by_postgres', sqlstate: error.code ?? '' } as const;
-    return { do: 'fail', reason: UNREADABLE, ...why(cause) };
+    return { do: 'hold', ...why(cause) };
   }
   // Failures of the platform must not lengthen the waits for the POS.
   job.failures = 0;

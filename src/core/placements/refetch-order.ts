@@ -2,13 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { ClientError, GraphQLClient } from 'graphql-request';
 import { parse } from 'graphql';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
-import { CanonicalOrder, describeIssues } from '../domain/order.ts';
 import { parseRetryAfter } from '../domain/parse-retry-after.ts';
 import { describeCause } from '../domain/placement-cause.ts';
-import { shapeIssues } from '../domain/shape-issues.ts';
+import { readCanonicalOrder, type ReadOrder } from '../domain/read-canonical-order.ts';
 
 /** Fetches the present order. Undefined if the platform has none by that id (yet). */
-export type RefetchOrder = (serviceOrderId: string) => Promise<CanonicalOrder | undefined>;
+export type RefetchOrder = (serviceOrderId: string) => Promise<ReadOrder | undefined>;
 
 /** The query, with the canonical names. ORDER_QUERY_FILE replaces it for a platform with other names, by aliases. */
 const DEFAULT_ORDER_QUERY = `query Order($id: ID!) {
@@ -32,8 +31,6 @@ const DEFAULT_ORDER_QUERY = `query Order($id: ID!) {
 }`;
 
 const TIMEOUT_MS = 8_000;
-/** The member's text if the order itself is wrong. */
-export const UNREADABLE = 'the order could not be read';
 
 /** @throws Error that names the file, if it cannot be read or is not GraphQL */
 export async function readOrderQuery(file: string | undefined): Promise<string> {
@@ -74,18 +71,7 @@ export function orderRefetcher(about: { url: string; token: string | undefined; 
       throw new NeedsOperator(describeCause(cause), { cause });
     }
     if (order === null) return undefined;
-    const parsed = CanonicalOrder.safeParse(withoutNulls(order), { reportInput: true });
-    if (!parsed.success) {
-      throw new GiveUp(`the order is not canonical: ${describeIssues(parsed.error)}`, {
-        reason: UNREADABLE,
-        cause: { code: 'order_not_canonical', issues: shapeIssues(parsed.error) },
-      });
-    }
-    if (parsed.data.serviceOrderId !== serviceOrderId) {
-      const cause = { code: 'order_is_another' } as const;
-      throw new GiveUp(describeCause(cause), { reason: UNREADABLE, cause });
-    }
-    return parsed.data;
+    return readCanonicalOrder(order, { serviceOrderId });
   };
 }
 
@@ -108,7 +94,7 @@ function classifyFailure(error: unknown): undefined {
   }
   if (codes.includes('BAD_USER_INPUT')) {
     const cause = { code: 'order_id_invalid', httpStatus: status } as const;
-    throw new GiveUp(describeCause(cause), { reason: UNREADABLE, httpStatus: status, cause });
+    throw new GiveUp(describeCause(cause), { reason: 'the order could not be read', httpStatus: status, cause });
   }
   const { headers } = error.response as { headers?: Headers };
   throw new TryAgain(`the ordering platform answered ${status}${errors ? ' with GraphQL errors' : ''}`, {
@@ -117,13 +103,4 @@ function classifyFailure(error: unknown): undefined {
     retryAfterMs: parseRetryAfter(headers),
     cause: { code: 'platform_failing', httpStatus: status },
   });
-}
-
-/** Removes nulls: GraphQL has null where the canonical shape omits a field. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, field]) => (field === null ? [] : [[key, withoutNulls(field)]])),
-  );
 }

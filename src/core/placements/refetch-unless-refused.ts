@@ -1,3 +1,4 @@
+import { classifyError } from '../domain/classify-error.ts';
 import { NeedsOperator, TryAgain } from '../domain/errors.ts';
 import type { RefetchOrder } from './refetch-order.ts';
 
@@ -19,11 +20,11 @@ export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
     if (isSpared && refusal !== undefined) throw refusal;
     askedAt = performance.now();
     try {
-      const order = await refetch(serviceOrderId);
+      const read = await refetch(serviceOrderId);
       refused.clear();
-      return order;
+      return read;
     } catch (error) {
-      if (error instanceof NeedsOperator) {
+      if (isRefusal(error)) {
         refusal = error;
         if (refused.size < ORDERS) refused.add(serviceOrderId);
       } else if (!(error instanceof TryAgain)) {
@@ -32,4 +33,10 @@ export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
       throw error;
     }
   };
+}
+
+/** An order that cannot be read is no refusal: the platform has answered. */
+function isRefusal(error: unknown): error is NeedsOperator {
+  const { code } = classifyError(error).cause;
+  return error instanceof NeedsOperator && (code === 'platform_refuses_us' || code === 'query_without_order');
 }

@@ -1,0 +1,174 @@
+import { parsePhoneNumberFromString, type CountryCode } from 'libphonenumber-js/min';
+import { toCauseText } from './cause-text.ts';
+import { NeedsOperator } from './errors.ts';
+import type { LeftOut, LeftOutCode } from './left-out.ts';
+import { CanonicalOrder, TEXT_MAX } from './order.ts';
+import { describeCause } from './placement-cause.ts';
+import { shapeIssues, type ShapeIssue } from './shape-issues.ts';
+
+/** An order, and what it could be read without. */
+export type ReadOrder = { order: CanonicalOrder; leftOut: readonly LeftOut[] };
+
+/** The most entries. An order may have thousands of lines with the same mistake. */
+const LEFT_OUT_MAX = 20;
+
+/**
+ * What the kitchen and the driver can do without. Nothing else is left out: without its notes, its modifiers, its price
+ * or its time an order would be another one, and there are POS systems that refuse it for good.
+ */
+const SPARED: Readonly<Record<string, LeftOutCode>> = {
+  'member.phone': 'phone_unusable',
+  'member.email': 'email_unusable',
+  'fulfillment.destination.latitude': 'coordinates_unusable',
+  'fulfillment.destination.longitude': 'coordinates_unusable',
+  'fulfillment.destination.line2': 'address_unusable',
+  'fulfillment.destination.city': 'address_unusable',
+  'fulfillment.destination.postalCode': 'address_unusable',
+  'fulfillment.destination.region': 'address_unusable',
+  'fulfillment.destination.country': 'address_unusable',
+  'fulfillment.destination.instructions': 'address_unusable',
+};
+const DESTINATION = 'fulfillment.destination';
+
+/**
+ * Reads an order of the ordering platform. Over-long texts are cut, and what it can do without is left out.
+ * @param about.serviceOrderId the id that was asked for
+ * @param about.country of the location, as ISO 3166-1 alpha-2, for a telephone number in national form; the country of
+ *   the destination comes first
+ * @throws NeedsOperator if anything else is wrong
+ */
+export function readCanonicalOrder(
+  value: unknown,
+  about: { serviceOrderId: string; country?: string | undefined },
+): ReadOrder {
+  const given = withoutNulls(value);
+  const leftOut: LeftOut[] = [];
+  const leaveOut = (code: LeftOutCode, path: string): void => {
+    if (leftOut.length < LEFT_OUT_MAX) leftOut.push({ code, path: toCauseText(path) });
+  };
+  readContact(given, about.country, leaveOut);
+  for (;;) {
+    const parsed = CanonicalOrder.safeParse(given, { reportInput: true });
+    if (parsed.success) {
+      const { data: order } = parsed;
+      if (order.serviceOrderId !== about.serviceOrderId) throw unreadable([ANOTHER]);
+      for (const path of unknownFields(given, order)) leaveOut('field_unknown', path);
+      return { order, leftOut };
+    }
+    const required = parsed.error.issues.filter((issue) => !mend(given, issue, leaveOut));
+    if (required.length > 0) throw unreadable(shapeIssues({ issues: required }));
+  }
+}
+
+const ANOTHER: ShapeIssue = { path: 'serviceOrderId', received: 'string', says: 'is not the id that was asked for' };
+
+function unreadable(issues: ShapeIssue[]): NeedsOperator {
+  const cause = { code: 'order_unreadable', issues } as const;
+  return new NeedsOperator(describeCause(cause), { cause });
+}
+
+type Fields = Record<string, unknown>;
+type LeaveOut = (code: LeftOutCode, path: string) => void;
+
+/** Reads a telephone number in any form into E.164, and leaves out an e-mail address that is none. */
+function readContact(given: unknown, locationCountry: string | undefined, leaveOut: LeaveOut): void {
+  const member = fieldOf(given, ['member']);
+  if (!isFields(member)) return;
+  for (const field of ['phone', 'email']) if (isBlank(member[field])) delete member[field];
+  const { phone, email } = member;
+  if (typeof phone === 'string') member['phone'] = toE164(phone, countriesOf(given, locationCountry)) ?? phone;
+  if (typeof email !== 'string') return;
+  if (/^[^\s@]+@[^\s@]+$/.test(email.trim())) member['email'] = email.trim();
+  else {
+    delete member['email'];
+    leaveOut('email_unusable', 'member.email');
+  }
+}
+
+function countriesOf(given: unknown, locationCountry: string | undefined): (string | undefined)[] {
+  const country = fieldOf(given, ['fulfillment', 'destination', 'country']);
+  return [typeof country === 'string' ? country : undefined, locationCountry];
+}
+
+/** Undefined if it is no number, or in national form and no country is certain. */
+function toE164(phone: string, countries: readonly (string | undefined)[]): string | undefined {
+  const country = countries.map((each) => each?.trim().toUpperCase()).find((each) => /^[A-Z]{2}$/.test(each ?? ''));
+  const number = parsePhoneNumberFromString(phone, country as CountryCode | undefined);
+  return number?.isValid() === true ? number.number : undefined;
+}
+
+/**
+ * Cuts or leaves out the field of an issue.
+ * @returns false if the order cannot do without it
+ */
+function mend(
+  given: unknown,
+  issue: { path: PropertyKey[]; code?: string; maximum?: unknown },
+  leaveOut: LeaveOut,
+): boolean {
+  const path = issue.path.join('.');
+  const parent = fieldOf(given, issue.path.slice(0, -1));
+  const field = String(issue.path.at(-1));
+  const text = isFields(parent) ? parent[field] : undefined;
+  if (issue.code === 'too_big' && issue.maximum === TEXT_MAX && typeof text === 'string' && path !== 'member.email') {
+    (parent as Fields)[field] = text.slice(0, TEXT_MAX).toWellFormed();
+    leaveOut('text_too_long', path);
+    return true;
+  }
+  const code = Object.hasOwn(SPARED, path) ? SPARED[path] : undefined;
+  if (code !== undefined && isFields(parent)) {
+    delete parent[field];
+    leaveOut(code, path);
+    return true;
+  }
+  const fulfillment = fieldOf(given, ['fulfillment']);
+  if (!`${path}.`.startsWith(`${DESTINATION}.`) || !isFields(fulfillment) || fulfillment['type'] !== 'pickup')
+    return false;
+  // Nobody drives to a guest who comes.
+  if (Object.hasOwn(fulfillment, 'destination')) leaveOut('address_unusable', DESTINATION);
+  delete fulfillment['destination'];
+  return true;
+}
+
+/**
+ * Lists fields that no order of ours has, once for all entries of a list. A name that may be data is not quoted.
+ */
+function unknownFields(given: unknown, read: unknown): Set<string> {
+  const found = new Set<string>();
+  const compare = (from: unknown, to: unknown, path: string): void => {
+    if (Array.isArray(from) && Array.isArray(to)) from.forEach((each, nth) => compare(each, to[nth], `${path}.*`));
+    else if (isFields(from) && isFields(to)) {
+      for (const [field, value] of Object.entries(from)) {
+        const at = path === '' ? field : `${path}.${field}`;
+        if (Object.hasOwn(to, field)) compare(value, to[field], at);
+        else if (value !== undefined && field !== '__typename') found.add(/^\w{1,64}$/.test(field) ? at : `${path}.?`);
+      }
+    }
+  };
+  compare(given, read, '');
+  return found;
+}
+
+function fieldOf(value: unknown, path: readonly PropertyKey[]): unknown {
+  let found = value;
+  for (const field of path)
+    found = typeof found === 'object' && found !== null ? (found as Fields)[String(field)] : undefined;
+  return found;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null;
+}
+
+function isBlank(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() === '';
+}
+
+/** Copies without nulls: GraphQL has null where the canonical shape omits a field. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, field]) => (field === null ? [] : [[key, withoutNulls(field)]])),
+  );
+}

@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { NeedsOperator } from '../../../src/core/domain/errors.ts';
+import { CanonicalOrder, TEXT_MAX } from '../../../src/core/domain/order.ts';
+import { readCanonicalOrder, type ReadOrder } from '../../../src/core/domain/read-canonical-order.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+
+type Fields = Record<string, unknown>;
+
+/** A delivery with one field replaced. */
+function withField(path: string, value: unknown, type: 'pickup' | 'delivery' = 'delivery'): Fields {
+  const order: Fields = structuredClone(
+    sampleOrder({ serviceOrderId: 'order-1', placedAt: '2027-01-31T18:00:00Z', type }),
+  );
+  const names = path.split('.');
+  let parent = order;
+  for (const name of names.slice(0, -1)) parent = parent[name] as Fields;
+  parent[names.at(-1) ?? ''] = value;
+  return order;
+}
+
+function read(order: unknown, country?: string): ReadOrder {
+  return readCanonicalOrder(order, { serviceOrderId: 'order-1', country });
+}
+
+/** What is held, as data. */
+function issuesOf(order: unknown): object[] {
+  try {
+    read(order);
+  } catch (error) {
+    expect(error).toBeInstanceOf(NeedsOperator);
+    const cause = (error as Error).cause as { code: string; issues: object[] };
+    expect(cause.code).toBe('order_unreadable');
+    return cause.issues;
+  }
+  throw new Error('it was read');
+}
+
+describe('what an order can do without', () => {
+  it.each([
+    ['member.phone', 'none', 'phone_unusable'],
+    ['member.phone', 49_151, 'phone_unusable'],
+    ['member.email', 'none', 'email_unusable'],
+    ['member.email', ['ada@example.com'], 'email_unusable'],
+    ['member.email', `ada@${'x'.repeat(TEXT_MAX)}`, 'email_unusable'],
+    ['fulfillment.destination.latitude', '52.5', 'coordinates_unusable'],
+    ['fulfillment.destination.longitude', 181, 'coordinates_unusable'],
+    ['fulfillment.destination.city', { name: 'Berlin' }, 'address_unusable'],
+  ])('is left out, and said by code and path: %s %j', (path, value, code) => {
+    const { order, leftOut } = read(withField(path, value));
+    expect(leftOut).toEqual([{ code, path }]);
+    expect(order).toEqual(JSON.parse(JSON.stringify(CanonicalOrder.parse(withField(path, undefined)))));
+  });
+
+  it('an address that is none, of a guest who comes', () => {
+    const { order, leftOut } = read(withField('fulfillment.destination', { city: 3, latitude: 'x' }, 'pickup'));
+    expect(order.fulfillment).toEqual({ type: 'pickup' });
+    expect(leftOut).toContainEqual({ code: 'address_unusable', path: 'fulfillment.destination' });
+  });
+
+  it.each(['notes', 'items.0.notes', 'member.name', 'fulfillment.destination.instructions'])(
+    'the end of a text that is too long: %s',
+    (path) => {
+      const { order, leftOut } = read(withField(path, `no nuts ${'🎂'.repeat(TEXT_MAX)}`));
+      expect(leftOut).toEqual([{ code: 'text_too_long', path }]);
+      expect(JSON.stringify(order)).toContain('no nuts 🎂');
+    },
+  );
+
+  it('fields that no order has, each once, and no name that may be data', () => {
+    const order = withField('items.0.sku', 'a');
+    (order['items'] as Fields[]).forEach((item) => (item['sku'] = 'x'));
+    Object.assign(order, { __typename: 'Order', 'ada@example.com': true, extra: null });
+    expect(read(order).leftOut).toEqual([
+      { code: 'field_unknown', path: 'items.*.sku' },
+      { code: 'field_unknown', path: '.?' },
+    ]);
+  });
+
+  it('blanks and nulls are nothing, and nothing is said', () => {
+    const order = withField('member', { id: 'm', name: 'Ada', phone: ' ', email: '' });
+    Object.assign(order, { notes: null });
+    expect(read(order)).toMatchObject({ order: { member: { id: 'm', name: 'Ada' } }, leftOut: [] });
+  });
+});
+
+describe('a telephone number', () => {
+  const destination = (country: unknown): Fields => ({ line1: 'Lindenstraße 14', country });
+
+  it.each<[string, Fields | undefined, string | undefined, string]>([
+    ['0151 23456789', destination('DE'), undefined, '+4915123456789'],
+    ['(0151) 234-567-89', destination('de'), 'US', '+4915123456789'],
+    ['0043 1 534 530', destination('DE'), undefined, '+431534530'],
+    ['0151 23456789', destination('Germany'), 'DE', '+4915123456789'],
+    ['(415) 555-2671', undefined, 'US', '+14155552671'],
+    ['+49 151 / 234 567 89', undefined, undefined, '+4915123456789'],
+  ])('%s is read with the country of the destination, or of the location', (phone, to, country, expected) => {
+    const order = withField('member.phone', phone, to === undefined ? 'pickup' : 'delivery');
+    if (to !== undefined) order['fulfillment'] = { type: 'delivery', destination: to };
+    const { order: found, leftOut } = read(order, country);
+    expect(found.member.phone).toBe(expected);
+    expect(leftOut).toEqual([]);
+  });
+
+  it.each([
+    ['0151 23456789', undefined],
+    ['0151 23456789', 'Germany'],
+    ['0151 23456789', 'XX'],
+    ['12', 'DE'],
+  ])('%s with the country %s is no certain one, and left out', (phone, country) => {
+    const { order, leftOut } = read(withField('member.phone', phone, 'pickup'), country);
+    expect(order.member).not.toHaveProperty('phone');
+    expect(leftOut).toEqual([{ code: 'phone_unusable', path: 'member.phone' }]);
+  });
+});
+
+describe('what an order is another one without', () => {
+  it.each([
+    ['serviceOrderId', 'order-2', { received: 'string', says: 'is not the id that was asked for' }],
+    ['locationId', '', { received: 'string', says: 'is shorter than 1 characters' }],
+    ['member.name', undefined, { received: 'missing', expected: 'string' }],
+    ['fulfillment.type', 'PICKUP', { received: 'string', says: 'is neither pickup nor delivery' }],
+    ['fulfillment.requestedAt', 'tonight', { received: 'string', says: expect.stringContaining('RFC 3339') }],
+    ['fulfillment.destination.line1', 4, { received: 'number', expected: 'string' }],
+    ['items', [], { received: 'array', says: 'has fewer than 1 entries' }],
+    ['items.0.quantity', '2', { received: 'string', expected: 'number' }],
+    ['items.0.unitPrice', 12.9, { received: 'number', expected: 'int' }],
+    ['items.0.modifiers', 'no onions', { received: 'string', expected: 'array' }],
+    ['items.0.ageRestricted', 'yes', { received: 'string', expected: 'boolean' }],
+    ['items.0.notes', ['no nuts'], { received: 'array', expected: 'string' }],
+    ['notes', { text: 'no nuts' }, { received: 'object', expected: 'string' }],
+    ['money.total', '47.00', { received: 'string', expected: 'number' }],
+    ['money.total', Number.NaN, { received: 'other', expected: 'number' }],
+    ['money.currency', 'eur', { received: 'string', says: 'is not an ISO 4217 code such as EUR' }],
+    ['placedAt', 1_798_000_000, { received: 'number', expected: 'string' }],
+  ])('holds it, by path, kind and what would be right: %s %j', (path, value, about) => {
+    expect(issuesOf(withField(path, value))).toEqual([{ path, ...about }]);
+  });
+
+  it('is told without what it can do without, and without any value', () => {
+    const order = withField('member.phone', 'Ada 030');
+    Object.assign(order['money'] as Fields, { total: 'Ada 47' });
+    expect(issuesOf(order)).toEqual([{ path: 'money.total', received: 'string', expected: 'number' }]);
+    expect(() => read(order)).toThrow('the order cannot be read: money.total is a string; a number is required');
+  });
+
+  it.each([[3], ['order'], [[]], [true]])('is all of it: %j', (value) => {
+    expect(issuesOf(value)).toEqual([{ path: '', received: expect.any(String), expected: 'object' }]);
+  });
+});
+
+it('every optional field is either one that an order can do without, or named here as one that it cannot', () => {
+  const optional: string[] = [];
+  const walk = (schema: Fields, path: string): void => {
+    for (const each of [schema, ...((schema['oneOf'] ?? []) as Fields[])]) {
+      if (each['items'] !== undefined) walk(each['items'] as Fields, `${path}.0`);
+      for (const [name, field] of Object.entries((each['properties'] ?? {}) as Record<string, Fields>)) {
+        const at = path === '' ? name : `${path}.${name}`;
+        if (!((each['required'] ?? []) as string[]).includes(name)) optional.push(at);
+        walk(field, at);
+      }
+    }
+  };
+  walk(z.toJSONSchema(CanonicalOrder, { io: 'input' }), '');
+  const spared = [...new Set(optional)].filter((path) => {
+    const type = path === 'fulfillment.destination' ? 'pickup' : 'delivery';
+    try {
+      return read(withField(path, 7n, type)).leftOut.length > 0;
+    } catch {
+      return false;
+    }
+  });
+  expect([...new Set(optional)].filter((path) => !spared.includes(path))).toEqual([
+    'fulfillment.requestedAt',
+    'items.0.unitPrice',
+    'items.0.notes',
+    'items.0.ageRestricted',
+    'items.0.modifiers',
+    'items.0.modifiers.0.unitPrice',
+    'notes',
+  ]);
+});
