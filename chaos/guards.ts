@@ -154,7 +154,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'the drain',
-    file: 'src/main.ts',
+    file: 'src/serve.ts',
     edits: [['  await running.drain();\n', '']],
     noticedBy: vitest('test/process.test.ts', 'is not ready at once'),
   },

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-import { report } from './cli/failures.ts';
-import { buildProgram } from './cli/program.ts';
+import './require-node.ts';
+
+// After the check: an old Node fails while it links what these import.
+const [{ report }, { buildProgram }] = await Promise.all([import('./cli/failures.ts'), import('./cli/program.ts')]);
 
 // A reader may stop early, as "| head" does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

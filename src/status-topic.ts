@@ -1,6 +1,7 @@
 import type { ClientConfig } from '@google-cloud/pubsub';
 import type { LiveMessage } from './core/domain/live-message.ts';
 import type { Publish } from './core/live/publish-live.ts';
+import { loadPubsub } from './load-pubsub.ts';
 
 /** Options of a call. The outbox retries: the library's own retries would hold a message back silently for minutes. */
 const CALL = { timeout: 3_000, retry: null };
@@ -20,7 +21,7 @@ export function statusTopic(about: { project: string; topic: string }): {
   close(): Promise<void>;
 } {
   const open = async () => {
-    const { PubSub, v1 } = await import('@google-cloud/pubsub');
+    const { PubSub, v1 } = await loadPubsub();
     const options: ClientConfig & Record<string, unknown> = {
       projectId: about.project,
       // After an outage the default would wait up to two minutes before it reconnects.
@@ -45,7 +46,7 @@ export function statusTopic(about: { project: string; topic: string }): {
     async load() {
       // Called early, since it blocks the process for 80 ms. The first message reports why it failed.
       client().catch(() => {});
-      await import('@google-cloud/pubsub');
+      await loadPubsub();
     },
     async publish(message) {
       const data = Buffer.from(JSON.stringify(message));

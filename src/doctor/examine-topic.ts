@@ -1,6 +1,7 @@
 import { withTimeout } from '../core/domain/with-timeout.ts';
 import type { PubSub } from '@google-cloud/pubsub';
 import { readConfigOf } from '../config.ts';
+import { loadPubsub } from '../load-pubsub.ts';
 import { reporterOf, type Finding } from './finding.ts';
 
 const { ok, failed } = reporterOf('topic');
@@ -19,8 +20,7 @@ const UNAUTHENTICATED = 16;
 /** Checks that the topic exists and takes our messages. Publishes none: every subscriber would have to ignore it. */
 export async function examineTopic(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'PUBSUB_EMULATOR_HOST');
-  // The library takes 300 ms to load, too long for every other command.
-  const { PubSub } = await import('@google-cloud/pubsub');
+  const { PubSub } = await loadPubsub();
   const pubsub = new PubSub({ projectId: config.GOOGLE_CLOUD_PROJECT });
   try {
     const check = (): Promise<Finding> => examine(pubsub, config.GOOGLE_CLOUD_PROJECT, config.STATUS_TOPIC);

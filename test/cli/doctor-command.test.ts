@@ -369,6 +369,17 @@ describe('of the topic', () => {
     expect(system.pubsub.published('order-status')).toHaveLength(before);
   });
 
+  it('an emulator asks for no credentials, and none are looked for', async () => {
+    let asked = 0;
+    const metadata = await serve((_, response) => {
+      asked += 1;
+      sendJson(response, 404, {});
+    });
+    const local = { ...env, METADATA_SERVER_DETECTION: '', GCE_METADATA_HOST: new URL(metadata).host };
+    const { code, error } = await runToEnd(CLI, local, ['doctor', '--only', 'topic']);
+    expect({ code, error, asked }).toEqual({ code: 0, error: '', asked: 0 });
+  });
+
   it('nobody there is told, and so is who Google does not know', async () => {
     const run = async (change: Record<string, string>): Promise<string> => {
       const { code, out, error } = await runCli({ ...env, ...change }, ['doctor', '--only', 'topic']);

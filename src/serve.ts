@@ -1,0 +1,32 @@
+import { once } from 'node:events';
+import { WrongSchema } from './check-schema.ts';
+import { WrongEnvironment, readConfig } from './config.ts';
+import { createLog } from './create-log.ts';
+import { logOutput } from './log-output.ts';
+import { loadProviders } from './providers/index.ts';
+import { start } from './start.ts';
+
+/** Ends a start that an operator has to correct, with a message and no stack. */
+function refuseToStart(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}
+
+try {
+  const config = readConfig(process.env);
+  const output = logOutput((lines) => log.warn({ lines }, 'log lines were dropped: nobody read them in time'));
+  const log = createLog(config.LOG_LEVEL, output);
+  const registry = await loadProviders(config.PROVIDER_MODULES);
+  const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+  const running = await start(config, registry, log, output.dropped);
+  const failed = running.ready.then(
+    () => new Promise<never>(() => {}),
+    (error: unknown) => Promise.reject(error),
+  );
+  await Promise.race([stop, failed]);
+  await running.drain();
+  process.exit(0);
+} catch (error) {
+  if (error instanceof WrongEnvironment || error instanceof WrongSchema) refuseToStart(error.message);
+  refuseToStart(`Expediter cannot start: ${(error as Error).message}`);
+}
