@@ -87,6 +87,9 @@ export async function checkBooks(about: {
     const placement = placementOf.get(id);
     if (placement === undefined) breaks('lost', id, 'its signal was accepted');
     else checkTicket(placement, ticketsOf.get(id)?.length ?? 0, orderOf.get(id), breaks);
+    if (placement?.state === 'failed' && !orderOf.has(id) && !liveOf.has(id)) {
+      breaks('liveMissing', id, 'it failed before it was read, and nobody told the member');
+    }
   }
 
   for (const order of orders) {

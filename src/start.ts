@@ -15,6 +15,7 @@ import { circuitBreaker } from './core/placements/circuit-breaker.ts';
 import { recordSignal } from './core/placements/record-signal.ts';
 import { orderRefetcher, readOrderQuery } from './core/placements/refetch-order.ts';
 import { refetchUnlessRefused } from './core/placements/refetch-unless-refused.ts';
+import { retryUnread } from './core/placements/retry-unread.ts';
 import { workPlacements } from './core/placements/work-placements.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
 import { databaseState } from './core/postgres/database-state.ts';
@@ -194,6 +195,8 @@ export async function start(
     readiness.database = await databaseState(pool);
     await topic.load();
     if (stopping.signal.aborted) return;
+    // They come again within half a minute as well.
+    await retryUnread(pool).catch((error: unknown) => log.warn({ err: error }, 'held orders are not tried at once'));
     relay.start();
     placements.start();
     periodic.start();

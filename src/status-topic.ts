@@ -63,7 +63,7 @@ function attributesOf(message: LiveMessage): Record<string, string> {
   return {
     type: 'orderStatusChanged',
     serviceOrderId: message.serviceOrderId,
-    locationId: message.locationId,
+    ...(message.locationId !== undefined && { locationId: message.locationId }),
     ...(message.status !== null && { status: message.status }),
     memberState: message.memberState,
     sequence: String(message.sequence),

@@ -93,6 +93,16 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
     sql(`UPDATE placements SET state = 'failed'`),
   ],
   [
+    'a placement failed before its order was read, and nobody told the member',
+    { liveMissing: 1 },
+    async ({ live, tickets }) => {
+      await pool.query(`UPDATE placements SET state = 'failed', problem = 'no such order'`);
+      await pool.query('TRUNCATE orders');
+      tickets.pop();
+      live.splice(0);
+    },
+  ],
+  [
     'a placement is still open',
     { ticketsMissing: 1 },
     sql(`UPDATE placements SET state = 'waiting', finished_at = NULL`),

@@ -54,8 +54,9 @@ export function statusAt(rank: number): Status | null {
   return stepAt(rank).status;
 }
 
-export function memberStateAt(rank: number, fulfillment: FulfillmentType): MemberState {
-  return stepAt(rank)[fulfillment];
+/** @param fulfillment null for an order that was never read: it can only have failed, which is the same for both */
+export function memberStateAt(rank: number, fulfillment: FulfillmentType | null): MemberState {
+  return stepAt(rank)[fulfillment ?? 'pickup'];
 }
 
 function stepAt(rank: number): Step {

@@ -6,7 +6,14 @@ import { Instant } from './order.ts';
 export const LiveMessage = z
   .object({
     serviceOrderId: z.string().meta({ description: "The order's id on the ordering platform." }),
-    locationId: z.string(),
+    locationId: z
+      .string()
+      .exactOptional()
+      .meta({
+        description:
+          'Missing in the `failed` of an order that could never be read from the platform. Should the platform signal ' +
+          'that order again, it begins anew: messages with higher sequences follow, and have it.',
+      }),
     sequence: z
       .int()
       .min(1)
@@ -20,7 +27,7 @@ export const LiveMessage = z
       .nullable()
       .meta({ description: 'What the POS reported. Null for `placed` and `sent`, which no POS reports.' }),
     memberState: z.enum(MEMBER_STATES).meta({ description: 'What the member sees.' }),
-    fulfillment: FulfillmentType,
+    fulfillment: FulfillmentType.exactOptional().meta({ description: 'Missing where `locationId` is.' }),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     reason: z.string().exactOptional().meta({ description: 'Why it failed or was cancelled, fit for the member.' }),
     occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),
@@ -31,7 +38,8 @@ export const LiveMessage = z
     title: 'Live message',
     description:
       'One step of an order, as the status topic carries it: published with the ordering key `serviceOrderId` and the ' +
-      'attributes type=orderStatusChanged, serviceOrderId, locationId, status, memberState, sequence. Fields may be added.',
+      'attributes type=orderStatusChanged, serviceOrderId, locationId, status, memberState, sequence (those without a ' +
+      'value are left out). Fields may be added.',
     examples: [
       {
         serviceOrderId: 'order-4711',
@@ -51,8 +59,9 @@ export type LiveMessage = z.infer<typeof LiveMessage>;
 export type LiveRow = {
   serviceOrderId: string;
   sequence: number;
-  locationId: string;
-  fulfillment: FulfillmentType;
+  /** Null for an order that was never read, as `fulfillment` is. */
+  locationId: string | null;
+  fulfillment: FulfillmentType | null;
   rank: number;
   providerOrderId: string | null;
   reason: string | null;
@@ -63,11 +72,11 @@ export type LiveRow = {
 export function toLiveMessage(row: LiveRow): LiveMessage {
   return {
     serviceOrderId: row.serviceOrderId,
-    locationId: row.locationId,
+    ...(row.locationId !== null && { locationId: row.locationId }),
     sequence: row.sequence,
     status: statusAt(row.rank),
     memberState: memberStateAt(row.rank, row.fulfillment),
-    fulfillment: row.fulfillment,
+    ...(row.fulfillment !== null && { fulfillment: row.fulfillment }),
     ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
     ...(row.reason !== null && { reason: row.reason }),
     ...(row.occurredAt !== null && { occurredAt: row.occurredAt }),

@@ -38,7 +38,8 @@ export type Observed =
       what: 'live message';
       outcome: 'published' | 'failed';
       serviceOrderId: string;
-      locationId: string;
+      /** Null for an order that was never read. */
+      locationId: string | null;
       sequence: number;
       appliedAt: string;
       /** The time until the topic had it, or failed. */
@@ -85,7 +86,7 @@ type Asked = {
 
 export type SignalObserved = Asked & {
   what: 'signal';
-  /** recorded: there is an order to place now, also where it failed before it was fetched. known: nothing is to do. */
+  /** recorded: there is an order to place now, also where it failed, or is held, before it was ever read. known: nothing is to do. */
   outcome: 'recorded' | 'known' | 'poison' | 'unauthorized' | 'not_recorded';
   serviceOrderId?: string;
   messageId?: string | undefined;

@@ -78,5 +78,5 @@ const CLAIM = `
   LEFT JOIN (
     SELECT ${LIVE_ROW} AS row, m.attempts
     FROM claimed m
-    CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = m.service_order_id OFFSET 0) AS o
+    LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = m.service_order_id OFFSET 0) AS o ON true
   ) AS message ON true`;

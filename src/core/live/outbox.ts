@@ -1,6 +1,6 @@
 /**
  * The outbox: live messages, committed together with the change they report. What all messages of an order share is
- * stored only with the order, and read from there when a message is published.
+ * stored only with the order, and read from there when a message is published. An order that was never read has no row.
  */
 import type { LiveRow } from '../domain/live-message.ts';
 
@@ -22,7 +22,7 @@ export function insertOutbox(message: {
 }
 
 const LIVE_FIELDS: Record<keyof LiveRow, string> = {
-  serviceOrderId: 'o.service_order_id',
+  serviceOrderId: 'm.service_order_id',
   sequence: 'm.sequence',
   locationId: 'o.location_id',
   fulfillment: 'o.fulfillment',
@@ -33,7 +33,7 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   appliedAt: 'm.applied_at',
 };
 
-/** SQL of the `LiveRow` of a message `m` and its order `o`. */
+/** SQL of the `LiveRow` of a message `m` and its order `o`, which may be missing. */
 export const LIVE_ROW = `json_build_object(${Object.entries(LIVE_FIELDS)
   .map(([field, sql]) => `'${field}', ${sql}`)
   .join(', ')})`;

@@ -23,7 +23,7 @@ export async function readLive(pool: Pool, after: ReadonlyMap<string, number>): 
       CROSS JOIN LATERAL (
         SELECT CASE WHEN o.service_order_id IS NULL THEN p.finished_at IS NOT NULL ELSE o.ended_at IS NOT NULL END AS ended,
                (SELECT coalesce(json_agg(${LIVE_ROW} ORDER BY m.sequence), '[]')
-                FROM (SELECT told.*, e.reason, e.occurred_at
+                FROM (SELECT asked.id AS service_order_id, told.*, e.reason, e.occurred_at
                       FROM (SELECT sequence, rank, provider_order_id, applied_at FROM outbox
                             WHERE service_order_id = asked.id AND sequence > asked.after
                             UNION ALL

@@ -159,14 +159,13 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
     serviceOrderId,
     placement: row.placement,
     order: order && { status: statusAt(order.rank), ...withMemberState(order, order.fulfillment) },
-    // There are none without an order.
-    live: order === null ? [] : row.live.map((message) => withMemberState(message, order.fulfillment)),
+    live: row.live.map((message) => withMemberState(message, order?.fulfillment ?? null)),
   };
 }
 
 function withMemberState<Ranked extends { rank: number }>(
   { rank, ...ranked }: Ranked,
-  fulfillment: FulfillmentType,
+  fulfillment: FulfillmentType | null,
 ): Omit<Ranked, 'rank'> & { memberState: MemberState } {
   return { ...ranked, memberState: memberStateAt(rank, fulfillment) };
 }

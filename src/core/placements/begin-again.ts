@@ -1,7 +1,7 @@
 /**
  * SQL that begins the placement of an order ($1) again, with its whole time before it, if it failed before it was ever
- * fetched: without an order nobody was told anything, and no ticket can exist. A placement that was never fetched has
- * the deadline that its signal gave it.
+ * read: no ticket can exist. Its member was told `failed`, and the messages to come have higher sequences. A placement
+ * that was never read has the deadline that its signal gave it.
  */
 export const BEGIN_AGAIN = `
   UPDATE placements

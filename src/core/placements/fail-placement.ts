@@ -7,8 +7,9 @@ import type { Why } from '../domain/placement-cause.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
 /**
- * Ends a placement, and tells the member why, also where the order has ended unplaced. Before there is an order row only
- * the placement says so. A POS event that was quicker wins, and so does somebody who moved the deadline meanwhile.
+ * Ends a placement, and tells the member why, also where the order has ended unplaced, or was never read: then there is
+ * no order row, and the placement counts its messages. A POS event that was quicker wins, and so does somebody who moved
+ * the deadline meanwhile.
  * @param about.reason what the member reads
  * @param about.problem what the operator reads, with its cause as data
  * @param about.late it fails for the deadline alone
@@ -27,14 +28,18 @@ export async function failPlacement(
       ), p AS (
         UPDATE placements
         SET state = 'failed', problem = left($5, 500), cause = $7::jsonb, finished_at = now(), lease_id = NULL,
-            lease_until = NULL
+            lease_until = NULL,
+            told_sequence = CASE WHEN EXISTS (SELECT FROM o) THEN told_sequence
+                                 ELSE ${nextSequence('told_sequence')} END
         WHERE service_order_id = $1 AND lease_id = $3 AND finished_at IS NULL
           AND (NOT $6::boolean OR deadline_at < now())
           AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
-        RETURNING 1
+        RETURNING service_order_id, told_sequence
       ), failing AS (
         SELECT o.service_order_id, o.ended_at, ${nextSequence('o.sequence')} AS sequence
         FROM o, p WHERE o.rank <= ${RANK_SENT}
+        UNION ALL
+        SELECT service_order_id, NULL, told_sequence FROM p WHERE NOT EXISTS (SELECT FROM o)
       ), u AS (
         UPDATE orders
         SET rank = ${RANK_FAILED}, sequence = f.sequence, reason = left($4, 500),

@@ -11,7 +11,7 @@ export type OpenOrder = { ended: false; order: CanonicalOrder; integration: stri
 
 /**
  * Stores a fetched order and its live message `placed`, in one commit. From then on the placement has its location and,
- * for an order wanted later, its later deadline.
+ * for an order wanted later, its later deadline. Its messages go on above what was told before it was read.
  * @param deadlineS seconds after `requestedAt` for which the order is worth placing
  * @returns false if the claim was lost meanwhile
  */
@@ -29,10 +29,10 @@ export async function recordOrder(
         SET location_id = $3, failures = 0, missing_since = NULL,
             deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
         WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL
-        RETURNING service_order_id
+        RETURNING service_order_id, told_sequence
       ), o AS (
         INSERT INTO orders (service_order_id, location_id, fulfillment, requested_at, rank, sequence)
-        SELECT $1, $3, $4, $5::timestamptz, ${RANK_PLACED}, ${nextSequence('0')} FROM p
+        SELECT $1, $3, $4, $5::timestamptz, ${RANK_PLACED}, ${nextSequence('told_sequence')} FROM p
         ON CONFLICT DO NOTHING
         RETURNING service_order_id, sequence
       ), c AS (

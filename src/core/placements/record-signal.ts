@@ -2,8 +2,8 @@ import type { Pool } from 'pg';
 import { BEGIN_AGAIN } from './begin-again.ts';
 
 /**
- * Creates an order's placement, once. A signal for a known order changes nothing, unless that failed before it was
- * fetched: then it begins again.
+ * Creates an order's placement, once. A signal for a known order changes nothing, unless that was never read: one that
+ * failed begins again, one that is held is due now. The platform may have mended it.
  * @param deadlineS seconds from now after which the order is no longer worth placing
  * @returns 'recorded' if there is something to do now
  */
@@ -21,8 +21,12 @@ export async function recordSignal(
         RETURNING 1
       ), again AS (${BEGIN_AGAIN}
         RETURNING 1
+      ), due AS (
+        UPDATE placements SET next_attempt_at = now()
+        WHERE service_order_id = $1 AND state = 'held' AND location_id IS NULL AND finished_at IS NULL
+        RETURNING 1
       )
-      SELECT FROM new UNION ALL SELECT FROM again`,
+      SELECT FROM new UNION ALL SELECT FROM again UNION ALL SELECT FROM due`,
     values: [serviceOrderId, deadlineS],
   });
   return rowCount === 1 ? 'recorded' : 'known';

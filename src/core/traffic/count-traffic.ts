@@ -90,7 +90,13 @@ export function countTraffic(
       } else if (observed.what === 'live message' && observed.outcome === 'published') {
         const { outcome, locationId, appliedAt } = observed;
         const lagMs = Math.max(0, about.now().getTime() - Date.parse(appliedAt));
-        count({ what: 'live', outcome, locationId, integration: undefined, claimed: true }, lagMs);
+        const kind = { what: 'live', outcome } as const;
+        count(
+          locationId === null
+            ? { ...kind, locationId: ALL_LOCATIONS, integration: UNKNOWN_INTEGRATION, claimed: false }
+            : { ...kind, locationId, integration: undefined, claimed: true },
+          lagMs,
+        );
       }
     },
     async write() {

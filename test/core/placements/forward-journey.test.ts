@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readConfig } from '../../../src/config.ts';
+import { createLog } from '../../../src/create-log.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { standard } from '../../../src/providers/standard/index.ts';
+import { registry } from '../../../src/providers/index.ts';
+import { start } from '../../../src/start.ts';
 import { freePort } from '../../support/free-port.ts';
 import { orderRefetcher } from '../../../src/core/placements/refetch-order.ts';
 import { blind, findable } from '../../support/pos-without-deduplication.ts';
@@ -263,6 +267,24 @@ describe('what needs an operator', () => {
     await reaches(serviceOrderId, 'sent');
   });
 
+  it('an order that cannot be read is fetched again at a new signal, and when a process starts', async () => {
+    const orders = [sampleOrder(), sampleOrder()] as const;
+    for (const order of orders) {
+      system.platform.orders.set(order.serviceOrderId, { ...order, items: [] });
+      await system.signal(order.serviceOrderId);
+      await isHeldAgain(order.serviceOrderId);
+      system.platform.orders.set(order.serviceOrderId, order);
+    }
+    expect(await system.signal(orders[0].serviceOrderId)).toBe(204);
+    await reaches(orders[0].serviceOrderId, 'sent', 5_000);
+    expect(await system.placement(orders[1].serviceOrderId)).toMatchObject({ state: 'held' });
+    const log = createLog('error', { write: () => {} });
+    const another = await start(readConfig(system.env), registry, log, () => 0);
+    await another.ready;
+    await reaches(orders[1].serviceOrderId, 'sent', 5_000);
+    await another.drain();
+  });
+
   it('many orders that cannot be read are no platform that refuses us', async () => {
     const orders = Array.from({ length: 5 }, () => ({ ...sampleOrder(), items: [] }));
     for (const order of orders) {
@@ -397,10 +419,27 @@ describe('final', () => {
     });
   });
 
-  it('only once the member was told something: a signal begins an order again that failed before it was fetched', async () => {
+  it('only for an order that was read: another begins again with a signal, and what it tells goes on', async () => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
     const { serviceOrderId } = await system.placeOrder();
     await reaches(serviceOrderId, 'failed');
+    const [told] = await until(() => system.live(serviceOrderId).length === 1 && system.live(serviceOrderId));
+    expect(told).toEqual({
+      serviceOrderId,
+      sequence: 1,
+      status: 'failed',
+      memberState: 'failed',
+      reason: 'the order could not be read',
+      appliedAt: expect.any(String),
+    });
+    const published = system.pubsub.published('order-status').find((each) => each.orderingKey === serviceOrderId);
+    expect(published?.attributes).toEqual({
+      type: 'orderStatusChanged',
+      serviceOrderId,
+      status: 'failed',
+      memberState: 'failed',
+      sequence: '1',
+    });
     await older(serviceOrderId, 3_000);
     system.platform.answer = () => 'down';
     expect(await system.signal(serviceOrderId)).toBe(204);
@@ -411,8 +450,10 @@ describe('final', () => {
     expect(Number(again['deadline_at']) - Date.now()).toBeGreaterThan(1_700_000);
     system.platform.answer = undefined;
     expect(await reaches(serviceOrderId, 'sent')).toMatchObject({ problem: null, cause: null });
-    await until(() => memberStates(serviceOrderId).length === 2);
-    expect(memberStates(serviceOrderId)).toEqual(['placed', 'sent']);
+    await until(() => memberStates(serviceOrderId).length === 3);
+    expect(memberStates(serviceOrderId)).toEqual(['failed', 'placed', 'sent']);
+    expect(system.live(serviceOrderId).map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
+    expect(await system.order(serviceOrderId)).toMatchObject({ sequence: 3 });
   });
 
   it('a signal for one that failed after it was fetched changes nothing', async () => {
@@ -451,13 +492,38 @@ describe('the deadline', () => {
     await until(() => memberStates(serviceOrderId).includes('failed'));
   });
 
-  it('a platform that cannot be reached until then: the placement says so', async () => {
+  it('a platform that cannot be reached until then: failed, and the member is told', async () => {
     system.platform.answer = () => 'down';
     const { serviceOrderId } = await system.placeOrder();
     await until(async () => Number((await system.placement(serviceOrderId))?.['failures']) > 0);
     await age(serviceOrderId, 1_801);
     await reaches(serviceOrderId, 'failed');
     expect(await system.order(serviceOrderId)).toBeUndefined();
+    const [told] = await until(() => system.live(serviceOrderId).length > 0 && system.live(serviceOrderId));
+    expect(told).toMatchObject({ memberState: 'failed', reason: 'could not reach the POS' });
+  });
+
+  it('an order that could not be read until then: failed, and the member is told', async () => {
+    const order = sampleOrder();
+    const { serviceOrderId } = order;
+    system.platform.orders.set(serviceOrderId, { ...order, items: [] });
+    await system.signal(serviceOrderId);
+    await reaches(serviceOrderId, 'held');
+    await age(serviceOrderId, 1_801);
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ cause: { code: 'deadline_passed' } });
+    await until(() => memberStates(serviceOrderId).includes('failed'));
+  });
+
+  it('failures that are told again go on counting, above a floor as well', async () => {
+    system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
+    const { serviceOrderId } = await system.placeOrder();
+    for (let nth = 1; nth <= 3; nth += 1) {
+      await until(() => system.live(serviceOrderId).length === nth);
+      if (nth === 2) await system.query('INSERT INTO sequence_floor (floor) VALUES (1000)');
+      if (nth < 3) await system.signal(serviceOrderId);
+    }
+    await system.query('DELETE FROM sequence_floor');
+    expect(system.live(serviceOrderId).map(({ sequence }) => sequence)).toEqual([1, 2, 1_001]);
   });
 
   it('counts from requestedAt where that is later', async () => {

@@ -123,13 +123,18 @@ describe('the live stream of an order', () => {
     expect((await follow('nobody')).status).toBe(404);
   });
 
-  it('of an order that failed before it was fetched has only an end', async () => {
-    await system.query(
-      `INSERT INTO placements (service_order_id, state, deadline_at, finished_at) VALUES ('unfetched', 'failed', now(), now())`,
-    );
-    const followed = await follow('unfetched');
+  it('of an order that failed before it was read has its failure and an end', async () => {
+    system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
+    const { serviceOrderId } = await system.placeOrder();
+    const followed = await follow(serviceOrderId);
     await followed.ended;
-    expect(followed.events).toEqual([{ id: undefined, event: 'end', data: { sequence: 0 } }]);
+    system.platform.answer = undefined;
+    await until(() => system.live(serviceOrderId).length > 0);
+    expect(followed.events).toEqual([
+      { id: '1', event: 'orderStatusChanged', data: system.live(serviceOrderId)[0] },
+      { id: undefined, event: 'end', data: { sequence: 1 } },
+    ]);
+    expect(followed.events[0]?.data).toMatchObject({ memberState: 'failed', reason: 'the order could not be read' });
   });
 
   it('goes on after Postgres was away', { timeout: 60_000 }, async () => {
