@@ -12,6 +12,7 @@ const variables = {
   ORDER_API_URL: [httpUrl(), 'https://orders.example.com/graphql'],
   ORDER_API_TOKEN: [z.string().min(1).optional(), 'the bearer token of the ordering platform'],
   ORDER_QUERY_FILE: [z.string().min(1).optional(), '/etc/expediter/order.graphql'],
+  ORDER_MODULE: [z.string().min(1).optional(), '/etc/expediter/map-order.ts'],
 
   GOOGLE_CLOUD_PROJECT: [z.string().min(1), 'my-project'],
   STATUS_TOPIC: [z.string().min(1).default('order-status'), 'order-status'],
@@ -90,8 +91,16 @@ const needsPushIdentity = (name: 'PUSH_AUDIENCE' | 'PUSH_SERVICE_ACCOUNT') => ({
   ...always,
 });
 
+type OneMapping = { ORDER_MODULE?: string | undefined; ORDER_QUERY_FILE?: string | undefined };
+/** Told to whoever reads one of them as well. */
+const ONE_MAPPING = [
+  ({ ORDER_MODULE, ORDER_QUERY_FILE }: OneMapping) => ORDER_MODULE === undefined || ORDER_QUERY_FILE === undefined,
+  { path: ['ORDER_MODULE'], error: 'is set, and so is ORDER_QUERY_FILE: the module has its own query', ...always },
+] satisfies [unknown, object];
+
 const Environment = z
   .object(shape)
+  .refine(...ONE_MAPPING)
   .refine(({ BODY_BUDGET, WEBHOOK_BODY_LIMIT }) => !(BODY_BUDGET < 4 * WEBHOOK_BODY_LIMIT), {
     path: ['BODY_BUDGET'],
     error:
@@ -141,7 +150,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 
 /** Reads a part of the environment, for `expediter migrate` and the other commands. */
 export function readConfigOf<Name extends keyof Config>(env: NodeJS.ProcessEnv, ...names: Name[]): Pick<Config, Name> {
-  const part = z.object(Object.fromEntries(names.map((name) => [name, shape[name]])));
+  const part = z.object(Object.fromEntries(names.map((name) => [name, shape[name]]))).refine(...ONE_MAPPING);
   return parse(part as unknown as z.ZodType<Pick<Config, Name>>, env);
 }
 

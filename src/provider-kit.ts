@@ -4,14 +4,15 @@
  */
 export * from './core/domain/errors.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';
+export * from './core/domain/money.ts';
 export { CanonicalOrder, describeIssues, Id, OrderRef, StatusEvent } from './core/domain/order.ts';
+export * from './core/domain/person-name.ts';
 export type { Connection, Credentials, Grant, PosContext, Provider, Webhook } from './core/domain/provider.ts';
 export type { WebhookAuth } from './core/domain/webhook-auth.ts';
 export * from './providers/absentable.ts';
 export * from './providers/call-pos.ts';
 export * from './providers/call-with-token.ts';
 export * from './providers/limit-rate.ts';
-export * from './providers/money.ts';
 export * from './providers/order-texts.ts';
 export * from './providers/parse-json.ts';
 export * from './providers/quote-refusal.ts';

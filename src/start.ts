@@ -13,7 +13,7 @@ import { settingsOpener } from './core/locations/locations.ts';
 import { tokenAuthenticator } from './core/locations/webhook-tokens.ts';
 import { circuitBreaker } from './core/placements/circuit-breaker.ts';
 import { recordSignal } from './core/placements/record-signal.ts';
-import { orderRefetcher, readOrderQuery } from './core/placements/refetch-order.ts';
+import { orderRefetcher } from './core/placements/refetch-order.ts';
 import { refetchUnlessRefused } from './core/placements/refetch-unless-refused.ts';
 import { retryUnread } from './core/placements/retry-unread.ts';
 import { workPlacements } from './core/placements/work-placements.ts';
@@ -28,6 +28,7 @@ import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token
 import { startObserving } from './observe/start-observing.ts';
 import { operatorParts } from './operator-parts.ts';
 import { periodicWork } from './periodic-work.ts';
+import { loadOrderModule } from './platform/load-order-module.ts';
 import { statusTopic } from './status-topic.ts';
 
 const DATABASE_RETRY_MS = 1_000;
@@ -54,7 +55,7 @@ export async function start(
   const refetch = orderRefetcher({
     url: config.ORDER_API_URL,
     token: config.ORDER_API_TOKEN,
-    query: await readOrderQuery(config.ORDER_QUERY_FILE),
+    module: await loadOrderModule(config),
   });
   const open = settingsOpener({ registry, keys, publicUrl: config.PUBLIC_URL });
   const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {

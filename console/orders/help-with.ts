@@ -20,6 +20,12 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   query_without_order: () => [
     { say: 'Let the document in ORDER_QUERY_FILE ask for a field “order”, by an alias if need be.' },
   ],
+  order_mapper_threw: ({ at }) => [
+    {
+      say: `Mend ORDER_MODULE${at === undefined ? '' : ` at ${at}`} and restart the service: the order is tried again then.`,
+      run: `expediter platform check ORDER_ID`,
+    },
+  ],
 
   order_missing_yet: () => [
     { say: 'Wait: the platform may lag behind its own signal. After two minutes of that answer it fails.' },

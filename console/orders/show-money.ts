@@ -1,4 +1,4 @@
-import { minorDigits, toDecimal } from '../../src/providers/money.ts';
+import { minorDigits, toDecimal } from '../../src/core/domain/money.ts';
 
 /** Formats minor units for `locale` (the reader's by default): 1290 EUR is `€12.90`, 1290 JPY `¥1,290`. */
 export function showMoney(minorUnits: number, currency: string, locale?: string): string {

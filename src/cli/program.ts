@@ -8,6 +8,7 @@ import { addLocationCommands } from './location-commands.ts';
 import { addMemberCommands } from './member-commands.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { addOrderCommands } from './order-commands.ts';
+import { addPlatformCommands } from './platform-commands.ts';
 import { addProviderCommands } from './provider-commands.ts';
 import { addRekeyCommand } from './rekey-command.ts';
 import { addTokenCommands } from './token-commands.ts';
@@ -35,6 +36,7 @@ Exit codes: 0 fine, 1 it failed or cannot be done now, 2 wrong usage or bad inpu
   addTokenCommands(program);
   addOrderCommands(program);
   addWebhookCommands(program);
+  addPlatformCommands(program);
   addProviderCommands(program);
   addMemberCommands(program);
   addRekeyCommand(program);

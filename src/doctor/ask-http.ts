@@ -7,25 +7,29 @@ export type HttpAnswer = {
 };
 
 const TIMEOUT_MS = 5_000;
-/** Bytes read of an answer. None of them needs more. */
+/** Bytes read of an answer. Few need more. */
 const ANSWER_LIMIT = 2 ** 20;
 
 /** Sends one request and follows no redirect. @returns the answer, or why there is none, in a few words */
-export async function askHttp(url: string, init: RequestInit = {}): Promise<HttpAnswer | string> {
+export async function askHttp(
+  url: string,
+  init: RequestInit = {},
+  limit: number = ANSWER_LIMIT,
+): Promise<HttpAnswer | string> {
   try {
     const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
-    return { status: response.status, headers: response.headers, json: parsed(await readText(response)) };
+    return { status: response.status, headers: response.headers, json: parsed(await readText(response, limit)) };
   } catch (error) {
     return whyNot(error);
   }
 }
 
-async function readText(response: Response): Promise<string> {
+async function readText(response: Response, limit: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > ANSWER_LIMIT) break;
+    if (size > limit) break;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

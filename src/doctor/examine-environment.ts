@@ -1,5 +1,5 @@
 import { readConfig } from '../config.ts';
-import { readOrderQuery } from '../core/placements/refetch-order.ts';
+import { loadOrderModule } from '../platform/load-order-module.ts';
 import { loadProviders } from '../providers/index.ts';
 import { reporterOf, type Finding } from './finding.ts';
 
@@ -7,12 +7,15 @@ const { ok, failed } = reporterOf('environment');
 
 /** @throws WrongEnvironment that names every wrong variable */
 export async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Finding[]> {
-  const { ORDER_QUERY_FILE, PROVIDER_MODULES } = readConfig(env);
+  const config = readConfig(env);
+  const { ORDER_MODULE, ORDER_QUERY_FILE, PROVIDER_MODULES } = config;
+  const mapping = ORDER_MODULE === undefined ? 'ORDER_QUERY_FILE' : 'ORDER_MODULE';
   return [
     ok('variables', 'all are right'),
-    await readOrderQuery(ORDER_QUERY_FILE).then(
-      () => ok('ORDER_QUERY_FILE', ORDER_QUERY_FILE === undefined ? 'unset: the default query' : 'a GraphQL document'),
-      (error: Error) => failed('ORDER_QUERY_FILE', error.message, 'name a file that holds the query of an order'),
+    await loadOrderModule(config).then(
+      () => ok(mapping, ORDER_MODULE ?? (ORDER_QUERY_FILE === undefined ? 'unset: the default query' : 'one query')),
+      (error: Error) =>
+        failed(mapping, error.message, `name a ${ORDER_MODULE ? 'module' : 'file'} that holds the query of an order`),
     ),
     await loadProviders(PROVIDER_MODULES).then(
       (registry) => ok('PROVIDER_MODULES', [...registry.keys()].join(', ')),

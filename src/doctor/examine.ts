@@ -29,7 +29,7 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
   const ask = (): ReturnType<typeof askPlatform> => (asked ??= askPlatform(env));
   const outside: Partial<Record<Part, () => Promise<Finding[]>>> = {
     environment: () => examineEnvironment(env),
-    platform: async () => [examinePlatform(await ask())],
+    platform: async () => examinePlatform(await ask()),
     topic: () => examineTopic(env),
     push: () => examinePush(env),
     'public-url': () => examinePublicUrl(env),

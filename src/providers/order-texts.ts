@@ -20,10 +20,3 @@ export function orderNote(order: CanonicalOrder, limit: number): string | undefi
   const lines = [ageCheck(order), order.notes].filter(Boolean);
   return lines.length === 0 ? undefined : cutText(lines.join('\n'), limit);
 }
-
-/** Splits a name before its last word. A single word becomes the first name. */
-export function splitName(name: string): { first: string; last: string } {
-  const words = name.trim().split(/\s+/);
-  const last = words.length > 1 ? (words.pop() ?? '') : '';
-  return { first: words.join(' '), last };
-}

@@ -1,11 +1,15 @@
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildSchema, graphql } from 'graphql';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MIGRATIONS, migrationsIn } from '../../src/check-schema.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
+import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
+import { compareShape } from '../../src/doctor/compare-shape.ts';
 import { examine } from '../../src/doctor/examine.ts';
 import { TABLES } from '../../src/doctor/examine-database.ts';
 import type { Finding, Part } from '../../src/doctor/finding.ts';
@@ -16,12 +20,13 @@ import { createDatabase, createEmptyDatabase } from '../support/create-database.
 import { freePort } from '../support/free-port.ts';
 import { CLI, runCli } from '../support/run-cli.ts';
 import { runToEnd } from '../support/run-program.ts';
-import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
+import { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 
 const SHIFT_CLOCK = fileURLToPath(new URL('../support/shift-clock.ts', import.meta.url));
+const EXAMPLE = fileURLToPath(new URL('../../examples/platform-mapper', import.meta.url));
 const SECRETS = /platform-token|hunter2|whsec_|\?token=|eyJ/;
 
 let postgres: Postgres;
@@ -29,6 +34,7 @@ let system: System;
 let pos: Simulator;
 /** Where nobody listens; some ports fetch does not even try. */
 let nobody: string;
+let folder: string;
 /** A deployment with nothing wrong. */
 let env: Record<string, string>;
 const servers: HttpServer[] = [];
@@ -39,6 +45,7 @@ beforeAll(async () => {
   await migrate(postgres.url);
   system = await startSystem({ databaseUrl: postgres.url });
   pos = await startHubrise();
+  folder = await mkdtemp(join(tmpdir(), 'doctor-'));
   nobody = `http://127.0.0.1:${await freePort()}`;
   await system.addLocation('club-1', pos.settings, 'hubrise');
   await issueToken(system.pool, { locationId: 'club-1' });
@@ -49,6 +56,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
 });
 afterAll(async () => {
+  await rm(folder, { recursive: true });
   await pos?.stop();
   await system?.stop();
   await postgres?.stop();
@@ -343,6 +351,87 @@ describe('of the ordering platform', () => {
     const queryFile = fileURLToPath(new URL('../support/wrong-query.graphql', import.meta.url));
     expect(await wrong('platform', { ORDER_QUERY_FILE: queryFile })).toEqual([
       failed('query', /refuses the query: Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
+      failed('schema', /Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
+      failed('shape', /asks for no order\.serviceOrderId, which every order needs; .* and \d+ more$/, /ORDER_MODULE/),
+      warning('shape', /asks for order\.orderNumber, which no order has/),
+    ]);
+  });
+
+  it('a query whose aliases cannot yield an order is told, with every reason, without an order', async () => {
+    const query = join(folder, 'feast.graphql');
+    const feast = await servePlatform();
+    servers.push({ url: feast.url, stop: feast.stop } as HttpServer);
+    const change = { ORDER_API_URL: feast.url, ORDER_QUERY_FILE: query };
+    // Feast wants a key that no query can send, so its schema is served by somebody who asks for none.
+    const schema = buildSchema(await readFile(join(EXAMPLE, 'schema.graphql'), 'utf8'));
+    const url = await serve(async (request, response) => {
+      const asked = JSON.parse((await readBody(request)).toString()) as {
+        query: string;
+        variables: Record<string, unknown>;
+      };
+      const about = { schema, source: asked.query, variableValues: asked.variables, rootValue: { purchase: null } };
+      sendJson(response, 200, await graphql(about));
+    });
+    await writeFile(
+      query,
+      `query Q($id: String!) { order: purchase(code: $id) { ...P placedAt: createdTs } }
+       fragment P on Purchase {
+         serviceOrderId: code locationId: restaurant { id } member: customer { id: number name: firstName }
+         fulfillment: address { type: street } notes: remark
+         items: positions { serviceItemId: unitPrice name: remark quantity: count unitPrice }
+         money: totals { subtotal: goods tax: vat tip: gratuity fee: courier total: grand }
+       }`,
+    );
+    // Without the schema there is less to tell, and enough.
+    expect(await wrong('platform', change)).toEqual([
+      failed('query', /refuses us/),
+      failed(
+        'shape',
+        /^no order can come of the query: it asks for no order\.money\.currency, which every order needs$/,
+      ),
+    ]);
+    expect(await wrong('platform', { ...change, ORDER_API_URL: url })).toEqual([
+      failed(
+        'shape',
+        /^no order can come of the query: order\.locationId is an object there; .*and \d more$/,
+        /ORDER_MODULE/,
+      ),
+      warning('shape', /order\.items\.unitPrice is String there, and has to be integer/),
+    ]);
+    const { wrong: all } = compareShape(await readFile(query, 'utf8'), schema);
+    expect(all).toEqual(
+      expect.arrayContaining([
+        'order.member.id is Int there, and has to be string',
+        'order.money.subtotal is String there, and has to be integer',
+        'it asks for no order.money.currency, which every order needs',
+        'order.placedAt is Float there, and has to be string',
+      ]),
+    );
+  });
+
+  it('a module is tried with what it sends, and its query compared with the schema', async () => {
+    const feast = await servePlatform();
+    servers.push({ url: feast.url, stop: feast.stop } as HttpServer);
+    const change = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, ORDER_MODULE: join(EXAMPLE, 'map-order.ts') };
+    expect(await wrong('platform', change)).toEqual([]);
+    expect(await wrong('environment', change)).toEqual([]);
+
+    const numbered = join(folder, 'numbered.mjs');
+    const headers = `export const headers = (token) => ({ 'x-api-key': token });`;
+    await writeFile(
+      numbered,
+      `export const query = 'query Q($code: String!) { purchase(code: $code) { number } }'; ${headers}
+       export const variables = (id) => ({ code: String(BigInt(id)) }); export const toCanonicalOrder = () => null;`,
+    );
+    expect(await wrong('platform', { ...change, ORDER_MODULE: numbered })).toEqual([
+      warning('query', /makes no variables of a made-up order id/, /platform check/),
+      failed('schema', /Cannot query field "number" on type "Purchase"/, /ORDER_MODULE/),
+    ]);
+    expect(await wrong('environment', { ...change, ORDER_MODULE: '/nowhere.ts' })).toEqual([
+      failed('ORDER_MODULE', /\/nowhere\.ts cannot be loaded/),
+    ]);
+    expect(await wrong('platform', { ...change, ORDER_QUERY_FILE: '/nowhere' })).toEqual([
+      failed('ORDER_MODULE', /and so is ORDER_QUERY_FILE/),
     ]);
   });
 

@@ -4,8 +4,9 @@ import { NotAuthentic, NeedsOperator, TryAgain } from '../../src/core/domain/err
 import type { Credentials } from '../../src/core/domain/provider.ts';
 import { callWithToken } from '../../src/providers/call-with-token.ts';
 import { limitRate } from '../../src/providers/limit-rate.ts';
-import { minorDigits, toDecimal } from '../../src/providers/money.ts';
-import { cutText, orderNote, splitName } from '../../src/providers/order-texts.ts';
+import { minorDigits, toDecimal } from '../../src/core/domain/money.ts';
+import { splitName } from '../../src/core/domain/person-name.ts';
+import { cutText, orderNote } from '../../src/providers/order-texts.ts';
 import { BaseUrl } from '../../src/providers/shared-settings.ts';
 import { verifyHmac } from '../../src/providers/verify-hmac.ts';
 import { sampleOrder } from '../support/sample-order.ts';

@@ -17,6 +17,14 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('platform_failing'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_refuses_us'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('query_without_order') }),
+  /** The code of ORDER_MODULE. `error` is the class, `at` the place, such as `map-order.ts:42`. */
+  z.object({
+    code: z.literal('order_mapper_threw'),
+    error: CauseText,
+    errorCode: CauseText.optional(),
+    field: CauseText.optional(),
+    at: CauseText.optional(),
+  }),
 
   // The order.
   z.object({ code: z.literal('order_missing_yet') }),
@@ -101,6 +109,9 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   platform_failing: 'the ordering platform answered with an error',
   platform_refuses_us: 'the ordering platform refuses us: see ORDER_API_TOKEN',
   query_without_order: 'the answer has no field "order": see ORDER_QUERY_FILE',
+  order_mapper_threw: ({ error, errorCode, field, at }) =>
+    `the mapper of ORDER_MODULE threw ${error}${errorCode === undefined ? '' : ` (${errorCode})`}` +
+    `${field === undefined ? '' : ` about ${field}`}${at === undefined ? '' : ` at ${at}`}`,
 
   order_missing_yet: 'the platform has no such order yet',
   order_missing: 'the platform has no such order',

@@ -1,6 +1,6 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { minorDigits } from '../money.ts';
+import { minorDigits } from '../../core/domain/money.ts';
 import { orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';

@@ -1,5 +1,5 @@
 import { GiveUp } from '../../core/domain/errors.ts';
-import { minorDigits, toDecimal } from '../money.ts';
+import { minorDigits, toDecimal } from '../../core/domain/money.ts';
 
 /**
  * Writes an amount in HubRise's format: "9.00 EUR".

@@ -1,6 +1,7 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { cutText, orderNote, splitName } from '../order-texts.ts';
+import { cutText, orderNote } from '../order-texts.ts';
+import { splitName } from '../../core/domain/person-name.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
 import { writeMoney } from './write-money.ts';

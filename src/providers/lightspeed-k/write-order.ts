@@ -1,7 +1,8 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { toDecimal } from '../money.ts';
-import { ageCheck, cutText, splitName } from '../order-texts.ts';
+import { toDecimal } from '../../core/domain/money.ts';
+import { ageCheck, cutText } from '../order-texts.ts';
+import { splitName } from '../../core/domain/person-name.ts';
 import { entryOf } from '../shared-settings.ts';
 import { SKU_MAX } from './payloads.ts';
 import type { Settings } from './payloads.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { toDecimal } from '../money.ts';
+import { toDecimal } from '../../core/domain/money.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings, SquareOrder } from './payloads.ts';

@@ -1,6 +1,6 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { toDecimal } from '../money.ts';
+import { toDecimal } from '../../core/domain/money.ts';
 import { ageCheck, orderNote } from '../order-texts.ts';
 import type { Settings } from './payloads.ts';
 import { writeCustomer } from './write-customer.ts';

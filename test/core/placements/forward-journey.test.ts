@@ -10,6 +10,7 @@ import { registry } from '../../../src/providers/index.ts';
 import { start } from '../../../src/start.ts';
 import { freePort } from '../../support/free-port.ts';
 import { orderRefetcher } from '../../../src/core/placements/refetch-order.ts';
+import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
 import { blind, findable } from '../../support/pos-without-deduplication.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { sendJson, serveHttp } from '../../support/serve-http.ts';
@@ -228,7 +229,8 @@ describe('what needs an operator', () => {
 
   it('a query that yields no order at all is ours to fix, not the end of every order', async () => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { bestellung: {} } }));
-    const refetch = orderRefetcher({ url: server.url, token: undefined, query: '{ bestellung { id } }' });
+    const module = await loadOrderModule({});
+    const refetch = orderRefetcher({ url: server.url, token: undefined, module });
     await expect(refetch('x')).rejects.toMatchObject({
       name: 'NeedsOperator',
       cause: { code: 'query_without_order' },

@@ -1,0 +1,112 @@
+/** Makes canonical orders of Feast's purchases: `ORDER_MODULE=examples/platform-mapper/map-order.ts`. */
+import {
+  joinName,
+  joinStreet,
+  mapEnum,
+  mapLocation,
+  phoneInCountry,
+  timeInZone,
+  timeSinceEpoch,
+  toMinorUnits,
+  type OrderInput,
+} from 'expediter/platform';
+
+export const query = `query Purchase($code: String!) {
+  purchase(code: $code) {
+    code handover createdTs wantedFor remark
+    restaurant { id timeZone country }
+    customer { number firstName lastName phone mail }
+    address { street houseNumber zip town directions }
+    positions {
+      count unitPrice remark
+      product { sku title minimumAge }
+      extras { count unitPrice product { sku title } }
+    }
+    totals { goods vat gratuity courier grand }
+  }
+}`;
+
+/** Feast calls an order's id its code. */
+export const variables = (orderId: string) => ({ code: orderId });
+
+/** Feast wants a key, and no bearer token. */
+export const headers = (token: string | undefined) => ({ 'x-api-key': token ?? '' });
+
+/** Where Feast's restaurants are to us. A restaurant that is missing here holds its orders until it is not. */
+const LOCATIONS = { 17: 'feast-berlin', 23: 'feast-tokyo' };
+const CURRENCIES = { CH: 'CHF', DE: 'EUR', JP: 'JPY' } as const;
+/** Feast serves at tables, too. No such order comes to us, and one that does is held. */
+const TYPES = { COURIER: 'delivery', TAKEAWAY: 'pickup' } as const;
+
+type Product = { sku: string; title: string; minimumAge?: number | null };
+type Priced = { product: Product; count: number; unitPrice: string };
+/** What the query yields. */
+export type Purchase = {
+  code: string;
+  handover: string;
+  createdTs: number;
+  wantedFor: string | null;
+  remark: string | null;
+  restaurant: { id: number; timeZone: string; country: string };
+  customer: { number: number; firstName: string; lastName: string | null; phone: string | null; mail: string | null };
+  address: {
+    street: string;
+    houseNumber: string | null;
+    zip: string | null;
+    town: string | null;
+    directions: string | null;
+  } | null;
+  positions: (Priced & { remark: string | null; extras: Priced[] })[];
+  totals: { goods: string; vat: string; gratuity: string | null; courier: string | null; grand: string };
+};
+
+export function toCanonicalOrder({ purchase }: { purchase: Purchase }): OrderInput {
+  const { restaurant, customer, address, totals } = purchase;
+  const currency = mapEnum(restaurant.country, CURRENCIES, 'country');
+  const minor = (amount: string, field: string): number => toMinorUnits(amount, currency, field);
+  return {
+    serviceOrderId: purchase.code,
+    locationId: mapLocation(restaurant.id, LOCATIONS, 'restaurant'),
+    member: {
+      id: String(customer.number),
+      name: joinName(customer.firstName, customer.lastName),
+      email: customer.mail,
+      phone: customer.phone && phoneInCountry(customer.phone, restaurant.country),
+    },
+    fulfillment: {
+      type: mapEnum(purchase.handover, TYPES, 'handover'),
+      destination: address && {
+        line1: joinStreet(address.street, address.houseNumber, { numberFirst: restaurant.country === 'JP' }),
+        postalCode: address.zip,
+        city: address.town,
+        country: restaurant.country,
+        instructions: address.directions,
+      },
+      requestedAt: purchase.wantedFor && timeInZone(purchase.wantedFor, restaurant.timeZone, 'wantedFor'),
+    },
+    items: purchase.positions.map(({ product, count, unitPrice, remark, extras }) => ({
+      serviceItemId: product.sku,
+      name: product.title,
+      quantity: count,
+      unitPrice: minor(unitPrice, 'unitPrice'),
+      notes: remark,
+      ageRestricted: (product.minimumAge ?? 0) > 0,
+      modifiers: extras.map((extra) => ({
+        serviceModifierId: extra.product.sku,
+        name: extra.product.title,
+        quantity: extra.count,
+        unitPrice: minor(extra.unitPrice, 'unitPrice'),
+      })),
+    })),
+    money: {
+      subtotal: minor(totals.goods, 'goods'),
+      tax: minor(totals.vat, 'vat'),
+      tip: minor(totals.gratuity ?? '0', 'gratuity'),
+      fee: minor(totals.courier ?? '0', 'courier'),
+      total: minor(totals.grand, 'grand'),
+      currency,
+    },
+    notes: purchase.remark,
+    placedAt: timeSinceEpoch(purchase.createdTs, 's', 'createdTs'),
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * Feast, as far as an order is made of it: answers its schema over HTTP with the sample purchases, and wants its key.
+ * `node examples/platform-mapper/serve-platform.ts` serves it until Ctrl-C.
+ */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { buildSchema, graphql } from 'graphql';
+import { purchases } from './purchases.ts';
+
+export const API_KEY = 'feast-key';
+
+const schema = buildSchema(readFileSync(new URL('schema.graphql', import.meta.url), 'utf8'));
+const byCode = new Map<string, object>(purchases.map((purchase) => [purchase.code, purchase]));
+
+/** @returns where it serves, and how to end it */
+export async function servePlatform(): Promise<{ url: string; stop(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    void (async () => {
+      const isKnown = request.headers['x-api-key'] === API_KEY;
+      const { query, variables } = (await json(request)) as { query: string; variables?: Record<string, unknown> };
+      const answer = isKnown
+        ? await graphql({
+            schema,
+            source: query,
+            variableValues: variables,
+            rootValue: { purchase: ({ code }: { code: string }) => byCode.get(code) ?? null },
+          })
+        : { errors: [{ message: 'which key?', extensions: { code: 'UNAUTHENTICATED' } }] };
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+    })();
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/graphql`,
+    stop: () =>
+      new Promise((stopped) => {
+        server.close(() => stopped());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+if (import.meta.main) {
+  const { url } = await servePlatform();
+  process.stdout.write(`export ORDER_API_URL=${url} ORDER_API_TOKEN=${API_KEY}\n`);
+}

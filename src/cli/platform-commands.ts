@@ -1,0 +1,113 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { readConfigOf } from '../config.ts';
+import type { LeftOut } from '../core/domain/left-out.ts';
+import { CanonicalOrder } from '../core/domain/order.ts';
+import type { PlacementCause } from '../core/domain/placement-cause.ts';
+import { maskOrder } from '../platform/mask-order.ts';
+import type { ShapeLine } from '../platform/describe-shape.ts';
+import { examples } from './examples.ts';
+import { NotFound } from './failures.ts';
+import { print, table } from './print.ts';
+
+export function addPlatformCommands(program: Command): void {
+  const platform = program
+    .command('platform')
+    .description('the ordering platform, and how its orders become ours')
+    .addHelpText('after', examples('expediter platform check order-4711', 'expediter platform schema'));
+
+  platform
+    .command('check')
+    .description(
+      'fetch one order and print what the service makes of it: the canonical order, or all that is wrong with it; and the ' +
+        'shape of the answer. Nothing is stored or ordered. Exits 1 if the order could not be placed',
+    )
+    .argument('<order>', 'its id on the ordering platform')
+    .option('--reveal', "print what tells of the member, and what a mapper's error says, which may quote it")
+    .addHelpText(
+      'after',
+      `
+Needs ORDER_API_URL, and ORDER_API_TOKEN and ORDER_MODULE or ORDER_QUERY_FILE as the service has them; no database.
+${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts expediter platform check order-4711 --reveal')}`,
+    )
+    .action(async (orderId: string, { reveal }: { reveal?: true }, command: Command) => {
+      const env = readConfigOf(process.env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_MODULE', 'ORDER_QUERY_FILE');
+      // Loaded here, since no other command needs them.
+      const { loadOrderModule } = await import('../platform/load-order-module.ts');
+      const { checkOrder } = await import('../platform/check-order.ts');
+      const module = await loadOrderModule(env);
+      const checked = await checkOrder({ url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module }, orderId);
+      if (checked.state === 'missing') throw new NotFound('the ordering platform has no such order');
+      if (checked.state === 'failed') {
+        process.exitCode = 1;
+        const { thrown, ...rest } = checked;
+        const failed = { ...rest, ...(reveal === true && thrown !== undefined && { thrown: String(thrown) }) };
+        print(command, failed, describeFailed(failed));
+      } else {
+        const read = { ...checked, order: reveal === true ? checked.order : maskOrder(checked.order) };
+        print(command, read, describeRead(read));
+      }
+    });
+
+  platform
+    .command('schema')
+    .description('the JSON Schema of the canonical order, which a mapper makes')
+    .addHelpText('after', examples('expediter platform schema'))
+    .action((_options: object, command: Command) => {
+      const schema = z.toJSONSchema(CanonicalOrder, { io: 'input' });
+      print(command, schema, JSON.stringify(schema, undefined, 2));
+    });
+}
+
+function describeRead({
+  order,
+  leftOut,
+  shape,
+}: {
+  order: unknown;
+  leftOut: readonly LeftOut[];
+  shape: ShapeLine[];
+}): string {
+  const without = leftOut.map(({ code, path }) => ({ 'left out': path, because: code }));
+  return inParts(
+    'It can be placed, as this order:',
+    JSON.stringify(order, undefined, 2),
+    without.length > 0 && table(without, ''),
+    describeAnswer(shape),
+  );
+}
+
+function describeFailed(failed: {
+  problem: string;
+  cause: PlacementCause;
+  shape?: ShapeLine[];
+  thrown?: string;
+}): string {
+  const { problem, cause, shape = [], thrown } = failed;
+  const issues = cause.code === 'order_unreadable' ? cause.issues : [];
+  const faults = issues.map(({ path, received, expected, says }) => ({
+    field: path || '(all of it)',
+    found: received,
+    'right would be': says ?? expected,
+  }));
+  return inParts(
+    faults.length > 0
+      ? 'It cannot be placed. What is wrong with the order that was made of the answer:'
+      : `It cannot be placed: ${problem}`,
+    faults.length > 0 && table(faults, ''),
+    thrown,
+    cause.code === 'platform_failing' && 'If it is the query, this says more: expediter doctor --only platform',
+    shape.length > 0 && describeAnswer(shape),
+  );
+}
+
+function describeAnswer(shape: readonly ShapeLine[]): string {
+  return `What the platform answered, without its values:\n\n${table(
+    shape.map(({ path, kind }) => ({ field: path, 'what is there': kind })),
+    'nothing',
+  )}`;
+}
+
+function inParts(...parts: (string | false | undefined)[]): string {
+  return parts.filter(Boolean).join('\n\n');
+}

@@ -1,0 +1,17 @@
+/**
+ * `expediter/platform`: the parts for a module of `ORDER_MODULE`, which makes canonical orders of another platform's.
+ * docs/connect-your-platform.md explains how.
+ */
+export type { FulfillmentType } from './core/domain/lifecycle.ts';
+export { minorDigits, toDecimal } from './core/domain/money.ts';
+export type { CanonicalOrder } from './core/domain/order.ts';
+export type { OrderInput, OrderModule } from './core/domain/order-module.ts';
+export type { LeftOut } from './core/domain/left-out.ts';
+export { joinName, splitName } from './core/domain/person-name.ts';
+export { readCanonicalOrder, type ReadOrder } from './core/domain/read-canonical-order.ts';
+export * from './platform/map-value.ts';
+export * from './platform/mapping-error.ts';
+export * from './platform/phone-in-country.ts';
+export * from './platform/platform-time.ts';
+export * from './platform/street-line.ts';
+export * from './platform/to-minor-units.ts';

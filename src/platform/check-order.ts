@@ -1,0 +1,44 @@
+import { classifyError } from '../core/domain/classify-error.ts';
+import type { LeftOut } from '../core/domain/left-out.ts';
+import type { CanonicalOrder } from '../core/domain/order.ts';
+import type { OrderModule } from '../core/domain/order-module.ts';
+import type { PlacementCause } from '../core/domain/placement-cause.ts';
+import { readCanonicalOrder } from '../core/domain/read-canonical-order.ts';
+import { askMapper } from '../core/placements/ask-mapper.ts';
+import { orderDataFetcher } from '../core/placements/fetch-order-data.ts';
+import { describeShape, type ShapeLine } from './describe-shape.ts';
+
+/** What the service would make of an order. */
+export type CheckedOrder =
+  | { state: 'ok'; order: CanonicalOrder; leftOut: readonly LeftOut[]; shape: ShapeLine[] }
+  /** The platform has no such order. */
+  | { state: 'missing' }
+  /** `thrown` is what a mapper threw, with its message, which may quote the order. */
+  | { state: 'failed'; problem: string; cause: PlacementCause; shape?: ShapeLine[]; thrown?: unknown };
+
+/** Fetches one order and reads it, as the service would, and stores nothing. */
+export async function checkOrder(
+  about: { url: string; token: string | undefined; module: OrderModule },
+  serviceOrderId: string,
+): Promise<CheckedOrder> {
+  let shape: ShapeLine[] | undefined;
+  let thrown: unknown;
+  try {
+    const data = await orderDataFetcher(about)(serviceOrderId);
+    if (data === undefined) return { state: 'missing' };
+    shape = describeShape(data);
+    const value = askMapper(() => {
+      try {
+        return about.module.toCanonicalOrder(data);
+      } catch (error) {
+        thrown = error;
+        throw error;
+      }
+    });
+    if (value === null) return { state: 'missing' };
+    return { state: 'ok', ...readCanonicalOrder(value, { serviceOrderId }), shape };
+  } catch (error) {
+    const { problem, cause } = classifyError(error);
+    return { state: 'failed', problem, cause, ...(shape && { shape }), ...(thrown !== undefined && { thrown }) };
+  }
+}

@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises';
+import { registerHooks } from 'node:module';
+import { extname, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { NeedsOperator } from '../core/domain/errors.ts';
+import type { OrderInput, OrderModule } from '../core/domain/order-module.ts';
+import { describeCause } from '../core/domain/placement-cause.ts';
+import { problemWithQuery } from './problem-with-query.ts';
+
+/** The query, with the canonical names. */
+const DEFAULT_QUERY = `query Order($id: ID!) {
+  order(id: $id) {
+    serviceOrderId
+    locationId
+    member { id name email phone }
+    fulfillment {
+      type
+      destination { line1 line2 city postalCode region country latitude longitude instructions }
+      requestedAt
+    }
+    items {
+      serviceItemId name quantity unitPrice notes ageRestricted
+      modifiers { serviceModifierId name quantity unitPrice }
+    }
+    money { subtotal tax tip fee total currency }
+    notes
+    placedAt
+  }
+}`;
+
+/** What modules import as `expediter/platform`, in `src` and in `dist`. */
+const PLATFORM_KIT = new URL(`../platform-kit${extname(import.meta.url)}`, import.meta.url).href;
+
+/**
+ * Loads how orders are read: the module of `ORDER_MODULE`, or the query of `ORDER_QUERY_FILE` or our own, whose aliases
+ * yield the canonical shape.
+ * @throws Error that names the variable and what is wrong with what it names
+ */
+export async function loadOrderModule(config: {
+  ORDER_MODULE?: string | undefined;
+  ORDER_QUERY_FILE?: string | undefined;
+}): Promise<OrderModule> {
+  const { ORDER_MODULE: name, ORDER_QUERY_FILE: file } = config;
+  if (name !== undefined) return importModule(name);
+  const query = file === undefined ? DEFAULT_QUERY : await readQuery(file);
+  return { query, toCanonicalOrder: orderOf };
+}
+
+async function readQuery(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((error: Error) => {
+    throw new Error(`ORDER_QUERY_FILE ${file} holds no GraphQL document: ${error.message}`, { cause: error });
+  });
+  const problem = problemWithQuery(text, ['id']);
+  if (problem !== undefined) throw new Error(`ORDER_QUERY_FILE ${file} ${problem}`);
+  return text;
+}
+
+/** @param name a package, or a path from the working directory that begins with `.` or `/` */
+async function importModule(name: string): Promise<OrderModule> {
+  const specifier = /^[./]/.test(name) ? pathToFileURL(resolve(name)).href : name;
+  // A mapper needs no package of ours beside it, and none of another version.
+  const hooks = registerHooks({
+    resolve: (wanted, context, next) =>
+      wanted === 'expediter/platform' ? { url: PLATFORM_KIT, shortCircuit: true } : next(wanted, context),
+  });
+  let module: Partial<OrderModule>;
+  try {
+    module = (await import(specifier)) as Partial<OrderModule>;
+  } catch (error) {
+    throw new Error(`ORDER_MODULE: ${name} cannot be loaded: ${(error as Error).message}`, { cause: error });
+  } finally {
+    hooks.deregister();
+  }
+  const problem = problemWith(module);
+  if (problem !== undefined) throw new Error(`ORDER_MODULE: ${name} ${problem}`);
+  return module as OrderModule;
+}
+
+function problemWith({ query, variables, headers, toCanonicalOrder }: Partial<OrderModule>): string | undefined {
+  if (typeof query !== 'string') return 'exports no text "query", the GraphQL document';
+  if (typeof toCanonicalOrder !== 'function') return 'exports no function "toCanonicalOrder"';
+  for (const [name, optional] of Object.entries({ variables, headers, toCanonicalOrder })) {
+    if (optional === undefined) continue;
+    if (typeof optional !== 'function') return `exports a "${name}" that is no function`;
+    if (optional.constructor.name === 'AsyncFunction') return `exports a "${name}" that is async: it cannot wait`;
+  }
+  const problem = problemWithQuery(query, variables === undefined ? ['id'] : undefined);
+  return problem && `has a "query" that ${problem}`;
+}
+
+function orderOf(data: unknown): OrderInput | null {
+  const { order } = data as { order?: OrderInput | null };
+  if (order !== undefined) return order;
+  const cause = { code: 'query_without_order' } as const;
+  throw new NeedsOperator(describeCause(cause), { cause });
+}

@@ -1,0 +1,149 @@
+/** The functions of `expediter/platform`, as a mapper calls them. */
+import { describe, expect, it } from 'vitest';
+import {
+  joinName,
+  joinStreet,
+  mapEnum,
+  mapLocation,
+  splitStreet,
+  timeInZone,
+  timeSinceEpoch,
+  toDecimal,
+  toMinorUnits,
+} from '../../src/platform-kit.ts';
+
+const thrown = (work: () => unknown): unknown => {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+};
+
+describe('an amount', () => {
+  it.each([
+    ['12.90', 'EUR', 1290],
+    [' 12.9 ', 'EUR', 1290],
+    ['12', 'EUR', 1200],
+    ['12.', 'EUR', 1200],
+    ['.5', 'EUR', 50],
+    ['12.9000', 'EUR', 1290],
+    ['-3.00', 'EUR', -300],
+    ['-0.00', 'EUR', 0],
+    ['1290', 'JPY', 1290],
+    ['1290.00', 'JPY', 1290],
+    ['1.29', 'KWD', 1290],
+    ['90071992547409.91', 'EUR', Number.MAX_SAFE_INTEGER],
+    [12.9, 'EUR', 1290],
+    [0.1 + 0.2, 'EUR', 30],
+    [1.005, 'KWD', 1005],
+    [19.99 * 100, 'JPY', 1999],
+  ])('%j %s is %j', (amount, currency, minorUnits) => {
+    expect(toMinorUnits(amount, currency)).toBe(minorUnits);
+  });
+
+  it.each([
+    ['12,90', 'EUR', 'amount_unreadable'],
+    ['1.290,00', 'EUR', 'amount_unreadable'],
+    ['1e3', 'EUR', 'amount_unreadable'],
+    ['', 'EUR', 'amount_unreadable'],
+    ['.', 'EUR', 'amount_unreadable'],
+    ['€ 12.90', 'EUR', 'amount_unreadable'],
+    [Number.NaN, 'EUR', 'amount_unreadable'],
+    [Number.POSITIVE_INFINITY, 'EUR', 'amount_unreadable'],
+    ['12.905', 'EUR', 'amount_too_exact'],
+    [12.905, 'EUR', 'amount_too_exact'],
+    ['12.5', 'JPY', 'amount_too_exact'],
+    ['90071992547409.92', 'EUR', 'amount_too_large'],
+    ['12.90', 'eur', 'currency_unreadable'],
+    ['12.90', '', 'currency_unreadable'],
+  ])('%j %s is none, and never rounded', (amount, currency, code) => {
+    const error = thrown(() => toMinorUnits(amount, currency, 'grand'));
+    expect(error).toMatchObject({ name: 'MappingError', code, field: 'grand' });
+    if (amount !== '' && amount !== '.') expect(String(error)).not.toContain(String(amount));
+  });
+
+  it('comes back as it was', () => {
+    for (const currency of ['EUR', 'JPY', 'KWD', 'CLF']) {
+      for (const minorUnits of [0, 1, 9, 10, 99, 100, 12_345, -1, -12_345]) {
+        expect(toMinorUnits(toDecimal(minorUnits, currency), currency)).toBe(minorUnits);
+      }
+    }
+  });
+});
+
+describe('a time', () => {
+  it.each([
+    ['2026-11-21T18:30', 'Europe/Berlin', '2026-11-21T18:30:00+01:00'],
+    ['2026-07-21 18:30:15', 'Europe/Berlin', '2026-07-21T18:30:15+02:00'],
+    ['2026-11-21T18:30', 'Asia/Kolkata', '2026-11-21T18:30:00+05:30'],
+    ['2026-11-21T18:30:00.123', 'UTC', '2026-11-21T18:30:00+00:00'],
+    ['2026-11-21T18:30:00Z', 'Europe/Berlin', '2026-11-21T19:30:00+01:00'],
+    ['2026-11-21 18:30:00+0200', 'UTC', '2026-11-21T16:30:00+00:00'],
+  ])('%j by the clocks of %s is %s', (time, zone, found) => {
+    expect(timeInZone(time, zone)).toBe(found);
+  });
+
+  it('that the clocks leave out is the one after, and one that they show twice the first', () => {
+    expect(timeInZone('2026-03-29T02:30', 'Europe/Berlin')).toBe('2026-03-29T03:30:00+02:00');
+    expect(timeInZone('2026-10-25T02:30', 'Europe/Berlin')).toBe('2026-10-25T02:30:00+02:00');
+  });
+
+  it.each([
+    ['2026-11-21', 'Europe/Berlin', 'time_unreadable'],
+    ['18:30', 'Europe/Berlin', 'time_unreadable'],
+    ['21.11.2026 18:30', 'Europe/Berlin', 'time_unreadable'],
+    ['2026-02-30T18:30', 'Europe/Berlin', 'time_unreadable'],
+    ['2026-11-21T18:30', 'Berlin', 'zone_unknown'],
+  ])('%j in %s is none', (time, zone, code) => {
+    expect(thrown(() => timeInZone(time, zone, 'wantedFor'))).toMatchObject({ code, field: 'wantedFor' });
+  });
+
+  it('since 1970 is one of this century, or the unit is the other one', () => {
+    expect(timeSinceEpoch(1_795_282_200, 's')).toBe('2026-11-21T17:30:00.000Z');
+    expect(timeSinceEpoch('1795282200123', 'ms')).toBe('2026-11-21T17:30:00.123Z');
+    for (const [count, unit] of [
+      [1_795_282_200, 'ms'],
+      [1_795_282_200_000, 's'],
+      ['', 's'],
+      ['soon', 's'],
+    ] as const)
+      expect(thrown(() => timeSinceEpoch(count, unit))).toMatchObject({ code: 'time_unreadable' });
+  });
+});
+
+describe('a table', () => {
+  it('says what a value is, and that it lacks one', () => {
+    const types = { COURIER: 'delivery', TAKEAWAY: 'pickup' } as const;
+    const type: 'delivery' | 'pickup' = mapEnum('COURIER', types);
+    expect(type).toBe('delivery');
+    for (const value of ['courier', 'constructor', '__proto__', '', null, undefined]) {
+      const error = thrown(() => mapEnum(value, types, 'handover'));
+      expect(error).toMatchObject({ code: 'enum_unmapped', field: 'handover' });
+    }
+    expect(mapLocation(17, { 17: 'club-1' })).toBe('club-1');
+    expect(thrown(() => mapLocation(18, { 17: 'club-1' }))).toMatchObject({ code: 'location_unmapped' });
+  });
+});
+
+describe('names and streets', () => {
+  it('are joined without what is missing', () => {
+    expect(joinName(' Ada ', null, '', 'Lovelace')).toBe('Ada Lovelace');
+    expect(joinName(undefined, 'Murasaki')).toBe('Murasaki');
+    expect(joinStreet('Lindenstraße', '14')).toBe('Lindenstraße 14');
+    expect(joinStreet('Main Street', 14, { numberFirst: true })).toBe('14 Main Street');
+    expect(joinStreet('Lindenstraße', null)).toBe('Lindenstraße');
+  });
+
+  it.each([
+    ['Lindenstraße 14', 'Lindenstraße', '14'],
+    ['Straße des 17. Juni 135a', 'Straße des 17. Juni', '135a'],
+    ['Lindenstraße 14-16', 'Lindenstraße', '14-16'],
+    ['221B Baker Street', 'Baker Street', '221B'],
+    ['14, rue de la Paix', 'rue de la Paix', '14'],
+    ['The Manor House', 'The Manor House', ''],
+    ['', '', ''],
+  ])('%j is split as %j and %j', (line, street, houseNumber) => {
+    expect(splitStreet(line)).toEqual({ street, houseNumber });
+  });
+});

@@ -1,0 +1,194 @@
+/** Orders of a platform with another schema than ours, through a module of ORDER_MODULE. */
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { orderRefetcher } from '../../src/core/placements/refetch-order.ts';
+import { loadOrderModule } from '../../src/platform/load-order-module.ts';
+import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
+import { runProgram } from '../support/run-program.ts';
+import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+const EXAMPLE = fileURLToPath(new URL('../../examples/platform-mapper', import.meta.url));
+
+let folder: string;
+const servers: HttpServer[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'order-module-'));
+  await writeFile(join(folder, 'package.json'), '{"type": "module"}');
+});
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function moduleOf(name: string, text: string): Promise<string> {
+  const path = join(folder, `${name.replaceAll(/\W+/g, '-')}.ts`);
+  await writeFile(path, text);
+  return path;
+}
+
+const QUERY = "export const query = 'query Q($id: ID!) { shop { purchase(id: $id) { id } } }';";
+
+describe('the example', () => {
+  let feast: Awaited<ReturnType<typeof servePlatform>>;
+  let pos: Pos;
+  let system: System;
+
+  beforeAll(async () => {
+    // Away from this project: nothing of ours is beside it.
+    await cp(EXAMPLE, join(folder, 'feast'), { recursive: true });
+    [feast, pos] = await Promise.all([servePlatform(), startPos()]);
+    system = await startSystem({
+      env: {
+        ORDER_API_URL: feast.url,
+        ORDER_API_TOKEN: API_KEY,
+        ORDER_MODULE: join(folder, 'feast/map-order.ts'),
+      },
+    });
+    for (const location of ['feast-berlin', 'feast-tokyo']) {
+      await system.addLocation(location, { ordersUrl: pos.ordersUrl });
+    }
+  });
+  afterAll(() => Promise.all([system?.stop(), pos?.stop(), feast?.stop()]));
+
+  it('passes its own tests', async () => {
+    expect(await runProgram(process.execPath, ['--test', EXAMPLE], {})).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    ['B-1001', { type: 'pickup', requestedAt: '2026-11-21T18:30:00+01:00' }, { total: 3660, currency: 'EUR' }],
+    ['T-2001', { type: 'delivery', destination: { line1: '1-8-5 Jingumae' } }, { total: 1640, currency: 'JPY' }],
+  ])('brings %s to its POS', async (orderId, fulfillment, money) => {
+    expect(await system.signal(orderId)).toBe(204);
+    const ticket = await until(() => pos.tickets.find(({ serviceOrderId }) => serviceOrderId === orderId));
+    expect(ticket).toBeDefined();
+    const [row] = await system.query('SELECT contents FROM order_contents WHERE service_order_id = $1', [orderId]);
+    expect(row?.['contents']).toMatchObject({ serviceOrderId: orderId, fulfillment, money });
+  });
+
+  it('takes an order that Feast does not have for one that is missing', async () => {
+    await system.signal('B-9999');
+    const placement = await until(async () => {
+      const row = await system.placement('B-9999');
+      return row?.['cause'] ? row : undefined;
+    });
+    expect(placement).toMatchObject({ state: 'waiting', cause: { code: 'order_missing_yet' } });
+  });
+});
+
+describe('what a module throws', () => {
+  it('holds the order: with its class, code, field and place, and never with its message', async () => {
+    const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { name: 'Ada' } }));
+    servers.push(server);
+    const refetch = async (body: string): Promise<unknown> => {
+      const imports = "import { toMinorUnits } from 'expediter/platform';";
+      const name = `throws-${body.length}-${body.charCodeAt(0)}`;
+      const text = `${imports}\n${QUERY}\nexport function toCanonicalOrder(data: { name: string }) {\n${body}\n}`;
+      const module = await loadOrderModule({ ORDER_MODULE: await moduleOf(name, text) });
+      return orderRefetcher({ url: server.url, token: undefined, module })('x').catch((error: unknown) => error);
+    };
+    const own = await refetch("throw Object.assign(new RangeError('of ' + data.name), { code: 'NO_TABLE' });");
+    expect(own).toMatchObject({
+      name: 'NeedsOperator',
+      message: expect.stringMatching(
+        /^the mapper of ORDER_MODULE threw RangeError \(NO_TABLE\) at throws-[\d-]+\.ts:4$/,
+      ),
+      cause: { code: 'order_mapper_threw', error: 'RangeError', errorCode: 'NO_TABLE', at: expect.any(String) },
+    });
+    expect(await refetch("return toMinorUnits(data.name, 'EUR', 'grand');")).toMatchObject({
+      cause: {
+        code: 'order_mapper_threw',
+        error: 'MappingError',
+        errorCode: 'amount_unreadable',
+        field: 'grand',
+        at: expect.stringMatching(/^throws-[\d-]+\.ts:4$/),
+      },
+    });
+    const odd =
+      "const e = new Error(`${data.name}\\n    at f (/tmp/${data.name}.ts:1:1)`); e.name = data.name + ' Lovelace'; throw e;";
+    const hostile = await refetch(odd);
+    expect(hostile).toMatchObject({ cause: { code: 'order_mapper_threw', error: 'object' } });
+    expect(JSON.stringify([String(hostile), (hostile as Error).cause])).not.toContain('Ada');
+    expect(await refetch('throw data.name')).toMatchObject({ cause: { error: 'string' } });
+    expect(await refetch('return undefined')).toMatchObject({ cause: { code: 'order_unreadable' } });
+    expect(await refetch('return null')).toBeUndefined();
+  });
+});
+
+describe('an answer', () => {
+  const ask = async (answer: object): Promise<unknown> => {
+    const server = await serveHttp((_request, response) => sendJson(response, 200, answer));
+    servers.push(server);
+    const text = `${QUERY}\nexport function toCanonicalOrder() { throw new TypeError('it was asked') }`;
+    const module = await loadOrderModule({ ORDER_MODULE: await moduleOf('asked', text) });
+    return orderRefetcher({ url: server.url, token: undefined, module })('x').catch((error: unknown) => error);
+  };
+
+  it.each([
+    ['of nulls', { data: { shop: null } }],
+    ['of nulls further down', { data: { shop: { __typename: 'Shop', purchase: null } } }],
+    ['of an empty list', { data: { purchases: { edges: [] } } }],
+    [
+      'of NOT_FOUND where the order would be',
+      {
+        data: { shop: { purchase: null } },
+        errors: [{ message: 'none', path: ['shop', 'purchase'], extensions: { code: 'NOT_FOUND' } }],
+      },
+    ],
+  ])('%s is no order, and no mapper is asked', async (_what, answer) => {
+    expect(await ask(answer)).toBeUndefined();
+  });
+
+  it('with an error further down is not about the order', async () => {
+    const errors = [{ message: 'sold', path: ['shop', 'purchase', 'item'], extensions: { code: 'NOT_FOUND' } }];
+    expect(await ask({ data: { shop: null }, errors })).toMatchObject({ name: 'TryAgain' });
+    expect(await ask({ data: { shop: { purchase: { id: 'x' } } }, errors })).toMatchObject({ name: 'TryAgain' });
+  });
+
+  it('with a value is for the mapper', async () => {
+    expect(await ask({ data: { purchases: { total: 0 } } })).toMatchObject({ cause: { code: 'order_mapper_threw' } });
+  });
+});
+
+describe('a module or a document is refused at the start', () => {
+  const mapper = 'export function toCanonicalOrder() { return null }';
+  it.each([
+    ['without a query', mapper, 'exports no text "query"'],
+    ['without a mapper', QUERY, 'exports no function "toCanonicalOrder"'],
+    ['whose mapper waits', `${QUERY} export async function toCanonicalOrder() {}`, '"toCanonicalOrder" that is async'],
+    ['with odd variables', `${QUERY} ${mapper} export const variables = 1`, 'a "variables" that is no function'],
+    ['with odd headers', `${QUERY} ${mapper} export const headers = {}`, 'a "headers" that is no function'],
+    ['with no GraphQL', `export const query = 'order of id'; ${mapper}`, 'holds no GraphQL document'],
+    ['with a mutation', `export const query = 'mutation { order { id } }'; ${mapper}`, 'is not one query'],
+    [
+      'whose query needs more than is sent',
+      `export const query = 'query($code: ID!, $lang: String = "de") { order(code: $code) { id } }'; ${mapper}`,
+      'needs the variable $code',
+    ],
+    ['that is no TypeScript', 'not {', 'cannot be loaded'],
+  ])('%s', async (name, text, message) => {
+    const path = await moduleOf(name, text);
+    const error = (await loadOrderModule({ ORDER_MODULE: path }).catch((error: unknown) => error)) as Error;
+    expect(error).toBeInstanceOf(Error);
+    expect(error.message).toContain(`ORDER_MODULE: ${path}`);
+    expect(error.message).toContain(message);
+  });
+
+  it('and one that is not there', async () => {
+    await expect(loadOrderModule({ ORDER_MODULE: '@nobody/no-module' })).rejects.toThrow(
+      'ORDER_MODULE: @nobody/no-module cannot be loaded',
+    );
+    await expect(loadOrderModule({ ORDER_QUERY_FILE: '/nowhere' })).rejects.toThrow('ORDER_QUERY_FILE /nowhere');
+  });
+});
+
+it('the default query is the one that the pages show', async () => {
+  const { query } = await loadOrderModule({});
+  expect(await readFile(new URL('../../docs/connect-your-platform.md', import.meta.url), 'utf8')).toContain(query);
+});
