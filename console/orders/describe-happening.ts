@@ -12,6 +12,8 @@ export type StoryLine = {
   reason?: string;
   /** The webhook or replay that brought it. */
   webhookId?: string;
+  /** True if it says nothing new. */
+  isKnown?: true;
   /** True if it contradicts what we know: a person should look. */
   isConflict?: true;
   /** The end of a call, equal for equal ends. */
@@ -38,7 +40,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     case 'replay':
       return delivered(details as Webhook);
     case 'status':
-      return reported({ ...(details as Recorded), recordedAt: at });
+      return reported({ ...(details as Recorded), recordedAt: at }, story);
     case 'told':
       return notified(details as Message, story);
     case 'published':
@@ -118,7 +120,7 @@ function delivered({ webhookId, integration, outcome, events, reason, replayOf }
   };
 }
 
-function reported(event: Recorded): StoryLine {
+function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
   const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, reason, webhookId } = event;
   const who = webhookId === null ? 'We say' : 'The POS says';
   return {
@@ -127,12 +129,14 @@ function reported(event: Recorded): StoryLine {
     more: [
       ...(conflict ? ['it contradicts what we know: a person should look'] : []),
       ...(webhookId === null || nativeStatus.toLowerCase() === status ? [] : [`in its words “${nativeStatus}”`]),
-      ...(providerOrderId === null ? [] : [`POS id ${providerOrderId}`]),
+      // The order's facts have it, and of several each says which.
+      ...(providerOrderId === null || posIds.length < 2 ? [] : [`POS id ${providerOrderId}`]),
       ...(sequence === null ? [] : [`message ${sequence}`]),
       ...happenedBefore(event),
     ],
     ...(reason !== null && { reason }),
     ...(conflict && { isConflict: true }),
+    ...(outcome === 'duplicate' && !conflict && { isKnown: true }),
   };
 }
 

@@ -20,6 +20,7 @@ export function foldTries(lines: readonly Line[]): Line[] {
     const many: Line = {
       ...first,
       key: `tries ${first.key}`,
+      what: last.what,
       sentence: `${between.length / 2} more tries ended alike`,
       more: [`within ${duration(Date.parse(last.at) - Date.parse(first.at))}`],
     };

@@ -3,9 +3,8 @@ import { Loading } from '../parts/loading.tsx';
 import { Time } from '../parts/time.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { CanonicalOrder, ShownOrder } from '../wire.ts';
-import { showMoney } from './show-money.ts';
 
-/** The order as it was fetched: member data. Reading it is logged. */
+/** The member and the notes of the order as it was fetched: member data. Reading it is logged. */
 export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
   const loaded = useLoaded(
     (signal) =>
@@ -22,63 +21,23 @@ export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
   );
 }
 
-type Item = CanonicalOrder['items'][number];
-
+/** What what was ordered does not say. */
 function Contents({ order }: { order: CanonicalOrder }) {
-  const { items, notes, money } = order;
-  const price = (minorUnits: number): string => showMoney(minorUnits, money.currency);
+  const notes = [
+    ...(order.notes === undefined ? [] : [order.notes]),
+    ...order.items.flatMap(({ name, notes }) => (notes === undefined ? [] : [`${name}: ${notes}`])),
+  ];
   return (
     <div class="orders-contents">
-      <h3>Items</h3>
-      <ul class="orders-items">
-        {items.map((item, i) => (
-          <li key={i}>
-            <ItemLine item={item} price={price} />
-            {item.ageRestricted && <p class="orders-age">Age to be checked</p>}
-            {item.notes !== undefined && <p class="orders-note">{item.notes}</p>}
-            {item.modifiers.length > 0 && (
-              <ul>
-                {item.modifiers.map((modifier, j) => (
-                  <li key={j}>
-                    <ItemLine item={modifier} price={price} />
-                  </li>
-                ))}
-              </ul>
-            )}
-          </li>
-        ))}
-      </ul>
-      {notes !== undefined && <p class="orders-note">{notes}</p>}
-      <h3>Money</h3>
-      <dl class="orders-money">
-        {(['subtotal', 'tax', 'fee', 'tip', 'total'] as const).map((part) => (
-          <Fact key={part} name={part} value={price(money[part])} />
-        ))}
-      </dl>
+      {notes.length > 0 && <h3>Notes</h3>}
+      {notes.map((note, nth) => (
+        <p key={nth} class="orders-note">
+          {note}
+        </p>
+      ))}
       <h3>Member</h3>
       <Who order={order} />
     </div>
-  );
-}
-
-/** One line, or one of its modifiers. */
-function ItemLine({
-  item: { quantity, name, unitPrice },
-  price,
-}: {
-  item: Pick<Item, 'quantity' | 'name' | 'unitPrice'>;
-  price: (minorUnits: number) => string;
-}) {
-  return (
-    <p class="orders-item">
-      <b>{quantity} ×</b> <span>{name}</span>
-      {unitPrice !== undefined && (
-        <span class="faint">
-          {price(unitPrice)}
-          {quantity > 1 && ' each'}
-        </span>
-      )}
-    </p>
   );
 }
 

@@ -1,3 +1,4 @@
+import { query } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { Copyable } from '../parts/copyable.tsx';
 import { duration } from '../parts/duration.ts';
@@ -39,7 +40,9 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           )}
         </dd>
         <dt>Status</dt>
-        <dd>{order?.status ? words(order.status) : <span class="faint">the POS said nothing yet</span>}</dd>
+        <dd>
+          <Status story={story} />
+        </dd>
         <dt>Promised for</dt>
         <dd>
           <Promised story={story} />
@@ -65,24 +68,51 @@ export function OrderHead({ story }: { story: ShownOrder }) {
             </dd>
           </>
         )}
-        <dt>Live messages</dt>
-        <dd>{order?.sequence ?? 0}</dd>
-        <dt>Calls to the POS</dt>
-        <dd>
-          {placement.attempts}
-          {placement.failures > 0 && (
-            <span class="faint">
-              {' '}
-              ({placement.failures === 1 ? 'one try' : `${placement.failures} tries`} in vain since the last success)
-            </span>
-          )}
-        </dd>
       </dl>
-      <h3>Link to this page</h3>
-      <Copyable label="the link to this page" text={location.origin + pageOf.order(serviceOrderId)} />
-      <h3>Trace id</h3>
-      <Copyable label="the trace id" text={traceId} />
+      <details class="orders-machinery">
+        <summary>Trace, link and counts</summary>
+        <dl>
+          <dt>Live messages</dt>
+          <dd>{order?.sequence ?? 0}</dd>
+          <dt>Calls to the POS</dt>
+          <dd>
+            {placement.attempts}
+            {placement.failures > 0 && (
+              <span class="faint">
+                {' '}
+                ({placement.failures === 1 ? 'one try' : `${placement.failures} tries`} in vain since the last success)
+              </span>
+            )}
+          </dd>
+        </dl>
+        <h3>Link to this page</h3>
+        <Copyable label="the link to this page" text={location.origin + pageOf.order(serviceOrderId)} />
+        <h3>Trace id</h3>
+        <Copyable label="the trace id" text={traceId} />
+      </details>
     </section>
+  );
+}
+
+/** What the POS said last. Where its webhooks were dropped, nobody knows. */
+function Status({ story: { order, placement, droppedSince } }: { story: ShownOrder }) {
+  const locationId = order?.locationId ?? placement.locationId;
+  return (
+    <>
+      {order?.status ? (
+        words(order.status)
+      ) : (
+        <span class="faint">{droppedSince === 0 ? 'the POS said nothing yet' : 'nothing that we could use'}</span>
+      )}
+      {droppedSince > 0 && locationId !== null && (
+        <p class="orders-dropped">
+          <a href={`/console/webhooks${query({ outcome: 'dropped', location: locationId })}`}>
+            {droppedSince === 1 ? 'One webhook' : `${droppedSince} webhooks`} of {locationId}
+          </a>{' '}
+          {droppedSince === 1 ? 'was' : 'were'} dropped since: perhaps about this order.
+        </p>
+      )}
+    </>
   );
 }
 

@@ -15,6 +15,7 @@ import { OrderStanding } from './order-standing.tsx';
 import './orders.css';
 import { Timeline } from './timeline.tsx';
 import { useStory } from './use-story.ts';
+import { WhatWasOrdered } from './what-was-ordered.tsx';
 
 /** One order's whole story, live. */
 export function OrderPage() {
@@ -39,14 +40,14 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
           {(order) => (
             <div class="orders-one">
               <OrderStanding story={order} onDone={story.again} />
+              <Timeline story={order} isRevealed={isRevealed} onReplayed={story.again} />
               <div class="orders-facts">
-                <OrderHead story={order} />
                 <section class="sheet" aria-labelledby="orders-contents">
                   <h2 id="orders-contents">What was ordered</h2>
                   <Contents order={order} onReveal={() => setRevealed(true)} />
                 </section>
+                <OrderHead story={order} />
               </div>
-              <Timeline story={order} isRevealed={isRevealed} onReplayed={story.again} />
             </div>
           )}
         </Loading>
@@ -76,9 +77,12 @@ function Contents({ order, onReveal }: { order: ShownOrder; onReveal: () => void
   if (order.order === null) return <p class="faint">Nobody knows yet: it was not fetched from the platform.</p>;
   if (order.order.erasedAt !== null) return <p class="faint">It was erased, with all that told of its member.</p>;
   return (
-    <Reveal what="member data" onReveal={onReveal}>
-      {() => <OrderContents serviceOrderId={order.serviceOrderId} />}
-    </Reveal>
+    <>
+      {order.ordered && <WhatWasOrdered ordered={order.ordered} />}
+      <Reveal what="member and notes" onReveal={onReveal}>
+        {() => <OrderContents serviceOrderId={order.serviceOrderId} />}
+      </Reveal>
+    </>
   );
 }
 

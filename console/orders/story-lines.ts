@@ -6,6 +6,10 @@ export type Line = StoryLine & {
   key: string;
   at: string;
   what: Happening['what'];
+  /** Its place in the whole story. */
+  nth: number;
+  /** Of the live message that it made, or is. */
+  sequence: number | undefined;
   /** Time since the line before; undefined within the same millisecond, or without one. */
   waitMs: number | undefined;
 };
@@ -18,13 +22,15 @@ export function storyLines(story: ShownOrder): Line[] {
     const before = story.timeline[i - 1];
     const waitMs = before === undefined ? 0 : Date.parse(at) - Date.parse(before.at);
     const name = `${what} ${at}`;
-    const nth = seen.get(name) ?? 0;
-    seen.set(name, nth + 1);
+    const again = seen.get(name) ?? 0;
+    seen.set(name, again + 1);
     return {
       ...describeHappening(happening, story),
-      key: `${name} ${nth}`,
+      key: `${name} ${again}`,
+      nth: i,
       at,
       what,
+      sequence: happening.details['sequence'] as number | undefined,
       waitMs: waitMs < 1 ? undefined : waitMs,
     };
   });

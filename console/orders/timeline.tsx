@@ -5,6 +5,7 @@ import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
 import type { ShownOrder } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
+import { essentials, type Essential } from './essentials.ts';
 import { foldTries } from './fold-tries.ts';
 import { storyLines, type Line } from './story-lines.ts';
 
@@ -15,7 +16,7 @@ const LONG_MS = 10_000;
 /** Lines of little interest, shown less prominently. */
 const QUIET: readonly Line['what'][] = ['call began', 'published', 'replay', 'webhook'];
 
-/** All events, oldest first, so that new ones appear at the end and nothing moves while one reads. */
+/** What happened, oldest first, so that new ones appear at the end and nothing moves while one reads. */
 export function Timeline({
   story,
   isRevealed,
@@ -28,17 +29,17 @@ export function Timeline({
   const [replaying, setReplaying] = useState<string>();
   const [isWhole, setWhole] = useState(false);
   const all = storyLines(story);
-  const lines = isWhole ? all : foldTries(all).slice(-NEWEST);
+  const lines: Essential[] = isWhole ? all : essentials(foldTries(all), story).slice(-NEWEST);
   return (
     <section class="sheet" aria-labelledby="orders-story">
-      <h2 id="orders-story">Its story</h2>
-      {lines.length < all.length && (
-        <p>
-          <button type="button" onClick={() => setWhole(true)}>
-            Show all {all.length} happenings
+      <div class="orders-story-head">
+        <h2 id="orders-story">Its story</h2>
+        {(isWhole || lines.length < all.length) && (
+          <button type="button" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+            {isWhole ? 'In short' : `Show all ${all.length} steps`}
           </button>
-        </p>
-      )}
+        )}
+      </div>
       <ol class="orders-story">
         {lines.map((line) => (
           <StoryLine key={line.key} line={line} isRevealed={isRevealed} onReplay={setReplaying} />
@@ -56,11 +57,11 @@ function StoryLine({
   isRevealed,
   onReplay,
 }: {
-  line: Line;
+  line: Essential;
   isRevealed: boolean;
   onReplay: (webhookId: string) => void;
 }) {
-  const { at, what, waitMs, tone, sentence, more, reason, webhookId, isConflict } = line;
+  const { at, what, waitMs, tone, sentence, more, reason, webhookId, isConflict, told } = line;
   return (
     <li class={`orders-line ${tone}${QUIET.includes(what) ? ' quiet' : ''}`} data-what={what}>
       <span class="orders-when">
@@ -78,6 +79,12 @@ function StoryLine({
       <div class="orders-what">
         <span class="orders-said">{sentence}</span> {isConflict && <Badge tone="bad">conflict</Badge>}{' '}
         {more.length > 0 && <span class="orders-more">{more.join(' · ')}</span>}
+        {told !== undefined && (
+          <span class={`orders-told ${told.tone}`}>
+            <span>{told.sentence}</span>{' '}
+            {told.more.length > 0 && <span class="orders-more">{told.more.join(' · ')}</span>}
+          </span>
+        )}
         {reason !== undefined && <Reason text={reason} isRevealed={isRevealed} />}
         {webhookId !== undefined && what !== 'status' && (
           <span class="orders-links">

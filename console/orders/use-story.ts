@@ -13,7 +13,7 @@ const GATHER_MS = 40;
  */
 export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
   const path = `/orders/${encodeURIComponent(serviceOrderId)}`;
-  const loaded = useLoaded((signal) => ask<ShownOrder>('GET', path, { signal }), [path]);
+  const loaded = useLoaded((signal) => ask<ShownOrder>('GET', `${path}?ordered=true`, { signal }), [path]);
   const { value, problem, again } = loaded;
 
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MEMBER_STATES, PLACEMENT_STATES, ordersFilter } from '../../console/orders/orders-filter.ts';
 import { readOn } from '../../console/orders/read-on.ts';
-import { showMoney } from '../../console/orders/show-money.ts';
+import { showMoney } from '../../console/parts/show-money.ts';
 import { fromLocalTime, toLocalTime } from '../../console/parts/local-time.ts';
 import type { ListedOrders } from '../../console/wire.ts';
 import * as claimed from '../../src/core/domain/placement.ts';

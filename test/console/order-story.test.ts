@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { essentials, type Essential } from '../../console/orders/essentials.ts';
 import { foldTries } from '../../console/orders/fold-tries.ts';
 import { describeHappening } from '../../console/orders/describe-happening.ts';
 import { storyLines } from '../../console/orders/story-lines.ts';
@@ -250,6 +251,52 @@ describe('a POS that refuses us for an hour', () => {
   });
 });
 
+describe('in short', () => {
+  const brief = (story = sampleStory()): Essential[] => essentials(foldTries(storyLines(story)), story);
+
+  it('it is what became of the order, and how we did it is left out', () => {
+    expect(brief().map(({ sentence, told }) => [sentence, ...(told ? [told.sentence] : [])])).toEqual([
+      ['The platform signalled the order', 'The member is told: placed'],
+      ['There was no usable answer'],
+      ['The ticket is at the POS: it is placed', 'The member is told: sent'],
+      ['The POS says: cancelled', 'The member is told: cancelled'],
+      ['The order has ended'],
+      ['All that told of its member was erased'],
+    ]);
+    expect(JSON.stringify(brief())).not.toContain('8F2K');
+  });
+
+  it('what the member was told much later, or without a status, is a line of its own', () => {
+    const story = sampleStory();
+    story.live = story.live.map((each) =>
+      each.sequence === 1 ? { ...each, appliedAt: '2027-01-31T18:00:11+00:00' } : each,
+    );
+    story.timeline = orderTimeline(story);
+    expect(brief(story).map(({ sentence }) => sentence)).toContain('The member is told: placed');
+  });
+
+  it('a message that does not go out is not folded away', () => {
+    const story = sampleStory();
+    story.live = story.live.map((each) => (each.sequence === 3 ? { ...each, attempts: 4 } : each));
+    const told = brief(story).find(({ sentence }) => sentence === 'The POS says: cancelled')?.told;
+    expect(told).toMatchObject({ tone: 'warn', more: ['it has not gone out yet, after 4 tries'] });
+  });
+
+  it('of several POS ids each is said where it came from', () => {
+    const story = sampleStory();
+    story.posIds = [...story.posIds, ...story.posIds.map((each) => ({ ...each, providerOrderId: '9G3L' }))];
+    expect(JSON.stringify(brief(story))).toContain('POS id 8F2K');
+  });
+
+  it('a call under way is told', () => {
+    const story = sampleStory();
+    story.attempts = story.attempts.map((each) => (each.attempt === 2 ? { ...each, endedAt: null } : each));
+    story.placement = { ...story.placement, underWay: true, finishedAt: null, state: 'waiting' };
+    story.timeline = orderTimeline(story);
+    expect(brief(story).map(({ sentence }) => sentence)).toContain('The POS is asked to take the order');
+  });
+});
+
 describe('a story that holds little', () => {
   it('is told all the same', () => {
     const { placement, serviceOrderId, traceId } = sampleStory();
@@ -262,6 +309,7 @@ describe('a story that holds little', () => {
       posIds: [],
       history: [],
       webhooks: [],
+      droppedSince: 0,
       live: [],
       timeline: [],
     };

@@ -93,6 +93,7 @@ export function sampleStory(): ShownOrder {
       webhook,
       { ...webhook, webhookId: replay, receivedAt: at('08.99'), outcome: 'duplicate', replayOf: webhook.webhookId },
     ],
+    droppedSince: 0,
     live: [
       { sequence: 1, memberState: 'placed', appliedAt: at('00.1'), publishedAt: at('00.112'), attempts: null },
       { sequence: 2, memberState: 'sent', appliedAt: at('01.201'), publishedAt: at('01.22'), attempts: null },

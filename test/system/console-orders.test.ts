@@ -98,7 +98,11 @@ describe("an order's story", () => {
     const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
     const story = page.getByRole('region', { name: 'Its story' });
     await story.getByText('The platform signalled the order').waitFor();
+    // How we did it is folded away until somebody asks.
+    expect(await story.getByText('The POS has the order').count()).toBe(0);
+    await story.getByRole('button', { name: /^Show all \d+ steps/ }).click();
     await story.getByText('The POS has the order').waitFor();
+    await story.getByRole('button', { name: 'In short' }).click();
     const webhook = await pass.system.webhookUrl('club-1');
     for (const [status, told] of [
       ['IN_PROGRESS', 'preparing'],
@@ -125,8 +129,9 @@ describe('what tells of the member', () => {
     'ada@example.com',
     '+493012345678',
     'Lindenstraße 14',
-    'Classic Burger',
     'Ring twice',
+    'One of them well done',
+    'Table by the terrace',
   ];
   const REASON = 'Ada was not at home';
 
@@ -140,6 +145,7 @@ describe('what tells of the member', () => {
     });
     const { page, answers } = await pass.open(`/console/orders/${serviceOrderId}`);
     await says(page, 'The POS says: failed');
+    await says(page, 'Classic Burger');
     expect(found(await page.evaluate(everything), [...MEMBER, REASON])).toEqual([]);
     expect(found((await answers()).join(''), MEMBER)).toEqual([]);
     const reads = (): number => pass.system.logged.filter((line) => line.includes('"did":"read contents"')).length;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
 import { Contents } from './read-contents.ts';
+import { Ordered } from './read-ordered.ts';
 import { ShownOrder } from './show-order.ts';
 
 /** Events of a timeline. At the same moment they follow in this order. */
@@ -27,6 +28,9 @@ type Happening = z.infer<typeof Happening>;
 export const OrderStory = ShownOrder.extend({
   traceId: z.string().meta({ description: 'Of its OpenTelemetry trace.' }),
   timeline: z.array(Happening).meta({ description: 'All of it in one line of time.' }),
+  ordered: Ordered.nullable()
+    .exactOptional()
+    .meta({ description: 'With `ordered=true`: what was ordered, without its member; null once that is erased.' }),
   contents: Contents.nullable()
     .exactOptional()
     .meta({ description: 'With `contents=true`: the order as it was fetched; null once it is erased.' }),

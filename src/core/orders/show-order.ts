@@ -8,6 +8,9 @@ import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, st
 import { Instant } from '../domain/order.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 
+/** Dropped webhooks that are counted. */
+const DROPPED = 100;
+
 /**
  * All about one order except its contents: no member, no items. `reason`, `problem` and an attempt's `error` are texts
  * that a member or an operator has read. Of its events only the newest thousand: a POS that repeats itself for ever
@@ -80,6 +83,11 @@ export const ShownOrder = z.object({
   webhooks: z
     .array(ListedWebhook.omit({ locationId: true, bytes: true, truncated: true }).extend({ receivedAt: Instant }))
     .meta({ description: 'Webhooks and replays in its history, as far as they are kept.' }),
+  droppedSince: z.int().meta({
+    description:
+      `Webhooks of its location that were dropped after the order changed last and before its end, up to ${DROPPED}: ` +
+      'nobody knows whether one was about it. Those of which a replay made anything else do not count.',
+  }),
   live: z.array(
     z.object({
       sequence: z.int(),
@@ -143,6 +151,18 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
             FROM webhooks WHERE day = k.day AND location_id = k.location_id AND id = k.id
             OFFSET 0 -- looked up one by one
           ) AS d) AS d) AS webhooks,
+       (SELECT count(*)::int FROM (
+          SELECT FROM (SELECT location_id, updated_at, coalesce(ended_at, now()) AS until FROM orders
+                       WHERE service_order_id = $1 OFFSET 0) AS o
+          JOIN webhooks d
+            ON d.location_id = o.location_id AND d.outcome = 'dropped' AND d.replay_of IS NULL
+            AND d.day BETWEEN (o.updated_at AT TIME ZONE 'UTC')::date AND (o.until AT TIME ZONE 'UTC')::date
+            -- A UUIDv7 begins with its time.
+            AND d.id > (lpad(to_hex((extract(epoch FROM o.updated_at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+            AND d.received_at <= o.until
+          WHERE NOT EXISTS (SELECT FROM webhooks r
+                            WHERE r.replay_of = d.id AND r.day >= d.day AND r.outcome <> 'dropped')
+          LIMIT ${DROPPED}) AS d) AS "droppedSince",
        (SELECT coalesce(json_agg(x ORDER BY x.sequence), '[]') FROM (
           SELECT sequence, rank, applied_at AS "appliedAt", NULL::timestamptz AS "publishedAt", attempts
           FROM outbox WHERE service_order_id = $1

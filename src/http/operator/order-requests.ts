@@ -26,6 +26,7 @@ export const OrdersQuery = z.strictObject({
 });
 
 export const OrderQuery = z.strictObject({
+  ordered: whether('With what was ordered and what it costs, without its member.').optional(),
   contents: whether('With the order as it was fetched: member data. That it was read is logged.').optional(),
 });
 

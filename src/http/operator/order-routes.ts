@@ -3,6 +3,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { ListedOrders, listOrders } from '../../core/orders/list-orders.ts';
 import { OrderStory, orderTimeline } from '../../core/orders/order-timeline.ts';
 import { readContents } from '../../core/orders/read-contents.ts';
+import { readOrdered } from '../../core/orders/read-ordered.ts';
 import { Resolved, resolveNotThere, resolveThere } from '../../core/placements/resolve-doubt.ts';
 import { Retried, retryPlacement } from '../../core/placements/retry-placement.ts';
 import { showOrder } from '../../core/orders/show-order.ts';
@@ -65,7 +66,12 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       const { serviceOrderId } = request.params;
       const shown = await showOrder(pool, serviceOrderId);
       if (shown === undefined) throw noSuchOrder();
-      const story = { ...shown, traceId: traceId(serviceOrderId), timeline: orderTimeline(shown) };
+      const story = {
+        ...shown,
+        traceId: traceId(serviceOrderId),
+        timeline: orderTimeline(shown),
+        ...(request.query.ordered === true && { ordered: await readOrdered(pool, serviceOrderId) }),
+      };
       if (request.query.contents !== true) return story;
       audit(request, 'read contents', { serviceOrderId });
       return { ...story, contents: await readContents(pool, serviceOrderId) };

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
+import { eraseBatch } from '../../../src/core/retention/erase-members.ts';
 import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../support/ask-operator.ts';
 import { startPos, type Pos } from '../../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
@@ -190,6 +191,33 @@ describe('one order', () => {
     expect(times).toEqual(times.toSorted((a, b) => a - b));
     // Nothing of the member.
     expect(JSON.stringify(body)).not.toMatch(/Lovelace|ada@|\+4930|Burger|member-42/);
+  });
+
+  it('shows what was ordered without its member, and nothing of an erased one', async () => {
+    const { serviceOrderId, items, money } = await system.placeOrder({ locationId: 'club-1', type: 'delivery' });
+    await inState(serviceOrderId, 'sent');
+    const read = async (): Promise<Record<string, unknown>> =>
+      (await operator.get(`/orders/${serviceOrderId}?ordered=true`)).body;
+    const body = await read();
+    expect(body['ordered']).toEqual({
+      items: items.map(({ name, quantity, unitPrice, ageRestricted, modifiers }) => ({
+        name,
+        quantity,
+        unitPrice,
+        ageRestricted,
+        modifiers: modifiers.map((each) => ({
+          name: each.name,
+          quantity: each.quantity,
+          unitPrice: each.unitPrice ?? null,
+        })),
+      })),
+      money,
+    });
+    expect(JSON.stringify(body)).not.toMatch(/Lovelace|ada@|\+4930|member-42|Lindenstra|Ring twice|well done|terrace/);
+
+    await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [serviceOrderId]);
+    await eraseBatch(system.pool, [serviceOrderId], {});
+    expect((await read())['ordered']).toBeNull();
   });
 
   it('shows its contents to who asks for them, which is written down', async () => {

@@ -1,0 +1,57 @@
+import { showMoney } from '../parts/show-money.ts';
+import type { ShownOrder } from '../wire.ts';
+
+type Ordered = NonNullable<ShownOrder['ordered']>;
+type Item = Ordered['items'][number];
+
+/** Items and money, for whoever need not know for whom. */
+export function WhatWasOrdered({ ordered: { items, money } }: { ordered: Ordered }) {
+  const price = (minorUnits: number): string => showMoney(minorUnits, money.currency);
+  return (
+    <div class="orders-contents">
+      <ul class="orders-items">
+        {items.map((item, i) => (
+          <li key={i}>
+            <ItemLine item={item} price={price} />
+            {item.ageRestricted && <p class="orders-age">Age to be checked</p>}
+            {item.modifiers.length > 0 && (
+              <ul>
+                {item.modifiers.map((modifier, j) => (
+                  <li key={j}>
+                    <ItemLine item={modifier} price={price} />
+                  </li>
+                ))}
+              </ul>
+            )}
+          </li>
+        ))}
+      </ul>
+      <dl class="orders-money">
+        {(['subtotal', 'tax', 'fee', 'tip', 'total'] as const)
+          .filter((part) => part === 'total' || money[part] > 0)
+          .map((part) => [<dt key={part}>{part}</dt>, <dd key={`of ${part}`}>{price(money[part])}</dd>])}
+      </dl>
+    </div>
+  );
+}
+
+/** One line, or one of its modifiers. */
+function ItemLine({
+  item: { quantity, name, unitPrice },
+  price,
+}: {
+  item: Pick<Item, 'quantity' | 'name' | 'unitPrice'>;
+  price: (minorUnits: number) => string;
+}) {
+  return (
+    <p class="orders-item">
+      <b>{quantity} ×</b> <span>{name}</span>
+      {unitPrice !== null && (
+        <span class="faint">
+          {price(unitPrice)}
+          {quantity > 1 && ' each'}
+        </span>
+      )}
+    </p>
+  );
+}
