@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { announced } from './parts/announce.ts';
 import { logOut, session } from './sign-in.ts';
 
@@ -16,6 +16,11 @@ const PAGES = [
 export function Layout({ children }: { children: ComponentChildren }) {
   const { path } = useLocation();
   const [problem, setProblem] = useState<string>();
+  const nav = useRef<HTMLElement>(null);
+  // A narrow screen may not have room for all of them.
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [path]);
   const leave = (): void =>
     void logOut().catch(({ message }: Error) => setProblem(`You are still logged in: ${message}`));
   const isHere = (href: string): boolean => path === href || (href !== '/console' && path.startsWith(`${href}/`));
@@ -29,7 +34,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
           <img src="/console/icon.svg" alt="" width="24" height="24" />
           The pass
         </a>
-        <nav aria-label="Pages">
+        <nav aria-label="Pages" ref={nav}>
           {PAGES.map(({ href, name }) => (
             <a key={href} href={href} aria-current={isHere(href) ? 'page' : undefined}>
               {name}

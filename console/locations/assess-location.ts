@@ -1,5 +1,5 @@
 import type { ListedLocation, ShownLocation } from '../wire.ts';
-import { errorShare } from './find-locations.ts';
+import { sum } from '../parts/series.ts';
 
 const HOUR = 3_600_000;
 /** Time without webhooks that is unusual: an hour for an open place, a day for one that was shut for the night. */
@@ -14,6 +14,12 @@ export function silence(lastSeenAt: string | null, now: number): 'plain' | 'warn
   if (lastSeenAt === null) return 'warn';
   const ms = now - Date.parse(lastSeenAt);
   return ms > SILENT_MS ? 'bad' : ms > QUIET_MS ? 'warn' : 'plain';
+}
+
+/** The share of errors in the last hour, from 0 to 1; undefined without webhooks. */
+export function errorShare({ webhooks, errors }: Pick<ListedLocation, 'webhooks' | 'errors'>): number | undefined {
+  const all = sum(webhooks);
+  return all === 0 ? undefined : sum(errors) / all;
 }
 
 /** Rates a location's share of errors. */

@@ -1,10 +1,11 @@
 import { sum } from '../parts/series.ts';
 import type { ListedLocation } from '../wire.ts';
+import { errorShare, errorTone, silence } from './assess-location.ts';
 
 export type LocationFilters = { text: string; integration: string; paused: string; by: string };
 
-/** Filters and sorts locations: by name, or by silence, traffic or errors. */
-export function findLocations(all: readonly ListedLocation[], filters: LocationFilters): ListedLocation[] {
+/** Filters and sorts locations: the worst first, or by name, silence, traffic or errors. */
+export function findLocations(all: readonly ListedLocation[], filters: LocationFilters, now: number): ListedLocation[] {
   const wanted = filters.text.trim().toLocaleLowerCase();
   return all
     .filter(
@@ -13,10 +14,10 @@ export function findLocations(all: readonly ListedLocation[], filters: LocationF
         (filters.integration === '' || filters.integration === integration) &&
         (filters.paused === '' || filters.paused === String(pausedAt !== null)),
     )
-    .toSorted((one, other) => compare(filters.by, one, other) || byName(one, other));
+    .toSorted((one, other) => compare(filters.by, one, other, now) || byName(one, other));
 }
 
-function compare(by: string, one: ListedLocation, other: ListedLocation): number {
+function compare(by: string, one: ListedLocation, other: ListedLocation, now: number): number {
   switch (by) {
     case 'heard':
       return lastSeenAt(one) - lastSeenAt(other);
@@ -24,9 +25,22 @@ function compare(by: string, one: ListedLocation, other: ListedLocation): number
       return sum(other.webhooks) - sum(one.webhooks);
     case 'errors':
       return (errorShare(other) ?? -1) - (errorShare(one) ?? -1);
+    case '':
+      return badness(other, now) - badness(one, now) || (errorShare(other) ?? 0) - (errorShare(one) ?? 0);
     default:
       return 0;
   }
+}
+
+const WEIGHTS = { plain: 0, warn: 1, bad: 10 };
+
+/** How much a location needs somebody: its errors, its silence, and that it is paused. */
+function badness(location: ListedLocation, now: number): number {
+  return (
+    WEIGHTS[errorTone(location)] +
+    WEIGHTS[silence(location.lastSeenAt, now)] +
+    (location.pausedAt === null ? 0 : WEIGHTS.warn)
+  );
 }
 
 /** Sorts `club-9` before `club-10`. */
@@ -41,10 +55,4 @@ function lastSeenAt({ lastSeenAt }: ListedLocation): number {
 
 export function integrationsOf(all: readonly ListedLocation[]): string[] {
   return [...new Set(all.map(({ integration }) => integration))].toSorted();
-}
-
-/** The share of errors in the last hour, from 0 to 1; undefined without webhooks. */
-export function errorShare({ webhooks, errors }: Pick<ListedLocation, 'webhooks' | 'errors'>): number | undefined {
-  const all = sum(webhooks);
-  return all === 0 ? undefined : sum(errors) / all;
 }

@@ -2,8 +2,7 @@ import { percent } from '../parts/percent.ts';
 import { sum } from '../parts/series.ts';
 import { Sparkline } from '../parts/sparkline.tsx';
 import type { ListedLocation } from '../wire.ts';
-import { errorShare } from './find-locations.ts';
-import { errorTone, stepShares, trend } from './assess-location.ts';
+import { errorShare, errorTone, stepShares, trend } from './assess-location.ts';
 
 type Counted = Pick<ListedLocation, 'webhooks' | 'errors'>;
 

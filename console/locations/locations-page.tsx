@@ -29,7 +29,7 @@ export function LocationsPage() {
 
 function List({ all }: { all: readonly ListedLocation[] }) {
   const [filters, change] = useFilters('text', 'integration', 'paused', 'by');
-  const found = useMemo(() => findLocations(all, filters), [all, ...Object.values(filters)]);
+  const found = useMemo(() => findLocations(all, filters, Date.now()), [all, ...Object.values(filters)]);
   // Rows are made again only when the data has changed.
   const rows = useMemo(
     () =>
@@ -97,7 +97,8 @@ function List({ all }: { all: readonly ListedLocation[] }) {
           label="First"
           value={filters.by}
           options={[
-            ['', 'by name'],
+            ['', 'worst'],
+            ['name', 'by name'],
             ['heard', 'longest silent'],
             ['webhooks', 'most webhooks'],
             ['errors', 'most errors'],

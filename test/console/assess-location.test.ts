@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { errorShare, findLocations, integrationsOf } from '../../console/locations/find-locations.ts';
-import { errorTone, inOrder, lostWith, silence, stepShares, trend } from '../../console/locations/assess-location.ts';
+import { findLocations, integrationsOf } from '../../console/locations/find-locations.ts';
+import {
+  errorShare,
+  errorTone,
+  inOrder,
+  lostWith,
+  silence,
+  stepShares,
+  trend,
+} from '../../console/locations/assess-location.ts';
 import type { ListedLocation, ShownLocation } from '../../console/wire.ts';
 
 const NOW = Date.parse('2027-01-31T18:00:00Z');
@@ -39,10 +47,16 @@ describe('the list of locations', () => {
     location('quiet', { webhooks: Array.from({ length: 12 }, () => 0), lastSeenAt: ago(3_000) }),
   ];
   const found = (filters: Partial<Parameters<typeof findLocations>[1]>): string[] =>
-    findLocations(all, { text: '', integration: '', paused: '', by: '', ...filters }).map((each) => each.locationId);
+    findLocations(all, { text: '', integration: '', paused: '', by: '', ...filters }, NOW).map(
+      (each) => each.locationId,
+    );
+
+  it('begins with the worst: long silent, then paused, then by its errors', () => {
+    expect(found({})).toEqual(['quiet', 'Club-9', 'bar', 'club-10']);
+  });
 
   it('is by name, with club-9 before club-10', () => {
-    expect(found({})).toEqual(['bar', 'Club-9', 'club-10', 'quiet']);
+    expect(found({ by: 'name' })).toEqual(['bar', 'Club-9', 'club-10', 'quiet']);
   });
 
   it.each([
