@@ -1,21 +1,24 @@
-import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
 import { Page } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useFilters } from '../parts/use-filters.ts';
 import './board.css';
+import { columnInNeed } from './column-in-need.ts';
 import { COLUMNS, COLUMN_NAMES, type ColumnName } from './column-of.ts';
 import { Column } from './column.tsx';
 import { Filters } from './filters.tsx';
 import { connection, followBoard } from './follow-board.ts';
-import { board, draw, follow, isThere } from './live-board.ts';
+import { attention, board, draw, follow, isThere } from './live-board.ts';
 import { Needs } from './needs.tsx';
+import { aside } from './put-aside.ts';
 
 /** All open orders by their progress, and what needs a person. */
 export function BoardPage() {
   const [{ column, ...filter }, change] = useFilters('location', 'integration', 'text', 'column');
   const isNarrow = useNarrow();
-  const shown = COLUMNS.find((each) => each === column) ?? 'placed';
+  const opened = useOpened();
+  const shown = COLUMNS.find((each) => each === column) ?? opened;
   useEffect(followBoard, []);
   useLayoutEffect(() => {
     board.narrow(filter);
@@ -28,7 +31,18 @@ export function BoardPage() {
         title="Board"
         beside={
           <>
-            <Filters filter={filter} change={change} />
+            {isNarrow ? (
+              <details class="board-fold">
+                <summary>
+                  {FILTERED.map((name) => filter[name])
+                    .filter(Boolean)
+                    .join(', ') || 'Filter'}
+                </summary>
+                <Filters filter={filter} change={change} />
+              </details>
+            ) : (
+              <Filters filter={filter} change={change} />
+            )}
             <Standing />
           </>
         }
@@ -38,7 +52,7 @@ export function BoardPage() {
         {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions */}
         <div class="board-columns" onKeyDown={crossColumns}>
           {(isNarrow ? [shown] : COLUMNS).map((each) => (
-            <Column key={each} column={each} />
+            <Column key={`${each} ${isNarrow}`} column={each} isAlone={isNarrow} />
           ))}
         </div>
       </Page>
@@ -46,19 +60,31 @@ export function BoardPage() {
   );
 }
 
-/** The connection's state and the number of orders. */
+const FILTERED = ['location', 'integration', 'text'] as const;
+
+/** The column that a small screen opens on: one that needs somebody. It stays, whatever happens, until another is chosen. */
+function useOpened(): ColumnName {
+  const opened = useRef<ColumnName | undefined>(undefined);
+  if (opened.current === undefined && isThere.value) opened.current = columnInNeed(board, (key) => key in aside.value);
+  return opened.current ?? 'placed';
+}
+
+/** The connection's state and the number of orders. A live screen is not all: members have to be told as well. */
 function Standing() {
   follow('counts');
-  const { open, done } = board.counts;
+  const { open, done, failed } = board.counts;
   const now = connection.value;
+  const isUntold = (attention.value?.untold ?? null) !== null;
   return (
     <p class="board-standing">
       {isThere.value && (
         <span class="faint">
           {open.toLocaleString('en')} open, {done.toLocaleString('en')} done today
+          {failed > 0 && `, ${failed.toLocaleString('en')} failed`}
         </span>
       )}
-      {now.state === 'live' && <Badge tone="good">Live</Badge>}
+      {now.state === 'live' && !isUntold && <Badge tone="good">Live</Badge>}
+      {now.state === 'live' && isUntold && <Badge tone="bad">Members are not told</Badge>}
       {now.state === 'live' && now.isTruncated && <Badge tone="warn">There are more: only the newest are here</Badge>}
       {now.state === 'connecting' && <Badge tone="busy">Connecting …</Badge>}
       {now.state === 'lost' && (
@@ -72,13 +98,23 @@ function Standing() {
 
 /** The choice of a column on a small screen. */
 function Chooser({ shown, choose }: { shown: ColumnName; choose: (column: ColumnName) => void }) {
-  follow(...COLUMNS);
+  follow(...COLUMNS, 'in_doubt', 'held');
+  const troubled = new Set(
+    [...board.lists.in_doubt, ...board.lists.held, ...board.lists.failed].map((each) => each.column),
+  );
   return (
     <fieldset class="board-chooser">
       <legend class="unseen">Column</legend>
       {COLUMNS.map((column) => (
-        <button key={column} type="button" aria-pressed={column === shown} onClick={() => choose(column)}>
+        <button
+          key={column}
+          type="button"
+          class={troubled.has(column) ? 'troubled' : ''}
+          aria-pressed={column === shown}
+          onClick={() => choose(column)}
+        >
           <b>{board.lists[column].length.toLocaleString('en')}</b> <span>{COLUMN_NAMES[column]}</span>
+          {troubled.has(column) && <span class="unseen"> needs somebody</span>}
         </button>
       ))}
     </fieldset>

@@ -1,7 +1,7 @@
 import type { BoardOrder } from '../wire.ts';
 
 /** Columns from left to right, in the order of an order's life. Orders that ended before today have none. */
-export const COLUMNS = ['placed', 'sent', 'confirmed', 'preparing', 'ready', 'out', 'done'] as const;
+export const COLUMNS = ['placed', 'sent', 'confirmed', 'preparing', 'ready', 'out', 'done', 'failed'] as const;
 
 export type ColumnName = (typeof COLUMNS)[number];
 
@@ -13,6 +13,7 @@ export const COLUMN_NAMES: Record<ColumnName, string> = {
   ready: 'Ready',
   out: 'Out',
   done: 'Done today',
+  failed: 'Failed',
 };
 
 const OF_MEMBER_STATE: Record<NonNullable<BoardOrder['memberState']>, ColumnName> = {
@@ -25,12 +26,13 @@ const OF_MEMBER_STATE: Record<NonNullable<BoardOrder['memberState']>, ColumnName
   out_for_delivery: 'out',
   picked_up: 'done',
   delivered: 'done',
-  failed: 'done',
+  failed: 'failed',
   cancelled: 'done',
 };
 
-/** Returns the column. An order that ended without a report of the POS is done, too. */
+/** Returns the column. An order that ended without a report of the POS is done, too; one that failed is not. */
 export function columnOf({ endedAt, memberState, placement }: BoardOrder): ColumnName {
-  if (endedAt !== null || placement === 'failed') return 'done';
+  if (placement === 'failed' || memberState === 'failed') return 'failed';
+  if (endedAt !== null) return 'done';
   return memberState === null ? 'placed' : OF_MEMBER_STATE[memberState];
 }

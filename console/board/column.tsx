@@ -4,18 +4,22 @@ import { COLUMN_NAMES, type ColumnName } from './column-of.ts';
 import { board, follow, isThere } from './live-board.ts';
 import { TicketLink } from './ticket-link.tsx';
 
-/** Pixels of a ticket with the gap below it, the same as in board.css. */
-const ROW = 96;
+/** Pixels of a ticket with the gap below it, beside other columns and alone; the same as in board.css. */
+const ROW = { beside: 123, alone: 106 };
 
-/** A column: a list with arrow keys. One of its tickets can be reached by Tab, and is drawn even out of sight. */
-export function Column({ column }: { column: ColumnName }) {
+/**
+ * A column: a list with arrow keys. One of its tickets can be reached by Tab, and is drawn even out of sight.
+ * @param isAlone on a small screen; another column has to be another component
+ */
+export function Column({ column, isAlone }: { column: ColumnName; isAlone: boolean }) {
   follow(column);
   const headId = useId();
   const scroller = useRef<HTMLDivElement>(null);
   const tickets = board.lists[column];
+  const rowHeight = isAlone ? ROW.alone : ROW.beside;
   const { rows, height, scrollTo } = useVirtualRows({
     count: tickets.length,
-    rowHeight: ROW,
+    rowHeight,
     keyOf: String,
     scroller: useCallback(() => scroller.current, []),
   });
@@ -54,7 +58,7 @@ export function Column({ column }: { column: ColumnName }) {
     const move = MOVES[event.key];
     if (move === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    moveTo(move(at, tickets.length, Math.floor((scroller.current?.clientHeight ?? ROW) / ROW)));
+    moveTo(move(at, tickets.length, Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight)));
   };
 
   const seen = rows.map(({ index }) => index);
@@ -64,12 +68,23 @@ export function Column({ column }: { column: ColumnName }) {
   }
   const late = board.late[column];
   return (
-    <section class="board-column" aria-labelledby={headId} data-column={column}>
+    <section
+      class={`board-column${tickets.length === 0 ? ' empty' : ''}`}
+      aria-labelledby={headId}
+      data-column={column}
+    >
       <h2 id={headId} class="board-head">
-        {COLUMN_NAMES[column]} <span class="board-count">{isThere.value && tickets.length.toLocaleString('en')}</span>
+        <span>{COLUMN_NAMES[column]}</span>{' '}
+        <span class="board-count">{isThere.value && tickets.length.toLocaleString('en')}</span>
         {late > 0 && <span class="board-late">{late.toLocaleString('en')} late</span>}
       </h2>
-      <div class="board-scroll" ref={scroller} tabIndex={-1}>
+      <div
+        class="board-scroll"
+        ref={scroller}
+        tabIndex={-1}
+        // Alone, it is as high as its tickets, and no higher than the screen.
+        style={isAlone ? { height: `min(${height + EDGES}px, 80dvh)` } : undefined}
+      >
         {tickets.length === 0 ? (
           <p class="board-none">{isThere.value ? 'None' : '…'}</p>
         ) : (
@@ -81,12 +96,12 @@ export function Column({ column }: { column: ColumnName }) {
               return (
                 <li
                   key={ticket.id}
-                  style={{ transform: `translateY(${index * ROW}px)` }}
+                  style={{ transform: `translateY(${index * rowHeight}px)` }}
                   aria-posinset={index + 1}
                   aria-setsize={tickets.length}
                   onFocusCapture={() => setCurrent({ id: ticket.id, at: index })}
                 >
-                  <TicketLink ticket={ticket} tabIndex={index === at ? 0 : -1} />
+                  <TicketLink ticket={ticket} tabIndex={index === at ? 0 : -1} isAlone={isAlone} />
                 </li>
               );
             })}
@@ -96,6 +111,9 @@ export function Column({ column }: { column: ColumnName }) {
     </section>
   );
 }
+
+/** Pixels above and below the tickets of a column. */
+const EDGES = 12;
 
 /** Moves between tickets, by key. */
 const MOVES: Record<string, ((at: number, count: number, page: number) => number) | undefined> = {

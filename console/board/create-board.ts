@@ -5,7 +5,10 @@ import { byUrgency, ticketOf, type Ticket, type Trouble } from './ticket-of.ts';
 /** The filter of the board. Empty strings select everything. */
 export type Filter = { location: string; integration: string; text: string };
 
-/** Lists of filtered tickets in their order on screen. A ticket is in its column, and in its trouble's list. */
+/**
+ * Lists of filtered tickets in their order on screen. A ticket is in its column, and in its trouble's list; those that
+ * failed are a column and a trouble.
+ */
 export type ListName = ColumnName | Trouble;
 export type Lists = Record<ListName, readonly Ticket[]>;
 
@@ -17,7 +20,7 @@ export type Board = {
   /** The number of late tickets by column. */
   readonly late: Readonly<Record<ColumnName, number>>;
   /** Counts without the filter. */
-  readonly counts: Readonly<{ open: number; done: number; troubled: number }>;
+  readonly counts: Readonly<{ open: number; done: number; failed: number; troubled: number }>;
   /** Locations and integrations with tickets, sorted. */
   places(): { locations: string[]; integrations: string[] };
   /** The index of a ticket in a list, or -1. */
@@ -35,7 +38,7 @@ export type Board = {
   changes(): Set<Part>;
 };
 
-const LISTS = [...COLUMNS, 'in_doubt', 'held', 'failed'] as const satisfies ListName[];
+const LISTS = [...COLUMNS, 'in_doubt', 'held'] as const satisfies ListName[];
 
 /**
  * The board in memory. A change costs two binary searches, however many orders there are: lists are sorted only for a
@@ -48,7 +51,7 @@ export function createBoard(): Board {
   let changed = new Set<Part>();
   const lists = forEach(LISTS, (): Ticket[] => []);
   const late = forEach(COLUMNS, () => 0);
-  const counts = { open: 0, done: 0, troubled: 0 };
+  const counts = { open: 0, done: 0, failed: 0, troubled: 0 };
   const locations = new Map<string, number>();
   const integrations = new Map<string, number>();
 
@@ -58,7 +61,7 @@ export function createBoard(): Board {
     (filter.text === '' || text.includes(filter.text));
 
   const count = ({ order, column, trouble }: Ticket, by: 1 | -1): void => {
-    counts[column === 'done' ? 'done' : 'open'] += by;
+    counts[column === 'done' || column === 'failed' ? column : 'open'] += by;
     if (trouble !== null) counts.troubled += by;
     changed.add('counts');
     const isOther = [add(locations, order.locationId, by), add(integrations, order.integration, by)];
@@ -174,7 +177,7 @@ function midnight(now: number): number {
 }
 
 function listsOf({ column, trouble }: Ticket): ListName[] {
-  return trouble === null ? [column] : [column, trouble];
+  return trouble === null || trouble === column ? [column] : [column, trouble];
 }
 
 /** The first index that is not before the ticket. */

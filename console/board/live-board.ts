@@ -1,12 +1,15 @@
-import { batch, effect, signal, type Signal } from '@preact/signals';
+import { batch, computed, effect, signal, type Signal } from '@preact/signals';
 import { now } from '../parts/clock.ts';
 import { session } from '../sign-in.ts';
 import type { Attention } from '../wire.ts';
 import { createBoard, type Part } from './create-board.ts';
+import { elsewhere } from './wrong-with.ts';
 
 /** The board, which outlives its page: on return the last one is shown until the new one is complete. */
 export const board = createBoard();
 export const attention = signal<Attention>();
+/** What that says of single tickets. */
+export const known = computed(() => elsewhere(attention.value));
 /** True once there was a whole board. */
 export const isThere = signal(false);
 

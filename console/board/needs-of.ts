@@ -4,6 +4,7 @@ import type { Attention, BoardOrder } from '../wire.ts';
 import { helpWith } from '../orders/help-with.ts';
 import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists } from './create-board.ts';
+import { inShort } from './in-short.ts';
 import type { Ticket } from './ticket-of.ts';
 
 /** Something that needs a person. */
@@ -13,6 +14,11 @@ export type Need = {
   /** The page for dealing with it. */
   href: string;
   name: string;
+  /** The name is an order's id. */
+  isOrder?: true;
+  /** Where, and what is wrong, in a few words: what there is room for. */
+  brief: readonly string[];
+  /** The same in sentences. */
   detail: string;
   /** Milliseconds since the epoch. */
   since: number;
@@ -23,6 +29,8 @@ export type NeedGroup = {
   tone: 'bad' | 'warn';
   /** What to do about them. */
   hint: string;
+  /** It is about all orders, not about some. */
+  isWide?: true;
   needs: Need[];
   /** Needs that were put aside. Only for a kind that is over and has to be seen, not solved. */
   aside: Need[] | undefined;
@@ -50,6 +58,7 @@ export function needsOf(
   const dropped = (attention?.dropped ?? []).filter((each) => isAskedFor(each.locationId, each.integration));
 
   return [
+    ofUntold(attention?.untold ?? null),
     {
       title: 'In doubt',
       tone: 'bad',
@@ -76,6 +85,7 @@ export function needsOf(
         key: `silent:${each.locationId}`,
         href: pageOf.location(each.locationId),
         name: each.locationId,
+        brief: [`${many(each.sent, 'ticket')} without a word`],
         detail: `${many(each.sent, 'ticket')} without a word`,
         since: Date.parse(each.oldestSentAt),
       })),
@@ -90,6 +100,7 @@ export function needsOf(
         key: `dropped:${each.locationId}:${each.integration}`,
         href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
         name: each.locationId,
+        brief: [many(each.count, 'webhook'), `of ${each.integration}`],
         detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
         since: Date.parse(each.lastReceivedAt),
       })),
@@ -99,16 +110,47 @@ export function needsOf(
   ].filter((group): group is NeedGroup => group.needs.length > 0 || (group.aside?.length ?? 0) > 0);
 }
 
+/** Live messages that do not go out, which are about whatever order moves. */
+function ofUntold(untold: Attention['untold']): NeedGroup {
+  const { messages = 0, orders = 0, oldestAppliedAt = '', serviceOrderId = '' } = untold ?? {};
+  const what = `${many(messages, 'update')} of ${many(orders, 'order')} ${messages === 1 ? 'waits' : 'wait'}`;
+  const why = 'The status topic does not take them. They go out by themselves, in order, once it does.';
+  return {
+    title: 'Members are not being told',
+    tone: 'bad',
+    hint: 'See what is wrong with the status topic: expediter doctor --only topic',
+    isWide: true,
+    needs:
+      untold === null
+        ? []
+        : [
+            {
+              key: 'untold',
+              href: pageOf.order(serviceOrderId),
+              name: what,
+              brief: [why],
+              detail: why,
+              since: Date.parse(oldestAppliedAt),
+            },
+          ],
+    aside: undefined,
+    count: orders,
+  };
+}
+
 function looked(title: string, hint: string, all: Need[], isAside: (key: string) => boolean): NeedGroup {
   const needs = all.filter(({ key }) => !isAside(key));
   return { title, tone: 'bad', hint, needs, aside: all.filter(({ key }) => isAside(key)), count: needs.length };
 }
 
 function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
+  const why = inShort(order.cause) ?? order.problem;
   return {
     key: `${trouble}:${id}`,
     href: pageOf.order(id),
     name: id,
+    isOrder: true,
+    brief: [order.locationId, why].filter((each) => each !== null),
     detail: [order.locationId, problemOf(order)].filter((each) => each !== null).join(': '),
     since: endedAt ?? signalledAt,
   };
@@ -121,6 +163,8 @@ function ofConflict(conflict: Attention['conflicts'][number]): Need {
     key: `conflict:${serviceOrderId}:${webhookId ?? recordedAt}`,
     href: pageOf.order(serviceOrderId),
     name: serviceOrderId,
+    isOrder: true,
+    brief: [locationId, `POS says ${words(status)}`].filter((each) => each !== null),
     detail: [locationId, `the POS says ${words(status)}`].filter((each) => each !== null).join(': '),
     since: Date.parse(recordedAt),
   };
@@ -141,6 +185,9 @@ function ofHeld(held: readonly Ticket[]): Need[] {
           key: `held:${locationId}`,
           href: `/console/orders${query({ state: 'held', location: locationId })}`,
           name: locationId,
+          brief: [many(count, 'order'), inShort(first.order.cause) ?? first.order.problem].filter(
+            (each) => each !== null,
+          ),
           detail: [many(count, 'order'), problemOf(first.order)].filter((each) => each !== null).join(': '),
           since: first.signalledAt,
         },

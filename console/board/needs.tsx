@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
+import { ShortId } from '../parts/short-id.tsx';
 import { Ago } from '../parts/time.tsx';
 import type { Filter } from './create-board.ts';
 import { attention, board, follow, isThere } from './live-board.ts';
@@ -33,11 +34,18 @@ export function Needs({ filter }: { filter: Filter }) {
         Needs a person
       </h2>
       {all.length === 0 && <Calm isFiltered={isFiltered} />}
-      {groups.length > 0 && (
+      {groups
+        .filter(({ isWide }) => isWide)
+        .map((group) => (
+          <Group key={group.title} group={group} />
+        ))}
+      {groups.some(({ isWide }) => !isWide) && (
         <div class="needs-groups">
-          {groups.map((group) => (
-            <Group key={group.title} group={group} />
-          ))}
+          {groups
+            .filter(({ isWide }) => !isWide)
+            .map((group) => (
+              <Group key={group.title} group={group} />
+            ))}
         </div>
       )}
     </section>
@@ -47,7 +55,7 @@ export function Needs({ filter }: { filter: Filter }) {
 /** The text without needs. Before everything is loaded, it does not say that all is well. */
 function Calm({ isFiltered }: { isFiltered: boolean }) {
   if (!isThere.value || attention.value === undefined) return <p class="needs-none faint">Loading …</p>;
-  if (!isFiltered && board.counts.open + board.counts.done === 0) {
+  if (!isFiltered && board.counts.open + board.counts.done + board.counts.failed === 0) {
     return (
       <p class="needs-none">
         No order has come today. In a new installation, configure <a href="/console/locations">a location</a> and test
@@ -63,13 +71,16 @@ function Calm({ isFiltered }: { isFiltered: boolean }) {
   );
 }
 
-function Group({ group: { title, tone, hint, needs, aside: past, count } }: { group: NeedGroup }) {
+function Group({ group: { title, tone, hint, isWide, needs, aside: past, count } }: { group: NeedGroup }) {
   const titleId = useId();
   const [isAll, setAll] = useState(false);
   const [isPastShown, setPastShown] = useState(false);
   const shown = needs.slice(0, isAll ? MANY : FEW);
   return (
-    <section class={`needs-group ${needs.length === 0 ? 'looked-at' : tone}`} aria-labelledby={titleId}>
+    <section
+      class={`needs-group ${needs.length === 0 ? 'looked-at' : tone}${isWide ? ' wide' : ''}`}
+      aria-labelledby={titleId}
+    >
       <h3 id={titleId} title={hint}>
         {title} <Badge tone={needs.length === 0 ? 'plain' : tone}>{count.toLocaleString('en')}</Badge>
       </h3>
@@ -123,9 +134,14 @@ function List({
       {needs.map((need) => (
         <li key={need.key}>
           <a class="need" href={need.href} title={need.detail}>
-            <span class="need-name">{need.name}</span> <span class="need-detail">{need.detail}</span>{' '}
+            <span class="need-name">{need.isOrder ? <ShortId id={need.name} /> : need.name}</span>{' '}
             <span class="need-since">
-              <Ago at={new Date(need.since).toISOString()} />
+              <Ago at={new Date(need.since).toISOString()} isBrief />
+            </span>{' '}
+            <span class="need-brief">
+              {need.brief.map((each) => (
+                <span key={each}>{each} </span>
+              ))}
             </span>
           </a>
           {action !== undefined && (

@@ -1,50 +1,60 @@
 import { now } from '../parts/clock.ts';
-import { words } from '../parts/tones.ts';
 import { pageOf } from '../parts/page-of.ts';
+import { ShortId } from '../parts/short-id.tsx';
+import { showMoney } from '../parts/show-money.ts';
 import { age, due, ended } from './due.ts';
+import { itemsThatFit, linesOf } from './items-that-fit.ts';
+import { known } from './live-board.ts';
 import type { Ticket } from './ticket-of.ts';
+import { wrongWith } from './wrong-with.ts';
 
 /** Time for which a ticket's move is highlighted, the same as the animation in board.css. */
 const MOVED_MS = 2_500;
+/** The room below an order's number: lines, and characters of the narrowest column. The same as in board.css. */
+const ROOM = { beside: { lines: 4, chars: 18 }, alone: { lines: 3, chars: 44 } };
 
-const TROUBLE_TONES = { in_doubt: 'bad', held: 'warn', failed: 'bad' } as const;
-
-/** An order on the board, in four lines of fixed height, so that columns need no measuring. */
-export function TicketLink({ ticket, tabIndex }: { ticket: Ticket; tabIndex: number }) {
+/**
+ * An order on the board: when, which, where, what and how much, and what is wrong. It has a fixed height, so that
+ * columns need no measuring, and nothing on it is cut off: what does not fit is counted, or left out as a whole.
+ */
+export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabIndex: number; isAlone: boolean }) {
   const at = now.value;
-  const { order, id, trouble, endedAt } = ticket;
+  const { order, id, endedAt } = ticket;
+  const { ordered } = order;
   const promise = due(ticket, at);
   const old = age(ticket, at);
-  const state = stateOf(ticket);
-  // A duration is worth showing only for a done order.
-  const isUndone = endedAt !== null && !isKept(order);
-  const isStuck = trouble !== null || state === 'waiting';
-  const said = isUndone ? undefined : state;
-  const tone = trouble === null ? (promise?.tone ?? 'plain') : TROUBLE_TONES[trouble];
+  const where = order.locationId ?? 'not fetched yet';
+  const wrong = wrongWith(ticket, known.value);
+  // A duration is worth showing only for an order that was kept.
+  const end = endedAt === null || isKept(order) ? undefined : endOf(ticket);
+  const tone = wrong?.needsPerson ? wrong.tone : (promise?.tone ?? 'plain');
+  const room = isAlone ? ROOM.alone : ROOM.beside;
+  const taken = [where, wrong?.words, end === undefined ? undefined : ended(ticket, at)]
+    .map((line) => (line === undefined ? 0 : linesOf(line, room.chars)))
+    .reduce((sum, lines) => sum + lines, 0);
   return (
     <a
-      class={`ticket ${tone}${trouble === null ? '' : ' trouble'}${at - ticket.movedAt < MOVED_MS ? ' moved' : ''}`}
+      class={`ticket ${tone}${wrong?.needsPerson ? ' trouble' : ''}${at - ticket.movedAt < MOVED_MS ? ' moved' : ''}`}
       href={pageOf.order(id)}
       tabIndex={tabIndex}
       data-ticket={id}
     >
-      <b class="ticket-time">{promise?.words ?? (isUndone ? state : endedAt === null ? old : `took ${old}`)}</b>{' '}
-      <span class="ticket-id" title={id}>
-        {id}
+      <b class="ticket-time">{promise?.words ?? end ?? (endedAt === null ? old : `took ${old}`)}</b>{' '}
+      <span class="ticket-id">
+        <ShortId id={id} />
       </span>{' '}
-      <span class="ticket-where">
-        {order.locationId ?? 'not fetched yet'}
-        {order.integration !== null && ` · ${order.integration}`}
-      </span>{' '}
-      <span class="ticket-line">
-        <span class={isStuck ? 'ticket-how stuck' : 'ticket-how'}>
-          {said !== undefined && <b>{said}</b>}
-          {[said && '', isKept(order) ? null : order.fulfillment, isStuck ? order.problem : order.providerOrderId]
-            .filter((each) => each !== null && each !== undefined)
-            .join(' · ')}
-        </span>{' '}
-        {isUndone && <span class="ticket-age">{ended(ticket, at)}</span>}
-        {promise !== undefined && <span class="ticket-age">{old}</span>}
+      {ordered !== null && <span class="ticket-sum">{showMoney(ordered.total, ordered.currency)}</span>}{' '}
+      <span class="ticket-body">
+        <span class="ticket-where">{where}</span>{' '}
+        {wrong !== undefined && <b class={`ticket-wrong ${wrong.tone}`}>{wrong.words}</b>}{' '}
+        {ordered !== null && (
+          <span class="ticket-items">
+            {itemsThatFit(ordered, { ...room, lines: room.lines - taken }).map((item, nth) => (
+              <span key={nth}>{item} </span>
+            ))}
+          </span>
+        )}{' '}
+        {end !== undefined && <span class="ticket-ended">{ended(ticket, at)}</span>}
       </span>
     </a>
   );
@@ -55,13 +65,6 @@ function isKept({ memberState }: Ticket['order']): boolean {
   return memberState === 'picked_up' || memberState === 'delivered';
 }
 
-/** The state, if the column does not imply it. */
-function stateOf({ order, trouble, column }: Ticket): string | undefined {
-  const { placement, memberState } = order;
-  if (trouble !== null) return words(trouble);
-  if (column === 'done') return memberState !== null && ENDS.has(memberState) ? words(memberState) : 'no end reported';
-  if (placement === 'in_doubt') return 'in doubt';
-  return placement === 'waiting' && order.problem !== null ? 'waiting' : undefined;
+function endOf({ order: { memberState }, column }: Ticket): string {
+  return column === 'failed' ? 'failed' : memberState === 'cancelled' ? 'cancelled' : 'no end reported';
 }
-
-const ENDS: ReadonlySet<string> = new Set(['picked_up', 'delivered', 'failed', 'cancelled']);

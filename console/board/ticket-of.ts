@@ -33,7 +33,7 @@ const GRACE_MS = 60_000;
 
 export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticket {
   const column = columnOf(order);
-  const isDone = column === 'done';
+  const isDone = column === 'done' || column === 'failed';
   const signalledAt = Date.parse(order.signalledAt);
   const requestedAt = instant(order.requestedAt);
   const endedAt = isDone ? (instant(order.endedAt ?? order.updatedAt) ?? signalledAt) : null;
@@ -56,7 +56,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     isLate,
     movedAt,
     urgency: trouble === null ? bad : 0,
-    // The latest done order comes first.
+    // The latest that ended comes first.
     since: endedAt === null ? ((isLate && trouble === null ? requestedAt : null) ?? signalledAt) : -endedAt,
     text: [order.serviceOrderId, order.providerOrderId, order.locationId].join('\n').toLowerCase(),
   };

@@ -19,17 +19,18 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** The time since an instant, updated live. */
-export function Ago({ at }: { at: string }) {
+/** The time since an instant, updated live. @param isBrief where there is little room */
+export function Ago({ at, isBrief = false }: { at: string; isBrief?: boolean }) {
   const date = new Date(at);
   // A signal's text: hundreds of them on a page cost nothing while they stay the same.
   const said = useMemo(
     () =>
       computed(() => {
         const ms = now.value - Date.parse(at);
+        if (isBrief) return ms < 10_000 ? 'now' : duration(ms);
         return ms < 10_000 ? 'just now' : `${duration(ms)} ago`;
       }),
-    [at],
+    [at, isBrief],
   );
   return (
     <time dateTime={at} title={LONG.format(date)}>

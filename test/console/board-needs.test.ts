@@ -26,12 +26,13 @@ const ATTENTION: Attention = {
     { locationId: 'club-1', integration: 'standard', count: 1, lastReceivedAt: AT, lastReason: null, lastCause: null },
   ],
   silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
+  untold: null,
 };
 
 describe('what needs a person', () => {
   it('is nothing when there is nothing', () => {
     expect(needsOf(NOTHING, undefined, NO_FILTER, never)).toEqual([]);
-    expect(needsOf(NOTHING, { conflicts: [], dropped: [], silent: [] }, NO_FILTER, never)).toEqual([]);
+    expect(needsOf(NOTHING, { conflicts: [], dropped: [], silent: [], untold: null }, NO_FILTER, never)).toEqual([]);
   });
 
   it('is grouped, the worst first, each with a link to where it is dealt with', () => {
@@ -63,6 +64,24 @@ describe('what needs a person', () => {
       '1,000 webhooks of square: wrong signature',
       '1 webhook of standard',
     ]);
+  });
+
+  it('begins with that members are not being told, of however many orders', () => {
+    const untold = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7' };
+    const groups = needsOf(NOTHING, { ...ATTENTION, untold }, { ...NO_FILTER, location: 'elsewhere' }, never);
+    expect(groups).toMatchObject([
+      {
+        title: 'Members are not being told',
+        count: 23,
+        needs: [{ name: '60 updates of 23 orders wait', href: '/console/orders/order-7', since: NOW }],
+      },
+    ]);
+  });
+
+  it('says where and what in a few words as well', () => {
+    const held = [ticket('a', { placement: 'held', problem: 'long', cause: { code: 'location_paused' } })];
+    const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, never);
+    expect(group?.needs[0]?.brief).toEqual(['club-1', 'location paused']);
   });
 
   it('says what to do first, where the cause is known', () => {
@@ -114,7 +133,7 @@ describe('putting aside', () => {
     const [group] = needsOf(NOTHING, ATTENTION, { ...NO_FILTER, text: 'order-9' }, isAside);
     putAside((group as NeedGroup).needs.map(({ key }) => key));
     const conflicts = ATTENTION.conflicts.map((each) => ({ ...each, webhookId: 'webhook-2' }));
-    const again = { conflicts: [...ATTENTION.conflicts, ...conflicts], dropped: [], silent: [] };
+    const again = { conflicts: [...ATTENTION.conflicts, ...conflicts], dropped: [], silent: [], untold: null };
     expect(needsOf(NOTHING, again, NO_FILTER, isAside)).toMatchObject([{ count: 1, aside: [{}] }]);
   });
 
@@ -140,6 +159,7 @@ function ticket(serviceOrderId: string, some: Partial<BoardOrder>): Ticket {
     providerOrderId: null,
     signalledAt: AT,
     requestedAt: null,
+    ordered: null,
     nextAttemptAt: null,
     updatedAt: null,
     endedAt: some.placement === 'failed' ? AT : null,

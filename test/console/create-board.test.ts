@@ -21,7 +21,8 @@ describe('the columns', () => {
     ['one on its way', { memberState: 'out_for_delivery' }, 'out'],
     ['a delivered one', { memberState: 'delivered' }, 'done'],
     ['a cancelled one', { memberState: 'cancelled' }, 'done'],
-    ['one that failed before it was fetched', { memberState: null, placement: 'failed' }, 'done'],
+    ['one that failed before it was fetched', { memberState: null, placement: 'failed' }, 'failed'],
+    ['one that the POS failed', { memberState: 'failed', endedAt: at(-5) }, 'failed'],
     ['one that ended without a word of the POS', { memberState: 'sent', endedAt: at(-5) }, 'done'],
   ])('%s stands where it belongs', (_, some, column) => {
     expect(columnOf(order('order-1', some))).toBe(column);
@@ -101,14 +102,15 @@ describe('the order within a column', () => {
     expect(board.late.sent).toBe(2);
   });
 
-  it('of what is done what failed stands first, then the last one', () => {
+  it('what failed is not among what is done, where the last one stands first', () => {
     const board = boardOf([
       order('first', { memberState: 'picked_up', endedAt: at(-50) }),
       order('last', { memberState: 'cancelled', endedAt: at(-5) }),
       order('failed', { memberState: 'failed', placement: 'failed', endedAt: at(-100) }),
     ]);
-    expect(ids(board, 'done')).toEqual(['failed', 'last', 'first']);
+    expect(ids(board, 'done')).toEqual(['last', 'first']);
     expect(ids(board, 'failed')).toEqual(['failed']);
+    expect(board.counts).toEqual({ open: 0, done: 2, failed: 1, troubled: 1 });
   });
 
   it('an order becomes late by the clock alone, after a minute of grace', () => {
@@ -148,7 +150,7 @@ describe('the order within a column', () => {
     expect(ids(board, 'done')).toEqual([]);
     board.take([done], tomorrow);
     expect(ids(board, 'done')).toEqual([]);
-    expect(board.counts).toEqual({ open: 0, done: 0, troubled: 0 });
+    expect(board.counts).toEqual({ open: 0, done: 0, failed: 0, troubled: 0 });
   });
 });
 
@@ -301,6 +303,7 @@ function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrd
     providerOrderId: null,
     signalledAt: at(-10),
     requestedAt: null,
+    ordered: null,
     nextAttemptAt: null,
     updatedAt: null,
     endedAt: null,

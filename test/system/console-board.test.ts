@@ -1,3 +1,4 @@
+import { status } from '@grpc/grpc-js';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { balanceLoad } from '../support/balance-load.ts';
@@ -104,6 +105,39 @@ describe('the board', () => {
     await page.getByRole('button', { name: 'Show all' }).click();
     await ticket(page, 'Sent', 'order-far').waitFor();
   });
+});
+
+it('a board on which all is live says that members are not told, while what they should know does not go out', async () => {
+  const { system } = pass;
+  const { page } = await pass.open();
+  await isLive(page);
+  system.pubsub.faults.publishError = () => status.UNAVAILABLE;
+  await system.placeOrder({ serviceOrderId: 'order-untold' });
+  const need = page.getByRole('region', { name: /^Members are not being told/ });
+  await need.getByRole('link', { name: /of 1 order wait/ }).waitFor({ timeout: 20_000 });
+  await page.getByText('Members are not told').waitFor();
+  expect(await page.getByText('Live', { exact: true }).count()).toBe(0);
+  system.pubsub.faults.publishError = undefined;
+  await isLive(page);
+  await need.waitFor({ state: 'detached' });
+});
+
+it('an order does not claim that its POS said nothing while its webhooks are dropped', async () => {
+  const { system } = pass;
+  const secret = (of: number): string => `whsec_${Buffer.alloc(24, of).toString('base64')}`;
+  await system.addLocation('deaf', { ordersUrl: pos.ordersUrl, secret: secret(1) });
+  await system.seedOrder({ serviceOrderId: 'order-unheard', locationId: 'deaf' });
+  const { page } = await pass.open('/console/orders/order-unheard');
+  await page.getByText('the POS said nothing yet').waitFor();
+  await pos.sendStatus(await system.webhookUrl('deaf'), { serviceOrderId: 'order-unheard', status: 'READY' });
+  await page.reload();
+  await page.getByText('was dropped since: perhaps about this order').waitFor();
+  expect(await page.getByText('the POS said nothing yet').count()).toBe(0);
+  expect(await page.getByRole('link', { name: 'One webhook of deaf' }).getAttribute('href')).toBe(
+    '/console/webhooks?outcome=dropped&location=deaf',
+  );
+  await page.goto('/console/');
+  await ticket(page, 'Sent', 'order-unheard').getByText('its webhooks are dropped').waitFor();
 });
 
 it('a board that was not heard of for minutes begins anew: its connection may be dead', async () => {

@@ -63,7 +63,7 @@ it('a held order is found and tried again without a mouse', async () => {
   await tabTo(page, /^Skip to the page/);
   await page.keyboard.press('Enter');
   await until(() => page.evaluate(isFocusIn, 'main'));
-  await tabTo(page, /order-(first|second).*club-1 · standard/);
+  await tabTo(page, /order-(first|second).*held: .*Classic Burger|order-(first|second).*held: .*items/);
   const one = (await page.evaluate(focused)).name.includes('order-first') ? 'first' : 'second';
   const other = one === 'first' ? 'second' : 'first';
   await page.keyboard.press('ArrowDown');

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../support/until.ts';
 import { FRIDAY_PROVIDERS, spendFridayNight, type Friday } from './friday-night.ts';
-import { countAnimations, ground, sticksOut, ticketsInSight } from './in-page.ts';
+import { countAnimations, cutOff, ground, sticksOut, ticketsInSight } from './in-page.ts';
 import { askAxe } from './open-browser.ts';
 import { openConsole, type Console } from './open-console.ts';
 
@@ -77,11 +77,47 @@ describe('what needs a person', () => {
     }
   });
 
+  it.each([WIDE, NARROW])('is on tickets of which nothing is cut off, %j', async (viewport) => {
+    const { page } = await pass.open('/console/', { viewport });
+    const tickets = page.locator('[data-ticket]');
+    await tickets.nth(3).waitFor();
+    const ticket = page.locator(`[data-ticket="${friday.ids.held}"]`);
+    expect(await ticket.textContent()).toMatch(/due in .*F-\d+ .*€\d+\.\d\d .*lakeside-grill .*held: \S.*(item|×)/);
+    expect(await page.evaluate(cutOff)).toEqual([]);
+  });
+
+  it('shrinks an empty column to its name', async () => {
+    const { page } = await pass.open('/console/?location=garden-terrace', { viewport: WIDE });
+    const width = async (name: RegExp): Promise<number> =>
+      (await page.getByRole('region', { name }).boundingBox())?.width ?? 0;
+    await page.getByRole('region', { name: /^Placed 0/ }).waitFor();
+    expect(await width(/^Placed 0/)).toBeLessThan(50);
+    expect(await width(/^Sent 5/)).toBeGreaterThan(150);
+  });
+
+  it('is what a phone opens on, with no more of the screen than there is to show', async () => {
+    const { page } = await pass.open('/console/', { viewport: NARROW });
+    const column = page.getByRole('region', { name: /^Placed/ });
+    const link = column.getByRole('link', { name: new RegExp(friday.ids.doubtful) });
+    await link.waitFor();
+    const [list, last] = [column.getByRole('list'), column.getByRole('link').last()];
+    const [bottom, end] = await Promise.all(
+      [list, last].map(async (each) => ((box) => (box?.y ?? 0) + (box?.height ?? 0))(await each.boundingBox())),
+    );
+    expect((bottom ?? 0) - (end ?? 0)).toBeLessThan(20);
+    await page.goto('/console/traffic');
+    const tab = page.getByRole('link', { name: 'Traffic', exact: true });
+    await tab.waitFor();
+    await until(async () => ((box) => (box?.x ?? 0) + (box?.width ?? 999))(await tab.boundingBox()) <= NARROW.width);
+  });
+
   it('says of a failed order that it failed and when, not how long it took', async () => {
     const { page } = await pass.open();
-    const done = page.getByRole('region', { name: /^Done today/ });
-    const failed = done.getByRole('link', { name: new RegExp(friday.ids.refused) });
+    const column = page.getByRole('region', { name: /^Failed 1/ });
+    const failed = column.getByRole('link', { name: new RegExp(friday.ids.refused) });
     expect(await failed.textContent()).toMatch(/^failed .* \d+ min ago$/);
+    const done = page.getByRole('region', { name: /^Done today/ });
+    expect(await done.getByRole('link', { name: new RegExp(friday.ids.refused) }).count()).toBe(0);
   });
 
   it('is put aside once it was looked at, until it is asked for', async () => {

@@ -9,10 +9,12 @@ type Element = {
   /** Of what can be filled in. */
   labels?: Element[];
   getAttribute(name: string): string | null;
-  getBoundingClientRect(): { right: number; bottom: number };
+  getBoundingClientRect(): { top: number; right: number; bottom: number };
   closest(selector: string): Element | null;
   matches(selector: string): boolean;
   querySelector(selector: string): Element | null;
+  querySelectorAll(selector: string): Iterable<Element>;
+  children: { length: number };
 };
 declare const document: {
   documentElement: Element & { outerHTML: string };
@@ -123,6 +125,20 @@ export function ticketsInSight(column: string): number {
   return [...document.querySelectorAll(`[data-column="${column}"] [data-ticket]`)].filter(
     (ticket) => ticket.getBoundingClientRect().bottom <= window.innerHeight,
   ).length;
+}
+
+/** Texts of tickets in sight that stand out of them, or of which a line is cut through. */
+export function cutOff(): string[] {
+  return [...document.querySelectorAll('[data-ticket]')].flatMap((ticket) => {
+    const { top, right, bottom } = ticket.getBoundingClientRect();
+    return [...ticket.querySelectorAll('b, span')]
+      .filter((part) => part.children.length === 0)
+      .filter((part) => {
+        const box = part.getBoundingClientRect();
+        return box.right > right || box.bottom > bottom || box.top < top;
+      })
+      .map((part) => `${ticket.textContent}: ${part.textContent}`);
+  });
 }
 
 /** How many things move by themselves. */

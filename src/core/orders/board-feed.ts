@@ -206,8 +206,9 @@ function isIn(filter: BoardFilter, about: { locationId: string | null; integrati
   );
 }
 
-function within(filter: BoardFilter, { conflicts, dropped, silent }: SampledAttention): Attention {
+function within(filter: BoardFilter, { conflicts, dropped, silent, untold }: SampledAttention): Attention {
   return {
+    untold,
     conflicts: conflicts
       .filter((each) => isIn(filter, each))
       .map(({ integration: _integration, ...conflict }) => conflict),

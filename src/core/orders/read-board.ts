@@ -3,12 +3,25 @@ import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
 import { ENDED_AT, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
 
+/** Items of an order that the board has, and characters of a name: thousands of orders are sent whole. */
+const ITEMS = 3;
+const NAME = 60;
+
 /**
  * One order of the board, without its member. If the order was never fetched, `endedAt` is when the placement failed.
  */
 export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
   .extend({
     requestedAt: Instant.nullable().meta({ description: 'When the member wants it; null for as soon as possible.' }),
+    ordered: z
+      .object({
+        items: z.array(z.object({ name: z.string(), quantity: z.int() })).meta({ description: `The first ${ITEMS}.` }),
+        lines: z.int().meta({ description: 'How many items there are in all.' }),
+        total: z.int().meta({ description: 'Minor units.' }),
+        currency: z.string(),
+      })
+      .nullable()
+      .meta({ description: 'Null until the order was fetched, and once its member is erased.' }),
   })
   .meta({
     id: 'BoardOrder',
@@ -27,6 +40,7 @@ export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
         providerOrderId: '8F2K',
         signalledAt: '2027-01-31T18:00:00.123456+00:00',
         requestedAt: '2027-01-31T18:45:00+00:00',
+        ordered: { items: [{ name: 'Classic Burger', quantity: 2 }], lines: 1, total: 2580, currency: 'EUR' },
         nextAttemptAt: null,
         updatedAt: '2027-01-31T18:07:12.223456+00:00',
         endedAt: null,
@@ -96,6 +110,13 @@ const ENDED_SINCE = `coalesce($2::timestamptz - ${COMMITS_WITHIN}, now() - inter
 /** Without a limit if only changes are read: an order whose end was missed would stay open for ever. */
 const atMost = (count: number): string => `LIMIT CASE WHEN $1::xid8 IS NULL THEN ${count + 1} END`;
 
+/** SQL of what was ordered, field by field: the contents are the member's, and nothing else of them leaves the table. */
+const ORDERED = `json_build_object(
+  'items', (SELECT coalesce(json_agg(json_build_object('name', left(item ->> 'name', ${NAME}), 'quantity', item -> 'quantity')), '[]')
+            FROM jsonb_path_query(contents, '$.items[0 to ${ITEMS - 1}]') AS item),
+  'lines', jsonb_array_length(contents -> 'items'),
+  'total', contents #> '{money,total}', 'currency', contents #>> '{money,currency}')`;
+
 /**
  * Changed orders. An order changes with its placement or, after that, by itself. The latest ended ones are included,
  * since late events may change them. Orders are looked up one by one: a join would read all. If no transaction has
@@ -130,10 +151,13 @@ const READ_BOARD = `
   SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, each.*
   FROM (SELECT) AS once
   LEFT JOIN LATERAL (
-    SELECT json_build_object(${ORDER_FIELDS}, 'requestedAt', o.requested_at, 'endedAt', ${ENDED_AT}) AS "order",
+    SELECT json_build_object(${ORDER_FIELDS}, 'requestedAt', o.requested_at, 'endedAt', ${ENDED_AT},
+                             'ordered', c.ordered) AS "order",
            o.ended_at IS NOT NULL AND p.finished_at IS NULL OR o.erased_at IS NOT NULL AND o.ended_at IS NULL AS hidden
     FROM (SELECT * FROM changed
           WHERE $1::xid8 IS NULL OR pg_snapshot_xmax(pg_current_snapshot()) > $1::xid8) AS found
     CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.service_order_id OFFSET 0) AS p
     LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = found.service_order_id OFFSET 0) AS o ON true
+    LEFT JOIN LATERAL (SELECT ${ORDERED} AS ordered FROM order_contents
+                       WHERE service_order_id = found.service_order_id OFFSET 0) AS c ON true
   ) AS each ON true`;

@@ -5,6 +5,9 @@ import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 
+/** A message is published within milliseconds. Its repeats lie at most five seconds apart. */
+const UNTOLD_S = 5;
+
 /** Things that a person should look at. */
 export const Attention = z
   .object({
@@ -51,6 +54,17 @@ export const Attention = z
           'Locations that were sent tickets 5 minutes to 24 hours ago, wanted within the hour, and from which nothing ' +
           'has come since the oldest of them.',
       }),
+    untold: z
+      .object({
+        messages: z.int().meta({ description: 'Live messages that the topic does not have; up to 10,000.' }),
+        orders: z.int(),
+        oldestAppliedAt: Instant,
+        serviceOrderId: z.string().meta({ description: 'Of the oldest.' }),
+      })
+      .nullable()
+      .meta({
+        description: `Members are not being told: the oldest live message has waited ${UNTOLD_S} seconds. Of all locations.`,
+      }),
   })
   .meta({ id: 'Attention' });
 export type Attention = z.infer<typeof Attention>;
@@ -67,17 +81,17 @@ const DROPPED_PLACES = 500;
 const DROPPED_READ = 10_000;
 const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
+const UNTOLD_READ = 10_000;
 
 /** Finds what a person should look at, by indexes and within fixed numbers of rows. */
 export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
-  const list = async <Kind extends keyof SampledAttention>(text: string): Promise<SampledAttention[Kind]> =>
-    (await pool.query<{ each: SampledAttention[Kind][number] }>(text)).rows.map(
-      ({ each }) => each,
-    ) as SampledAttention[Kind];
+  const list = async <Each>(text: string): Promise<Each[]> =>
+    (await pool.query<{ each: Each }>(text)).rows.map(({ each }) => each);
   return {
-    conflicts: await list<'conflicts'>(FIND_CONFLICTS),
-    dropped: await list<'dropped'>(FIND_DROPPED),
-    silent: await list<'silent'>(FIND_SILENT),
+    conflicts: await list<SampledAttention['conflicts'][number]>(FIND_CONFLICTS),
+    dropped: await list<Attention['dropped'][number]>(FIND_DROPPED),
+    silent: await list<Attention['silent'][number]>(FIND_SILENT),
+    untold: (await list<NonNullable<Attention['untold']>>(FIND_UNTOLD))[0] ?? null,
   };
 }
 
@@ -145,3 +159,10 @@ const FIND_SILENT = `
   LEFT JOIN LATERAL (SELECT last_seen_at FROM location_last_seen WHERE location_id = s.location_id OFFSET 0) AS h ON true
   WHERE (h.last_seen_at >= s.oldest) IS NOT TRUE
   ORDER BY s.oldest, s.location_id`;
+
+const FIND_UNTOLD = `
+  SELECT json_build_object('messages', count(*), 'orders', count(DISTINCT service_order_id),
+                           'oldestAppliedAt', min(applied_at),
+                           'serviceOrderId', (array_agg(service_order_id ORDER BY applied_at))[1]) AS each
+  FROM (SELECT service_order_id, applied_at FROM outbox ORDER BY applied_at LIMIT ${UNTOLD_READ}) AS m
+  HAVING min(applied_at) < now() - interval '${UNTOLD_S} s'`;

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
@@ -13,11 +14,13 @@ import {
 } from '../../../src/core/orders/board-feed.ts';
 import { BoardOrder } from '../../../src/core/orders/read-board.ts';
 import { Attention } from '../../../src/core/orders/sample-attention.ts';
+import { eraseBatch } from '../../../src/core/retention/erase-members.ts';
 import { eventStream } from '../../../src/http/operator/event-stream.ts';
 import { writeBoardEvents } from '../../../src/http/operator/write-board-events.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
@@ -94,6 +97,26 @@ describe('the board', () => {
       requestedAt: null,
     });
     expect(JSON.stringify(watched.events)).not.toContain('Ada');
+  });
+
+  it('has what was ordered and its sum, nothing else of the contents, and nothing once the member is erased', async () => {
+    await system.placeOrder({ serviceOrderId: 'ordered', type: 'delivery' });
+    const watched = await watch(0);
+    const { items, money } = sampleOrder({ type: 'delivery' });
+    await until(() => watched.order('ordered')?.memberState === 'placed');
+    expect(watched.order('ordered')?.ordered).toEqual({
+      items: items.map(({ name, quantity }) => ({ name, quantity })),
+      lines: 3,
+      total: money.total,
+      currency: 'EUR',
+    });
+    expect(JSON.stringify(watched.events)).not.toMatch(
+      /Ada|ada@|\+4930|Lindenstra|Ring twice|well done|terrace|onions/,
+    );
+
+    await system.query(`UPDATE placements SET state = 'sent', finished_at = now() WHERE service_order_id = 'ordered'`);
+    expect(await eraseBatch(system.pool, ['ordered'], { sent: true })).toBe(1);
+    await until(() => watched.order('ordered')?.ordered === null);
   });
 
   it('shows an order from its signal to its end, whichever process moves it', async () => {
@@ -266,6 +289,11 @@ describe('what needs attention', () => {
       lastReason: expect.stringMatching(/./) as string,
       lastCause: { code: 'signature_missing', header: 'webhook-id' },
     });
+    const droppedSince = async (): Promise<unknown> => {
+      const answer = await fetch(`${system.urls[0]}/orders/unheard`, { headers });
+      return ((await answer.json()) as Record<string, unknown>)['droppedSince'];
+    };
+    expect(await droppedSince(), 'nobody claims that the POS said nothing').toBe(1);
 
     const replay = (): Promise<Response> =>
       fetch(`${system.urls[0]}/webhooks/${String(body['webhookId'])}/replay`, { method: 'POST', headers });
@@ -277,6 +305,7 @@ describe('what needs attention', () => {
     await system.addLocation('mended', { ordersUrl: 'http://127.0.0.1:9/orders' });
     expect(await (await replay()).json()).toMatchObject({ outcome: 'applied' });
     await until(() => droppedThere() === undefined);
+    expect(await droppedSince()).toBe(0);
     expect(watched.order('unheard')?.status).toBe('ready');
   });
 
@@ -315,6 +344,22 @@ describe('what needs attention', () => {
     expect(silentThere(watched)).toMatchObject({ integration: 'standard', lastSeenAt: null, sent: 1 });
     await system.query(`INSERT INTO location_last_seen VALUES ('quiet', 'standard', now())`);
     await until(() => silentThere(watched) === undefined);
+  });
+});
+
+describe('live messages that do not go out', () => {
+  it('are said to whoever watches, whatever the filter, until they are out', async () => {
+    const [watched, elsewhere] = await Promise.all([watch(0), watch(1, '?location=nowhere')]);
+    expect(watched.attention()?.untold).toBeNull();
+    system.pubsub.faults.publishError = () => status.UNAVAILABLE;
+    for (const id of ['untold-1', 'untold-2']) await system.placeOrder({ serviceOrderId: id, locationId: 'club-1' });
+    for (const board of [watched, elsewhere]) {
+      await until(() => board.attention()?.untold?.orders === 2, 15_000);
+      expect(board.attention()?.untold).toMatchObject({ messages: 2, serviceOrderId: 'untold-1' });
+    }
+    system.pubsub.faults.publishError = undefined;
+    await until(() => watched.attention()?.untold === null, 15_000);
+    expect(system.live('untold-2').map(({ memberState }) => memberState)).toContain('placed');
   });
 });
 
@@ -454,7 +499,7 @@ describe('a reader that hangs', () => {
     const ROUNDS = 200;
     for (let version = 1; version <= ROUNDS; version++) {
       watcher.changed(Array.from({ length: 1_000 }, (_, id) => order(id, version)));
-      watcher.attention({ conflicts: [], dropped: [], silent: [{ sent: version } as never] });
+      watcher.attention({ conflicts: [], dropped: [], silent: [{ sent: version } as never], untold: null });
     }
     expect(stream.isBehind()).toBe(true);
     expect((stream.body as unknown as { writableLength: number }).writableLength).toBeLessThan(300_000);

@@ -1,0 +1,54 @@
+import type { BoardOrder, PlacementCause } from '../wire.ts';
+
+/** A few words for each cause, short enough for a ticket. The order's page has the whole sentence. */
+const IN_SHORT: Record<PlacementCause['code'], string> = {
+  platform_unreachable: 'platform not reachable',
+  platform_failing: 'platform failing',
+  platform_refuses_us: 'platform refuses us',
+  query_without_order: 'query has no order',
+
+  order_missing_yet: 'not at the platform yet',
+  order_missing: 'not at the platform',
+  order_id_invalid: 'id is invalid',
+  order_unreadable: 'order not readable',
+  refused_by_postgres: 'order cannot be stored',
+  order_ended: 'ended before',
+  deadline_passed: 'not in time',
+
+  location_paused: 'location paused',
+  no_location: 'location not configured',
+  settings_sealed: 'settings locked',
+  unknown_integration: 'integration missing',
+  wrong_settings: 'wrong settings',
+  no_public_url: 'PUBLIC_URL missing',
+
+  pos_unreachable: 'POS not reachable',
+  pos_silent: 'no answer',
+  pos_busy: 'POS busy',
+  pos_failing: 'POS failing',
+  pos_refused_us: 'POS refuses our access',
+  pos_set_up_wrong: 'POS set up wrong',
+  reconnect_needed: 'reconnect needed',
+  pos_rejected_order: 'POS refused it',
+  circuit_open: 'POS down everywhere',
+  unexpected_error: 'unexpected error',
+
+  process_died: 'is it at the POS?',
+  pos_cannot_be_asked: 'is it at the POS?',
+  order_absent_yet: 'POS is asked again',
+  repeat_refused: 'is it at the POS?',
+  repeat_unrecognised: 'is it at the POS?',
+  deadline_passed_in_doubt: 'is it at the POS?',
+  order_ended_in_doubt: 'is it at the POS?',
+  location_left_pos: 'look at the former POS',
+  pos_account_changed: 'look at the former POS',
+  restored: 'is it at the POS?',
+  no_ticket_seen: 'sent again',
+};
+
+/** What is wrong with an order, in a few words. Undefined without a cause, or for one of a newer service. */
+export function inShort(cause: BoardOrder['cause']): string | undefined {
+  return cause !== null && Object.hasOwn(IN_SHORT, cause.code)
+    ? IN_SHORT[cause.code as PlacementCause['code']]
+    : undefined;
+}

@@ -1,0 +1,58 @@
+import type { Attention } from '../wire.ts';
+import { words } from '../parts/tones.ts';
+import { inShort } from './in-short.ts';
+import type { Ticket } from './ticket-of.ts';
+
+export type Wrong = {
+  words: string;
+  tone: 'bad' | 'warn';
+  /** False where it may still mend by itself, or where one for all of them is among the needs. */
+  needsPerson: boolean;
+};
+
+/** What the rest of the board knows of some orders: by their ids, and by their locations. */
+export type Elsewhere = {
+  conflicts: ReadonlyMap<string, string>;
+  /** When the last dropped webhook of the location came. */
+  dropped: ReadonlyMap<string, number>;
+};
+
+export function elsewhere(attention: Attention | undefined): Elsewhere {
+  return {
+    conflicts: new Map(attention?.conflicts.map(({ serviceOrderId, status }) => [serviceOrderId, words(status)])),
+    dropped: new Map(
+      attention?.dropped.map(({ locationId, lastReceivedAt }) => [locationId, Date.parse(lastReceivedAt)]),
+    ),
+  };
+}
+
+/** What is wrong with a ticket, in a few words; undefined if nothing is. */
+export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
+  const { order, id, trouble, endedAt } = ticket;
+  const why = inShort(order.cause);
+  const conflict = known.conflicts.get(id);
+  if (trouble === 'in_doubt') return { words: named('in doubt', why), tone: 'bad', needsPerson: true };
+  if (conflict !== undefined) return { words: `conflict: POS says ${conflict}`, tone: 'bad', needsPerson: true };
+  if (trouble === 'failed') return { words: why ?? failedBy(order), tone: 'bad', needsPerson: true };
+  if (trouble === 'held') return { words: named('held', why), tone: 'warn', needsPerson: true };
+  if (endedAt !== null) return undefined;
+  if (order.placement === 'in_doubt') return { words: named('in doubt', why), tone: 'warn', needsPerson: false };
+  if (order.placement === 'waiting' && order.problem !== null) {
+    return { words: named('again', why), tone: 'warn', needsPerson: false };
+  }
+  return isUnheard(ticket, known) ? { words: 'its webhooks are dropped', tone: 'warn', needsPerson: false } : undefined;
+}
+
+/** True if nobody knows what the POS said of it. */
+function isUnheard({ order, column }: Ticket, { dropped }: Elsewhere): boolean {
+  const droppedAt = order.locationId === null ? undefined : dropped.get(order.locationId);
+  return column === 'sent' && droppedAt !== undefined && droppedAt > Date.parse(order.updatedAt ?? order.signalledAt);
+}
+
+function failedBy({ placement }: Ticket['order']): string {
+  return placement === 'failed' ? 'not placed' : 'POS says failed';
+}
+
+function named(state: string, why: string | undefined): string {
+  return why === undefined ? state : `${state}: ${why}`;
+}

@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest';
+import { columnInNeed } from '../../console/board/column-in-need.ts';
+import { createBoard, type Board } from '../../console/board/create-board.ts';
+import { inShort } from '../../console/board/in-short.ts';
+import { itemsThatFit, linesOf } from '../../console/board/items-that-fit.ts';
+import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
+import { elsewhere, wrongWith } from '../../console/board/wrong-with.ts';
+import type { Attention, BoardOrder } from '../../console/wire.ts';
+import { PLACEMENT_CODES } from '../../src/core/domain/placement-cause.ts';
+
+const NOW = new Date(2027, 0, 31, 18, 0).getTime();
+
+describe('what is wrong with a ticket', () => {
+  it('is said of every cause, in few enough words for two lines', () => {
+    for (const code of PLACEMENT_CODES) {
+      const words = inShort({ code });
+      expect(words, code).toBeDefined();
+      expect(linesOf(`in doubt: ${words}`, 18), words).toBeLessThanOrEqual(3);
+    }
+    expect(inShort({ code: 'of_a_newer_version' })).toBeUndefined();
+    expect(inShort({ code: 'constructor' })).toBeUndefined();
+  });
+
+  it.each<[string, Partial<BoardOrder>, string | undefined, boolean?]>([
+    ['all is well', {}, undefined],
+    [
+      'it is in doubt',
+      { placement: 'in_doubt', needsOperator: true, cause: { code: 'pos_silent' } },
+      'in doubt: no answer',
+      true,
+    ],
+    [
+      'it may settle itself',
+      { placement: 'in_doubt', cause: { code: 'order_absent_yet' } },
+      'in doubt: POS is asked again',
+      false,
+    ],
+    ['it is held', { placement: 'held', cause: { code: 'wrong_settings', issues: [] } }, 'held: wrong settings', true],
+    ['it is held by a cause of a newer version', { placement: 'held', cause: { code: 'new' } }, 'held', true],
+    ['it failed', { placement: 'failed', cause: { code: 'deadline_passed' } }, 'not in time', true],
+    ['the POS failed it', { memberState: 'failed' }, 'POS says failed', true],
+    [
+      'it is tried again',
+      { placement: 'waiting', problem: '503', cause: { code: 'pos_failing' } },
+      'again: POS failing',
+      false,
+    ],
+    ['its webhooks are dropped', { locationId: 'deaf' }, 'its webhooks are dropped', false],
+    ['its webhooks are dropped, but one said more since', { locationId: 'deaf', updatedAt: at(1) }, undefined],
+    ['its webhooks are dropped, and it went on before', { locationId: 'deaf', memberState: 'preparing' }, undefined],
+    [
+      'a webhook contradicts its end',
+      { serviceOrderId: 'contradicted', memberState: 'cancelled', endedAt: at(-5) },
+      'conflict: POS says completed',
+      true,
+    ],
+  ])('when %s', (_, some, words, needsPerson) => {
+    const attention: Attention = {
+      conflicts: [
+        {
+          serviceOrderId: 'contradicted',
+          locationId: 'club-1',
+          status: 'completed',
+          recordedAt: at(-1),
+          webhookId: null,
+        },
+      ],
+      dropped: [
+        { locationId: 'deaf', integration: 'x', count: 1, lastReceivedAt: at(0), lastReason: null, lastCause: null },
+      ],
+      silent: [],
+      untold: null,
+    };
+    const wrong = wrongWith(ticket('order-1', some), elsewhere(attention));
+    expect(wrong?.words).toBe(words);
+    expect(wrong?.needsPerson).toBe(needsPerson);
+  });
+});
+
+describe('what was ordered', () => {
+  const ordered = (...names: string[]): NonNullable<BoardOrder['ordered']> => ({
+    items: names.slice(0, 3).map((name) => ({ name, quantity: 2 })),
+    lines: names.length,
+    total: 100,
+    currency: 'EUR',
+  });
+  it.each<[string[], number, string[]]>([
+    [['Cola'], 1, ['2× Cola']],
+    [['Cola', 'Fries'], 2, ['2× Cola', '2× Fries']],
+    [['Cola', 'Fries'], 1, ['2× Cola', '2× Fries']],
+    [['Cola', 'Apple pie'], 1, ['2 items']],
+    [['Cola', 'Fries', 'Soup', 'Cake'], 3, ['2× Cola', '2× Fries', '+ 2 more']],
+    [['Tagliatelle al ragù', 'Cola'], 3, ['2× Tagliatelle al ragù', '2× Cola']],
+    [['Tagliatelle al ragù', 'Cola'], 2, ['2 items']],
+    [['Donaudampfschifffahrtsgesellschaft'], 1, ['1 item']],
+    [['Cola'], 0, []],
+  ])('of %j in %d lines: %j, and never half of one', (names, lines, said) => {
+    expect(itemsThatFit(ordered(...names), { chars: 18, lines })).toEqual(said);
+  });
+});
+
+describe('the column that a phone opens on', () => {
+  const late = { signalledAt: at(-40), requestedAt: at(-5), memberState: 'preparing' } as const;
+  it.each<[string, Record<string, Partial<BoardOrder>>, string]>([
+    ['nothing is there', {}, 'placed'],
+    ['all is well', { one: { memberState: 'confirmed' } }, 'confirmed'],
+    ['one is late', { one: {}, two: late }, 'preparing'],
+    ['one failed, and one is late', { one: { placement: 'failed' }, two: late }, 'failed'],
+    ['one that failed was put aside', { aside: { placement: 'failed' }, two: late }, 'preparing'],
+    [
+      'one is held, and one failed',
+      { one: { placement: 'failed' }, two: { placement: 'held', memberState: 'placed' } },
+      'placed',
+    ],
+    ['one is in doubt', { one: { placement: 'held', memberState: 'placed' }, two: { needsOperator: true } }, 'sent'],
+  ])('when %s', (_, orders, column) => {
+    const board = boardOf(Object.entries(orders).map(([id, some]) => order(id, some)));
+    expect(columnInNeed(board, (key) => key === 'failed:aside')).toBe(column);
+  });
+});
+
+function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrder {
+  return {
+    serviceOrderId,
+    locationId: 'club-1',
+    integration: 'standard',
+    fulfillment: 'pickup',
+    placement: 'sent',
+    needsOperator: false,
+    problem: null,
+    cause: null,
+    status: null,
+    memberState: 'sent',
+    providerOrderId: null,
+    signalledAt: at(-10),
+    requestedAt: null,
+    ordered: null,
+    nextAttemptAt: null,
+    updatedAt: null,
+    endedAt: null,
+    ...some,
+  };
+}
+
+function ticket(id: string, some: Partial<BoardOrder>): Ticket {
+  return ticketOf(order(id, some), NOW, 0);
+}
+
+function boardOf(orders: BoardOrder[]): Board {
+  const board = createBoard();
+  board.begin();
+  board.take(orders, NOW);
+  board.complete(NOW);
+  return board;
+}
+
+function at(minutes: number): string {
+  return new Date(NOW + minutes * 60_000).toISOString();
+}
