@@ -25,7 +25,9 @@ export async function prepareDemoDatabase(about: { dir: string; databaseUrl: str
   } catch (error) {
     await postgres.stop();
     const hint = `Remove ${data} to start afresh.`;
-    throw new Error(`the schema could not be brought up to date: ${wordsOf(error)}. ${hint}`, { cause: error });
+    throw new Error(`the schema could not be brought up to date: ${(error as Error).message}. ${hint}`, {
+      cause: error,
+    });
   }
   return { url: postgres.url, where: `embedded, ${postgres.url}`, stop: () => postgres.stop() };
 }
@@ -35,14 +37,10 @@ async function useDatabase(given: string): Promise<Database> {
   try {
     await migrate(url);
   } catch (error) {
-    throw new Error(`the database of DATABASE_URL could not be migrated: ${wordsOf(error)}`, { cause: error });
+    throw new Error(`the database of DATABASE_URL could not be migrated: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
   const { host, pathname } = new URL(url);
   return { url, where: `DATABASE_URL, ${host}${pathname}`, stop: async () => {} };
-}
-
-/** Returns an error's message. For a refused connection Node's is empty, and the reason is beside it. */
-function wordsOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(wordsOf).join(', ');
-  return error instanceof Error ? error.message : String(error);
 }

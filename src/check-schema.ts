@@ -29,9 +29,10 @@ export class WrongSchema extends Error {
 export async function checkSchema(pool: Pool): Promise<void> {
   const ours = await migrationsIn(MIGRATIONS);
   const applied = await appliedMigrations(pool);
-  const missing = ours.filter((name) => !applied.has(name));
-  if (missing.length > 0) {
-    throw new WrongSchema(`The schema lacks ${missing.join(', ')}`, 'Run: expediter migrate');
+  const [missing, ...more] = ours.filter((name) => !applied.has(name));
+  if (missing !== undefined) {
+    const andMore = more.length > 0 ? ` and ${more.length} more` : '';
+    throw new WrongSchema(`The schema lacks ${missing}${andMore}`, 'Run: expediter migrate');
   }
   const breaking = [...applied].filter((name) => name.endsWith(BREAKING) && !ours.includes(name));
   if (breaking.length > 0) {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import pg, { type ClientBase } from 'pg';
 import { MIGRATIONS, TABLE, appliedMigrations, migrationsIn } from './check-schema.ts';
+import { explainDatabaseError } from './explain-database-error.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 
 /** Time to wait for a lock. Webhooks queue behind a waiting migration and have to be committed within 1.5 s. */
@@ -19,7 +20,7 @@ const DEADLOCK_DETECTED = '40P01';
  * transaction: if it fails, the schema is as before, and the next run continues there.
  * @param about.lockPatienceMs time for one migration to lock what it changes
  * @returns the migrations that were applied
- * @throws Error that names the failed migration, or that an empty database has another encoding than UTF8
+ * @throws Error that says what to do about the connection, names the failed migration, or that an empty database has another encoding than UTF8
  */
 export async function migrate(
   databaseUrl: string,
@@ -33,7 +34,10 @@ export async function migrate(
   });
   // The query that needs a dead connection reports it.
   client.on('error', () => {});
-  await client.connect();
+  await client.connect().catch((error: unknown) => {
+    const { found, toDo } = explainDatabaseError(error);
+    throw new Error(`${found}; ${toDo}`, { cause: error });
+  });
   const done: string[] = [];
   try {
     // A role's limits are for the service; an index over millions of rows may take longer.

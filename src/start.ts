@@ -23,6 +23,7 @@ import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitio
 import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
 import { redriveParked } from './core/statuses/redrive-parked.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
+import { explainDatabaseError } from './explain-database-error.ts';
 import type { Readiness } from './http/health.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
 import { startObserving } from './observe/start-observing.ts';
@@ -32,6 +33,8 @@ import { loadOrderModule } from './platform/load-order-module.ts';
 import { statusTopic } from './status-topic.ts';
 
 const DATABASE_RETRY_MS = 1_000;
+/** Time until a start that still waits for Postgres says so again. */
+const TELL_AGAIN_MS = 60_000;
 
 export type Running = {
   app: FastifyInstance;
@@ -238,13 +241,14 @@ export async function start(
   };
 }
 
-/** Waits for Postgres without limit. A wrong schema is not waited for. */
+/** Waits for Postgres without limit, and says why: at once, when it changes, and now and then. A wrong schema ends it. */
 async function databaseReady(
   pool: Pool,
   clock: DatabaseClock,
   log: FastifyBaseLogger,
   stopping: AbortSignal,
 ): Promise<void> {
+  let told = { words: '', at: 0 };
   while (!stopping.aborted) {
     try {
       await clock.follow();
@@ -253,7 +257,12 @@ async function databaseReady(
       return;
     } catch (error) {
       if (error instanceof WrongSchema) throw error;
-      log.error({ err: error }, 'Postgres cannot be reached; will try again');
+      const { found, toDo } = explainDatabaseError(error);
+      const words = `Postgres cannot be used, and is tried again every second: ${found}; ${toDo}`;
+      if (words !== told.words || performance.now() - told.at > TELL_AGAIN_MS) {
+        told = { words, at: performance.now() };
+        log.error(words);
+      }
       await sleep(DATABASE_RETRY_MS, undefined, { signal: stopping }).catch(() => {});
     }
   }

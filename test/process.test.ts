@@ -278,6 +278,35 @@ describe('a start', () => {
   });
 });
 
+describe('a first start without a database', () => {
+  it('says in one line what is wrong and what to do, not every second, and goes on once it is there', async () => {
+    const name = `not_yet_${process.pid}`;
+    const url = Object.assign(new URL(env['DATABASE_URL'] ?? ''), { pathname: `/${name}` }).href;
+    const main = spawnMain({ ...env, PORT: '0', DATABASE_URL: url });
+    const told = (): string[] =>
+      main
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('Postgres cannot be used'));
+    await until(() => told().length > 0);
+    await sleep(2_500);
+    expect(told().map((line) => JSON.parse(line) as unknown)).toEqual([
+      {
+        ...(JSON.parse(told()[0] ?? '') as object),
+        level: 50,
+        message: expect.stringContaining(
+          `database "${name}" does not exist; make it: CREATE DATABASE "${name}" ENCODING 'UTF8' TEMPLATE template0`,
+        ),
+      },
+    ]);
+    expect(main.output()).not.toContain('"stack"');
+    await system.query(`CREATE DATABASE ${name}`);
+    await main.exited;
+    expect(main.output()).toMatch(/^The schema lacks 0001\S+ and \d+ more\. Run: expediter migrate\n/m);
+    await system.query(`DROP DATABASE ${name}`);
+  });
+});
+
 describe.each([
   ['behind', -600_000],
   ['ahead', 600_000],

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { FLUSH_CONNECTIONS, openDatabase } from '../database.ts';
 import { WrongSchema, checkSchema } from '../check-schema.ts';
-import { describe } from './failures.ts';
+import { explainDatabaseError } from '../explain-database-error.ts';
 
 /** Opens the database for one command, checks that it has this version's schema, and always closes it. */
 export async function withDatabase<Result>(
@@ -13,7 +13,8 @@ export async function withDatabase<Result>(
   try {
     await checkSchema(pool).catch((error: unknown) => {
       if (error instanceof WrongSchema) throw error;
-      throw new Error(`the Postgres at DATABASE_URL cannot be used: ${describe(error)}`, { cause: error });
+      const { found, toDo } = explainDatabaseError(error);
+      throw new Error(`the Postgres at DATABASE_URL cannot be used: ${found}; ${toDo}`, { cause: error });
     });
     return await work(pool);
   } finally {

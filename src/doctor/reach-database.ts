@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { withClient } from '../core/postgres/with-client.ts';
+import { explainDatabaseError } from '../explain-database-error.ts';
 import { checkSchema, WrongSchema } from '../check-schema.ts';
 import { reporterOf, type Finding } from './finding.ts';
 
@@ -14,7 +15,6 @@ export async function reachDatabase(pool: Pool): Promise<{ findings: Finding[]; 
 }
 
 async function reach(pool: Pool): Promise<Finding> {
-  const toDo = 'look at DATABASE_URL, DNS, the network and the database';
   try {
     return await withClient(pool, async (client) => {
       const { rows } = await client.query<{ pid: number; version: string; seqscan: string; commit: string }>(
@@ -30,12 +30,9 @@ async function reach(pool: Pool): Promise<Finding> {
       return ok('connection', `Postgres ${version.split(' ', 1)[0]}, directly`);
     });
   } catch (error) {
-    const { code, message, errors } = error as { code?: string; message: string; errors?: Error[] };
+    const { found, toDo } = explainDatabaseError(error);
     // A pooler refuses settings that it does not know.
-    if (/unsupported startup parameter/i.test(message)) return pooler(message);
-    if (code === '53300')
-      return failed('connection', 'it has no connection left', 'raise max_connections, or lower POOL_SIZE');
-    return failed('connection', [...new Set((errors ?? [{ message }]).map((each) => each.message))].join(', '), toDo);
+    return /unsupported startup parameter/i.test(found) ? pooler(found) : failed('connection', found, toDo);
   }
 }
 

@@ -201,12 +201,14 @@ describe('the command line', () => {
     expect(await cli(env, args)).toEqual({ code: 3, out: '', error: expect.stringMatching(/^error: [^\n]+\n$/) });
   });
 
-  it('exits 1 when Postgres cannot be reached, and says where it looked', async () => {
+  it('exits 1 when Postgres cannot be reached, and says where it looked and what to do', async () => {
     const nowhere = { ...env, DATABASE_URL: 'postgres://expediter:hunter2@127.0.0.1:9/expediter' };
     for (const args of [['location', 'list'], ['migrate']]) {
       const { code, out, error } = await runToEnd(CLI, nowhere, args);
       expect({ code, out }).toEqual({ code: 1, out: '' });
-      expect(error).toMatch(/^error: [^\n]*ECONNREFUSED 127\.0\.0\.1:9\n$/);
+      expect(error).toMatch(
+        /^error: [^\n]*ECONNREFUSED 127\.0\.0\.1:9; start Postgres, or correct host and port in DATABASE_URL\n$/,
+      );
       expect(error).not.toContain('hunter2');
     }
   });

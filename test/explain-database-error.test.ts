@@ -1,0 +1,46 @@
+import pg from 'pg';
+import { expect, it } from 'vitest';
+import { explainDatabaseError } from '../src/explain-database-error.ts';
+import { createDatabase } from './support/create-database.ts';
+import { freePort } from './support/free-port.ts';
+
+async function failureAt(url: string): Promise<unknown> {
+  const client = new pg.Client(url);
+  try {
+    await client.connect();
+  } catch (error) {
+    return error;
+  }
+  await client.end();
+  throw new Error('it can be connected to');
+}
+
+it('a Postgres that nobody started is to be started, at however many addresses it was looked for', async () => {
+  const port = await freePort();
+  const { found, toDo } = explainDatabaseError(await failureAt(`postgres://x:hunter2@localhost:${port}/x`));
+  expect(found).toMatch(/^connect ECONNREFUSED \S+(, connect ECONNREFUSED \S+)?$/);
+  expect(toDo).toBe('start Postgres, or correct host and port in DATABASE_URL');
+});
+
+it('a database, a role or a host that is not there is named', async () => {
+  const url = new URL(await createDatabase());
+  const withPart = (part: object): string => Object.assign(new URL(url), part).href;
+  expect(explainDatabaseError(await failureAt(withPart({ pathname: '/no-such' })))).toEqual({
+    found: 'database "no-such" does not exist',
+    toDo: `make it: CREATE DATABASE "no-such" ENCODING 'UTF8' TEMPLATE template0, and then: expediter migrate`,
+  });
+  expect(explainDatabaseError(await failureAt(withPart({ username: 'nobody' })))).toEqual({
+    found: 'role "nobody" does not exist',
+    toDo: 'correct the user in DATABASE_URL, or let pg_hba.conf admit it',
+  });
+});
+
+it.each([
+  ['28P01', 'password authentication failed for user "x"', 'correct user and password in DATABASE_URL'],
+  ['ENOTFOUND', 'getaddrinfo ENOTFOUND db', 'correct the host in DATABASE_URL, or look at DNS'],
+  ['53300', 'sorry, too many clients already', 'raise max_connections, or lower POOL_SIZE'],
+  [undefined, 'SASL: client password must be a string', 'write the password into DATABASE_URL'],
+  [undefined, 'something else', 'look at DATABASE_URL, DNS, the network and the database'],
+])('what to do about %s', (code, message, toDo) => {
+  expect(explainDatabaseError(Object.assign(new Error(message), { code }))).toEqual({ found: message, toDo });
+});
