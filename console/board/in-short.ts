@@ -11,6 +11,7 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   order_missing: 'not at the platform',
   order_id_invalid: 'id is invalid',
   order_unreadable: 'order not readable',
+  order_mapper_threw: 'mapper failing',
   refused_by_postgres: 'order cannot be stored',
   order_ended: 'ended before',
   deadline_passed: 'not in time',
