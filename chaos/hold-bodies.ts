@@ -38,16 +38,13 @@ export function holdBodies(
 
 /** Resolves once the connection is closed, by the other side or by the signal. */
 async function sendSlowly(url: URL, bytes: number, signal: AbortSignal): Promise<void> {
-  const socket = connect(Number(url.port), url.hostname).on('error', () => {});
+  // An error for those who wait for the connection, too, which a plain close would leave waiting for ever.
+  const socket = connect({ port: Number(url.port), host: url.hostname, signal }).on('error', () => {});
   // The answer is read, or the other side's end would not be seen.
   socket.resume();
   const closed = new Promise((resolve) => socket.once('close', resolve));
-  const stop = (): void => void socket.destroy();
-  signal.addEventListener('abort', stop);
-  if (signal.aborted) stop();
-  await writeSlowly(socket, url, bytes).catch(stop);
+  await writeSlowly(socket, url, bytes).catch(() => socket.destroy());
   await closed;
-  signal.removeEventListener('abort', stop);
 }
 
 async function writeSlowly(socket: Socket, { pathname, search }: URL, bytes: number): Promise<void> {
