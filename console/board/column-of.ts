@@ -31,8 +31,9 @@ const OF_MEMBER_STATE: Record<NonNullable<BoardOrder['memberState']>, ColumnName
 };
 
 /** Returns the column. An order that ended without a report of the POS is done, too; one that failed is not. */
-export function columnOf({ endedAt, memberState, placement }: BoardOrder): ColumnName {
-  if (placement === 'failed' || memberState === 'failed') return 'failed';
-  if (endedAt !== null) return 'done';
-  return memberState === null ? 'placed' : OF_MEMBER_STATE[memberState];
+export function columnOf({ endedAt, memberState, placement, fulfillment }: BoardOrder): ColumnName {
+  if (placement === 'failed') return 'failed';
+  if (endedAt !== null && memberState !== 'failed') return 'done';
+  // One that failed before it was read, and has begun again, was told `failed`.
+  return memberState === null || fulfillment === null ? 'placed' : OF_MEMBER_STATE[memberState];
 }

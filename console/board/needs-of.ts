@@ -1,3 +1,4 @@
+import { toldMember } from '../../src/core/domain/told-member.ts';
 import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention, BoardOrder } from '../wire.ts';
@@ -68,7 +69,7 @@ export function needsOf(
       count: lists.in_doubt.length,
     },
     looked('Conflicts', 'The POS says other than the member was told.', conflicts.map(ofConflict), isAside),
-    looked('Failed today', 'The member knows. Somebody may have to call.', lists.failed.map(ofOrder), isAside),
+    looked('Failed today', 'Somebody may have to call.', lists.failed.map(ofOrder), isAside),
     {
       title: 'Held',
       tone: 'warn',
@@ -145,13 +146,14 @@ function looked(title: string, hint: string, all: Need[], isAside: (key: string)
 
 function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
   const why = inShort(order.cause) ?? order.problem;
+  const detail = [order.locationId, problemOf(order)].filter((each) => each !== null).join(': ');
   return {
     key: `${trouble}:${id}`,
     href: pageOf.order(id),
     name: id,
     isOrder: true,
     brief: [order.locationId, why].filter((each) => each !== null),
-    detail: [order.locationId, problemOf(order)].filter((each) => each !== null).join(': '),
+    detail: trouble === 'failed' ? `${detail.replace(/\.?$/, '.')} ${toldOf(order)}` : detail,
     since: endedAt ?? signalledAt,
   };
 }
@@ -192,6 +194,10 @@ function ofHeld(held: readonly Ticket[]): Need[] {
           since: first.signalledAt,
         },
   );
+}
+
+function toldOf({ placement, memberState, fulfillment }: BoardOrder): string {
+  return toldMember({ placement, memberState, isRead: fulfillment !== null });
 }
 
 /** The problem, with the first step of the help. */

@@ -67,8 +67,8 @@ export function byUrgency(a: Ticket, b: Ticket): number {
   return a.urgency - b.urgency || a.since - b.since || (a.id < b.id ? -1 : Number(a.id > b.id));
 }
 
-function troubleOf({ needsOperator, placement, memberState, endedAt }: BoardOrder): Trouble | null {
-  if (placement === 'failed' || memberState === 'failed') return 'failed';
+function troubleOf({ needsOperator, placement, memberState, fulfillment, endedAt }: BoardOrder): Trouble | null {
+  if (placement === 'failed' || (memberState === 'failed' && fulfillment !== null)) return 'failed';
   if (endedAt !== null) return null;
   if (needsOperator) return 'in_doubt';
   return placement === 'held' ? 'held' : null;

@@ -46,7 +46,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     case 'published':
       return published(details as Message, at, story);
     case 'placement finished':
-      return finished(details as ShownOrder['placement']);
+      return finished(details as ShownOrder['placement'], story);
     case 'ended':
       return { sentence: 'The order has ended', tone: 'plain', more: [] };
     case 'erased':
@@ -188,7 +188,8 @@ function published({ sequence }: Message, at: string, { live }: ShownOrder): Sto
   };
 }
 
-function finished({ state, problem }: Pick<ShownOrder['placement'], 'state' | 'problem'>): StoryLine {
+function finished({ state, problem }: ShownOrder['placement'], { order }: ShownOrder): StoryLine {
   if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
-  return { sentence: 'It is given up, for good', tone: 'bad', more: problem === null ? [] : [problem] };
+  const sentence = order === null ? 'It is given up' : 'It is given up, for good';
+  return { sentence, tone: 'bad', more: problem === null ? [] : [problem] };
 }

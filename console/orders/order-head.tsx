@@ -18,7 +18,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         <dt>Location</dt>
         <dd>
           {locationId === null ? (
-            <span class="faint">not known before it is fetched</span>
+            <span class="faint">not known before it is read</span>
           ) : (
             <a href={pageOf.location(locationId)}>{locationId}</a>
           )}
@@ -43,6 +43,8 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         <dd>
           <Status story={story} />
         </dd>
+        <dt>Member</dt>
+        <dd>{story.told}</dd>
         <dt>Promised for</dt>
         <dd>
           <Promised story={story} />

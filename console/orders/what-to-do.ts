@@ -1,4 +1,4 @@
-import { words, type Tone } from '../parts/tones.ts';
+import type { Tone } from '../parts/tones.ts';
 import type { Step } from '../webhooks/explanation.ts';
 import type { ShownOrder } from '../wire.ts';
 import { helpWith } from './help-with.ts';
@@ -23,10 +23,10 @@ export type Standing = {
 };
 
 /** @returns undefined if all is well and nothing is left to do */
-export function whatToDo({ placement, order }: ShownOrder): Standing | undefined {
+export function whatToDo({ placement, order, told }: ShownOrder): Standing | undefined {
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
   const isOpen = placement.finishedAt === null && !underWay;
-  /** Nobody was told, and no ticket can exist. */
+  /** It was never read, so no ticket can exist. */
   const canBeginAgain = state === 'failed' && order === null;
   const canTryAgain = isOpen && nextAttemptAt !== null;
   const about = {
@@ -40,8 +40,11 @@ export function whatToDo({ placement, order }: ShownOrder): Standing | undefined
   };
   if (state === 'sent') return undefined;
   if (state === 'failed') {
-    const sentence = canBeginAgain ? 'It failed before it was fetched' : 'It failed, which is final';
-    return { ...about, tone: 'bad', sentence, advice: whatFollows(order) };
+    const sentence = canBeginAgain ? 'It failed before it could be read' : 'It failed, which is final';
+    const next = canBeginAgain
+      ? 'It begins again when you retry it, or the platform signals it.'
+      : 'The platform places a new order.';
+    return { ...about, tone: 'bad', sentence, advice: `${told} ${next}` };
   }
   if (state === 'in_doubt' && underWay) {
     const advice = 'A call about it is under way. When that is over, within half a minute, you can say what you saw.';
@@ -63,14 +66,6 @@ export function whatToDo({ placement, order }: ShownOrder): Standing | undefined
   }
   const sentence = problem === null ? 'It is on its way to the POS' : 'It did not work yet, and is tried again';
   return { ...about, tone: problem === null ? 'busy' : 'warn', sentence, advice: '' };
-}
-
-function whatFollows(order: ShownOrder['order']): string {
-  if (order === null)
-    return 'Its member was told nothing. It begins again when you retry it, or the platform signals it.';
-  return order.memberState === 'failed'
-    ? 'Its member was told, and the platform places a new order.'
-    : `Its member was not told so, as the order had gone on already: it is ${words(order.memberState)}.`;
 }
 
 const IN_DOUBT = 'In doubt: the POS may have the order';
@@ -99,7 +94,7 @@ export function retryMeans({ placement, order }: ShownOrder, now: number): strin
   }
   if (Date.parse(placement.deadlineAt) < now) {
     return [
-      `Its deadline has passed: it is not sent any more. It fails at once, for good${order === null ? '' : ', and its member is told'}.`,
+      `Its deadline has passed: it is not sent any more. It fails at once${order === null ? '' : ', for good'}, and its member is told.`,
       ...(state === 'held' ? ['Only while its location is paused it stays held.'] : []),
     ];
   }

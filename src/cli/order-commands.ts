@@ -84,7 +84,7 @@ export function addOrderCommands(program: Command): void {
 
   order
     .command('retry')
-    .description('try a placement now; one that failed is final once its member was told something')
+    .description('try a placement now; one that failed is final, unless it was never read')
     .argument('<id>', 'its id on the ordering platform')
     .addHelpText('after', examples('expediter order retry order-4711'))
     .action(async (id: string, _options: object, command: Command) => {
@@ -163,7 +163,7 @@ async function notThere(id: string, command: Command): Promise<void> {
     command,
     resolved,
     resolved.late
-      ? `${id} is past its deadline: it fails now, and the member is told`
+      ? `${id} is past its deadline: it fails now, and its member is told`
       : `${id} is due now; see: expediter order show ${id}`,
   );
 }
@@ -215,9 +215,9 @@ function inWords(shown: ShownOrder): string {
       location: order?.locationId ?? placement.locationId,
       integration: order?.integration,
       fulfillment: order?.fulfillment,
-      'member sees': order?.memberState,
       status: order?.status,
       reason: order?.reason,
+      told: shown.told,
       ended: time(order?.endedAt ?? null),
       erased: time(order?.erasedAt ?? null),
       placement: placement.state.replace('_', ' '),

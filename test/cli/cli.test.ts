@@ -427,7 +427,7 @@ describe('an operator', () => {
     expect(callsFor(id)).toBe(1);
   });
 
-  it('begins one again that failed before it was fetched: nobody was told', async () => {
+  it('begins one again that failed before it was read: no ticket can exist', async () => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
     const id = await place('paper-1', async () => ({ providerOrderId: 'again-1' }));
     await inState(id, 'failed');

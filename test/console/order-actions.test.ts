@@ -52,9 +52,9 @@ describe('what can be done about an order', () => {
       { canRetry: false, canResolve: false, tone: 'bad', problem: 'unknown item' },
     ],
     [
-      'one that failed before it was fetched begins again',
+      'one that failed before it was read begins again',
       story({ state: 'failed', finishedAt: SOON, nextAttemptAt: null, problem: 'no such order' }, null),
-      { canRetry: true, canResolve: false, tone: 'bad', sentence: 'It failed before it was fetched' },
+      { canRetry: true, canResolve: false, tone: 'bad', sentence: 'It failed before it could be read' },
     ],
   ] as const)('%s', (_, story, expected) => {
     expect(whatToDo(story)).toMatchObject(expected);
@@ -80,11 +80,14 @@ describe('what can be done about an order', () => {
     }
   });
 
-  it('a failed one that nobody fetched does not claim that its member was told', () => {
+  it('a failed one says what its member was told, in the words of the service', () => {
     const failed = { state: 'failed', finishedAt: SOON, nextAttemptAt: null } as const;
-    expect(whatToDo(story(failed, { memberState: 'failed' }))?.advice).toContain('Its member was told,');
-    expect(whatToDo(story(failed, { memberState: 'cancelled' }))?.advice).toMatch(/not told so.*cancelled/);
-    expect(whatToDo(story(failed, null))?.advice).toContain('told nothing');
+    for (const order of [{}, null]) {
+      const about = { ...story(failed, order), told: 'Its member was told a secret.' };
+      expect(whatToDo(about)?.advice).toMatch(/^Its member was told a secret\. /);
+    }
+    expect(whatToDo(story(failed))?.advice).toContain('The platform places a new order');
+    expect(whatToDo(story(failed, null))?.advice).toContain('begins again');
   });
 
   it('one that waits or is held says when it fails, one in doubt does not fail by itself', () => {
@@ -120,7 +123,7 @@ describe('a confirmation says what will happen', () => {
     for (const state of ['waiting', 'held'] as const) {
       expect(retryMeans(story({ ...past, state }), NOW)[0]).toMatch(/not sent any more.*fails.*its member is told/);
     }
-    expect(retryMeans(story(past, null), NOW).join()).not.toContain('member is told');
+    expect(retryMeans(story(past, null), NOW).join()).toMatch(/fails at once, and its member is told/);
     expect(retryMeans(story({ ...past, state: 'in_doubt' }), NOW).join()).not.toContain('fails');
   });
 

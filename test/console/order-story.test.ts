@@ -302,6 +302,7 @@ describe('a story that holds little', () => {
     const { placement, serviceOrderId, traceId } = sampleStory();
     const little: ShownOrder = {
       serviceOrderId,
+      told: 'Its member was told nothing.',
       traceId,
       placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },
       order: null,

@@ -151,7 +151,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   restored: 'after a restore: the POS may have it',
   no_ticket_seen: 'an operator says that the POS does not have the order',
 
-  already_failed: 'it has failed, which is final: the member was told, and the platform places a new order',
+  already_failed: 'it has failed, which is final: the platform places a new order',
   already_sent: 'its ticket is at the POS already',
   needs_resolve: 'the POS may have it, so it is not repeated blindly: look there and resolve it',
   call_under_way: 'a call about it is under way: look again when it is over, within half a minute',

@@ -4,8 +4,7 @@ export const PLACEMENT_STATES = ['waiting', 'held', 'in_doubt', 'sent', 'failed'
 export const PlacementState = z.enum(PLACEMENT_STATES).meta({
   description:
     'waiting: tried, or to be tried. held: nothing works until one of us mends something. in_doubt: the POS may have it. ' +
-    'sent: the ticket is at the POS. failed: final, and the member was told; without an `order` nobody was, and it can ' +
-    'be retried.',
+    'sent: the ticket is at the POS. failed: final, but one without an `order` was never read, and can begin again.',
 });
 export type PlacementState = z.infer<typeof PlacementState>;
 

@@ -6,6 +6,7 @@ import {
   FulfillmentType,
   LIFECYCLE,
   MemberState,
+  RANK_FAILED,
   Status,
   memberStateAt,
   statusAt,
@@ -43,7 +44,7 @@ export const ListedOrder = z
     problem: z.string().nullable().meta({ description: 'Why it waits, is held, is in doubt or failed.' }),
     cause: StoredPlacementCause.nullable(),
     status: Status.nullable(),
-    memberState: MemberState.nullable(),
+    memberState: MemberState.nullable().meta({ description: 'What the member was told last; null for nothing.' }),
     reason: z.string().nullable(),
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
     signalledAt: Instant,
@@ -88,11 +89,14 @@ type Row = Ranked<ListedOrder>;
 
 const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
 
+/** SQL for the rank that the member was told last, also of an order that failed before it was read; NULL for none. */
+const TOLD_RANK = `coalesce(o.rank::int, CASE WHEN p.told_sequence > 0 THEN ${RANK_FAILED} END)`;
+
 /** SQL for `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
   'fulfillment', o.fulfillment, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
-  'cause', p.cause, 'rank', o.rank, 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
+  'cause', p.cause, 'rank', ${TOLD_RANK}, 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
   'signalledAt', p.signalled_at,
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;
@@ -119,9 +123,9 @@ export async function listOrders(
      FROM (${CANDIDATES} LIMIT ${SCAN}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
      WHERE ($8::boolean IS NULL OR $8 = (${ENDED_AT} IS NULL))
-       AND ($9::int4multirange IS NULL OR o.rank::int <@ $9)
+       AND ($9::int4multirange IS NULL OR ${TOLD_RANK} <@ $9)
        AND ($10::int4multirange IS NULL
-            OR o.rank::int <@ CASE o.fulfillment WHEN 'pickup' THEN $10 ELSE $11::int4multirange END)
+            OR ${TOLD_RANK} <@ CASE o.fulfillment WHEN 'pickup' THEN $10 ELSE $11::int4multirange END)
        AND ($12::text IS NULL OR o.integration = $12)
      ORDER BY p.signalled_at DESC, p.service_order_id DESC
      LIMIT $13::int`,
@@ -147,14 +151,13 @@ export async function listOrders(
 /** An order as it is stored, with its rank. */
 export type Ranked<Order> = Omit<Order, 'status' | 'memberState'> & { rank: number | null };
 
-/** Replaces a rank by its names; null until the order was fetched for the first time. */
+/** Replaces a rank by its names; null until the member was told something. */
 export function withStep<Order extends { rank: number | null; fulfillment: FulfillmentType | null }>({
   rank,
   ...order
 }: Order): Omit<Order, 'rank'> & { status: Status | null; memberState: MemberState | null } {
-  const { fulfillment } = order;
-  if (rank === null || fulfillment === null) return { ...order, status: null, memberState: null };
-  return { ...order, status: statusAt(rank), memberState: memberStateAt(rank, fulfillment) };
+  if (rank === null) return { ...order, status: null, memberState: null };
+  return { ...order, status: statusAt(rank), memberState: memberStateAt(rank, order.fulfillment) };
 }
 
 /**

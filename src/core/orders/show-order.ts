@@ -6,6 +6,7 @@ import { StoredPlacementCause } from '../domain/placement-cause.ts';
 import { DAYS_WAITED } from '../retention/erase-members.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
+import { toldMember } from '../domain/told-member.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 
 /** Dropped webhooks that are counted. */
@@ -18,6 +19,7 @@ const DROPPED = 100;
  */
 export const ShownOrder = z.object({
   serviceOrderId: z.string(),
+  told: z.string().meta({ description: 'What its member has been told, in sentences.' }),
   placement: z.object({
     state: PlacementState,
     locationId: z.string().nullable(),
@@ -100,7 +102,7 @@ export const ShownOrder = z.object({
 });
 export type ShownOrder = z.infer<typeof ShownOrder>;
 
-type Row = Omit<ShownOrder, 'serviceOrderId' | 'placement' | 'order' | 'live'> & {
+type Row = Omit<ShownOrder, 'serviceOrderId' | 'told' | 'placement' | 'order' | 'live'> & {
   placement: ShownOrder['placement'] | null;
   order: (Omit<NonNullable<ShownOrder['order']>, 'status' | 'memberState'> & { rank: number }) | null;
   live: (Omit<ShownOrder['live'][number], 'memberState'> & { rank: number })[];
@@ -173,14 +175,16 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
   );
   const row = rows[0];
   if (row === undefined || row.placement === null) return undefined;
-  const { order } = row;
-  return {
-    ...row,
-    serviceOrderId,
-    placement: row.placement,
-    order: order && { status: statusAt(order.rank), ...withMemberState(order, order.fulfillment) },
-    live: row.live.map((message) => withMemberState(message, order?.fulfillment ?? null)),
-  };
+  const { placement } = row;
+  const order = row.order && { status: statusAt(row.order.rank), ...withMemberState(row.order, row.order.fulfillment) };
+  const live = row.live.map((message) => withMemberState(message, order?.fulfillment ?? null));
+  const told = toldMember({
+    placement: placement.state,
+    memberState: order?.memberState ?? live.at(-1)?.memberState ?? null,
+    isRead: order !== null,
+    isWaiting: live.some((message) => message.publishedAt === null),
+  });
+  return { ...row, serviceOrderId, told, placement, order, live };
 }
 
 function withMemberState<Ranked extends { rank: number }>(

@@ -1,7 +1,9 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { memberStateAt, type FulfillmentType } from '../domain/lifecycle.ts';
 import type { PlacementState } from '../domain/placement.ts';
 import { refused, type Refused } from '../domain/placement-cause.ts';
+import { toldMember } from '../domain/told-member.ts';
 import { BEGIN_AGAIN } from './begin-again.ts';
 
 export const Retried = z.object({
@@ -13,7 +15,7 @@ export const Retried = z.object({
 export type Retried = z.infer<typeof Retried>;
 
 /**
- * Makes a placement due now instead of after its back-off, or begins it again if it failed before it was fetched.
+ * Makes a placement due now instead of after its back-off, or begins it again if it failed before it was ever read.
  * Workers see it within a second.
  * @returns a refusal, or undefined if there is no such order
  */
@@ -24,6 +26,8 @@ export async function retryPlacement(pool: Pool, serviceOrderId: string): Promis
     underWay: boolean;
     asks: boolean;
     again: boolean;
+    rank: number | null;
+    fulfillment: FulfillmentType | null;
   }>(
     `WITH was AS MATERIALIZED (
        SELECT state, finished_at IS NOT NULL AS finished, coalesce(lease_until > now(), false) AS under_way,
@@ -35,13 +39,20 @@ export async function retryPlacement(pool: Pool, serviceOrderId: string): Promis
      ), again AS (${BEGIN_AGAIN}
        RETURNING 1
      )
-     SELECT state, finished, under_way AS "underWay", asks, EXISTS (SELECT FROM again) AS again FROM was`,
+     SELECT state, finished, under_way AS "underWay", asks, EXISTS (SELECT FROM again) AS again, o.rank, o.fulfillment
+     FROM was LEFT JOIN orders o ON o.service_order_id = $1`,
     [serviceOrderId],
   );
   const was = rows[0];
   if (was === undefined) return undefined;
   if (was.again) return { serviceOrderId, retry: 'due' };
-  if (was.state === 'failed') return refused({ code: 'already_failed' });
+  if (was.state === 'failed') {
+    const { rank, fulfillment } = was;
+    const memberState = rank === null ? null : memberStateAt(rank, fulfillment);
+    const { cause, ...sentence } = refused({ code: 'already_failed' });
+    const told = toldMember({ placement: 'failed', memberState, isRead: true });
+    return { refused: `${sentence.refused}. ${told}`, cause };
+  }
   if (was.finished) return refused({ code: 'already_sent' });
   if (was.underWay) return { serviceOrderId, retry: 'under_way' };
   if (was.asks) return refused({ code: 'needs_resolve' });

@@ -86,8 +86,8 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
         tags,
         summary: 'Try a placement now',
         description:
-          'One that waits or is held, or that failed before it was fetched. Any other that failed is final: the member ' +
-          'was told, and the platform places a new order.',
+          'One that waits or is held, or that failed before it was ever read. Any other that failed is final: the ' +
+          'platform places a new order.',
         params: OrderParams,
         response: { 200: json('It is tried now.', Retried), ...failures(404, 409, 413, 415) },
       },

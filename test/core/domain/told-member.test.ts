@@ -1,0 +1,215 @@
+/** Every end that an order can have, and all places that say what its member was told. */
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { needsOf } from '../../../console/board/needs-of.ts';
+import { ticketOf } from '../../../console/board/ticket-of.ts';
+import { whatToDo } from '../../../console/orders/what-to-do.ts';
+import type { BoardOrder, ShownOrder } from '../../../console/wire.ts';
+import { toldMember } from '../../../src/core/domain/told-member.ts';
+import { readBoard } from '../../../src/core/orders/read-board.ts';
+import { eraseMember } from '../../../src/core/retention/erase-member.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { runCli } from '../../support/run-cli.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+import { startPos, type Pos } from '../../support/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+let system: System;
+let pos: Pos;
+let operator: Operator;
+let webhook: string;
+
+beforeAll(async () => {
+  [system, pos] = await Promise.all([startSystem({ env: { OPERATOR_TOKEN } }), startPos()]);
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  webhook = await system.webhookUrl('club-1');
+  operator = await askOperator(system.urls[0] ?? '');
+});
+afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
+
+const inState = (id: string, state: string): Promise<unknown> =>
+  until(async () => (await system.placement(id))?.['state'] === state);
+const report = (serviceOrderId: string, status: string): Promise<unknown> =>
+  post(webhook, statusWebhook({ serviceOrderId, status }));
+/** An order that is at its POS. */
+async function sent(type: 'pickup' | 'delivery' = 'pickup'): Promise<string> {
+  const { serviceOrderId } = await system.placeOrder({ type });
+  await inState(serviceOrderId, 'sent');
+  return serviceOrderId;
+}
+async function ended(status: string, type?: 'pickup' | 'delivery'): Promise<string> {
+  const id = await sent(type);
+  await report(id, status);
+  return id;
+}
+async function refused(): Promise<string> {
+  pos.behave = () => ({ status: 422, body: { reason: 'out of buns' } });
+  const { serviceOrderId } = await system.placeOrder();
+  await inState(serviceOrderId, 'failed');
+  pos.behave = undefined;
+  return serviceOrderId;
+}
+async function neverRead(): Promise<string> {
+  system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
+  const { serviceOrderId } = await system.placeOrder();
+  await inState(serviceOrderId, 'failed');
+  system.platform.answer = undefined;
+  return serviceOrderId;
+}
+/** It is past its deadline, and due. */
+const late = (id: string): Promise<unknown> =>
+  system.query(
+    `UPDATE placements SET deadline_at = now() - interval '1 s', next_attempt_at = now() WHERE service_order_id = $1`,
+    [id],
+  );
+
+const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
+  ['a pickup is completed', 'that it was picked up', () => ended('COMPLETED')],
+  ['a delivery is completed', 'that it was delivered', () => ended('COMPLETED', 'delivery')],
+  ['the POS cancels it', 'that it was cancelled', () => ended('CANCELLED')],
+  ['the POS fails it', 'that it failed', () => ended('FAILED')],
+  ['the POS refuses it', 'that it failed', refused],
+  [
+    'its deadline passes before it is at its POS',
+    'that it failed',
+    async () => {
+      const { serviceOrderId } = await system.placeOrder({ locationId: 'nowhere' });
+      await inState(serviceOrderId, 'held');
+      await late(serviceOrderId);
+      await inState(serviceOrderId, 'failed');
+      return serviceOrderId;
+    },
+  ],
+  ['it fails before it is read', 'that it failed', neverRead],
+  [
+    'it cannot be read until its deadline',
+    'that it failed',
+    async () => {
+      const serviceOrderId = `order-${randomUUID()}`;
+      system.platform.orders.set(serviceOrderId, { ...sampleOrder({ serviceOrderId }), items: [] });
+      await system.signal(serviceOrderId);
+      await inState(serviceOrderId, 'held');
+      await late(serviceOrderId);
+      await inState(serviceOrderId, 'failed');
+      return serviceOrderId;
+    },
+  ],
+  [
+    'it failed before it was read, began again, and is completed',
+    'that it was picked up',
+    async () => {
+      const id = await neverRead();
+      await system.signal(id);
+      await inState(id, 'sent');
+      await report(id, 'COMPLETED');
+      return id;
+    },
+  ],
+  [
+    'it failed before it was read, has begun again, and is held',
+    'that it failed. It has begun again since',
+    async () => {
+      const id = await neverRead();
+      system.platform.orders.set(id, { ...sampleOrder({ serviceOrderId: id }), items: [] });
+      await system.signal(id);
+      await inState(id, 'held');
+      return id;
+    },
+  ],
+  [
+    'it failed before it was read, in a process of the version before',
+    'nothing',
+    async () => {
+      const id = `order-${randomUUID()}`;
+      await system.query(
+        `INSERT INTO placements (service_order_id, state, problem, deadline_at, finished_at)
+         VALUES ($1, 'failed', 'the order is not canonical', now(), now())`,
+        [id],
+      );
+      return id;
+    },
+  ],
+  [
+    'it fails after the POS reported it',
+    'that it is preparing. That it could not be placed was not told: the order had gone on already',
+    async () => {
+      const id = await ended('IN_PROGRESS');
+      await system.query(`UPDATE placements SET state = 'failed', problem = 'x' WHERE service_order_id = $1`, [id]);
+      return id;
+    },
+  ],
+  [
+    'nobody hears of it any more',
+    'that it is ready for pickup',
+    async () => {
+      const id = await ended('READY');
+      await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]);
+      return id;
+    },
+  ],
+  [
+    'it is erased after its end',
+    'that it was picked up',
+    async () => {
+      const memberId = `member-${randomUUID()}`;
+      const { serviceOrderId } = await system.placeOrder({ member: { id: memberId, name: 'Ada' } });
+      await inState(serviceOrderId, 'sent');
+      await report(serviceOrderId, 'COMPLETED');
+      await eraseMember(system.pool, memberId, false);
+      return serviceOrderId;
+    },
+  ],
+];
+
+it.each(ENDS)('%s: its member was told %s, and all that people read says so', async (_end, told, reach) => {
+  const sentence = `Its member was told ${told}.`;
+  const id = await reach();
+  await until(async () => (await system.query('SELECT FROM outbox WHERE service_order_id = $1', [id])).length === 0);
+
+  const last = system.live(id).at(-1)?.memberState ?? null;
+  const placement = await system.placement(id);
+  const state = placement?.['state'] as 'sent' | 'failed' | 'held';
+  const isRead = (await system.order(id)) !== undefined;
+  expect(toldMember({ placement: state, memberState: last, isRead })).toBe(sentence);
+
+  const { body } = await operator.get(`/orders/${id}`);
+  const story = body as unknown as ShownOrder;
+  expect(story.told).toBe(sentence);
+  const list = await operator.get(`/orders?limit=100`);
+  const listed = (list.body['orders'] as BoardOrder[]).find((order) => order.serviceOrderId === id);
+  expect(listed?.memberState).toBe(last);
+
+  expect((await runCli(system.env, ['order', 'show', id])).out).toContain(sentence);
+  const retried = state === 'failed' && isRead && (await runCli(system.env, ['order', 'retry', id]));
+  if (retried) expect(retried.error).toContain(sentence);
+
+  const advice = whatToDo(story)?.advice;
+  if (state === 'failed') expect(advice).toContain(sentence);
+  const onBoard = (await readBoard(system.pool)).orders.find((order) => order.serviceOrderId === id);
+  if (onBoard === undefined) return expect(story.order?.erasedAt).toEqual(expect.any(String));
+  const ticket = ticketOf(onBoard, Date.now(), 0);
+  const lists = { in_doubt: [], held: [], failed: [], [ticket.trouble ?? 'none']: [ticket] };
+  const needs = needsOf(lists, undefined, { location: '', integration: '', text: '' }, () => false);
+  if (ticket.trouble === 'failed') expect(needs[0]?.needs[0]?.detail).toContain(sentence);
+  const isFailed = state === 'failed' || (last === 'failed' && isRead);
+  expect(ticket.trouble === 'failed').toBe(isFailed);
+  expect(ticket.column === 'failed').toBe(isFailed);
+  expect(ticket.column === 'done').toBe(onBoard.endedAt !== null && !isFailed);
+});
+
+it('what waits for the topic is not said to be there', () => {
+  const about = { placement: 'failed', memberState: 'failed', isRead: true } as const;
+  expect(toldMember({ ...about, isWaiting: true })).toBe(
+    'Its member was told that it failed. The topic does not have the last message yet.',
+  );
+});
+
+it.each(['README.md', 'docs/order-life.md'])('%s says it in the same words', async (file) => {
+  const text = await readFile(new URL(`../../../${file}`, import.meta.url), 'utf8');
+  const sentences = text.match(/“Its member was told [^”]*”/g) ?? [];
+  const known = ENDS.map(([, told]) => `“Its member was told ${told}.”`);
+  expect(sentences.length).toBeGreaterThan(0);
+  for (const sentence of sentences) expect(known).toContain(sentence.replaceAll(/\s+/g, ' '));
+});
