@@ -21,9 +21,9 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
     { say: 'Let the document in ORDER_QUERY_FILE ask for a field “order”, by an alias if need be.' },
   ],
   order_mapper_threw: ({ at }) => [
+    { say: 'See it for yourself, with the order’s id: expediter platform check.' },
     {
-      say: `Mend ORDER_MODULE${at === undefined ? '' : ` at ${at}`} and restart the service: the order is tried again then.`,
-      run: `expediter platform check ORDER_ID`,
+      say: `Mend the module of ORDER_MODULE${at === undefined ? '' : ` at ${at}`}, and start the service with it: the order is tried again then.`,
     },
   ],
 

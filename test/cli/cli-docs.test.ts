@@ -140,6 +140,7 @@ describe('as docs/cli.md has it', () => {
     await system.query(
       `UPDATE placements SET next_attempt_at = now() + interval '1 hour' WHERE service_order_id = 'order-4711'`,
     );
+    system.platform.orders.set('order-4711', sampleOrder({ serviceOrderId: 'order-4711' }));
     await system.query(
       `INSERT INTO order_contents (service_order_id, contents)
        VALUES ('order-4711', $1), ('order-4713', '{"member": {"id": "member-42"}}')`,

@@ -13,6 +13,8 @@ import {
 const ABOUT = { locationId: 'club-1', integration: 'standard' };
 /** Of each code, what it has of them. */
 const DETAILS = {
+  at: 'map-order.ts:42',
+  error: 'MappingError',
   httpStatus: 503,
   integration: 'standard',
   issues: [{ path: 'member.phone', received: 'string' }],

@@ -1,6 +1,6 @@
 /**
  * Digits after the decimal point of the currencies that do not have two: ISO 4217, list one, as of 2024-06-25. `Intl`
- * uses the digits of the Unicode project, which follow habit (none for IQD) and not the standard.
+ * uses the digits of the Unicode project, which follow habit (none for IQD) and not ISO.
  */
 const DIGITS: ReadonlyMap<string, number> = new Map([
   ...['BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF']
