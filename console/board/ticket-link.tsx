@@ -13,6 +13,9 @@ const MOVED_MS = 2_500;
 /** The room below an order's number: lines, and characters of the narrowest column. The same as in board.css. */
 const ROOM = { beside: { lines: 4, chars: 18 }, alone: { lines: 3, chars: 44 } };
 
+/** By how many fewer fit when they are bold. */
+const BOLD_CHARS = 2;
+
 /**
  * An order on the board: when, which, where, what and how much, and what is wrong. It has a fixed height, so that
  * columns need no measuring, and nothing on it is cut off: what does not fit is counted, or left out as a whole.
@@ -29,9 +32,10 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
   const end = endedAt === null || isKept(order) ? undefined : endOf(ticket);
   const tone = wrong?.needsPerson ? wrong.tone : (promise?.tone ?? 'plain');
   const room = isAlone ? ROOM.alone : ROOM.beside;
-  const taken = [where, wrong?.words, end === undefined ? undefined : ended(ticket, at)]
-    .map((line) => (line === undefined ? 0 : linesOf(line, room.chars)))
-    .reduce((sum, lines) => sum + lines, 0);
+  const taken =
+    linesOf(where, room.chars) +
+    (wrong === undefined ? 0 : linesOf(wrong.words, room.chars - BOLD_CHARS)) +
+    (end === undefined ? 0 : 1);
   return (
     <a
       class={`ticket ${tone}${wrong?.needsPerson ? ' trouble' : ''}${at - ticket.movedAt < MOVED_MS ? ' moved' : ''}`}

@@ -43,7 +43,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
             </span>
           </th>
           <td>
-            <LastSeen at={location.lastSeenAt} />
+            <LastSeen at={location.lastSeenAt} isBrief />
           </td>
           <td>
             <LastHourWebhooks location={location} />
@@ -64,7 +64,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
   }
   return (
     <>
-      <search class="filters">
+      <search class="filters locations-filters">
         <div class="field">
           <label htmlFor="locations-text">Location</label>
           <input
@@ -115,7 +115,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
           <thead>
             <tr>
               <th scope="col">Location</th>
-              <th scope="col">Heard</th>
+              <th scope="col">Heard, ago</th>
               <th scope="col">Webhooks, last hour</th>
               <th scope="col">Errors, last hour</th>
             </tr>
@@ -129,14 +129,14 @@ function List({ all }: { all: readonly ListedLocation[] }) {
 }
 
 /** The time of a location's last webhook, highlighted if it is long ago. */
-export function LastSeen({ at }: { at: string | null }) {
+export function LastSeen({ at, isBrief = false }: { at: string | null; isBrief?: boolean }) {
   const tone = useMemo(() => computed(() => silence(at, now.value)), [at]).value;
   if (at === null) return <Badge tone={tone}>never</Badge>;
   return tone === 'plain' ? (
-    <Ago at={at} />
+    <Ago at={at} isBrief={isBrief} />
   ) : (
     <Badge tone={tone}>
-      <Ago at={at} />
+      <Ago at={at} isBrief={isBrief} />
     </Badge>
   );
 }
