@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
@@ -41,7 +42,7 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
       if (checked.state === 'failed') {
         process.exitCode = 1;
         const { thrown, ...rest } = checked;
-        const failed = { ...rest, ...(reveal === true && thrown !== undefined && { thrown: String(thrown) }) };
+        const failed = { ...rest, ...(reveal === true && thrown !== undefined && { thrown: inspect(thrown) }) };
         print(command, failed, describeFailed(failed));
       } else {
         const read = { ...checked, order: reveal === true ? checked.order : maskOrder(checked.order) };
