@@ -10,14 +10,15 @@ const TRY_AGAIN_MS = 1_000;
 /** Plays the kitchen: moves every ticket of the POS through its life, and reports each step to the webhook. */
 export function cookOrders(about: {
   pos: Simulator;
-  webhookUrl: string;
+  /** Where what becomes of an order is told. */
+  webhookUrlOf: (serviceOrderId: string) => string;
   timeline: Timeline;
   signal: AbortSignal;
 }): void {
-  const { pos, webhookUrl, timeline, signal } = about;
+  const { pos, webhookUrlOf, timeline, signal } = about;
 
   const report = async (ticket: Ticket, status: string, width: number): Promise<boolean> => {
-    const answer = await pos.report(webhookUrl, ticket, status);
+    const answer = await pos.report(webhookUrlOf(ticket.serviceOrderId), ticket, status);
     if (signal.aborted) return false;
     const said = answer.status === 0 ? 'no answer' : `${answer.status} ${outcomeIn(answer.body)}`;
     const good = answer.status === 200;

@@ -43,9 +43,9 @@ async function run(options: Arguments): Promise<number> {
   const print = (line: string): void => void screen.write(`${line}\n`);
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(name, () => stopping.abort(new Stopped(`stopped by ${name} before both orders were complete`)));
+    process.on(name, () => stopping.abort(new Stopped(`stopped by ${name} before the orders were complete`)));
   }
-  whenNpmEnds(() => stopping.abort(new Stopped('npm ended before both orders were complete')));
+  whenNpmEnds(() => stopping.abort(new Stopped('npm ended before the orders were complete')));
   // Whoever read our output, such as `head`, has gone.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', () => stopping.abort(new Stopped('nobody reads on')));
@@ -101,6 +101,7 @@ async function show(
     dir: options.dir,
     pos: options.pos,
     watch,
+    own: options.own,
     env: process.env,
     endings: about.ends,
     timeline: lines,
@@ -108,9 +109,10 @@ async function show(
     announce: (part, where) => print(`  ${part.padEnd('Postgres'.length)}  ${where}`),
     print: (line) => print(`${new Date().toLocaleTimeString('en-GB')}  ${line}`),
   });
-  if (watch) return await stayOpen(demo, { ...options, print, signal });
+  if (watch && demo.sample !== undefined) return await stayOpen(demo, demo.sample, { ...options, print, signal });
 
-  print('\nOne order for pickup, one for delivery, each timed from its own signal\n');
+  const which = options.own === undefined ? 'One order for pickup, one for delivery' : 'Orders of your platform';
+  print(`\n${which}, each timed from its own signal\n`);
   lines.head();
   about.journeys.push(...(await travel(demo, signal)));
   const wrong = about.journeys.map(checkJourney).filter((each) => each !== undefined);
@@ -122,10 +124,12 @@ async function show(
         : '';
     throw new Error(`${wrong.join('; ')}.${hint} The service's log is in ${demo.logFile}`);
   }
-  print('\nBoth orders are complete: one ticket each, every step told to the member once and in order.');
+  const { length } = about.journeys;
+  const all = length === 1 ? 'The order is' : length === 2 ? 'Both orders are' : `All ${length} orders are`;
+  print(`\n${all} complete: one ticket each, every step told to the member once and in order.`);
   if (options.once) return;
 
-  const busy = await demo.keepBusy();
+  const busy = await demo.sample?.keepBusy();
   const links = about.journeys.map(
     ({ serviceOrderId, fulfillment }) =>
       `${`The ${fulfillment}:`.padEnd(16)}${demo.consoleUrl}orders/${encodeURIComponent(serviceOrderId)}`,
@@ -134,12 +138,7 @@ async function show(
 The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
 ${links.join('\n')}
-
-From now on guests come to ${busy.locations.join(' and ')}, a few a minute, and to ${busy.behind}, whose POS
-signs its webhooks with an old secret, on purpose: they are dropped, and the board says so. This mends it; then replay:
-${busy.mend}
-
-Place another:  curl -X POST '${demo.ordersUrl}?type=delivery'   (or type=pickup)
+${busy === undefined ? '' : guests(busy)}Place another:  curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint})
 The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz
 Ctrl-C ends everything. The data stays in ${options.dir}
@@ -148,12 +147,22 @@ Ctrl-C ends everything. The data stays in ${options.dir}
   signal.throwIfAborted();
 }
 
+/** Tells who comes, and what is wrong on purpose. */
+function guests({ locations, behind, mend }: { locations: readonly string[]; behind: string; mend: string }): string {
+  return `
+From now on guests come to ${locations.join(' and ')}, a few a minute, and to ${behind}, whose POS
+signs its webhooks with an old secret, on purpose: they are dropped, and the board says so. This mends it; then replay:
+${mend}
+`;
+}
+
 /** Shows a developer where everything is, and waits for the end. */
 async function stayOpen(
   demo: Demo,
+  sample: NonNullable<Demo['sample']>,
   { dir, print, signal }: { dir: string; print: (line: string) => void; signal: AbortSignal },
 ): Promise<void> {
-  const byHand = await demo.openByHand();
+  const byHand = await sample.openByHand();
   const status = '{"eventType":"order.status","order":{"thirdPartyReference":"<serviceOrderId>","status":"READY"}}';
   print(`
 The console:    ${demo.consoleUrl}
@@ -162,7 +171,7 @@ Operator API:   ${demo.serviceUrl}/docs   (any name, the same token as the passw
 The log:        tail -f ${demo.logFile}
 Command line:   ${demo.cli} order list
 
-Place an order: curl -X POST '${demo.ordersUrl}?type=delivery'   (or type=pickup; the kitchen cooks it)
+Place an order: curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint}; the kitchen cooks it)
 Drive one:      curl -X POST '${byHand.ordersUrl}?type=delivery'   (its statuses are yours to send)
                 curl '${byHand.webhookUrl}' -d '${status}'
 
@@ -173,10 +182,10 @@ Ctrl-C ends everything. The data stays in ${dir}
   signal.throwIfAborted();
 }
 
-/** Places both orders and waits for their ends, within a limit. */
+/** Places the first orders and waits for their ends, within a limit. */
 async function travel(demo: Demo, signal: AbortSignal): Promise<Journey[]> {
   const late = AbortSignal.timeout(JOURNEYS_WITHIN_MS);
-  const orders = await Promise.all([demo.place('pickup'), demo.place('delivery')]);
+  const orders = await demo.placeFirst();
   const ended = orders.map((order) => demo.live.ended(order.serviceOrderId, AbortSignal.any([signal, late])));
   await Promise.all(ended).catch((error: unknown) => {
     // At the limit, the orders' progress shows what is wrong.

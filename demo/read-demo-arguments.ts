@@ -3,7 +3,16 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
 
-export type Arguments = { help: boolean; once: boolean; watch: boolean; json: boolean; pos: PosName; dir: string };
+export type Arguments = {
+  help: boolean;
+  once: boolean;
+  watch: boolean;
+  json: boolean;
+  pos: PosName;
+  dir: string;
+  /** A platform of the reader's own: its module, and orders of it. */
+  own: { module: string; orders: readonly string[] } | undefined;
+};
 
 /** Wrong arguments. The answer is the usage and exit code 2. */
 export class WrongUsage extends Error {
@@ -23,9 +32,16 @@ Options:
   --json       with --once: the last line of standard output is the result as JSON; the rest goes to standard error
   --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard)
   --dir <dir>  keep the data there, from one run to the next (default: .demo in this repository)
+  --platform <module>
+               in place of the sample platform your own: a module as ORDER_MODULE names one, a path that begins with
+               . or /; every run begins with fresh data. See docs/connect-your-platform.md
+  --order <id> with --platform: an order that your platform has; repeat it for more. It is fetched, its location gets a
+               sample POS, and it goes there and back. Nothing is written to your platform
   -h, --help   print this
 
 Environment:
+  ORDER_API_URL         with --platform: your platform's GraphQL endpoint
+  ORDER_API_TOKEN       with --platform: the token that it wants, if any
   DATABASE_URL          a Postgres to use in place of the embedded one; it is migrated first
   PUBSUB_EMULATOR_HOST  a Pub/Sub emulator to use in place of the stand-in
 `;
@@ -33,13 +49,17 @@ Environment:
 /** @throws WrongUsage */
 export function readDemoArguments(argv: string[]): Arguments {
   const { help = false, once = false, watch = false, json = false, pos: name = 'standard', ...given } = parse(argv);
-  const { dir = DEFAULT_DIR } = given;
+  const { dir = DEFAULT_DIR, platform: module, order: orders = [] } = given;
   const pos = POS_NAMES.find((each) => each === name);
   if (pos === undefined) throw new WrongUsage(`--pos is none of ${POS_NAMES.join(', ')}`);
   if (json && !once && !help) throw new WrongUsage('--json needs --once');
   if (watch && once) throw new WrongUsage('--watch never ends by itself, so there is no --once');
+  if (module === undefined && orders.length > 0) throw new WrongUsage('--order needs --platform');
+  if (module !== undefined && orders.length === 0) throw new WrongUsage('--platform needs an --order or more of them');
+  if (module !== undefined && watch) throw new WrongUsage('--watch places no order, so there is no --platform');
   if (dir === '') throw new WrongUsage('--dir needs a directory');
-  return { help, once, watch, json, pos, dir: resolve(dir) };
+  const own = module === undefined ? undefined : { module: /^[./]/.test(module) ? resolve(module) : module, orders };
+  return { help, once, watch, json, pos, dir: resolve(dir, ...(own === undefined ? [] : ['own-platform'])), own };
 }
 
 function parse(argv: string[]) {
@@ -53,6 +73,8 @@ function parse(argv: string[]) {
         json: { type: 'boolean' },
         pos: { type: 'string' },
         dir: { type: 'string' },
+        platform: { type: 'string' },
+        order: { type: 'string', multiple: true },
       },
     }).values;
   } catch (error) {

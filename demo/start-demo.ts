@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { until } from '../test/support/until.ts';
@@ -11,7 +11,8 @@ import { followLive, type Live } from './follow-live.ts';
 import { BUSY, BEHIND, keepBusy } from './keep-busy.ts';
 import { keepSecret } from './keep-secret.ts';
 import { openPubsub } from './open-pubsub.ts';
-import { placeOrders, type PlaceOrder } from './place-orders.ts';
+import { ownPlatform } from './own-platform.ts';
+import { placeOrders, signal as signalOrder, type PlacedOrder } from './place-orders.ts';
 import { prepareDemoDatabase } from './prepare-demo-database.ts';
 import { SIMULATORS, type PosName } from '../test/simulators/index.ts';
 import { runAnewOnChange } from './run-anew-on-change.ts';
@@ -19,15 +20,19 @@ import { runService, type RunService, type Service } from './run-service.ts';
 import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
 import { setUpLocation } from './set-up-location.ts';
 import { showKitchen } from './show-kitchen.ts';
-import { takeOrders } from './take-orders.ts';
+import { takeOrders, takeOwnOrders } from './take-orders.ts';
 import type { Timeline } from './journey-lines.ts';
+import type { Arguments } from './read-demo-arguments.ts';
 
 export type Demo = {
-  place: PlaceOrder;
+  /** Places the first orders: a pickup and a delivery, or those of the reader's own platform. */
+  placeFirst(): Promise<PlacedOrder[]>;
   live: Live;
   pos: Simulator;
   kitchenUrl: string;
+  /** Takes another one by POST, and what may stand there in place of it. */
   ordersUrl: string;
+  ordersHint: string;
   serviceUrl: string;
   consoleUrl: string;
   /** The token for the console. */
@@ -35,6 +40,11 @@ export type Demo = {
   logFile: string;
   /** The beginning of every `expediter` command here. */
   cli: string;
+  /** What the sample platform can do besides. */
+  sample: Sample | undefined;
+};
+
+type Sample = {
   /** Places orders at other locations until the end. @returns their names, and a command that corrects BEHIND */
   keepBusy(): Promise<{ locations: readonly string[]; behind: string; mend: string }>;
   /** Opens a location without a working kitchen. @returns the URLs for its orders and its statuses */
@@ -53,6 +63,7 @@ export async function startDemo(about: {
   dir: string;
   pos: PosName;
   watch: boolean;
+  own: Arguments['own'];
   env: NodeJS.ProcessEnv;
   endings: Endings;
   timeline: Timeline;
@@ -63,6 +74,9 @@ export async function startDemo(about: {
   const { dir, env, endings, timeline, stopping, announce } = about;
   const { signal } = stopping;
   const logFile = join(dir, 'service.log');
+  const own = about.own && (await ownPlatform(about.own.module, env));
+  // An order that went its way in an earlier run would not go it again.
+  if (own !== undefined) rmSync(join(dir, 'postgres'), { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
   writeFileSync(logFile, '');
 
@@ -81,9 +95,9 @@ export async function startDemo(about: {
   signal.throwIfAborted();
 
   const platformToken = randomBytes(24).toString('base64url');
-  const platform = await startOrderingPlatform({ token: platformToken });
-  endings.add('the ordering platform', () => platform.stop());
-  announce('Platform', `${platform.url} (GraphQL)`);
+  const platform = own === undefined ? await startOrderingPlatform({ token: platformToken }) : undefined;
+  if (platform !== undefined) endings.add('the ordering platform', () => platform.stop());
+  announce('Platform', own?.where ?? `${platform?.url} (GraphQL)`);
 
   const pos = await SIMULATORS[about.pos]({ hurry: HURRY });
   endings.add('the POS', () => pos.stop());
@@ -98,22 +112,21 @@ export async function startDemo(about: {
 
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
   const operatorToken = keepSecret(dir, 'operator-token', () => randomBytes(24).toString('base64url'));
-  const webhookUrl = await setUpLocation({
-    databaseUrl: database.url,
-    settingsKey,
-    publicUrl: balancer.url,
-    locationId: LOCATION,
-    integration: pos.integration,
-    settings: pos.settings,
-  });
+  const at = { databaseUrl: database.url, settingsKey, publicUrl: balancer.url };
+  const { integration, settings } = pos;
+  const webhookUrls = new Map<string, Promise<string>>();
+  const openLocation = (locationId: string): Promise<string> => {
+    const opened = webhookUrls.get(locationId) ?? setUpLocation({ ...at, locationId, integration, settings });
+    webhookUrls.set(locationId, opened);
+    return opened;
+  };
   signal.throwIfAborted();
 
   const run: RunService = {
     env: {
       ...pubsub.env,
       DATABASE_URL: database.url,
-      ORDER_API_URL: platform.url,
-      ORDER_API_TOKEN: platformToken,
+      ...(own?.env ?? { ORDER_API_URL: platform?.url ?? '', ORDER_API_TOKEN: platformToken }),
       SETTINGS_KEY: settingsKey,
       OPERATOR_TOKEN: operatorToken,
       PUBLIC_URL: balancer.url,
@@ -129,43 +142,58 @@ export async function startDemo(about: {
   const consoleUrl = `${balancer.url}/console/`;
   announce('Console', `${consoleUrl} (operator token: ${operatorToken})`);
 
-  cookOrders({ pos, webhookUrl, timeline, signal });
+  const webhookUrlOf = new Map<string, string>();
+  const sampleUrl = platform && (await openLocation(LOCATION));
+  cookOrders({ pos, webhookUrlOf: (id) => webhookUrlOf.get(id) ?? sampleUrl ?? '', timeline, signal });
   const subscription = await pubsub.subscribeToStatus();
   const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
   endings.add('the subscriber', () => live.stop());
   await pubsub.pushOrdersTo(`${balancer.url}/pubsub/push`);
 
-  const ordering = { platform, topic: pubsub.orders, timeline };
-  const place = placeOrders({ ...ordering, locationId: LOCATION });
-  const counter = await takeOrders(place);
+  const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
+    if (own === undefined) throw new Error('there is no platform of your own');
+    const { fulfillment, locationId } = await own.fetch(orderId);
+    webhookUrlOf.set(orderId, await openLocation(locationId));
+    const placed = { serviceOrderId: orderId, fulfillment: fulfillment.type };
+    timeline.begin(placed);
+    timeline.print(orderId, 'platform', `signals orderPlaced, for ${locationId}`);
+    await signalOrder(pubsub.orders, orderId);
+    return placed;
+  };
+  const ordering = platform && { platform, topic: pubsub.orders, timeline };
+  const place = ordering && placeOrders({ ...ordering, locationId: LOCATION });
+  const counter = await (place === undefined ? takeOwnOrders(placeOwn) : takeOrders(place));
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
   const databaseUrl = env['DATABASE_URL'] ? '"$DATABASE_URL"' : database.url;
   const cli = `DATABASE_URL=${databaseUrl} SETTINGS_KEY="$(cat ${join(dir, 'settings-key')})" npm run expediter --`;
   return {
-    place,
+    placeFirst: () =>
+      Promise.all(place === undefined ? (about.own?.orders ?? []).map(placeOwn) : [place('pickup'), place('delivery')]),
     live,
     pos,
     kitchenUrl: kitchen.url,
-    ordersUrl: `${counter.url}/orders`,
+    ordersUrl: `${counter.url}/orders${place === undefined ? `?id=${about.own?.orders[0]}` : '?type=delivery'}`,
+    ordersHint: place === undefined ? 'or any other order of your platform' : 'or type=pickup',
     serviceUrl: balancer.url,
     consoleUrl,
     operatorToken,
     logFile,
     cli,
-    async keepBusy() {
-      const about = { dir, databaseUrl: database.url, settingsKey, publicUrl: balancer.url, platform, signal };
-      const busy = await keepBusy({ ...about, topic: pubsub.orders });
-      endings.add('the other POS', () => busy.stop());
-      const mend = `${cli} location put --location ${BEHIND} --integration standard --settings ${busy.rightSettings}`;
-      return { locations: BUSY, behind: BEHIND, mend };
-    },
-    async openByHand() {
-      const hand = await setUpByHand({ databaseUrl: database.url, settingsKey, publicUrl: balancer.url });
-      endings.add('the POS by hand', () => hand.stop());
-      const counter = await takeOrders(placeOrders({ ...ordering, locationId: BY_HAND }));
-      endings.add('its order endpoint', () => counter.stop());
-      return { ordersUrl: `${counter.url}/orders`, webhookUrl: hand.webhookUrl };
+    sample: ordering && {
+      async keepBusy() {
+        const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic: pubsub.orders });
+        endings.add('the other POS', () => busy.stop());
+        const mend = `${cli} location put --location ${BEHIND} --integration standard --settings ${busy.rightSettings}`;
+        return { locations: BUSY, behind: BEHIND, mend };
+      },
+      async openByHand() {
+        const hand = await setUpByHand(at);
+        endings.add('the POS by hand', () => hand.stop());
+        const counter = await takeOrders(placeOrders({ ...ordering, locationId: BY_HAND }));
+        endings.add('its order endpoint', () => counter.stop());
+        return { ordersUrl: `${counter.url}/orders`, webhookUrl: hand.webhookUrl };
+      },
     },
   };
 }

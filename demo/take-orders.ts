@@ -1,17 +1,29 @@
 import { serveHttp, sendJson, type HttpServer } from '../test/support/serve-http.ts';
-import type { PlaceOrder } from './place-orders.ts';
+import type { PlacedOrder, PlaceOrder } from './place-orders.ts';
 
 /** Takes orders from anyone with curl: `POST /orders?type=pickup` or `delivery`. */
 export function takeOrders(place: PlaceOrder): Promise<HttpServer> {
+  return take((query) => {
+    const type = query.get('type') ?? 'pickup';
+    return type === 'pickup' || type === 'delivery' ? place(type) : `type is "${type}", not pickup or delivery`;
+  });
+}
+
+/** Takes orders of the reader's own platform: `POST /orders?id=4711`. */
+export function takeOwnOrders(place: (orderId: string) => Promise<PlacedOrder>): Promise<HttpServer> {
+  return take((query) => place(query.get('id') ?? '').catch((error: Error) => error.message));
+}
+
+/** @param place returns why it places none */
+function take(place: (query: URLSearchParams) => Promise<PlacedOrder | string> | string): Promise<HttpServer> {
   return serveHttp(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://platform');
-    const type = searchParams.get('type') ?? 'pickup';
     if (request.method !== 'POST' || pathname !== '/orders') {
       sendJson(response, 404, { error: 'only POST /orders is here' });
-    } else if (type !== 'pickup' && type !== 'delivery') {
-      sendJson(response, 400, { error: `type is "${type}", not pickup or delivery` });
-    } else {
-      sendJson(response, 201, await place(type));
+      return;
     }
+    const placed = await place(searchParams);
+    if (typeof placed === 'string') sendJson(response, 400, { error: placed });
+    else sendJson(response, 201, placed);
   });
 }

@@ -1,7 +1,9 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { sendAsIs } from '../support/ask-operator.ts';
 import { logIn } from '../support/log-in.ts';
@@ -107,6 +109,41 @@ describe('npm run demo -- --once --json', () => {
   );
 });
 
+describe('npm run demo -- --platform', () => {
+  const module = fileURLToPath(new URL('../../examples/platform-mapper/map-order.ts', import.meta.url));
+  const own = ['--platform', module, '--once', '--json', '--order'];
+
+  it('takes orders of that platform to a kitchen and back', { timeout: WHOLE_RUN_MS }, async () => {
+    const feast = await servePlatform();
+    const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
+    const { code, stdout, stderr, leftBehind } = run([...own, 'T-2001', '--order', 'B-1001', '--dir', dir], env);
+    expect(await code, stderr()).toBe(0);
+    const orders = [{ serviceOrderId: 'T-2001' }, { serviceOrderId: 'B-1001' }] as const;
+    const [pickup, delivery] = COMPLETE.orders;
+    expect(lastLineOf(stdout())).toEqual({
+      ok: true,
+      orders: [
+        { ...delivery, ...orders[0] },
+        { ...pickup, ...orders[1] },
+      ],
+    });
+    expect(stderr()).toMatch(/T-2001 +platform +signals orderPlaced, for feast-tokyo/);
+    expect(stderr()).not.toContain('Murasaki');
+    expect(leftBehind()).toEqual([]);
+
+    const none = run([...own, 'B-9999', '--dir', dir], env);
+    expect(await none.code).toBe(1);
+    expect(lastLineOf(none.stdout())).toMatchObject({ error: expect.stringContaining('has no order B-9999') });
+    await feast.stop();
+  });
+
+  it('needs to know where it is', async () => {
+    const { code, stderr } = run([...own, 'B-1001', '--dir', dir], { ORDER_API_URL: '' });
+    expect(await code).toBe(1);
+    expect(stderr()).toContain('ORDER_API_URL: is required');
+  });
+});
+
 describe('npm run demo', () => {
   it('stays up, takes orders by curl, and ends with nothing left at SIGTERM', { timeout: WHOLE_RUN_MS }, async () => {
     const { child, code, stdout, stderr, leftBehind } = run(['--dir', dir]);
@@ -174,6 +211,8 @@ describe('npm run demo', () => {
     [['--nonsense'], "Unknown option '--nonsense'"],
     [['--json'], '--json needs --once'],
     [['--watch', '--once'], 'there is no --once'],
+    [['--platform', './map-order.ts'], '--platform needs an --order'],
+    [['--order', '4711'], '--order needs --platform'],
     [['later'], "argument 'later'"],
   ])('explains itself to %j', async (args, message) => {
     const { code, stdout, stderr } = run(args);
