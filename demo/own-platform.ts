@@ -21,6 +21,7 @@ export async function ownPlatform(module: string, env: NodeJS.ProcessEnv): Promi
     url: ORDER_API_URL,
     token: ORDER_API_TOKEN,
     module: await loadOrderModule({ ORDER_MODULE: module }),
+    countryOf: async () => null,
   });
   return {
     where: `${new URL(ORDER_API_URL).host} (yours), through ${module}`,

@@ -9,7 +9,7 @@ import type { Registry } from './core/domain/provider.ts';
 import type { Conflict, PosId } from './core/domain/webhook.ts';
 import { publishLive } from './core/live/publish-live.ts';
 import { credentialStore } from './core/locations/credential-store.ts';
-import { settingsOpener } from './core/locations/locations.ts';
+import { findLocation, settingsOpener } from './core/locations/locations.ts';
 import { tokenAuthenticator } from './core/locations/webhook-tokens.ts';
 import { circuitBreaker } from './core/placements/circuit-breaker.ts';
 import { recordSignal } from './core/placements/record-signal.ts';
@@ -59,6 +59,7 @@ export async function start(
     url: config.ORDER_API_URL,
     token: config.ORDER_API_TOKEN,
     module: await loadOrderModule(config),
+    countryOf: async (locationId) => (await findLocation(pool, locationId))?.country ?? null,
   });
   const open = settingsOpener({ registry, keys, publicUrl: config.PUBLIC_URL });
   const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {

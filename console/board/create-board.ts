@@ -9,7 +9,7 @@ export type Filter = { location: string; integration: string; text: string };
  * Lists of filtered tickets in their order on screen. A ticket is in its column, and in its trouble's list; those that
  * failed are a column and a trouble.
  */
-export type ListName = ColumnName | Trouble;
+export type ListName = ColumnName | Trouble | 'left_out';
 export type Lists = Record<ListName, readonly Ticket[]>;
 
 /** A part of the screen that may need redrawing. */
@@ -38,7 +38,7 @@ export type Board = {
   changes(): Set<Part>;
 };
 
-const LISTS = [...COLUMNS, 'in_doubt', 'held'] as const satisfies ListName[];
+const LISTS = [...COLUMNS, 'in_doubt', 'held', 'left_out'] as const satisfies ListName[];
 
 /**
  * The board in memory. A change costs two binary searches, however many orders there are: lists are sorted only for a
@@ -176,8 +176,9 @@ function midnight(now: number): number {
   return new Date(now).setHours(0, 0, 0, 0);
 }
 
-function listsOf({ column, trouble }: Ticket): ListName[] {
-  return trouble === null || trouble === column ? [column] : [column, trouble];
+function listsOf({ column, trouble, lacks }: Ticket): ListName[] {
+  const lists: ListName[] = trouble === null || trouble === column ? [column] : [column, trouble];
+  return lacks ? [...lists, 'left_out'] : lists;
 }
 
 /** The first index that is not before the ticket. */

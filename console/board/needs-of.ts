@@ -41,7 +41,7 @@ export type NeedGroup = {
 
 /** Lists what needs a person, within the filter and without empty groups. */
 export function needsOf(
-  lists: Pick<Lists, 'in_doubt' | 'held' | 'failed'>,
+  lists: Pick<Lists, 'in_doubt' | 'held' | 'failed' | 'left_out'>,
   attention: Attention | undefined,
   filter: Filter,
   isAside: (key: string) => boolean,
@@ -77,6 +77,14 @@ export function needsOf(
       needs: ofHeld(lists.held),
       aside: undefined,
       count: lists.held.length,
+    },
+    {
+      title: 'Left out',
+      tone: 'warn',
+      hint: 'They go on without it: have the platform send what can be used.',
+      needs: lists.left_out.map(ofLacking),
+      aside: undefined,
+      count: lists.left_out.length,
     },
     {
       title: 'Silent locations',
@@ -194,6 +202,19 @@ function ofHeld(held: readonly Ticket[]): Need[] {
           since: first.signalledAt,
         },
   );
+}
+
+function ofLacking({ order, id, signalledAt }: Ticket): Need {
+  const what = order.leftOut.map(({ code, path }) => `${path} (${words(code)})`);
+  return {
+    key: `left_out:${id}`,
+    href: pageOf.order(id),
+    name: id,
+    isOrder: true,
+    brief: [order.locationId, ...order.leftOut.map(({ code }) => words(code))].filter((each) => each !== null),
+    detail: `${order.locationId}: without ${what.join(', ')}`,
+    since: signalledAt,
+  };
 }
 
 function toldOf({ placement, memberState, fulfillment }: BoardOrder): string {

@@ -16,7 +16,7 @@ const ANNOUNCE_EVERY_MS = 2_000;
 
 /** The list of what needs a person. */
 export function Needs({ filter }: { filter: Filter }) {
-  follow('in_doubt', 'held', 'failed', 'counts');
+  follow('in_doubt', 'held', 'failed', 'left_out', 'counts');
   const titleId = useId();
   const isAside = (key: string): boolean => key in aside.value;
   const groups = needsOf(board.lists, attention.value, filter, isAside);

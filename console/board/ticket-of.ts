@@ -10,6 +10,8 @@ export type Ticket = {
   id: string;
   column: ColumnName;
   trouble: Trouble | null;
+  /** It is under way without something that the driver or the restaurant may ask for. */
+  lacks: boolean;
   signalledAt: number;
   requestedAt: number | null;
   /** When the promise was kept: ready to be picked up, or at the member's. */
@@ -48,6 +50,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     id: order.serviceOrderId,
     column,
     trouble,
+    lacks: endedAt === null && order.leftOut.some(({ code }) => code !== 'field_unknown'),
     signalledAt,
     requestedAt,
     keptAt: keptAt(order, endedAt),

@@ -31,7 +31,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     case 'signalled':
       return { sentence: 'The platform signalled the order', tone: 'plain', more: [] };
     case 'fetched':
-      return { sentence: 'It was fetched from the platform', tone: 'plain', more: fetched(details) };
+      return fetched(details);
     case 'call began':
       return callBegan(details as Call, story);
     case 'call ended':
@@ -56,8 +56,14 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
   }
 }
 
-function fetched({ fulfillment, locationId }: Record<string, unknown>): string[] {
-  return [fulfillment, locationId && `for ${locationId as string}`].filter((part) => typeof part === 'string');
+function fetched({ fulfillment, locationId, leftOut = [] }: Partial<NonNullable<ShownOrder['order']>>): StoryLine {
+  const about = [fulfillment, locationId && `for ${locationId}`].filter((part) => typeof part === 'string');
+  const without = leftOut.map(({ code, path }) => `without ${path}: ${words(code)}`);
+  return {
+    sentence: 'It was fetched from the platform',
+    tone: without.length === 0 ? 'plain' : 'warn',
+    more: [...about, ...without],
+  };
 }
 
 function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder): StoryLine {

@@ -33,9 +33,11 @@ export function essentials(lines: readonly Line[], { live }: Pick<ShownOrder, 'l
   return kept.toSorted((a, b) => a.nth - b.nth).map((line, i, all) => ({ ...line, waitMs: since(line, all[i - 1]) }));
 }
 
-const MACHINERY: ReadonlySet<Line['what']> = new Set(['fetched', 'published', 'webhook', 'replay', 'told']);
+const MACHINERY: ReadonlySet<Line['what']> = new Set(['published', 'webhook', 'replay', 'told']);
 
 function isMachinery({ what, tone, isKnown }: Line): boolean {
+  // With a warning: something was left out of it.
+  if (what === 'fetched') return tone !== 'warn';
   if (what === 'call began') return tone !== 'busy';
   if (what === 'call ended') return tone === 'good';
   return isKnown === true || MACHINERY.has(what);

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import { isSupportedCountry } from 'libphonenumber-js/min';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
 import {
@@ -39,6 +40,11 @@ export function addLocationCommands(program: Command): void {
     .requiredOption('--location <id>', 'its id on the ordering platform')
     .requiredOption('--integration <name>', 'see: expediter provider list')
     .requiredOption('--settings <file>', 'a file of JSON, or - for standard input; see: expediter provider schema')
+    .option(
+      '--country <code>',
+      'such as DE, to read telephone numbers in national form; without it, it stays',
+      readCountry,
+    )
     .addHelpText(
       'after',
       examples(
@@ -46,18 +52,25 @@ export function addLocationCommands(program: Command): void {
         'expediter location put --location club-1 --integration standard --settings club-1.json',
       ),
     )
-    .action(async (options: { location: string; integration: string; settings: string }, command: Command) => {
-      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
-      const rules = await settingsRules(env);
-      const settings = await readSettings(options.settings);
-      const { location: locationId, integration } = options;
-      await withDatabase(env.DATABASE_URL, (pool) => putLocation(pool, rules, { locationId, integration, settings }));
-      print(
-        command,
-        { locationId, integration },
-        `${locationId} is served by ${integration}. For its webhooks: expediter token issue --location ${locationId}`,
-      );
-    });
+    .action(
+      async (
+        options: { location: string; integration: string; settings: string; country?: string },
+        command: Command,
+      ) => {
+        const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+        const rules = await settingsRules(env);
+        const settings = await readSettings(options.settings);
+        const { location: locationId, integration, country } = options;
+        await withDatabase(env.DATABASE_URL, (pool) =>
+          putLocation(pool, rules, { locationId, integration, settings, country }),
+        );
+        print(
+          command,
+          { locationId, integration },
+          `${locationId} is served by ${integration}. For its webhooks: expediter token issue --location ${locationId}`,
+        );
+      },
+    );
 
   location
     .command('list')
@@ -97,6 +110,7 @@ export function addLocationCommands(program: Command): void {
         facts({
           location: locationId,
           integration: shown.integration,
+          country: shown.country,
           paused: pausedAt === null ? 'no' : `since ${time(pausedAt)}`,
           updated: shown.updatedAt,
           'valid tokens': shown.validTokens,
@@ -159,6 +173,7 @@ ${examples('expediter location pause club-1 && expediter location remove club-1'
 type ShownLocation = {
   locationId: string;
   integration: string;
+  country: string | null;
   paused: boolean;
   pausedAt: Date | null;
   updatedAt: Date;
@@ -207,4 +222,10 @@ async function readSettings(source: string): Promise<unknown> {
   } catch {
     throw new WrongInput('--settings: what was read is not JSON; see: expediter provider schema <integration>');
   }
+}
+
+function readCountry(text: string): string {
+  const country = text.toUpperCase();
+  if (!isSupportedCountry(country)) throw new WrongInput('--country: is no ISO 3166-1 code such as DE');
+  return country;
 }

@@ -217,6 +217,7 @@ function inWords(shown: ShownOrder): string {
       fulfillment: order?.fulfillment,
       status: order?.status,
       reason: order?.reason,
+      'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
       told: shown.told,
       ended: time(order?.endedAt ?? null),
       erased: time(order?.erasedAt ?? null),

@@ -3,6 +3,7 @@ import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/database-state.ts';
 import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
+import { LEFT_OUT_CODES } from '../core/domain/left-out.ts';
 import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
 import { backlogGauges, type Sampled } from './backlog-gauges.ts';
 import { countBy, type Count } from './count-by.ts';
@@ -37,7 +38,7 @@ const SIGNAL_OUTCOMES = ['recorded', 'known', 'poison', 'unauthorized', 'not_rec
 const CALLS = ['createOrder', 'findOrder'];
 const ATTEMPT_OUTCOMES = ['placed', 'absent', 'TryAgain', 'NeedsOperator', 'GiveUp', UNKNOWN];
 const PLACEMENT_OUTCOMES = ['sent', 'failed', 'held', 'in_doubt'];
-const REFETCH_OUTCOMES = ['fetched', 'missing', 'TryAgain', 'NeedsOperator', 'GiveUp'];
+const REFETCH_OUTCOMES = ['fetched', 'missing', 'unreadable', 'TryAgain', 'NeedsOperator', 'GiveUp'];
 
 /** Upper bounds of the buckets, in seconds: first for work of milliseconds, then for what may take until a time-out. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5];
@@ -99,6 +100,9 @@ export function createMetrics(about: {
   });
   const refetches = counter('refetches_total', 'Orders asked for at the ordering platform.', {
     outcome: REFETCH_OUTCOMES,
+  });
+  const leftOut = counter('order_fields_left_out_total', 'What orders were read without, by why.', {
+    code: LEFT_OUT_CODES,
   });
   const work = counter('background_work_total', 'Rounds of what is done without being asked.', {
     work: BACKGROUND_WORK,
@@ -170,6 +174,9 @@ export function createMetrics(about: {
           break;
         case 'refetch':
           refetches(observed.outcome);
+          break;
+        case 'left out':
+          for (const { code } of observed.leftOut) leftOut(code);
           break;
         case 'attempt':
           attempts(observed.integration, observed.call, observed.outcome);

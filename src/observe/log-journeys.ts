@@ -16,7 +16,10 @@ export function logJourneys(log: Log): Observe {
     else if (observed.what === 'signal') logSignal(log, observed);
     else if (observed.what === 'placement') logPlacement(log, observed);
     else if (observed.what === 'conflict') logConflict(log, observed);
-    else if (observed.what === 'background work' && observed.outcome === 'failed') {
+    else if (observed.what === 'left out') {
+      const { what: _what, ...about } = observed;
+      log.warn(about, 'order read without what cannot be used');
+    } else if (observed.what === 'background work' && observed.outcome === 'failed') {
       log.warn({ err: observed.error }, `${observed.work} failed; comes again`);
     }
   };

@@ -18,6 +18,7 @@ const ago = (minutes: number): string => new Date(NOW - minutes * MINUTE_MS).toI
 const location = (locationId: string, about: Partial<ListedLocation> = {}): ListedLocation => ({
   locationId,
   integration: 'standard',
+  country: null,
   pausedAt: null,
   updatedAt: ago(1_000),
   lastSeenAt: ago(1),

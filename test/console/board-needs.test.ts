@@ -9,7 +9,7 @@ const AT = '2027-01-31T18:00:00.000Z';
 const NOW = Date.parse(AT);
 const HOUR_MS = 3_600_000;
 const NO_FILTER: Filter = { location: '', integration: '', text: '' };
-const NOTHING = { in_doubt: [], held: [], failed: [] };
+const NOTHING = { in_doubt: [], held: [], failed: [], left_out: [] };
 const ATTENTION: Attention = {
   conflicts: [
     { serviceOrderId: 'order-9', locationId: 'club-1', status: 'cancelled', recordedAt: AT, webhookId: 'webhook-1' },
@@ -40,6 +40,7 @@ describe('what needs a person', () => {
       in_doubt: [ticket('order/1', { needsOperator: true, placement: 'in_doubt', problem: 'no answer' })],
       held: [ticket('order-2', { placement: 'held', problem: 'paused' })],
       failed: [ticket('order-3', { placement: 'failed', locationId: null, problem: 'no such order' })],
+      left_out: [],
     };
     const groups = needsOf(lists, ATTENTION, NO_FILTER, never);
     expect(groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ href }) => href)])).toEqual([
@@ -150,6 +151,7 @@ function ticket(serviceOrderId: string, some: Partial<BoardOrder>): Ticket {
     locationId: 'club-1',
     integration: 'standard',
     fulfillment: 'pickup',
+    leftOut: [],
     placement: 'sent',
     needsOperator: false,
     problem: null,

@@ -125,6 +125,7 @@ function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrd
     locationId: 'club-1',
     integration: 'standard',
     fulfillment: 'pickup',
+    leftOut: [],
     placement: 'sent',
     needsOperator: false,
     problem: null,

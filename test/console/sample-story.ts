@@ -28,6 +28,7 @@ export function sampleStory(): ShownOrder {
     providerOrderId: '8F2K',
     reason: null,
     failedByUs: false,
+    leftOut: [],
     requestedAt: null,
     createdAt: at('00.1'),
     updatedAt: at('05'),

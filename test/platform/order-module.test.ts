@@ -91,7 +91,8 @@ describe('what a module throws', () => {
       const name = `throws-${body.length}-${body.charCodeAt(0)}`;
       const text = `${imports}\n${QUERY}\nexport function toCanonicalOrder(data: { name: string }) {\n${body}\n}`;
       const module = await loadOrderModule({ ORDER_MODULE: await moduleOf(name, text) });
-      return orderRefetcher({ url: server.url, token: undefined, module })('x').catch((error: unknown) => error);
+      const refetch = orderRefetcher({ url: server.url, token: undefined, module, countryOf: async () => null });
+      return refetch('x').catch((error: unknown) => error);
     };
     const own = await refetch("throw Object.assign(new RangeError('of ' + data.name), { code: 'NO_TABLE' });");
     expect(own).toMatchObject({
@@ -127,7 +128,8 @@ describe('an answer', () => {
     servers.push(server);
     const text = `${QUERY}\nexport function toCanonicalOrder() { throw new TypeError('it was asked') }`;
     const module = await loadOrderModule({ ORDER_MODULE: await moduleOf('asked', text) });
-    return orderRefetcher({ url: server.url, token: undefined, module })('x').catch((error: unknown) => error);
+    const refetch = orderRefetcher({ url: server.url, token: undefined, module, countryOf: async () => null });
+    return refetch('x').catch((error: unknown) => error);
   };
 
   it.each([

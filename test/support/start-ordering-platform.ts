@@ -11,11 +11,12 @@ export type OrderingPlatformOptions = {
   port?: number;
 };
 
-/** The answer in place of the order: 503, none at all, `order: null`, or errors beside `order: null`. */
+/** The answer in place of the order: 503, none at all, `order: null`, errors beside `order: null`, or anything. */
 export type PlatformFault =
   | 'down'
   | 'hang'
   | 'null'
+  | { order: unknown }
   | { errors: { message: string; extensions?: { code?: string } & Record<string, unknown> }[] };
 
 export type OrderingPlatform = {
@@ -109,6 +110,7 @@ export async function startOrderingPlatform(options: OrderingPlatformOptions = {
     });
     if (fault === 'hang') return;
     if (fault === 'down') sendJson(response, 503, { errors: [{ message: 'the platform is down' }] });
+    else if (typeof fault === 'object' && 'order' in fault) sendJson(response, 200, { data: fault });
     else if (typeof fault === 'object') sendJson(response, 200, { ...result, errors: fault.errors });
     // Without any data, the query did not get as far as an order.
     else sendJson(response, result.data === undefined ? 400 : 200, result);

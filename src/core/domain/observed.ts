@@ -1,3 +1,4 @@
+import type { LeftOut } from './left-out.ts';
 import type { PlacementCause } from './placement-cause.ts';
 import type { Drop, WebhookOutcome } from './webhook.ts';
 
@@ -16,9 +17,11 @@ export type Observed =
       what: 'refetch';
       serviceOrderId: string;
       /** TryAgain includes unexpected errors, which are tried again. */
-      outcome: 'fetched' | 'missing' | 'TryAgain' | 'NeedsOperator' | 'GiveUp';
+      outcome: 'fetched' | 'missing' | 'unreadable' | 'TryAgain' | 'NeedsOperator' | 'GiveUp';
       milliseconds: number;
     }
+  /** An order was read without what cannot be used. */
+  | { what: 'left out'; serviceOrderId: string; locationId: string; leftOut: readonly LeftOut[] }
   | {
       what: 'attempt';
       serviceOrderId: string;

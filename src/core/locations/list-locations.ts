@@ -41,7 +41,7 @@ const LIST = `
   WITH span AS MATERIALIZED (
     SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
   )
-  SELECT l.location_id AS "locationId", l.integration, l.paused_at AS "pausedAt", l.updated_at AS "updatedAt",
+  SELECT l.location_id AS "locationId", l.integration, l.country, l.paused_at AS "pausedAt", l.updated_at AS "updatedAt",
          h.last_seen_at AS "lastSeenAt", t.traffic
   FROM span CROSS JOIN locations l
   LEFT JOIN location_last_seen h ON h.location_id = l.location_id AND h.integration = l.integration

@@ -26,6 +26,10 @@ export function posAccount({ integration, provider, settings }: Location): strin
 export const LocationRow = z.object({
   locationId: z.string(),
   integration: z.string(),
+  country: z
+    .string()
+    .nullable()
+    .meta({ description: 'ISO 3166-1 alpha-2: telephone numbers in national form are read with it.' }),
   pausedAt: z.date().nullable(),
   updatedAt: z.date(),
 });
@@ -103,25 +107,27 @@ function parseSettings(
 
 /**
  * Creates or replaces a location. Placements held for it are tried at once.
+ * @param location.country by default the one that it had
  * @throws WrongLocation if the settings are not what the integration needs
  */
 export async function putLocation(
   pool: Pool,
   rules: SettingsRules,
-  location: { locationId: string; integration: string; settings: unknown },
+  location: { locationId: string; integration: string; settings: unknown; country?: string | undefined },
 ): Promise<void> {
   const locationId = Id.safeParse(location.locationId);
   if (!locationId.success) throw new WrongLocation(`location: ${describeIssues(locationId.error)}`);
   parseSettings(rules, location.integration, location.settings);
   await pool.query(
     `WITH put AS (
-       INSERT INTO locations (location_id, integration, settings) VALUES ($1, $2, $3)
+       INSERT INTO locations (location_id, integration, settings, country) VALUES ($1, $2, $3, $4)
        ON CONFLICT (location_id) DO UPDATE
-         SET integration = excluded.integration, settings = excluded.settings, updated_at = now()
+         SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
+             country = coalesce(excluded.country, locations.country)
      )
      UPDATE placements SET next_attempt_at = now()
      WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
-    [locationId.data, location.integration, await seal(rules.keys, location.settings)],
+    [locationId.data, location.integration, await seal(rules.keys, location.settings), location.country ?? null],
   );
 }
 
@@ -149,12 +155,19 @@ export async function replaceSettings(
 }
 
 /** A location as it is stored. An `OpenSettings` opens its settings. */
-export type StoredLocation = { locationId: string; integration: string; sealedSettings: string; paused: boolean };
+export type StoredLocation = {
+  locationId: string;
+  integration: string;
+  sealedSettings: string;
+  paused: boolean;
+  country: string | null;
+};
 
 export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
   const { rows } = await pool.query<StoredLocation>({
     name: 'find-location',
-    text: `SELECT location_id AS "locationId", integration, settings AS "sealedSettings", paused_at IS NOT NULL AS paused
+    text: `SELECT location_id AS "locationId", integration, settings AS "sealedSettings", paused_at IS NOT NULL AS paused,
+                  country
            FROM locations WHERE location_id = $1`,
     values: [locationId],
   });
@@ -172,7 +185,7 @@ export async function getLocation(pool: Pool, locationId: string): Promise<Store
 
 export async function listLocations(pool: Pool): Promise<LocationRow[]> {
   const { rows } = await pool.query<LocationRow>(
-    `SELECT location_id AS "locationId", integration, paused_at AS "pausedAt", updated_at AS "updatedAt"
+    `SELECT location_id AS "locationId", integration, country, paused_at AS "pausedAt", updated_at AS "updatedAt"
      FROM locations ORDER BY location_id`,
   );
   return rows;

@@ -12,6 +12,7 @@ import {
   statusAt,
   type Step,
 } from '../domain/lifecycle.ts';
+import { StoredLeftOut } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { Instant } from '../domain/order.ts';
 
@@ -46,6 +47,7 @@ export const ListedOrder = z
     status: Status.nullable(),
     memberState: MemberState.nullable().meta({ description: 'What the member was told last; null for nothing.' }),
     reason: z.string().nullable(),
+    leftOut: z.array(StoredLeftOut).meta({ description: 'What the order was read without, since it cannot be used.' }),
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
     signalledAt: Instant,
     nextAttemptAt: Instant.nullable().meta({ description: 'Null when nothing more is tried by itself.' }),
@@ -68,6 +70,7 @@ export const ListedOrder = z
         status: null,
         memberState: 'placed',
         reason: null,
+        leftOut: [],
         providerOrderId: null,
         signalledAt: '2027-01-31T18:00:00.123456+00:00',
         nextAttemptAt: null,
@@ -96,7 +99,7 @@ const TOLD_RANK = `coalesce(o.rank::int, CASE WHEN p.told_sequence > 0 THEN ${RA
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
   'fulfillment', o.fulfillment, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
-  'cause', p.cause, 'rank', ${TOLD_RANK}, 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
+  'cause', p.cause, 'rank', ${TOLD_RANK}, 'leftOut', coalesce(o.left_out, '[]'), 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
   'signalledAt', p.signalled_at,
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;

@@ -50,7 +50,11 @@ export function orderTimeline({ placement, order, attempts, history, webhooks, l
       : finishedAt;
   const story = [
     ...happened(placement.signalledAt, 'signalled'),
-    ...happened(order?.createdAt, 'fetched', { locationId: order?.locationId, fulfillment: order?.fulfillment }),
+    ...happened(order?.createdAt, 'fetched', {
+      locationId: order?.locationId,
+      fulfillment: order?.fulfillment,
+      leftOut: order?.leftOut,
+    }),
     ...attempts.flatMap(({ startedAt, endedAt, attempt, call, ...answer }) => [
       ...happened(startedAt, 'call began', { attempt, call }),
       ...happened(answeredAt(startedAt, endedAt), 'call ended', { attempt, call, ...answer }),

@@ -6,6 +6,7 @@ import { StoredPlacementCause } from '../domain/placement-cause.ts';
 import { DAYS_WAITED } from '../retention/erase-members.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
+import { StoredLeftOut } from '../domain/left-out.ts';
 import { toldMember } from '../domain/told-member.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 
@@ -45,6 +46,7 @@ export const ShownOrder = z.object({
       providerOrderId: z.string().nullable(),
       reason: z.string().nullable(),
       failedByUs: z.boolean(),
+      leftOut: z.array(StoredLeftOut).meta({ description: 'What it was read without, since it cannot be used.' }),
       requestedAt: Instant.nullable(),
       createdAt: Instant,
       updatedAt: Instant,
@@ -124,6 +126,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
        (SELECT to_json(o) FROM (
           SELECT location_id AS "locationId", integration, fulfillment, rank, sequence,
                  provider_order_id AS "providerOrderId", reason, failed_by_us AS "failedByUs",
+                 coalesce(left_out, '[]') AS "leftOut",
                  requested_at AS "requestedAt", created_at AS "createdAt", updated_at AS "updatedAt",
                  ended_at AS "endedAt", erased_at AS "erasedAt"
           FROM orders WHERE service_order_id = $1) AS o) AS "order",

@@ -8,6 +8,7 @@ import { decideByKind } from './decide-by-kind.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { recordMissing } from './record-missing.ts';
 import { readOrder, recordOrder, type OpenOrder } from './record-order.ts';
+import { isRefusal } from './refetch-unless-refused.ts';
 
 /** The member's text if there is no better reason. */
 const REJECTED = 'the restaurant could not take the order';
@@ -32,7 +33,7 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   try {
     read = await deps.refetch(job.serviceOrderId);
   } catch (error) {
-    observeRefetch(error instanceof GiveUp || error instanceof NeedsOperator ? error.name : 'TryAgain');
+    observeRefetch(outcomeOf(error));
     return decideByKind(error);
   }
   observeRefetch(read === undefined ? 'missing' : 'fetched');
@@ -43,16 +44,26 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
       ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_missing' }) }
       : { do: 'try later', ...why({ code: 'order_missing_yet' }) };
   }
-  const { order } = read;
+  const { order, leftOut } = read;
   try {
-    if (!(await recordOrder(deps.pool, job, order, deps.deadlineS))) return { do: 'nothing' };
+    if (!(await recordOrder(deps.pool, job, read, deps.deadlineS))) return { do: 'nothing' };
   } catch (error) {
     if (!isDataError(error)) throw error;
     const cause = { code: 'refused_by_postgres', sqlstate: error.code ?? '' } as const;
     return { do: 'hold', ...why(cause) };
   }
+  if (leftOut.length > 0) {
+    const { serviceOrderId, locationId } = order;
+    deps.observe({ what: 'left out', serviceOrderId, locationId, leftOut });
+  }
   // Failures of the platform must not lengthen the waits for the POS.
   job.failures = 0;
   deps.onLive();
   return { ended: false, order, integration: null };
+}
+
+/** An order that cannot be read is no failure of the platform, which has answered. */
+function outcomeOf(error: unknown): Extract<Observed, { what: 'refetch' }>['outcome'] {
+  if (error instanceof NeedsOperator) return isRefusal(error) ? 'NeedsOperator' : 'unreadable';
+  return error instanceof GiveUp ? 'GiveUp' : 'TryAgain';
 }

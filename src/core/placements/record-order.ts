@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
 import { RANK_PLACED } from '../domain/lifecycle.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
+import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
 
@@ -18,7 +19,7 @@ export type OpenOrder = { ended: false; order: CanonicalOrder; integration: stri
 export async function recordOrder(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
-  order: CanonicalOrder,
+  { order, leftOut }: ReadOrder,
   deadlineS: number,
 ): Promise<boolean> {
   const { rowCount } = await pool.query({
@@ -31,8 +32,8 @@ export async function recordOrder(
         WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL
         RETURNING service_order_id, told_sequence
       ), o AS (
-        INSERT INTO orders (service_order_id, location_id, fulfillment, requested_at, rank, sequence)
-        SELECT $1, $3, $4, $5::timestamptz, ${RANK_PLACED}, ${nextSequence('told_sequence')} FROM p
+        INSERT INTO orders (service_order_id, location_id, fulfillment, requested_at, left_out, rank, sequence)
+        SELECT $1, $3, $4, $5::timestamptz, $8::jsonb, ${RANK_PLACED}, ${nextSequence('told_sequence')} FROM p
         ON CONFLICT DO NOTHING
         RETURNING service_order_id, sequence
       ), c AS (
@@ -49,6 +50,7 @@ export async function recordOrder(
       order.fulfillment.requestedAt ?? null,
       deadlineS,
       JSON.stringify(order),
+      leftOut.length === 0 ? null : JSON.stringify(leftOut),
     ],
   });
   return rowCount === 1;

@@ -36,7 +36,7 @@ export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
 }
 
 /** An order that cannot be read is no refusal: the platform has answered. */
-function isRefusal(error: unknown): error is NeedsOperator {
+export function isRefusal(error: unknown): error is NeedsOperator {
   const { code } = classifyError(error).cause;
   return error instanceof NeedsOperator && (code === 'platform_refuses_us' || code === 'query_without_order');
 }

@@ -190,7 +190,7 @@ it.each(ENDS)('%s: its member was told %s, and all that people read says so', as
   const onBoard = (await readBoard(system.pool)).orders.find((order) => order.serviceOrderId === id);
   if (onBoard === undefined) return expect(story.order?.erasedAt).toEqual(expect.any(String));
   const ticket = ticketOf(onBoard, Date.now(), 0);
-  const lists = { in_doubt: [], held: [], failed: [], [ticket.trouble ?? 'none']: [ticket] };
+  const lists = { in_doubt: [], held: [], failed: [], left_out: [], [ticket.trouble ?? 'none']: [ticket] };
   const needs = needsOf(lists, undefined, { location: '', integration: '', text: '' }, () => false);
   if (ticket.trouble === 'failed') expect(needs[0]?.needs[0]?.detail).toContain(sentence);
   const isFailed = state === 'failed' || (last === 'failed' && isRead);
