@@ -42,7 +42,7 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
       if (checked.state === 'failed') {
         process.exitCode = 1;
         const { thrown, ...rest } = checked;
-        const failed = { ...rest, ...(reveal === true && thrown !== undefined && { thrown: inspect(thrown) }) };
+        const failed = { ...rest, ...(reveal === true && thrown !== undefined && { thrown: legible(thrown) }) };
         print(command, failed, describeFailed(failed));
       } else {
         const read = { ...checked, order: reveal === true ? checked.order : maskOrder(checked.order) };
@@ -100,6 +100,11 @@ function describeFailed(failed: {
     cause.code === 'platform_failing' && 'If it is the query, this says more: expediter doctor --only platform',
     shape.length > 0 && describeAnswer(shape),
   );
+}
+
+/** Writes what a mapper threw, with its stack. Its text must not steer the terminal. */
+function legible(thrown: unknown): string {
+  return inspect(thrown).replaceAll(/[^\P{Cc}\n]/gu, ' ');
 }
 
 function describeAnswer(shape: readonly ShapeLine[]): string {
