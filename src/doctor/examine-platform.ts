@@ -38,7 +38,8 @@ function examineQuery({ url, answer, module, isMapped }: AskedPlatform, mend: st
 function readSchema(introspection: AskedPlatform['introspection']): GraphQLSchema | undefined {
   const { json } = (typeof introspection === 'object' ? introspection : {}) as { json?: { data?: IntrospectionQuery } };
   try {
-    return json?.data && buildClientSchema(json.data);
+    // Whether the platform's schema is valid in itself is not ours to judge, and large ones are not.
+    return json?.data && buildClientSchema(json.data, { assumeValid: true });
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildSchema, graphql } from 'graphql';
+import { buildSchema, graphql, introspectionFromSchema } from 'graphql';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MIGRATIONS, migrationsIn } from '../../src/check-schema.ts';
@@ -407,6 +407,19 @@ describe('of the ordering platform', () => {
         'order.placedAt is Float there, and has to be string',
       ]),
     );
+  });
+
+  it('a schema that is not valid in itself, as large ones are, is compared all the same', async () => {
+    const schema = buildSchema(await readFile(join(EXAMPLE, 'schema.graphql'), 'utf8'));
+    const told = JSON.stringify(introspectionFromSchema(schema)).replaceAll('"houseNumber"', '"__reserved"');
+    const url = await serve(async (request, response) => {
+      const isSchema = (await readBody(request)).toString().includes('__schema');
+      sendJson(response, 200, { data: isSchema ? (JSON.parse(told) as object) : { purchase: null } });
+    });
+    const change = { ORDER_API_URL: url, ORDER_MODULE: join(EXAMPLE, 'map-order.ts') };
+    expect(await wrong('platform', change)).toEqual([
+      failed('schema', /Cannot query field "houseNumber" on type "Address"/, /ORDER_MODULE/),
+    ]);
   });
 
   it('a module is tried with what it sends, and its query compared with the schema', async () => {
