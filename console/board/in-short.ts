@@ -27,7 +27,7 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   pos_silent: 'no answer',
   pos_busy: 'POS busy',
   pos_failing: 'POS failing',
-  pos_refused_us: 'POS refuses our access',
+  pos_refused_us: 'POS refuses us',
   pos_set_up_wrong: 'POS set up wrong',
   reconnect_needed: 'reconnect needed',
   pos_rejected_order: 'POS refused it',

@@ -358,7 +358,7 @@ describe('pictures for the README', () => {
     [
       'board-phone',
       PHONE,
-      '/console/?location=harbour-club&column=preparing',
+      '/console/?text=F-205',
       async (page: Page) => text(page, /^Live$/),
     ],
     [
