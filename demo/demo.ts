@@ -139,6 +139,7 @@ The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
 ${links.join('\n')}
 ${busy === undefined ? '' : guests(busy)}Place another:  curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint})
+Command line:   . ${demo.shell}   (once in a shell; then what the console shows can be pasted)
 The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz
 Ctrl-C ends everything. The data stays in ${options.dir}
@@ -151,7 +152,8 @@ Ctrl-C ends everything. The data stays in ${options.dir}
 function guests({ locations, behind, mend }: { locations: readonly string[]; behind: string; mend: string }): string {
   return `
 From now on guests come to ${locations.join(' and ')}, a few a minute, and to ${behind}, whose POS
-signs its webhooks with an old secret, on purpose: they are dropped, and the board says so. This mends it; then replay:
+signs its webhooks with an old secret, on purpose: they are dropped, and the board says so. In
+another terminal this mends it; then replay:
 ${mend}
 `;
 }
@@ -169,7 +171,7 @@ The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
 Operator API:   ${demo.serviceUrl}/docs   (any name, the same token as the password)
 The log:        tail -f ${demo.logFile}
-Command line:   ${demo.cli} order list
+Command line:   . ${demo.shell}   (once in a shell; then what the console shows can be pasted)
 
 Place an order: curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint}; the kitchen cooks it)
 Drive one:      curl -X POST '${byHand.ordersUrl}?type=delivery'   (its statuses are yours to send)

@@ -18,7 +18,8 @@ const AT_ONCE = 4;
 const EVERY_MS = 10_000;
 /** Time between two steps of an order. */
 const STEP_MS = { atLeast: 6_000, atMost: 18_000 };
-const WANTED_IN_MS = 15 * 60_000;
+/** As long as the slowest kitchen takes to have an order ready, and a little more. */
+const WANTED_IN_MS = 75_000;
 const HURRY = 600;
 
 /**

@@ -23,6 +23,7 @@ import { showKitchen } from './show-kitchen.ts';
 import { takeOrders, takeOwnOrders } from './take-orders.ts';
 import type { Timeline } from './journey-lines.ts';
 import type { Arguments } from './read-demo-arguments.ts';
+import { quoted, writeShell } from './write-shell.ts';
 
 export type Demo = {
   /** Places the first orders: a pickup and a delivery, or those of the reader's own platform. */
@@ -38,8 +39,8 @@ export type Demo = {
   /** The token for the console. */
   operatorToken: string;
   logFile: string;
-  /** The beginning of every `expediter` command here. */
-  cli: string;
+  /** The file that makes `expediter` the command line of this demo, for a shell. */
+  shell: string;
   /** What the sample platform can do besides. */
   sample: Sample | undefined;
 };
@@ -134,6 +135,8 @@ export async function startDemo(about: {
     logFile,
     signal,
   };
+  const proxies = { no_proxy: env['no_proxy'] ?? '', NO_PROXY: env['NO_PROXY'] ?? '' };
+  const shell = writeShell(dir, { ...run.env, ...proxies, HOST: '127.0.0.1' }, env);
   const running = about.watch ? await runAnewOnChange({ ...run, print: about.print }) : await runOnce(run, stopping);
   service = running;
   endings.add('the service', () => running.stop());
@@ -165,8 +168,6 @@ export async function startDemo(about: {
   const counter = await (place === undefined ? takeOwnOrders(placeOwn) : takeOrders(place));
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
-  const databaseUrl = env['DATABASE_URL'] ? '"$DATABASE_URL"' : database.url;
-  const cli = `DATABASE_URL=${databaseUrl} SETTINGS_KEY="$(cat ${join(dir, 'settings-key')})" npm run expediter --`;
   return {
     placeFirst: () =>
       Promise.all(place === undefined ? (about.own?.orders ?? []).map(placeOwn) : [place('pickup'), place('delivery')]),
@@ -179,12 +180,13 @@ export async function startDemo(about: {
     consoleUrl,
     operatorToken,
     logFile,
-    cli,
+    shell,
     sample: ordering && {
       async keepBusy() {
         const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic: pubsub.orders });
         endings.add('the other POS', () => busy.stop());
-        const mend = `${cli} location put --location ${BEHIND} --integration standard --settings ${busy.rightSettings}`;
+        const settings = quoted(busy.rightSettings);
+        const mend = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;
         return { locations: BUSY, behind: BEHIND, mend };
       },
       async openByHand() {

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Choice } from '../parts/choice.tsx';
 import { Copyable } from '../parts/copyable.tsx';
+import { WhereToRun } from '../parts/where-to-run.tsx';
 import type { ShownLocation } from '../wire.ts';
 import { commandsOf } from './commands.ts';
 
@@ -12,9 +13,8 @@ export function CommandLine({ location }: { location: ShownLocation }) {
   return (
     <section class="sheet locations-commands" aria-labelledby="location-commands">
       <h2 id="location-commands">At the command line</h2>
-      <p class="faint">
-        Where secrets go in or come out, or much is lost at once. Run it with the service's environment.
-      </p>
+      <p class="faint">Where secrets go in or come out, or much is lost at once.</p>
+      <WhereToRun />
 
       <h3>Issue a token</h3>
       <p>Prints a token and the whole webhook address, this once. Earlier tokens stay valid until they are revoked.</p>
@@ -56,8 +56,9 @@ export function CommandLine({ location }: { location: ShownLocation }) {
 
       <h3>Put settings</h3>
       <p>
-        What is in <code>settings.json</code> replaces all that there was; orders that are held for the location are
-        tried at once. The schema says what there can be, <code>location show</code> what there is, without values.
+        Write all of them into a file <code>settings.json</code>: what is in it replaces all that there was; orders that
+        are held for the location are tried at once. The schema says what there can be, <code>location show</code> what
+        there is, without values.
       </p>
       <Copyable label="the command that puts settings" text={commands.putSettings} />
       <Copyable label="the command that shows the schema" text={commands.schema} />

@@ -19,7 +19,7 @@ export function commandsOf(
     ].join(' '),
     connect: `expediter provider connect ${argument}`,
     show: `expediter location show ${argument}`,
-    putSettings: `expediter location put ${ofLocation} ${option('--integration', location.integration)} --settings settings.json`,
+    putSettings: `expediter location put ${ofLocation} ${option('--integration', location.integration)} --settings - < settings.json`,
     schema: `expediter provider schema ${quote(location.integration)}`,
     remove: `expediter location remove ${argument}`,
   };

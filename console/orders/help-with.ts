@@ -141,7 +141,7 @@ function putSettings({ locationId, integration }: About): Step[] {
   const { schema, putSettings } = commandsOf({ locationId, integration });
   return [
     { say: 'See what the settings have to be:', run: schema },
-    { say: 'Store all of them: what the location had before is replaced.', run: putSettings },
+    { say: 'Store all of them, in a file settings.json: what the location had before is replaced.', run: putSettings },
   ];
 }
 

@@ -4,6 +4,7 @@ import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { Copyable } from '../parts/copyable.tsx';
+import { WhereToRun } from '../parts/where-to-run.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
 import type { Retried, ShownOrder } from '../wire.ts';
@@ -43,6 +44,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
                 {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
               </div>
             ))}
+            {standing.toDo.some(({ run }) => run !== undefined) && <WhereToRun />}
             <p class="orders-advice">
               {standing.advice} {standing.nextAt !== undefined && <NextTry at={standing.nextAt} />}{' '}
               {standing.failsAt !== undefined && <Deadline at={standing.failsAt} />}

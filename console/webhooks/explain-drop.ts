@@ -22,7 +22,9 @@ function putSettings(about: About): Step[] {
   return [
     { say: 'See which settings the location has. Their values are never shown.', run: show },
     {
-      say: 'Put the right ones into a file and store them. All of them: what the location had before is replaced.',
+      say:
+        'Put the right ones into a file settings.json and store them. All of them: what the location had before is ' +
+        'replaced.',
       run: putSettings,
     },
   ];
@@ -84,8 +86,8 @@ function unsigned({ header }: { header: string }, about: About): Explanation {
         ? [
             {
               say:
-                'If this POS cannot sign, store the settings without a secret: the token in the address alone then says ' +
-                'who sent it.',
+                'If this POS cannot sign, store the settings without a secret, from a file settings.json: the token in the ' +
+                'address alone then says who sent it.',
               run: commandsOf(about).putSettings,
             },
           ]

@@ -14,7 +14,12 @@ const WORDS: Words<ReplayCause> = {
   not_kept: () => ({ what: 'It cannot be replayed: the webhook itself is no longer kept', toDo: [] }),
   no_location: (_cause, about) => ({
     what: `It cannot be replayed: there is no location ${about.locationId} any more`,
-    toDo: [{ say: 'If there should be, put it in place again:', run: commandsOf(about).putSettings }],
+    toDo: [
+      {
+        say: 'If there should be, put it in place again, with its settings in a file settings.json:',
+        run: commandsOf(about).putSettings,
+      },
+    ],
   }),
   other_integration: ({ integration: now }, { integration, locationId }) => ({
     what: `It cannot be replayed: it came through ${integration}, and ${locationId} is served by ${now} now`,
@@ -25,7 +30,10 @@ const WORDS: Words<ReplayCause> = {
     details: [sealedWith(keyId)],
     toDo: [
       { say: 'Give the service the SETTINGS_KEY that they are encrypted with; or store the settings anew:' },
-      { say: 'All of them: what the location had before is replaced.', run: commandsOf(about).putSettings },
+      {
+        say: 'All of them, in a file settings.json: what the location had before is replaced.',
+        run: commandsOf(about).putSettings,
+      },
     ],
   }),
   credentials_sealed: ({ keyId }) => ({
@@ -42,7 +50,7 @@ const WORDS: Words<ReplayCause> = {
     details: issues.map((issue) => `${issueInWords(issue)}.`),
     toDo: [
       { say: 'See what they have to be:', run: commandsOf(about).schema },
-      { say: 'Store them anew, all of them:', run: commandsOf(about).putSettings },
+      { say: 'Store them anew, all of them, in a file settings.json:', run: commandsOf(about).putSettings },
     ],
   }),
   no_public_url: () => ({

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { Copyable } from '../parts/copyable.tsx';
+import { WhereToRun } from '../parts/where-to-run.tsx';
 import type { Explanation } from './explanation.ts';
 
 /** Shows what is wrong and what to do, step by step. @param isOver folds the steps away: the problem is solved */
@@ -40,13 +41,16 @@ export function Explained({
 
 function Steps({ toDo }: Pick<Explanation, 'toDo'>) {
   return (
-    <ol class="webhooks-to-do">
-      {toDo.map(({ say, run }) => (
-        <li key={say}>
-          {say}
-          {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
-        </li>
-      ))}
-    </ol>
+    <>
+      <ol class="webhooks-to-do">
+        {toDo.map(({ say, run }) => (
+          <li key={say}>
+            {say}
+            {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
+          </li>
+        ))}
+      </ol>
+      {toDo.some(({ run }) => run !== undefined) && <WhereToRun />}
+    </>
   );
 }

@@ -61,14 +61,12 @@ export function addLocationCommands(program: Command): void {
         const rules = await settingsRules(env);
         const settings = await readSettings(options.settings);
         const { location: locationId, integration, country } = options;
-        await withDatabase(env.DATABASE_URL, (pool) =>
-          putLocation(pool, rules, { locationId, integration, settings, country }),
-        );
-        print(
-          command,
-          { locationId, integration },
-          `${locationId} is served by ${integration}. For its webhooks: expediter token issue --location ${locationId}`,
-        );
+        const validTokens = await withDatabase(env.DATABASE_URL, async (pool) => {
+          await putLocation(pool, rules, { locationId, integration, settings, country });
+          return countValidTokens(pool, { locationId, integration });
+        });
+        const next = validTokens > 0 ? '' : `. For its webhooks: expediter token issue --location ${locationId}`;
+        print(command, { locationId, integration }, `${locationId} is served by ${integration}${next}`);
       },
     );
 

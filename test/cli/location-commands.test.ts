@@ -20,6 +20,19 @@ const put = (locationId: string): Promise<unknown> =>
     '{"ordersUrl":"http://127.0.0.1:9/"}',
   );
 
+describe('expediter location put', () => {
+  it('asks for a token where none is valid, and nowhere else', async () => {
+    const args = ['location', 'put', '--location', 'new', '--integration', 'standard', '--settings', '-'];
+    const said = async (): Promise<string> => (await runCli(env, args, '{"ordersUrl":"http://127.0.0.1:9/"}')).out;
+    const asking = 'new is served by standard. For its webhooks: expediter token issue --location new\n';
+    expect(await said()).toBe(asking);
+    const { tokenId } = (await runJson(env, ['token', 'issue', '--location', 'new'])) as { tokenId: string };
+    expect(await said()).toBe('new is served by standard\n');
+    await runJson(env, ['token', 'revoke', tokenId]);
+    expect(await said()).toBe(asking);
+  });
+});
+
 describe('expediter location remove', () => {
   it('refuses one that takes orders, and says what to do first', async () => {
     await put('open');

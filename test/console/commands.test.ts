@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commandsOf } from '../../console/locations/commands.ts';
 import { quote } from '../../console/locations/quote.ts';
@@ -46,7 +49,7 @@ test('the commands are those of the documentation', () => {
     issueToken: "expediter token issue --location club-1 --label 'till, 2026' --expires 90d",
     connect: 'expediter provider connect club-1',
     show: 'expediter location show club-1',
-    putSettings: 'expediter location put --location club-1 --integration square --settings settings.json',
+    putSettings: 'expediter location put --location club-1 --integration square --settings - < settings.json',
     schema: 'expediter provider schema square',
     remove: 'expediter location remove club-1',
   });
@@ -57,7 +60,9 @@ test(
   { timeout: 120_000 },
   async () => {
     const system = await startSystem();
+    const folder = await mkdtemp(join(tmpdir(), 'expediter-'));
     try {
+      await writeFile(join(folder, 'settings.json'), '{"ordersUrl": "https://pos.example.com/other"}');
       const ids = ["it's $HOME", '-x', '--json', 'line\n\tbreak'];
       for (const locationId of ids) {
         await system.addLocation(locationId, { ordersUrl: 'https://pos.example.com/orders' });
@@ -68,16 +73,16 @@ test(
         const script = [
           `expediter() { '${process.execPath}' '${CLI}' "$@"; }`,
           issueToken,
-          putSettings.replace(/settings\.json$/, '-'),
+          putSettings,
           show.replace('show', 'show --json'),
         ].join(' &&\n');
-        const settings = '{"ordersUrl": "https://pos.example.com/other"}';
-        const { code, error } = await runProgram('sh', ['-c', script], system.env, { input: settings });
+        const { code, error } = await runProgram('sh', ['-c', script], system.env, { cwd: folder });
         expect({ code, error: error.replace(/^note: .*\n/, '') }).toEqual({ code: 0, error: '' });
       }
       const tokens = await system.query('SELECT location_id, label FROM webhook_tokens ORDER BY created_at');
       expect(tokens).toEqual(ids.map((id) => ({ location_id: id, label: `-l ${id}` })));
     } finally {
+      await rm(folder, { recursive: true });
       await system.stop();
     }
   },

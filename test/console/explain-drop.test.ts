@@ -323,13 +323,9 @@ describe('with a service', () => {
     const commands = toDo.flatMap(({ run }) => (run === undefined ? [] : [run]));
     expect(commands).toHaveLength(2);
     for (const command of commands) {
-      const args = argumentsOf(command);
+      const [words = ''] = command.split(' < settings.json');
       const settings = JSON.stringify({ ordersUrl, secret: secretOf(1) });
-      const ended = await runCli(
-        system.env,
-        args.map((each) => (each === 'settings.json' ? '-' : each)),
-        settings,
-      );
+      const ended = await runCli(system.env, argumentsOf(words), settings);
       expect(ended).toMatchObject({ code: 0 });
     }
     const replayed = await operator.post(`/webhooks/${String(answer['webhookId'])}/replay`, {});

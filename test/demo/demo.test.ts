@@ -4,9 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
+import { commandsOf } from '../../console/locations/commands.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { sendAsIs } from '../support/ask-operator.ts';
 import { logIn } from '../support/log-in.ts';
+import { runProgram } from '../support/run-program.ts';
 import { startPubsub } from '../support/start-pubsub.ts';
 import { until } from '../support/until.ts';
 import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
@@ -73,7 +75,7 @@ describe('npm run demo -- --once --json', () => {
       expect(stderr()).not.toContain('\u001B[');
       expect(leftBehind()).toEqual([]);
       expect(existsSync(join(dir, 'postgres/postmaster.pid'))).toBe(false);
-      for (const secret of ['settings-key', 'operator-token'])
+      for (const secret of ['settings-key', 'operator-token', 'expediter.sh'])
         expect(statSync(join(dir, secret)).mode & 0o777).toBe(0o600);
       expect(stderr()).toContain(`operator token: ${readFileSync(join(dir, 'operator-token'), 'utf8').trim()})`);
     },
@@ -168,6 +170,20 @@ describe('npm run demo', () => {
       return orders.length > 0 && orders;
     });
     expect(stdout()).not.toContain(guest);
+    const { body } = await until(async () => {
+      const story = await sendAsIs(origin, `/console/api/orders/${guest}`, { headers: { cookie } });
+      return story.body['order'] !== null && story;
+    });
+    // As the kitchen can have it ready, not a quarter of an hour before.
+    const { requestedAt, createdAt } = body['order'] as Record<'requestedAt' | 'createdAt', string>;
+    expect(Date.parse(requestedAt) - Date.parse(createdAt)).toBeLessThan(90_000);
+
+    const [, shell = '', mend = ''] = /\n(\. \S+)\n(expediter location put .*)\n/.exec(stdout()) ?? [];
+    const { show } = commandsOf({ locationId: 'demo-terrace', integration: 'standard' });
+    const pasted = [shell, mend, show, 'expediter doctor --only database,keys,platform,topic,push'].join(' && ');
+    const ended = await runProgram('sh', ['-c', pasted], {}, { cwd: '/' });
+    expect(ended).toMatchObject({ code: 0, error: '' });
+    expect(ended.out).toMatch(/^demo-terrace is served by standard\n(.*\n)*.*previousSecret/);
     child.kill('SIGTERM');
     expect(await code, stderr()).toBe(0);
     expect(leftBehind()).toEqual([]);

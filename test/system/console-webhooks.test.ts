@@ -49,7 +49,9 @@ describe('webhooks that were dropped', () => {
     await copy.click();
     await page.getByText(/copied$/).waitFor({ state: 'attached' });
     const command = String(await page.evaluate('navigator.clipboard.readText()'));
-    expect(command).toBe('expediter location put --location club-1 --integration standard --settings settings.json');
+    expect(command).toBe(
+      'expediter location put --location club-1 --integration standard --settings - < settings.json',
+    );
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })"); // as by plain http
     await copy.click();
     await page.getByText('Not copied: select it').waitFor();
