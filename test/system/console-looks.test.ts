@@ -355,12 +355,7 @@ describe('pictures for the README', () => {
 
   it.each([
     ['board', DESK, '/console/', async (page: Page) => text(page, /^Live$/)],
-    [
-      'board-phone',
-      PHONE,
-      '/console/?text=F-205',
-      async (page: Page) => text(page, /^Live$/),
-    ],
+    ['board-phone', PHONE, '/console/?text=F-205', async (page: Page) => text(page, /^Live$/)],
     [
       'order',
       { ...DESK, viewport: { width: 1280, height: 720 } },
