@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sampleOrder } from '../support/sample-order.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { until } from '../support/until.ts';
 import { countElements, longTasks, watchLongTasks } from './in-page.ts';
@@ -33,10 +34,12 @@ beforeAll(async () => {
      ), k AS (
        INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
        SELECT club, 'standard', 'pos-' || i, id FROM o
+     ), c AS (
+       INSERT INTO order_contents (service_order_id, contents) SELECT id, $3::jsonb FROM o
      )
      INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id, created_at, updated_at)
      SELECT id, club, 'standard', 'pickup', rank, 2, 'pos-' || i, at, now() FROM o`,
-    [ORDERS, CLUBS],
+    [ORDERS, CLUBS, JSON.stringify(sampleOrder({ type: 'delivery' }))],
   );
   await pass.system.query('ANALYZE');
 });
