@@ -4,6 +4,7 @@ import { needsOf, type NeedGroup } from '../../console/board/needs-of.ts';
 import { aside, bringBack, putAside } from '../../console/board/put-aside.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
 import type { Attention, BoardOrder } from '../../console/wire.ts';
+import { sampleBoardOrder } from './sample-board-order.ts';
 
 const AT = '2027-01-31T18:00:00.000Z';
 const NOW = Date.parse(AT);
@@ -146,28 +147,8 @@ describe('putting aside', () => {
 });
 
 function ticket(serviceOrderId: string, some: Partial<BoardOrder>): Ticket {
-  const order: BoardOrder = {
-    serviceOrderId,
-    locationId: 'club-1',
-    integration: 'standard',
-    fulfillment: 'pickup',
-    leftOut: [],
-    placement: 'sent',
-    needsOperator: false,
-    problem: null,
-    cause: null,
-    status: null,
-    memberState: null,
-    providerOrderId: null,
-    signalledAt: AT,
-    requestedAt: null,
-    ordered: null,
-    nextAttemptAt: null,
-    updatedAt: null,
-    endedAt: some.placement === 'failed' ? AT : null,
-    ...some,
-  };
-  return ticketOf(order, NOW, 0);
+  const endedAt = some.placement === 'failed' ? AT : null;
+  return ticketOf(sampleBoardOrder(serviceOrderId, { signalledAt: AT, memberState: null, endedAt, ...some }), NOW, 0);
 }
 
 function namesOf(groups: NeedGroup[]): string[] {

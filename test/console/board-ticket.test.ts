@@ -7,6 +7,7 @@ import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
 import { elsewhere, wrongWith } from '../../console/board/wrong-with.ts';
 import type { Attention, BoardOrder } from '../../console/wire.ts';
 import { PLACEMENT_CODES } from '../../src/core/domain/placement-cause.ts';
+import { sampleBoardOrder } from './sample-board-order.ts';
 
 const NOW = new Date(2027, 0, 31, 18, 0).getTime();
 
@@ -121,27 +122,7 @@ describe('the column that a phone opens on', () => {
 });
 
 function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrder {
-  return {
-    serviceOrderId,
-    locationId: 'club-1',
-    integration: 'standard',
-    fulfillment: 'pickup',
-    leftOut: [],
-    placement: 'sent',
-    needsOperator: false,
-    problem: null,
-    cause: null,
-    status: null,
-    memberState: 'sent',
-    providerOrderId: null,
-    signalledAt: at(-10),
-    requestedAt: null,
-    ordered: null,
-    nextAttemptAt: null,
-    updatedAt: null,
-    endedAt: null,
-    ...some,
-  };
+  return sampleBoardOrder(serviceOrderId, { signalledAt: at(-10), ...some });
 }
 
 function ticket(id: string, some: Partial<BoardOrder>): Ticket {

@@ -4,6 +4,7 @@ import { age, due, ended } from '../../console/board/due.ts';
 import { createBoard, type Board, type ListName } from '../../console/board/create-board.ts';
 import { ticketOf } from '../../console/board/ticket-of.ts';
 import type { BoardOrder } from '../../console/wire.ts';
+import { sampleBoardOrder } from './sample-board-order.ts';
 
 const NOW = new Date(2027, 0, 31, 18, 0).getTime();
 const MINUTE_MS = 60_000;
@@ -289,27 +290,7 @@ const STATES: Partial<BoardOrder>[] = [
 ];
 
 function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrder {
-  return {
-    serviceOrderId,
-    locationId: 'club-1',
-    integration: 'standard',
-    fulfillment: 'pickup',
-    leftOut: [],
-    placement: 'sent',
-    needsOperator: false,
-    problem: null,
-    cause: null,
-    status: null,
-    memberState: 'sent',
-    providerOrderId: null,
-    signalledAt: at(-10),
-    requestedAt: null,
-    ordered: null,
-    nextAttemptAt: null,
-    updatedAt: null,
-    endedAt: null,
-    ...some,
-  };
+  return sampleBoardOrder(serviceOrderId, { signalledAt: at(-10), ...some });
 }
 
 function boardOf(orders: BoardOrder[], now = NOW): Board {

@@ -1,0 +1,28 @@
+import type { BoardOrder } from '../../console/wire.ts';
+
+/** An order that is on its way, with `some` fields of its own. */
+export function sampleBoardOrder(
+  serviceOrderId: string,
+  some: Partial<BoardOrder> & Pick<BoardOrder, 'signalledAt'>,
+): BoardOrder {
+  return {
+    serviceOrderId,
+    locationId: 'club-1',
+    integration: 'standard',
+    fulfillment: 'pickup',
+    leftOut: [],
+    placement: 'sent',
+    needsOperator: false,
+    problem: null,
+    cause: null,
+    status: null,
+    memberState: 'sent',
+    providerOrderId: null,
+    requestedAt: null,
+    ordered: null,
+    nextAttemptAt: null,
+    updatedAt: null,
+    endedAt: null,
+    ...some,
+  };
+}
