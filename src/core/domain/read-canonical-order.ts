@@ -46,6 +46,7 @@ export function readCanonicalOrder(
   const leaveOut = (code: LeftOutCode, path: string): void => {
     if (leftOut.length < LEFT_OUT_MAX) leftOut.push({ code, path: toCauseText(path) });
   };
+  removeBlanks(given);
   readContact(given, about.country, leaveOut);
   for (;;) {
     const parsed = CanonicalOrder.safeParse(given, { reportInput: true });
@@ -70,11 +71,20 @@ function unreadable(issues: ShapeIssue[]): NeedsOperator {
 type Fields = Record<string, unknown>;
 type LeaveOut = (code: LeftOutCode, path: string) => void;
 
+/** Some platforms have empty texts for what is not there. A POS would print them. */
+function removeBlanks(given: unknown): void {
+  for (const path of [...Object.keys(SPARED), 'notes']) {
+    const names = path.split('.');
+    const parent = fieldOf(given, names.slice(0, -1));
+    const field = names.at(-1) ?? '';
+    if (isFields(parent) && isBlank(parent[field])) delete parent[field];
+  }
+}
+
 /** Reads a telephone number in any form into E.164, and leaves out an e-mail address that is none. */
 function readContact(given: unknown, locationCountry: string | undefined, leaveOut: LeaveOut): void {
   const member = fieldOf(given, ['member']);
   if (!isFields(member)) return;
-  for (const field of ['phone', 'email']) if (isBlank(member[field])) delete member[field];
   const { phone, email } = member;
   if (typeof phone === 'string') member['phone'] = toE164(phone, countriesOf(given, locationCountry)) ?? phone;
   if (typeof email !== 'string') return;

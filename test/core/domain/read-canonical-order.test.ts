@@ -79,8 +79,13 @@ describe('what an order can do without', () => {
 
   it('blanks and nulls are nothing, and nothing is said', () => {
     const order = withField('member', { id: 'm', name: 'Ada', phone: ' ', email: '' });
-    Object.assign(order, { notes: null });
-    expect(read(order)).toMatchObject({ order: { member: { id: 'm', name: 'Ada' } }, leftOut: [] });
+    const destination = { line1: 'Lindenstraße 14', line2: '', region: null, instructions: '  ' };
+    Object.assign(order, { notes: '', fulfillment: { type: 'delivery', destination } });
+    const { order: canonical, leftOut } = read(order);
+    expect(canonical.member).toEqual({ id: 'm', name: 'Ada' });
+    expect(canonical.fulfillment).toEqual({ type: 'delivery', destination: { line1: 'Lindenstraße 14' } });
+    expect(canonical).not.toHaveProperty('notes');
+    expect(leftOut).toEqual([]);
   });
 });
 
