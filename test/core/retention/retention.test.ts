@@ -416,8 +416,11 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       whenIn(ids.refused, 'failed'),
       whenIn(ids.lost, 'in_doubt'),
       whenIn(ids.open, 'sent'),
-      whenIn(ids.unfetched, 'failed'),
+      whenIn(ids.unfetched, 'held'),
     ]);
+    await system.query(`UPDATE placements SET deadline_at = now() WHERE service_order_id = $1`, [ids.unfetched]);
+    await system.signal(ids.unfetched);
+    await whenIn(ids.unfetched, 'failed');
     await send({ serviceOrderId: ids.sent, status: 'received', reason: words });
     await send({ serviceOrderId: ids.sent, status: 'cancelled', reason: words });
     await system.passDays(2);
@@ -481,7 +484,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(open).toEqual(
       expect.arrayContaining(['webhooks.body', 'webhooks.headers', 'order_contents.contents', 'orders.reason']),
     );
-    expect((await system.placement(ids.unfetched))?.['problem']).toContain('not canonical');
+    expect((await system.placement(ids.unfetched))?.['problem']).toBe('the deadline has passed');
     await system.passDays(8);
     await endOrders(system.pools[0], DAY_S);
     expect(await whileLockedOut(LOCK_ERASE_MEMBERS, () => eraseMembers(system.pools[0], PII_DAYS))).toBe(0);

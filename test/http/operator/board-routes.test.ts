@@ -355,7 +355,10 @@ describe('live messages that do not go out', () => {
     for (const id of ['untold-1', 'untold-2']) await system.placeOrder({ serviceOrderId: id, locationId: 'club-1' });
     for (const board of [watched, elsewhere]) {
       await until(() => board.attention()?.untold?.orders === 2, 15_000);
-      expect(board.attention()?.untold).toMatchObject({ messages: 2, serviceOrderId: 'untold-1' });
+      expect(board.attention()?.untold).toMatchObject({
+        messages: 2,
+        serviceOrderId: expect.stringMatching(/^untold-[12]$/),
+      });
     }
     system.pubsub.faults.publishError = undefined;
     await until(() => watched.attention()?.untold === null, 15_000);
