@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { isSupportedCountry } from 'libphonenumber-js/min';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
 import {
@@ -40,11 +39,7 @@ export function addLocationCommands(program: Command): void {
     .requiredOption('--location <id>', 'its id on the ordering platform')
     .requiredOption('--integration <name>', 'see: expediter provider list')
     .requiredOption('--settings <file>', 'a file of JSON, or - for standard input; see: expediter provider schema')
-    .option(
-      '--country <code>',
-      'such as DE, to read telephone numbers in national form; without it, it stays',
-      readCountry,
-    )
+    .option('--country <code>', 'such as DE, to read telephone numbers in national form; without it, it stays')
     .addHelpText(
       'after',
       examples(
@@ -59,8 +54,9 @@ export function addLocationCommands(program: Command): void {
       ) => {
         const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
         const rules = await settingsRules(env);
+        const country = options.country === undefined ? undefined : await readCountry(options.country);
         const settings = await readSettings(options.settings);
-        const { location: locationId, integration, country } = options;
+        const { location: locationId, integration } = options;
         const validTokens = await withDatabase(env.DATABASE_URL, async (pool) => {
           await putLocation(pool, rules, { locationId, integration, settings, country });
           return countValidTokens(pool, { locationId, integration });
@@ -222,7 +218,9 @@ async function readSettings(source: string): Promise<unknown> {
   }
 }
 
-function readCountry(text: string): string {
+async function readCountry(text: string): Promise<string> {
+  // Loaded here, since no other command needs its tables.
+  const { isSupportedCountry } = await import('libphonenumber-js/min');
   const country = text.toUpperCase();
   if (!isSupportedCountry(country)) throw new WrongInput('--country: is no ISO 3166-1 code such as DE');
   return country;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { getIntrospectionQuery } from 'graphql';
 import { WrongEnvironment, readConfigOf } from '../config.ts';
 import type { OrderModule } from '../core/domain/order-module.ts';
+import { headersOf, variablesOf } from '../core/placements/fetch-order-data.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { askHttp, type HttpAnswer } from './ask-http.ts';
 
@@ -37,7 +38,7 @@ export async function askPlatform(env: NodeJS.ProcessEnv): Promise<AskedPlatform
   const headers = {
     'content-type': 'application/json',
     accept: 'application/graphql-response+json, application/json',
-    ...(module.headers?.(token) ?? (token !== undefined && { authorization: `Bearer ${token}` })),
+    ...headersOf(module, token),
   };
   const ask = (query: string, variables: object, limit?: number): Promise<HttpAnswer | string> =>
     askHttp(url, { method: 'POST', headers, body: JSON.stringify({ query, variables }) }, limit);
@@ -53,7 +54,7 @@ export async function askPlatform(env: NodeJS.ProcessEnv): Promise<AskedPlatform
 
 function variablesFor(module: OrderModule, id: string): object | undefined {
   try {
-    return module.variables?.(id) ?? { id };
+    return variablesOf(module, id);
   } catch {
     return undefined;
   }

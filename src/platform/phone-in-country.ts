@@ -1,4 +1,4 @@
-import { parsePhoneNumberFromString, type CountryCode } from 'libphonenumber-js/min';
+import { toE164 } from '../core/domain/to-e164.ts';
 
 /**
  * Reads a telephone number as people of a country write it: "030 12345678" in DE is "+493012345678". The country of the
@@ -7,6 +7,5 @@ import { parsePhoneNumberFromString, type CountryCode } from 'libphonenumber-js/
  * @returns E.164, or the text as it was where it is no number: it is left out then
  */
 export function phoneInCountry(phone: string, country: string): string {
-  const number = parsePhoneNumberFromString(phone, country.toUpperCase() as CountryCode);
-  return number?.isValid() === true ? number.number : phone;
+  return toE164(phone, country) ?? phone;
 }

@@ -1,10 +1,10 @@
-import { parsePhoneNumberFromString, type CountryCode } from 'libphonenumber-js/min';
 import { toCauseText } from './cause-text.ts';
 import { NeedsOperator } from './errors.ts';
 import type { LeftOut, LeftOutCode } from './left-out.ts';
 import { CanonicalOrder, TEXT_MAX } from './order.ts';
 import { describeCause } from './placement-cause.ts';
 import { shapeIssues, type ShapeIssue } from './shape-issues.ts';
+import { toE164 } from './to-e164.ts';
 
 /** An order, and what it could be read without. */
 export type ReadOrder = { order: CanonicalOrder; leftOut: readonly LeftOut[] };
@@ -86,7 +86,7 @@ function readContact(given: unknown, locationCountry: string | undefined, leaveO
   const member = fieldOf(given, ['member']);
   if (!isFields(member)) return;
   const { phone, email } = member;
-  if (typeof phone === 'string') member['phone'] = toE164(phone, countriesOf(given, locationCountry)) ?? phone;
+  if (typeof phone === 'string') member['phone'] = toE164(phone, countryOf(given, locationCountry)) ?? phone;
   if (typeof email !== 'string') return;
   if (/^[^\s@]+@[^\s@]+$/.test(email.trim())) member['email'] = email.trim();
   else {
@@ -95,16 +95,12 @@ function readContact(given: unknown, locationCountry: string | undefined, leaveO
   }
 }
 
-function countriesOf(given: unknown, locationCountry: string | undefined): (string | undefined)[] {
+/** The country to read a national number with: that of the destination, where it is a code, or else the location's. */
+function countryOf(given: unknown, locationCountry: string | undefined): string | undefined {
   const country = fieldOf(given, ['fulfillment', 'destination', 'country']);
-  return [typeof country === 'string' ? country : undefined, locationCountry];
-}
-
-/** Undefined if it is no number, or in national form and no country is certain. */
-function toE164(phone: string, countries: readonly (string | undefined)[]): string | undefined {
-  const country = countries.map((each) => each?.trim().toUpperCase()).find((each) => /^[A-Z]{2}$/.test(each ?? ''));
-  const number = parsePhoneNumberFromString(phone, country as CountryCode | undefined);
-  return number?.isValid() === true ? number.number : undefined;
+  return [country, locationCountry]
+    .map((each) => (typeof each === 'string' ? each.trim() : ''))
+    .find((each) => /^[A-Z]{2}$/i.test(each));
 }
 
 /**

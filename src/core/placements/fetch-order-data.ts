@@ -21,9 +21,9 @@ export function orderDataFetcher(about: {
   module: Pick<OrderModule, 'query' | 'variables' | 'headers'>;
 }): FetchOrderData {
   const { url, token, module } = about;
-  const client = new GraphQLClient(url, { headers: module.headers?.(token) ?? bearer(token) });
+  const client = new GraphQLClient(url, { headers: headersOf(module, token) });
   return async (serviceOrderId) => {
-    const variables = askMapper(() => module.variables?.(serviceOrderId)) ?? { id: serviceOrderId };
+    const variables = askMapper(() => variablesOf(module, serviceOrderId));
     try {
       const data = await client.request<unknown>({
         document: module.query,
@@ -37,8 +37,13 @@ export function orderDataFetcher(about: {
   };
 }
 
-function bearer(token: string | undefined): Record<string, string> {
-  return token === undefined ? {} : { authorization: `Bearer ${token}` };
+export function headersOf(module: Pick<OrderModule, 'headers'>, token: string | undefined): Record<string, string> {
+  return module.headers?.(token) ?? (token === undefined ? {} : { authorization: `Bearer ${token}` });
+}
+
+/** @throws whatever the module's function throws */
+export function variablesOf(module: Pick<OrderModule, 'variables'>, orderId: string): Record<string, unknown> {
+  return module.variables?.(orderId) ?? { id: orderId };
 }
 
 /** Classifies an error. Undefined if the platform says that there is no such order. */

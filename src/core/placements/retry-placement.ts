@@ -49,9 +49,9 @@ export async function retryPlacement(pool: Pool, serviceOrderId: string): Promis
   if (was.state === 'failed') {
     const { rank, fulfillment } = was;
     const memberState = rank === null ? null : memberStateAt(rank, fulfillment);
-    const { cause, ...sentence } = refused({ code: 'already_failed' });
+    const refusal = refused({ code: 'already_failed' });
     const told = toldMember({ placement: 'failed', memberState, isRead: true });
-    return { refused: `${sentence.refused}. ${told}`, cause };
+    return { ...refusal, refused: `${refusal.refused}. ${told}` };
   }
   if (was.finished) return refused({ code: 'already_sent' });
   if (was.underWay) return { serviceOrderId, retry: 'under_way' };
