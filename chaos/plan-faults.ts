@@ -94,8 +94,8 @@ export const KINDS: readonly Kind[] = [
   ...ALWAYS,
 ];
 
-/** Weights of the faults that happen most on a platform. */
-const DECK: Partial<Record<TimedKind, number>> = { kill: 6, 'drop-answer': 2 };
+/** How often POS systems drop answers in a round of their lane: it happens most on a platform. */
+const DROPPED_ANSWERS = 2;
 /** Seconds between two faults of a lane. The database's are far enough apart to see the service recover. */
 const GAPS: Record<Lane, readonly [number, number]> = {
   processes: [2, 4],
@@ -108,13 +108,14 @@ const LONGEST: Record<Lane, number> = { processes: 1 / 8, database: 1 / 8, other
 const FIRST_AT = 2;
 
 /**
- * Plans all timed faults, in order. Every kind of a lane occurs before one repeats; in a short run faults and pauses
- * are shorter, so that more fit in.
+ * Plans all timed faults, in order. Every kind of a lane occurs in each of its rounds, a kill `kills` times. In a
+ * short run faults and pauses are shorter, so that more fit in.
  */
-export function planFaults(seed: number, seconds: number, only: ReadonlySet<Kind>): Fault[] {
+export function planFaults(seed: number, seconds: number, only: ReadonlySet<Kind>, kills: number): Fault[] {
+  const weights: Partial<Record<TimedKind, number>> = { kill: kills, 'drop-answer': DROPPED_ANSWERS };
   const lanes = Object.entries(LANES) as [Lane, Record<string, number>][];
   return lanes
-    .flatMap(([lane, lengths]) => planLane(seed, seconds, only, lane, lengths))
+    .flatMap(([lane, lengths]) => planLane(seed, seconds, only, lane, lengths, weights))
     .toSorted((a, b) => a.at - b.at);
 }
 
@@ -124,9 +125,10 @@ function planLane(
   only: ReadonlySet<Kind>,
   lane: Lane,
   lengths: Record<string, number>,
+  weights: Partial<Record<TimedKind, number>>,
 ): Fault[] {
   const kinds = (Object.keys(lengths) as TimedKind[]).filter((kind) => only.has(kind));
-  const deck = kinds.flatMap((kind) => Array.from({ length: DECK[kind] ?? 1 }, () => kind));
+  const deck = kinds.flatMap((kind) => Array.from({ length: weights[kind] ?? 1 }, () => kind));
   const [shortest, longest] = GAPS[lane];
   const plan: Fault[] = [];
   const nths = new Map<TimedKind, number>();

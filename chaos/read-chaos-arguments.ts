@@ -8,6 +8,7 @@ export type Arguments = {
   seed: number;
   ordersPerSecond: number;
   recoveryS: number;
+  kills: number;
   only: ReadonlySet<Kind>;
 };
 
@@ -28,6 +29,7 @@ Options:
   --seed <n>            the same seed gives the same orders and the same faults (default: by the clock)
   --only <kinds>        these faults alone, with commas between them
   --orders <n>          orders a second (default 8)
+  --kills <n>           how often a process is killed for each time one is replaced and frozen (default 6)
   --recovery <seconds>  within which the service has to be back after a fault of Postgres (default 5)
   --json                the last line of standard output is the result as JSON; the rest goes to standard error
   -h, --help            print this
@@ -48,6 +50,7 @@ export function readChaosArguments(argv: string[]): Arguments {
     seed: number('--seed', given.seed ?? String(Date.now() % 1_000_000), 0, Number.MAX_SAFE_INTEGER),
     ordersPerSecond: number('--orders', given.orders ?? '8', 1, 100),
     recoveryS: number('--recovery', given.recovery ?? '5', 1, 600),
+    kills: number('--kills', given.kills ?? '6', 1, 100),
     only: new Set((kinds as Kind[] | undefined) ?? KINDS),
   };
 }
@@ -70,6 +73,7 @@ function parse(argv: string[]) {
         only: { type: 'string' },
         orders: { type: 'string' },
         recovery: { type: 'string' },
+        kills: { type: 'string' },
       },
     }).values;
   } catch (error) {

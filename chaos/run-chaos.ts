@@ -45,6 +45,8 @@ const DEADLINE_S = 45;
 const FINDABLE_FROM_S = 60;
 /** The lease of a relay that died just before the calm, and some. */
 const LIVE_LAG_MS = 12_000;
+/** For faults that take longer than planned: a process that has to be ready, a Postgres that starts again. */
+const LATE_S = 120;
 /** Least share of the run in which there has to be an old snapshot. */
 const SNAPSHOT_SHARE = 0.5;
 /** Of the time to recover, what a failover may take: 3 of 5 s. The new primary is there already. */
@@ -67,14 +69,14 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
   const scripts = Array.from({ length: seconds * ordersPerSecond }, (_, nth) =>
     scriptOrder(seed, nth + 1, locationIds, only),
   );
-  const plan = planFaults(seed, seconds, only);
+  const plan = planFaults(seed, seconds, only, args.kills);
   const snapshot = only.has('snapshot') ? holdSnapshot(() => stage.databaseUrl) : undefined;
   try {
     print(`seed ${seed}: ${scripts.length} orders, ${plan.length} faults in ${seconds} s`);
     let tills: Tills | undefined;
     const disturb = async (served: Played['served']): Promise<void> => {
       if (only.has('tills')) tills = sellAtTills(stage.kitchens, seed, served);
-      await injectFaults(stage, plan, seed, history);
+      await Promise.race([injectFaults(stage, plan, seed, history), late(seconds)]);
       await sleep(Math.max(0, seconds * 1_000 - history.now()));
       await tills?.stop();
     };
@@ -124,6 +126,12 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     await snapshot?.release();
     await stage.stop();
   }
+}
+
+/** Without it a fault of the harness's own that never ends would look like a run that takes its time. */
+async function late(seconds: number): Promise<never> {
+  await sleep((seconds + LATE_S) * 1_000, undefined, { ref: false });
+  throw new Error(`the faults are not over ${LATE_S} s after their time`);
 }
 
 type Recovery = { kind: string; name: string; seconds: number | undefined };

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { KINDS, LANES, planFaults } from '../../chaos/plan-faults.ts';
+import { KINDS, LANES, planFaults, type Fault } from '../../chaos/plan-faults.ts';
 import { scriptOrder } from '../../chaos/script-order.ts';
 
 const CHAOS = fileURLToPath(new URL('../../chaos/chaos.ts', import.meta.url));
@@ -52,14 +52,14 @@ describe('a seed', () => {
   const scripts = (seed: number) => Array.from({ length: 200 }, (_, nth) => scriptOrder(seed, nth + 1, locations, all));
 
   it('gives the same faults and the same orders again, and another seed gives others', () => {
-    expect(planFaults(7, 300, all)).toEqual(planFaults(7, 300, all));
+    expect(planFaults(7, 300, all, 6)).toEqual(planFaults(7, 300, all, 6));
     expect(scripts(7)).toEqual(scripts(7));
-    expect(planFaults(7, 300, all)).not.toEqual(planFaults(8, 300, all));
+    expect(planFaults(7, 300, all, 6)).not.toEqual(planFaults(8, 300, all, 6));
     expect(scripts(7).map(({ reports }) => reports)).not.toEqual(scripts(8).map(({ reports }) => reports));
   });
 
   it('leaves no kind of fault out of five minutes, and two of a lane never overlap', () => {
-    const plan = planFaults(7, 300, all);
+    const plan = planFaults(7, 300, all, 6);
     const planned = new Set([...plan.map(({ kind }) => kind), ...scripts(7).flatMap(({ faults }) => faults)]);
     expect([...all].filter((kind) => !planned.has(kind))).toEqual(['dead-pos', 'clock', 'snapshot', 'tills']);
     for (const lane of Object.keys(LANES)) {
@@ -68,14 +68,16 @@ describe('a seed', () => {
         expect(at + lasts).toBeLessThanOrEqual(own[nth + 1]?.at ?? 300);
       }
     }
-    expect(plan.filter(({ kind }) => kind === 'kill').length).toBeGreaterThanOrEqual(20);
+    const kills = (each: Fault[]): number => each.filter(({ kind }) => kind === 'kill').length;
+    expect(kills(plan)).toBeGreaterThanOrEqual(20);
+    expect(kills(planFaults(7, 300, all, 24))).toBeGreaterThanOrEqual(45);
   });
 });
 
 describe('--only', () => {
   it('leaves the other faults out', () => {
     const only = new Set(['kill', 'early'] as const);
-    expect(new Set(planFaults(7, 300, only).map(({ kind }) => kind))).toEqual(new Set(['kill']));
+    expect(new Set(planFaults(7, 300, only, 6).map(({ kind }) => kind))).toEqual(new Set(['kill']));
     const scripts = Array.from({ length: 100 }, (_, nth) => scriptOrder(7, nth, ['club-1', 'club-2'], only));
     expect(new Set(scripts.flatMap(({ faults }) => faults))).toEqual(new Set(['early']));
   });
