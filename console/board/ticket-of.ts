@@ -41,7 +41,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
   const endedAt = isDone ? (instant(order.endedAt ?? order.updatedAt) ?? signalledAt) : null;
   const lateFrom =
     isDone || requestedAt === null || order.memberState === 'ready_for_pickup' ? null : requestedAt + GRACE_MS;
-  const trouble = troubleOf(order);
+  const trouble = troubleOf(column, order);
   const isLate = lateFrom !== null && lateFrom <= now;
   const isStuck = !isDone && order.placement !== 'sent' && order.problem !== null;
   const bad = isLate || isStuck ? 1 : 2;
@@ -70,8 +70,8 @@ export function byUrgency(a: Ticket, b: Ticket): number {
   return a.urgency - b.urgency || a.since - b.since || (a.id < b.id ? -1 : Number(a.id > b.id));
 }
 
-function troubleOf({ needsOperator, placement, memberState, fulfillment, endedAt }: BoardOrder): Trouble | null {
-  if (placement === 'failed' || (memberState === 'failed' && fulfillment !== null)) return 'failed';
+function troubleOf(column: ColumnName, { needsOperator, placement, endedAt }: BoardOrder): Trouble | null {
+  if (column === 'failed') return 'failed';
   if (endedAt !== null) return null;
   if (needsOperator) return 'in_doubt';
   return placement === 'held' ? 'held' : null;
