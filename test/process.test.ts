@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeToken } from '../src/core/locations/make-token.ts';
 import { rankOf } from '../src/core/domain/lifecycle.ts';
 import { sampleOrder } from './support/sample-order.ts';
 import { runMain, spawnMain, type MainProcess } from './support/run-main.ts';
@@ -272,7 +273,7 @@ describe('a start', () => {
       ),
     );
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
-    expect((await post(`http://127.0.0.1:${port}/webhook/standard/club-1?token=x`, {})).status).toBe(500);
+    expect((await post(`http://127.0.0.1:${port}/webhook/standard/club-1?token=${makeToken()}`, {})).status).toBe(500);
     main.child.kill('SIGTERM');
     expect(await main.exited).toBe(0);
   });

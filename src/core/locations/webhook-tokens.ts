@@ -1,8 +1,9 @@
-import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
+import { makeToken, mayBeToken } from './make-token.ts';
 import type { Provider } from '../domain/provider.ts';
 
 /** The scope of a valid token: one location, through one integration. */
@@ -31,8 +32,6 @@ export type TokenRow = z.infer<typeof TokenRow>;
 export const TOKEN_STATES = ['valid', 'expired', 'revoked', 'of another integration'] as const;
 export type TokenState = (typeof TOKEN_STATES)[number];
 
-/** Bytes of a token. 256 random bits are not in any dictionary, so a plain SHA-256 is a safe hash. */
-const TOKEN_BYTES = 32;
 const CACHE_MS = 5_000;
 const CACHE_SIZE = 10_000;
 const MAX_WAITING = 1_024;
@@ -45,7 +44,7 @@ export async function issueToken(
   pool: Pool,
   about: { locationId: string; label?: string | undefined; expiresAt?: Date | undefined },
 ): Promise<{ tokenId: string; token: string; integration: string }> {
-  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const token = makeToken();
   const tokenId = randomUUID();
   const { rows } = await pool.query<{ integration: string }>(
     `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id, label, expires_at)
@@ -133,6 +132,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     performance.now() - askedAt < CACHE_MS && (scope.expiresAt === null || scope.expiresAt > now().getTime());
 
   return (token) => {
+    if (!mayBeToken(token)) return Promise.resolve(undefined);
     const sha256 = digest(token);
     const cached = known.get(sha256);
     if (cached !== undefined && isFresh(cached)) return cached.scope;

@@ -1,24 +1,23 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { issueToken, revokeToken, tokenAuthenticator } from '../../../src/core/locations/webhook-tokens.ts';
 import { createDatabase } from '../../support/create-database.ts';
+
+const open = async (): Promise<never> => ({ provider: {}, settings: {} }) as never;
 
 let pool: pg.Pool;
 beforeAll(async () => {
   pool = new pg.Pool({ connectionString: await createDatabase(), max: 2 });
+  await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'standard', '')`);
 });
 afterEach(() => vi.restoreAllMocks());
 afterAll(() => pool.end());
 
 it('a revoked token opens nothing after five seconds, though the clock of Postgres went back meanwhile', async () => {
-  await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'standard', '')`);
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   let now = new Date();
-  const judge = tokenAuthenticator(
-    pool,
-    async () => ({ provider: {} as never, settings: {} }),
-    () => now,
-  );
+  const judge = tokenAuthenticator(pool, open, () => now);
   expect(await judge(token)).toBeDefined();
   await revokeToken(pool, tokenId);
   // A server took over whose clock is ten minutes behind.
@@ -26,4 +25,44 @@ it('a revoked token opens nothing after five seconds, though the clock of Postgr
   const later = performance.now() + 5_001;
   vi.spyOn(performance, 'now').mockReturnValue(later);
   expect(await judge(token)).toBeUndefined();
+});
+
+describe('a token', () => {
+  it('is known by its prefix and by the checksum at its end', async () => {
+    const { token } = await issueToken(pool, { locationId: 'club-1' });
+    expect(token).toMatch(/^exw_[\w-]{49}$/);
+    const judge = tokenAuthenticator(pool, open, () => new Date());
+    expect(await judge(token)).toMatchObject({ locationId: 'club-1' });
+  });
+
+  it('that was made up, mistyped or cut off is refused without a question to Postgres', async () => {
+    const { token } = await issueToken(pool, { locationId: 'club-1' });
+    const asked = vi.spyOn(pool, 'query');
+    const judge = tokenAuthenticator(pool, open, () => new Date());
+    const last = token.endsWith('A') ? 'B' : 'A';
+    const inMiddle = token[20] === 'A' ? 'B' : 'A';
+    for (const wrong of [
+      `${token.slice(0, -1)}${last}`,
+      token.slice(0, 20) + inMiddle + token.slice(21),
+      token.slice(0, -1),
+      `${token}A`,
+      token.replace('exw_', 'exx_'),
+      ` ${token}`,
+      'x'.repeat(42),
+      `exw_${'x'.repeat(49)}`,
+      'wrong',
+    ])
+      expect(await judge(wrong), wrong).toBeUndefined();
+    expect(asked).not.toHaveBeenCalled();
+  });
+
+  it('of the form before there was a prefix stays valid', async () => {
+    const old = randomBytes(32).toString('base64url');
+    await pool.query(
+      `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id) VALUES ($1, $2, 'standard', 'club-1')`,
+      [randomUUID(), createHash('sha256').update(old).digest()],
+    );
+    const judge = tokenAuthenticator(pool, open, () => new Date());
+    expect(await judge(old)).toMatchObject({ locationId: 'club-1' });
+  });
 });
