@@ -30,6 +30,8 @@ type OrderRow = {
   locationId: string;
   rank: number;
   sequence: number;
+  /** The last message from before it was read: it had failed, and began again. */
+  toldUnread: number;
   failedByUs: boolean;
   /** True if somebody told us the POS's id. A lost answer and webhooks without both ids tell nobody. */
   posIdKnown: boolean;
@@ -51,6 +53,8 @@ export async function checkBooks(about: {
   );
   const orders = await read<OrderRow>(
     `SELECT service_order_id AS id, location_id AS "locationId", rank, sequence, failed_by_us AS "failedByUs",
+            coalesce((SELECT told_sequence FROM placements p WHERE p.service_order_id = o.service_order_id), 0)
+              AS "toldUnread",
             EXISTS (SELECT FROM provider_orders p WHERE p.service_order_id = o.service_order_id) AS "posIdKnown"
      FROM orders o`,
   );
@@ -143,7 +147,7 @@ function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow |
 }
 
 function divergence(
-  { rank, sequence, failedByUs, posIdKnown }: OrderRow,
+  { rank, sequence, toldUnread, failedByUs, posIdKnown }: OrderRow,
   history: readonly EventRow[],
   acknowledged: Served['acknowledged'],
   reported: ReadonlySet<string> | undefined,
@@ -152,7 +156,8 @@ function divergence(
     Math.max(RANK_PLACED, ...LIFECYCLE.flatMap((step) => (statuses.includes(step.status ?? '') ? [step.rank] : [])));
   const applied = history.filter((event) => event.outcome === 'applied');
   const why: string[] = [];
-  const maximum = highest(applied.map((event) => event.status));
+  const sinceRead = applied.filter((event) => Number(event.sequence) > toldUnread);
+  const maximum = highest(sinceRead.map((event) => event.status));
   if (rank > RANK_SENT ? rank !== maximum : maximum > RANK_SENT) {
     why.push(`it is ${statusAt(rank)}, which is not the maximum of its history`);
   }
@@ -177,7 +182,8 @@ function checkLive(order: OrderRow, messages: readonly Message[], history: reado
     if (live.sequence !== seen.size + 1) {
       breaks('liveOutOfOrder', order.id, `message ${live.sequence} came after ${seen.size} others`);
     }
-    if (attributes['sequence'] !== String(live.sequence) || live.locationId !== order.locationId) {
+    const locationId = live.sequence > order.toldUnread ? order.locationId : undefined;
+    if (attributes['sequence'] !== String(live.sequence) || live.locationId !== locationId) {
       breaks('liveOutOfOrder', order.id, `message ${live.sequence} is not labelled as it is`);
     }
     seen.set(live.sequence, live);

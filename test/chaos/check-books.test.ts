@@ -54,8 +54,14 @@ async function allWell(): Promise<World> {
   };
 }
 
-function message(order: string, sequence: number, status: string | null): Message {
-  const data = Buffer.from(JSON.stringify({ serviceOrderId: order, locationId: 'club-1', sequence, status }));
+function message(
+  order: string,
+  sequence: number,
+  status: string | null,
+  locationId: string | null = 'club-1',
+): Message {
+  const where = locationId === null ? {} : { locationId };
+  const data = Buffer.from(JSON.stringify({ serviceOrderId: order, ...where, sequence, status }));
   return {
     messageId: randomUUID(),
     publishTime: new Date(),
@@ -153,6 +159,20 @@ it.each(breakages)('%s: it is counted', async (_, expected, damage) => {
   const world = await allWell();
   await damage(world);
   expect(await counts(world)).toEqual(expected);
+});
+
+it('an order that failed before it was read and began again has its place from then on', async () => {
+  const world = await allWell();
+  await pool.query('UPDATE placements SET told_sequence = 1');
+  await pool.query(
+    `INSERT INTO status_events (service_order_id, event_id, status, native_status, outcome, sequence)
+     OVERRIDING SYSTEM VALUE VALUES ($1, 0, 'failed', 'not placed', 'applied', 1)`,
+    [world.order],
+  );
+  world.live.splice(0, 1, message(world.order, 1, 'failed', null));
+  expect(await counts(world)).toEqual({});
+  world.live.splice(0, 2, message(world.order, 1, 'failed'), message(world.order, 2, null, null));
+  expect(await counts(world)).toEqual({ liveOutOfOrder: 2 });
 });
 
 it('a live message that comes again later is no fault', async () => {
