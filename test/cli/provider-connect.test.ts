@@ -81,7 +81,7 @@ it('says what to do by hand where the POS cannot be told', async () => {
   await system.addLocation('plain', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const { todo } = shown(await connect('plain'));
   expect(todo).toEqual([
-    expect.stringMatching(new RegExp(`${balancer.url}/webhook/standard/plain\\?token=[\\w-]{43}$`)),
+    expect.stringMatching(new RegExp(`${balancer.url}/webhook/standard/plain\\?token=exw_[\\w-]{49}$`)),
   ]);
 });
 

@@ -30,7 +30,7 @@ const WITNESS = `
     deduplicates: true,
     createOrder: async () => ({}),
     translateWebhook(webhook, settings) {
-      if (!webhook.verified && (seen(webhook) !== settings.sees || !/token=[\\w-]{43}$/.test(webhook.url))) {
+      if (!webhook.verified && (seen(webhook) !== settings.sees || !/token=exw_[\\w-]{49}$/.test(webhook.url))) {
         throw new Error('not what was agreed');
       }
       if (settings.reads === 'badly') throw new Error('a bug');
