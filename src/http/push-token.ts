@@ -1,15 +1,11 @@
-import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
-import type { CryptoKey, JWTPayload, RemoteJWKSet } from 'jose';
+import { jwtVerify } from 'jose';
+import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import type { Now } from '../core/postgres/database-clock.ts';
+import { CannotVerify, issuerKeys } from './issuer-keys.ts';
 
 /** The token is missing, forged, expired or for another audience. */
 export class BadPushToken extends Error {
   override readonly name = 'BadPushToken';
-}
-
-/** The issuer's keys cannot be fetched, so the token can be neither accepted nor rejected. The sender should retry. */
-export class CannotVerify extends Error {
-  override readonly name = 'CannotVerify';
 }
 
 export type PushTokenSettings = {
@@ -25,17 +21,14 @@ export type PushTokenSettings = {
 export type VerifyPushToken = (authorization: string | undefined) => Promise<void>;
 
 const GOOGLE = 'https://accounts.google.com';
-/** Time to fetch the keys, well below the 10 s or more that Pub/Sub waits for an acknowledgement. */
-const JWKS_TIMEOUT_MS = 3000;
 
 /**
  * Makes a verifier of a push's OIDC token (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions): RS256
- * with the issuer's keys, issuer, audience, service account, verified e-mail, expiry. Keys are cached for ten minutes,
- * and fetched again for an unknown `kid` at most every 30 s. The verifier throws BadPushToken or CannotVerify, neither
- * with any part of the token.
+ * with the issuer's keys, issuer, audience, service account, verified e-mail, expiry. The verifier throws BadPushToken or
+ * CannotVerify, neither with any part of the token.
  */
 export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): VerifyPushToken {
-  const keys = createRemoteJWKSet(new URL(settings.jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS });
+  const keys = issuerKeys(settings.jwksUrl);
   // Google has issued tokens under both names: https://developers.google.com/identity/openid-connect/openid-connect#an-id-tokens-payload
   const issuer = settings.issuer === GOOGLE ? [GOOGLE, 'accounts.google.com'] : settings.issuer;
 
@@ -52,21 +45,12 @@ export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): 
 
 async function verify(
   token: string,
-  keys: RemoteJWKSet,
+  keys: JWTVerifyGetKey,
   issuer: string | string[],
   currentDate: Date,
 ): Promise<JWTPayload> {
-  const keyOf = async (...args: Parameters<RemoteJWKSet>): Promise<CryptoKey> => {
-    try {
-      return await keys(...args);
-    } catch (error) {
-      // Only these two are about the token. All others are about fetching or parsing the keys.
-      if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error;
-      throw new CannotVerify(`the issuer's keys cannot be had: ${describe(error)}`);
-    }
-  };
   try {
-    const { payload } = await jwtVerify(token, keyOf, {
+    const { payload } = await jwtVerify(token, keys, {
       algorithms: ['RS256'],
       issuer,
       requiredClaims: ['exp'],
@@ -83,6 +67,5 @@ async function verify(
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.message.startsWith('Extension Header Parameter')) return 'crit names what is not supported';
-  const cause = error.cause as { code?: unknown } | undefined;
-  return typeof cause?.code === 'string' ? `${error.message} (${cause.code})` : error.message;
+  return error.message;
 }

@@ -5,10 +5,11 @@ import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { SignJWT, UnsecuredJWT, exportJWK, exportSPKI, generateKeyPair } from 'jose';
 import type { CryptoKey } from 'jose';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pubsubPush } from '../../src/http/pubsub-push.ts';
 import { createPushTokenVerifier } from '../../src/http/push-token.ts';
 import { logJourneys } from '../../src/observe/log-journeys.ts';
+import { until } from '../support/until.ts';
 
 const AUDIENCE = 'https://expediter.example.com/pubsub/push';
 const ACCOUNT = 'push@my-project.iam.gserviceaccount.com';
@@ -289,7 +290,32 @@ describe('the token of a push', () => {
     jwks.status = 500;
     expect(await pushWith(await token())).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
     jwks.status = 200;
-    expect(await pushWith(await token())).toMatchObject({ status: 204 });
+    await until(async () => (await pushWith(await token())).status === 204);
+    expect(jwks.hits).toBe(2);
+  });
+
+  describe('while the keys cannot be had any more', () => {
+    beforeEach(async () => {
+      expect(await pushWith(await token())).toMatchObject({ status: 204 });
+      vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+      jwks.status = 500;
+      // Older than keys may be.
+      vi.advanceTimersByTime(660_000);
+    });
+    afterEach(() => vi.useRealTimers());
+
+    it('is judged by those that were had', async () => {
+      for (let i = 0; i < 5; i += 1) expect(await pushWith(await token())).toMatchObject({ status: 204 });
+      expect(await pushWith(await token({}, { signer: otherKey }))).toMatchObject({ status: 401 });
+    });
+
+    it('cannot be judged with another kid, and the issuer is asked twice a minute at most', async () => {
+      for (let i = 0; i < 20; i += 1) {
+        expect(await pushWith(await token({}, { kid: `other-${i}` }))).toMatchObject({ status: 503 });
+        vi.advanceTimersByTime(2_000);
+      }
+      expect(jwks.hits).toBe(1 + 2);
+    });
   });
 
   it('cannot be judged while nobody listens where the keys are', async () => {

@@ -1,0 +1,51 @@
+import { createLocalJWKSet, createRemoteJWKSet, customFetch, errors } from 'jose';
+import type { CryptoKey, FetchImplementation, JWTVerifyGetKey } from 'jose';
+
+/** Its keys cannot be fetched, so a token can be neither accepted nor rejected. The sender should retry. */
+export class CannotVerify extends Error {
+  override readonly name = 'CannotVerify';
+}
+
+/** Time to fetch the keys, well below the 10 s or more that Pub/Sub waits for an acknowledgement. */
+const TIMEOUT_MS = 3_000;
+/** Between two requests, successful or not: tokens with invented key ids cost the issuer nothing. */
+const REST_MS = 30_000;
+/** The same while there are no keys at all, and so nobody can be let in. */
+const REST_WITHOUT_MS = 1_000;
+
+/**
+ * An issuer's keys, fetched when they are ten minutes old or a `kid` is unknown. While they cannot be fetched, those
+ * that are known go on. It throws CannotVerify, or jose's errors about the token.
+ */
+export function issuerKeys(jwksUrl: string): JWTVerifyGetKey {
+  let askedAt = -Infinity;
+  const fetchRarely: FetchImplementation = async (...request) => {
+    const rest = keys.jwks() === undefined ? REST_WITHOUT_MS : REST_MS;
+    if (performance.now() - askedAt < rest) throw new Error('they were asked for a moment ago');
+    askedAt = performance.now();
+    return await fetch(...request);
+  };
+  const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: TIMEOUT_MS, [customFetch]: fetchRarely });
+
+  return async (...token): Promise<CryptoKey> => {
+    try {
+      return await keys(...token);
+    } catch (error) {
+      if (isAboutToken(error)) throw error;
+      const known = keys.jwks();
+      const key = known && (await createLocalJWKSet(known)(...token).catch(() => undefined));
+      if (key !== undefined) return key;
+      throw new CannotVerify(`the issuer's keys cannot be had: ${describe(error)}`);
+    }
+  };
+}
+
+/** All other errors are about fetching or parsing the keys. */
+function isAboutToken(error: unknown): boolean {
+  return error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys;
+}
+
+function describe(error: unknown): string {
+  const { message, cause } = error as { message?: string; cause?: { code?: unknown } };
+  return [message, typeof cause?.code === 'string' ? `(${cause.code})` : undefined].join(' ').trimEnd();
+}
