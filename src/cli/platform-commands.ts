@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
 import type { LeftOut } from '../core/domain/left-out.ts';
+import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import { maskOrder } from '../platform/mask-order.ts';
@@ -85,17 +86,12 @@ function describeFailed(failed: {
   thrown?: string;
 }): string {
   const { problem, cause, shape = [], thrown } = failed;
-  const issues = cause.code === 'order_unreadable' ? cause.issues : [];
-  const faults = issues.map(({ path, received, expected, says }) => ({
-    field: path || '(all of it)',
-    found: received,
-    'right would be': says ?? expected,
-  }));
+  const faults = cause.code === 'order_unreadable' ? cause.issues.map(issueInWords) : [];
   return inParts(
     faults.length > 0
       ? 'It cannot be placed. What is wrong with the order that was made of the answer:'
       : `It cannot be placed: ${problem}`,
-    faults.length > 0 && table(faults, ''),
+    faults.join('\n'),
     thrown,
     cause.code === 'platform_failing' && 'If it is the query, this says more: expediter doctor --only platform',
     shape.length > 0 && describeAnswer(shape),

@@ -5,15 +5,19 @@ const KINDS: Readonly<Record<string, string>> = {
   int: 'a whole number',
   null: 'null',
   object: 'an object',
-  other: 'something else',
+  other: 'something that JSON lacks, such as NaN',
+  record: 'an object',
+  tuple: 'a list',
 };
 
 /** Describes one wrong field in a sentence, without its full stop. */
 export function issueInWords({ path, received, expected = '', says }: ShapeIssue): string {
   const subject = path === '' ? 'The whole of it' : path;
   if (says !== undefined) return `${subject} ${says}`;
-  const is = received === 'missing' ? 'missing' : withArticle(received);
-  return `${subject} is ${is}; ${withArticle(expected)} is required`;
+  const required = `${withArticle(expected)} is required`;
+  if (received === 'missing') return `${subject} is missing; ${required}`;
+  if (received === 'number' && expected === 'int') return `${subject} has a fraction; ${required}`;
+  return `${subject} is ${withArticle(received)}; ${required}`;
 }
 
 function withArticle(kind: string): string {

@@ -33,7 +33,7 @@ export const Time = z.iso
   .datetime({ offset: true, error: 'is no RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z' })
   .max(64)
   .refine((time) => !/[+-](1[6-9]|2\d):\d\d$/.test(time) && !/^(0000|0001|9999)/.test(time), {
-    error: 'is no time that can be stored',
+    error: 'has a year or an offset that cannot be stored',
   });
 
 /** A time as Postgres writes it. */
@@ -73,7 +73,13 @@ export const Fulfillment = z.discriminatedUnion(
     z.object({ type: z.literal('pickup'), destination: Destination.optional(), requestedAt: Time.optional() }),
     z.object({ type: z.literal('delivery'), destination: Destination, requestedAt: Time.optional() }),
   ],
-  { error: ({ code }) => (code === 'invalid_union' ? 'is neither pickup nor delivery' : undefined) },
+  {
+    error: ({ code, input }) => {
+      if (code !== 'invalid_union') return undefined;
+      const { type } = input as { type?: unknown };
+      return type === undefined ? 'is missing; pickup or delivery is required' : 'is neither pickup nor delivery';
+    },
+  },
 );
 
 const Modifier = z.object({

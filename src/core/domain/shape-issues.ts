@@ -9,40 +9,59 @@ const KINDS = ['missing', 'null', 'boolean', 'number', 'string', 'array', 'objec
 /** A field with a wrong shape, without its value, which may be a member's. */
 export const ShapeIssue = z.object({
   path: CauseText.meta({ description: '`order.items.0.name`; empty for the whole.' }),
-  received: z.enum(KINDS).meta({ description: 'The kind of value that is there.' }),
+  received: z.enum(KINDS).meta({ description: 'The kind of value that is there; `other` is one that JSON lacks.' }),
   expected: CauseText.exactOptional().meta({ description: 'The kind that should be, where it is of the wrong one.' }),
   says: CauseText.exactOptional().meta({ description: 'What else is wrong with it, in words that follow its name.' }),
 });
 export type ShapeIssue = z.infer<typeof ShapeIssue>;
 
-/** Lists what is wrong with a value. @param error of a parse with `reportInput`, which has the kinds */
+/** Lists what is wrong with a value, once for each field. @param error of a parse with `reportInput`, which has the kinds */
 export function shapeIssues({ issues }: Pick<z.ZodError, 'issues'>): ShapeIssue[] {
-  return issues.slice(0, ISSUES_MAX).map((issue) => {
-    const about = { path: toCauseText(issue.path.join('.')), received: kindOf(inputOf(issue)) };
+  const firsts = new Map<string, z.core.$ZodIssue>();
+  for (const issue of issues) {
+    const path = issue.path.join('.');
+    if (!firsts.has(path)) firsts.set(path, issue);
+  }
+  return [...firsts].slice(0, ISSUES_MAX).map(([path, issue]) => {
+    const received = kindOf(inputOf(issue));
+    const about = { path: toCauseText(path), received };
     return issue.code === 'invalid_type'
       ? { ...about, expected: toCauseText(issue.expected) }
-      : { ...about, says: toCauseText(inWords(issue)) };
+      : { ...about, says: toCauseText(inWords(issue, received)) };
   });
 }
 
-function inWords(issue: z.core.$ZodIssue): string {
+function inWords(issue: z.core.$ZodIssue, received: ShapeIssue['received']): string {
   const { message } = issue;
   // A schema's own message continues the field's name; zod's is a sentence.
   if (message.charAt(0) === message.charAt(0).toLowerCase()) return message;
-  if (issue.code === 'too_big') return tooMuch(issue.origin, issue.maximum);
-  if (issue.code === 'too_small') return tooLittle(issue.origin, issue.minimum);
-  if (issue.code === 'invalid_value') return `is none of ${issue.values.join(', ')}`;
+  if (issue.code === 'too_big') return tooMuch(issue);
+  if (issue.code === 'too_small') return tooLittle(issue);
+  if (issue.code === 'invalid_value') return notAmong(issue.values.map(String), received);
   return `is wrong: ${message}`;
 }
 
-function tooMuch(origin: string, maximum: number | bigint): string {
-  if (origin === 'string') return `is longer than ${maximum} characters`;
-  return origin === 'array' ? `has more than ${maximum} entries` : `is above ${maximum}`;
+function tooMuch({ origin, maximum, inclusive }: z.core.$ZodIssueTooBig): string {
+  if (origin === 'string') return `is longer than ${count(maximum, 'character', 'characters')}`;
+  if (origin === 'array') return `has more than ${count(maximum, 'entry', 'entries')}`;
+  return inclusive === false ? `is not below ${maximum}` : `is above ${maximum}`;
 }
 
-function tooLittle(origin: string, minimum: number | bigint): string {
+function tooLittle({ origin, minimum, inclusive }: z.core.$ZodIssueTooSmall): string {
+  if ((origin === 'string' || origin === 'array') && minimum === 1) return 'is empty';
   if (origin === 'string') return `is shorter than ${minimum} characters`;
-  return origin === 'array' ? `has fewer than ${minimum} entries` : `is below ${minimum}`;
+  if (origin === 'array') return `has fewer than ${minimum} entries`;
+  return inclusive === false ? `is not above ${minimum}` : `is below ${minimum}`;
+}
+
+function notAmong(values: string[], received: ShapeIssue['received']): string {
+  const [only] = values;
+  if (received === 'missing') return `is missing; ${values.join(' or ')} is required`;
+  return values.length === 1 ? `is not ${only}` : `is none of ${values.join(', ')}`;
+}
+
+function count(number: number | bigint, one: string, many: string): string {
+  return `${number} ${number === 1 ? one : many}`;
 }
 
 /** A union's issue is about the field that tells its shapes apart, and has the whole object. */
@@ -55,6 +74,6 @@ function kindOf(value: unknown): ShapeIssue['received'] {
   if (value === undefined) return 'missing';
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
-  if (Number.isNaN(value)) return 'other';
+  if (typeof value === 'number' && !Number.isFinite(value)) return 'other';
   return KINDS.find((kind) => kind === typeof value) ?? 'other';
 }
