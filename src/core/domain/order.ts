@@ -26,7 +26,14 @@ const AnyText = z.string().transform(storable);
 
 /** The most characters of a text of an order. Each POS has its own, lower limits. */
 export const TEXT_MAX = 50_000;
-const Text = z.string().max(TEXT_MAX).transform(storable);
+const AtMost = z.string().max(TEXT_MAX);
+const Text = AtMost.transform(storable);
+
+/** Found in every text that is more than blanks. NULs are no more: none of them is stored. */
+export const NOT_BLANK = /[^\s\0]/;
+const RequiredText = AtMost.regex(NOT_BLANK, { error: 'is blank; text is required' }).transform(storable);
+/** An id within an order. A POS would refuse a blank one for good, and an erasure would find many members by it. */
+const OrderId = Id.regex(NOT_BLANK, { error: 'is blank; an id is required' });
 
 /** A time that Postgres can store and return: RFC 3339, offsets below 16 hours, years of four digits in any zone. */
 export const Time = z.iso
@@ -45,8 +52,8 @@ const MAX_QUANTITY = 9_999;
 const Quantity = z.int().min(1).max(MAX_QUANTITY);
 
 export const Member = z.object({
-  id: Id,
-  name: Text,
+  id: OrderId,
+  name: RequiredText,
   email: Text.optional(),
   phone: z
     .string()
@@ -56,7 +63,7 @@ export const Member = z.object({
 });
 
 const Destination = z.object({
-  line1: Text,
+  line1: RequiredText,
   line2: Text.optional(),
   city: Text.optional(),
   postalCode: Text.optional(),
@@ -83,15 +90,15 @@ export const Fulfillment = z.discriminatedUnion(
 );
 
 const Modifier = z.object({
-  serviceModifierId: Id,
-  name: Text,
+  serviceModifierId: OrderId,
+  name: RequiredText,
   quantity: Quantity.meta({ description: 'For each one of the item.' }),
   unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one.' }),
 });
 
 const LineItem = z.object({
-  serviceItemId: Id,
-  name: Text,
+  serviceItemId: OrderId,
+  name: RequiredText,
   quantity: Quantity,
   unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one, without its modifiers.' }),
   notes: Text.optional(),
@@ -114,8 +121,8 @@ const Money = z.object({
 /** An order in our own format. A JSON Schema in `docs/providers` is generated from this. */
 export const CanonicalOrder = z
   .object({
-    serviceOrderId: Id.meta({ description: "The order's id on the ordering platform." }),
-    locationId: Id,
+    serviceOrderId: OrderId.meta({ description: "The order's id on the ordering platform." }),
+    locationId: OrderId,
     member: Member,
     fulfillment: Fulfillment,
     items: z.array(LineItem).min(1),

@@ -1,7 +1,7 @@
 import { toCauseText } from './cause-text.ts';
 import { NeedsOperator } from './errors.ts';
 import type { LeftOut, LeftOutCode } from './left-out.ts';
-import { CanonicalOrder, TEXT_MAX } from './order.ts';
+import { CanonicalOrder, NOT_BLANK, TEXT_MAX } from './order.ts';
 import { describeCause } from './placement-cause.ts';
 import { shapeIssues, type ShapeIssue } from './shape-issues.ts';
 import { toE164 } from './to-e164.ts';
@@ -73,12 +73,20 @@ type LeaveOut = (code: LeftOutCode, path: string) => void;
 
 /** Some platforms have empty texts for what is not there. A POS would print them. */
 function removeBlanks(given: unknown): void {
-  for (const path of [...Object.keys(SPARED), 'notes']) {
-    const names = path.split('.');
-    const parent = fieldOf(given, names.slice(0, -1));
-    const field = names.at(-1) ?? '';
+  const remove = (parent: unknown, field: string): void => {
     if (isFields(parent) && isBlank(parent[field])) delete parent[field];
+  };
+  remove(given, 'notes');
+  const items = fieldOf(given, ['items']);
+  if (Array.isArray(items)) items.forEach((item) => remove(item, 'notes'));
+  for (const path of Object.keys(SPARED)) {
+    const names = path.split('.');
+    remove(fieldOf(given, names.slice(0, -1)), names.at(-1) ?? '');
   }
+  const fulfillment = fieldOf(given, ['fulfillment']);
+  if (!isFields(fulfillment) || fulfillment['type'] !== 'pickup') return;
+  const { destination } = fulfillment;
+  if (isFields(destination) && Object.values(destination).every(isBlank)) delete fulfillment['destination'];
 }
 
 /** Reads a telephone number in any form into E.164, and leaves out an e-mail address that is none. */
@@ -167,7 +175,7 @@ function isFields(value: unknown): value is Fields {
 }
 
 function isBlank(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() === '';
+  return typeof value === 'string' && !NOT_BLANK.test(value);
 }
 
 /** Copies without nulls: GraphQL has null where the canonical shape omits a field. */

@@ -79,13 +79,19 @@ describe('what an order can do without', () => {
 
   it('blanks and nulls are nothing, and nothing is said', () => {
     const order = withField('member', { id: 'm', name: 'Ada', phone: ' ', email: '' });
-    const destination = { line1: 'Lindenstraße 14', line2: '', region: null, instructions: '  ' };
+    const destination = { line1: 'Lindenstraße 14', line2: '', city: '\0', region: null, instructions: '  ' };
     Object.assign(order, { notes: '', fulfillment: { type: 'delivery', destination } });
+    (order['items'] as Fields[]).forEach((item) => (item['notes'] = ' \n'));
     const { order: canonical, leftOut } = read(order);
     expect(canonical.member).toEqual({ id: 'm', name: 'Ada' });
     expect(canonical.fulfillment).toEqual({ type: 'delivery', destination: { line1: 'Lindenstraße 14' } });
     expect(canonical).not.toHaveProperty('notes');
+    expect(canonical.items.filter((item) => 'notes' in item)).toEqual([]);
     expect(leftOut).toEqual([]);
+    const blank = { line1: '', city: ' ', country: null };
+    const pickup = read(withField('fulfillment.destination', blank, 'pickup'));
+    expect(pickup).toMatchObject({ order: { fulfillment: { type: 'pickup' } }, leftOut: [] });
+    expect(pickup.order.fulfillment).not.toHaveProperty('destination');
   });
 });
 
@@ -140,6 +146,29 @@ describe('what an order is another one without', () => {
     ['placedAt', 1_798_000_000, { received: 'number', expected: 'string' }],
   ])('holds it, by path, kind and what would be right: %s %j', (path, value, about) => {
     expect(issuesOf(withField(path, value))).toEqual([{ path, ...about }]);
+  });
+
+  it.each(
+    ['', ' ', '\t\u00a0\n', '\0'].flatMap((blank) =>
+      ['member.name', 'items.0.name', 'items.0.modifiers.0.name', 'fulfillment.destination.line1'].map((path) => [
+        path,
+        blank,
+      ]),
+    ),
+  )('holds it where it is blank as where it is missing: %s %j', (path, blank) => {
+    expect(issuesOf(withField(path, blank))).toEqual([
+      { path, received: 'string', says: 'is blank; text is required' },
+    ]);
+  });
+
+  it.each([
+    'serviceOrderId',
+    'locationId',
+    'member.id',
+    'items.0.serviceItemId',
+    'items.0.modifiers.0.serviceModifierId',
+  ])('holds it where an id is blank: %s', (path) => {
+    expect(issuesOf(withField(path, ' '))).toEqual([{ path, received: 'string', says: 'is blank; an id is required' }]);
   });
 
   it('is told without what it can do without, and without any value', () => {

@@ -73,6 +73,11 @@ function pathsOf(value: unknown, path: string[] = []): string[][] {
   return path.length === 0 ? inner : [path, ...inner];
 }
 
+function textsOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return typeof value === 'string' ? [value] : [];
+  return Object.values(value).flatMap(textsOf);
+}
+
 const UNUSABLE = [
   null,
   '',
@@ -134,6 +139,8 @@ it(`${ORDERS} orders with any one field made unusable`, { timeout: 1_800_000 }, 
   const tickets = Map.groupBy(pos.tickets, (ticket) => ticket.serviceOrderId);
   const wrong = [...changed].filter(([id]) => (tickets.get(id)?.length ?? 0) !== (ended.get(id) === 'sent' ? 1 : 0));
   expect(wrong).toEqual([]);
+  const blank = pos.tickets.flatMap(({ order }) => textsOf(order).filter((text) => text.trim() === ''));
+  expect(blank).toEqual([]);
   // Else nothing was tried.
   expect(new Set(ended.values())).toEqual(new Set(['sent', 'failed']));
 });
