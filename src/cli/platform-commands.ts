@@ -12,6 +12,8 @@ import { examples } from './examples.ts';
 import { NotFound } from './failures.ts';
 import { print, table } from './print.ts';
 
+const TO_REVEAL = 'With --reveal this also prints what the error says, which may quote the order.';
+
 export function addPlatformCommands(program: Command): void {
   const platform = program
     .command('platform')
@@ -43,7 +45,7 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
       if (checked.state === 'failed') {
         process.exitCode = 1;
         const { thrown, ...rest } = checked;
-        const failed = { ...rest, ...(reveal === true && thrown !== undefined && { thrown: legible(thrown) }) };
+        const failed = { ...rest, ...(reveal === true && 'thrown' in checked && { thrown: legible(thrown) }) };
         print(command, failed, describeFailed(failed));
       } else {
         const read = { ...checked, order: reveal === true ? checked.order : maskOrder(checked.order) };
@@ -92,7 +94,7 @@ function describeFailed(failed: {
       ? 'It cannot be placed. What is wrong with the order that was made of the answer:'
       : `It cannot be placed: ${problem}`,
     faults.join('\n'),
-    thrown,
+    cause.code === 'order_mapper_threw' && (thrown ?? TO_REVEAL),
     cause.code === 'platform_failing' && 'If it is the query, this says more: expediter doctor --only platform',
     shape.length > 0 && describeAnswer(shape),
   );

@@ -5,7 +5,7 @@ import type { OrderModule } from '../core/domain/order-module.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import { readCanonicalOrder } from '../core/domain/read-canonical-order.ts';
 import { askMapper } from '../core/placements/ask-mapper.ts';
-import { orderDataFetcher } from '../core/placements/fetch-order-data.ts';
+import { orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
 import { describeShape, type ShapeLine } from './describe-shape.ts';
 
 /** What the service would make of an order. */
@@ -23,22 +23,34 @@ export async function checkOrder(
 ): Promise<CheckedOrder> {
   let shape: ShapeLine[] | undefined;
   let thrown: unknown;
-  try {
-    const data = await orderDataFetcher(about)(serviceOrderId);
-    if (data === undefined) return { state: 'missing' };
-    shape = describeShape(data);
-    const value = askMapper(() => {
+  const noting = <Given, Made>(ask: (given: Given) => Made): ((given: Given) => Made) => {
+    return (given) => {
       try {
-        return about.module.toCanonicalOrder(data);
+        return ask(given);
       } catch (error) {
         thrown = error;
         throw error;
       }
-    });
+    };
+  };
+  const { module } = about;
+  const variables = noting((orderId: string) => variablesOf(module, orderId));
+  const toCanonicalOrder = noting((data: unknown) => module.toCanonicalOrder(data));
+  try {
+    const data = await orderDataFetcher({ ...about, module: { ...module, variables } })(serviceOrderId);
+    if (data === undefined) return { state: 'missing' };
+    shape = describeShape(data);
+    const value = askMapper(() => toCanonicalOrder(data));
     if (value === null) return { state: 'missing' };
     return { state: 'ok', ...readCanonicalOrder(value, { serviceOrderId }), shape };
   } catch (error) {
     const { problem, cause } = classifyError(error);
-    return { state: 'failed', problem, cause, ...(shape && { shape }), ...(thrown !== undefined && { thrown }) };
+    return {
+      state: 'failed',
+      problem,
+      cause,
+      ...(shape && { shape }),
+      ...(cause.code === 'order_mapper_threw' && { thrown }),
+    };
   }
 }

@@ -86,8 +86,16 @@ it('tells where a mapper threw, and what it said only where that is asked for', 
     code: 1,
     out: expect.stringMatching(/^It cannot be placed: the mapper of ORDER_MODULE threw TypeError at throwing\.ts:3\n/),
   });
+  expect(out).toContain('With --reveal this also prints what the error says');
   expect(out).not.toMatch(PERSONAL);
-  expect((await runCli(module, ['platform', 'check', 'B-1001', '--reveal'])).out).toContain('TypeError: not Ada');
+  const revealed = await runCli(module, ['platform', 'check', 'B-1001', '--reveal']);
+  expect(revealed.out).toContain('TypeError: not Ada');
+  expect(revealed.out).not.toContain('--reveal');
+
+  // A query's variables are the mapper's, too.
+  const variables = "export const variables = (id) => { throw new RangeError('no ' + id); };";
+  const early = { ...env, ORDER_MODULE: await moduleOf('early', variables) };
+  expect((await runCli(early, ['platform', 'check', 'B-1001', '--reveal'])).out).toContain('RangeError: no B-1001');
 });
 
 it('tells what was left out', async () => {
