@@ -22,6 +22,8 @@ export async function ownPlatform(module: string, env: NodeJS.ProcessEnv): Promi
     token: ORDER_API_TOKEN,
     module: await loadOrderModule({ ORDER_MODULE: module }),
     countryOf: async () => null,
+    // The service's log has it.
+    warn: () => {},
   });
   return {
     where: `${new URL(ORDER_API_URL).host} (yours), through ${module}`,

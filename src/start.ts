@@ -60,6 +60,7 @@ export async function start(
     token: config.ORDER_API_TOKEN,
     module: await loadOrderModule(config),
     countryOf: async (locationId) => (await findLocation(pool, locationId))?.country ?? null,
+    warn: (problem) => log.warn(problem),
   });
   const open = settingsOpener({ registry, keys, publicUrl: config.PUBLIC_URL });
   const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {

@@ -1,7 +1,7 @@
 import { deepEqual, equal, throws } from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readCanonicalOrder } from 'expediter/platform';
-import { toCanonicalOrder, type Purchase } from './map-order.ts';
+import { errorCode, toCanonicalOrder, type Purchase } from './map-order.ts';
 import { purchases } from './purchases.ts';
 
 const [berlin, tokyo] = purchases as [Purchase, Purchase];
@@ -50,5 +50,12 @@ describe('a purchase of Feast', () => {
 
   it('with an amount that is none is held', () => {
     throws(() => map({ ...berlin, totals: { ...berlin.totals, grand: '36,60' } }), { code: 'amount_unreadable' });
+  });
+});
+
+describe('an error of Feast', () => {
+  it('about our key holds orders, and any other is left to its own code', () => {
+    equal(errorCode({ message: 'which key?', extensions: { code: 'WRONG_KEY' } }), 'UNAUTHENTICATED');
+    equal(errorCode({ message: 'the kitchen burns' }), undefined);
   });
 });

@@ -8,7 +8,9 @@ import {
   timeInZone,
   timeSinceEpoch,
   toMinorUnits,
+  type ErrorCode,
   type OrderInput,
+  type PlatformError,
 } from 'expediter/platform';
 
 export const query = `query Purchase($code: String!) {
@@ -31,6 +33,10 @@ export const variables = (orderId: string) => ({ code: orderId });
 
 /** Feast wants a key, and no bearer token. */
 export const headers = (token: string | undefined) => ({ 'x-api-key': token ?? '' });
+
+/** Feast answers 200 and a code of its own where it refuses us. */
+const CODES: Record<string, ErrorCode> = { WRONG_KEY: 'UNAUTHENTICATED' };
+export const errorCode = ({ extensions }: PlatformError) => CODES[String(extensions?.['code'])];
 
 /** Where Feast's restaurants are to us. A restaurant that is missing here holds its orders until it is not. */
 const LOCATIONS = { 17: 'feast-berlin', 23: 'feast-tokyo' };

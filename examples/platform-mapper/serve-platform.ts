@@ -27,7 +27,7 @@ export async function servePlatform(): Promise<{ url: string; stop(): Promise<vo
             variableValues: variables,
             rootValue: { purchase: ({ code }: { code: string }) => byCode.get(code) ?? null },
           })
-        : { errors: [{ message: 'which key?', extensions: { code: 'UNAUTHENTICATED' } }] };
+        : { errors: [{ message: 'which key?', extensions: { code: 'WRONG_KEY' } }] };
       response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
     })();
   });

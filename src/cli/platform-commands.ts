@@ -5,7 +5,10 @@ import { readConfigOf } from '../config.ts';
 import type { LeftOut } from '../core/domain/left-out.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
+import type { PlatformError } from '../core/domain/order-module.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
+import { wordOf } from '../core/domain/word-of.ts';
+import type { CodedError } from '../core/placements/read-errors.ts';
 import { maskOrder } from '../platform/mask-order.ts';
 import type { ShapeLine } from '../platform/describe-shape.ts';
 import { examples } from './examples.ts';
@@ -27,7 +30,10 @@ export function addPlatformCommands(program: Command): void {
         'shape of the answer. Nothing is stored or ordered. Exits 1 if the order could not be placed',
     )
     .argument('<order>', 'its id on the ordering platform')
-    .option('--reveal', "print what tells of the member, and what a mapper's error says, which may quote it")
+    .option(
+      '--reveal',
+      'print what tells of the member, and errors of the platform and of a mapper whole, which may quote it',
+    )
     .addHelpText(
       'after',
       `
@@ -40,12 +46,17 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
       const { loadOrderModule } = await import('../platform/load-order-module.ts');
       const { checkOrder } = await import('../platform/check-order.ts');
       const module = await loadOrderModule(env);
-      const checked = await checkOrder({ url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module }, orderId);
+      const warn = (problem: string): void => void process.stderr.write(`warning: ${problem}\n`);
+      const checked = await checkOrder({ url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module, warn }, orderId);
       if (checked.state === 'missing') throw new NotFound('the ordering platform has no such order');
       if (checked.state === 'failed') {
         process.exitCode = 1;
-        const { thrown, ...rest } = checked;
-        const failed = { ...rest, ...(reveal === true && 'thrown' in checked && { thrown: legible(thrown) }) };
+        const { thrown, errors, ...rest } = checked;
+        const failed = {
+          ...rest,
+          ...(errors !== undefined && { errors: errors.map((each) => tellError(each, reveal === true)) }),
+          ...(reveal === true && 'thrown' in checked && { thrown: legible(thrown) }),
+        };
         print(command, failed, describeFailed(failed));
       } else {
         const read = { ...checked, order: reveal === true ? checked.order : maskOrder(checked.order) };
@@ -84,25 +95,45 @@ function describeRead({
 function describeFailed(failed: {
   problem: string;
   cause: PlacementCause;
+  errors?: ToldError[];
   shape?: ShapeLine[];
   thrown?: string;
 }): string {
-  const { problem, cause, shape = [], thrown } = failed;
+  const { problem, cause, errors = [], shape = [], thrown } = failed;
   const faults = cause.code === 'order_unreadable' ? cause.issues.map(issueInWords) : [];
   return inParts(
     faults.length > 0
       ? 'It cannot be placed. What is wrong with the order that was made of the answer:'
       : `It cannot be placed: ${problem}`,
     faults.join('\n'),
+    errors.length > 0 && describeErrors(errors),
     cause.code === 'order_mapper_threw' && (thrown ?? TO_REVEAL),
     cause.code === 'platform_failing' && 'If it is the query, this says more: expediter doctor --only platform',
     shape.length > 0 && describeAnswer(shape),
   );
 }
 
-/** Writes what a mapper threw, with its stack. Its text must not steer the terminal. */
+/** An error of the platform: where its code is a word, the code, and all of it only if asked for. */
+type ToldError = { code: string | null; judgedBy: string | null; error?: PlatformError };
+
+function tellError({ error, code }: CodedError, isRevealed: boolean): ToldError {
+  const own = error.extensions?.['code'];
+  return { code: wordOf(own) ?? null, judgedBy: wordOf(code) ?? null, ...(isRevealed && { error }) };
+}
+
+function describeErrors(errors: readonly ToldError[]): string {
+  const codes = table(
+    errors.map(({ code, judgedBy }) => ({ 'extensions.code': code ?? '(none)', 'judged by': judgedBy ?? '(none)' })),
+    '',
+  );
+  const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [legible(error)]));
+  const more = whole.length > 0 ? whole.join('\n') : 'What they say, which may quote the member: --reveal';
+  return `The errors that the platform answered with:\n\n${codes}\n\n${more}`;
+}
+
+/** Writes what a mapper threw, with its stack, or an error of the platform. Its text must not steer the terminal. */
 function legible(thrown: unknown): string {
-  return inspect(thrown).replaceAll(/[^\P{Cc}\n]/gu, ' ');
+  return inspect(thrown, { depth: 6 }).replaceAll(/[^\P{Cc}\n]/gu, ' ');
 }
 
 function describeAnswer(shape: readonly ShapeLine[]): string {

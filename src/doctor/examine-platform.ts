@@ -1,6 +1,8 @@
 import { buildClientSchema, parse, validate, type GraphQLSchema, type IntrospectionQuery } from 'graphql';
 import type { OrderModule } from '../core/domain/order-module.ts';
 import { hasValue } from '../core/placements/has-value.ts';
+import { judgeErrors } from '../core/placements/judge-errors.ts';
+import { errorReader } from '../core/placements/read-errors.ts';
 import type { HttpAnswer } from './ask-http.ts';
 import { hostOf, kindOf } from './ask-http.ts';
 import type { AskedPlatform } from './ask-platform.ts';
@@ -18,13 +20,26 @@ const FAULTS_MAX = 5;
 /** Checks that the platform answers the query, that its schema has all that is asked, and that an order can come of it. */
 export function examinePlatform(asked: AskedPlatform): Finding[] {
   const { introspection, module, isMapped } = asked;
+  const thrown: Finding[] = [];
+  const readErrors = errorReader(module, (problem) => {
+    thrown.push(warning('errorCode', problem, 'mend errorCode of ORDER_MODULE'));
+  });
   const mend = isMapped ? 'mend the query of ORDER_MODULE' : 'mend ORDER_QUERY_FILE';
   const schema = readSchema(introspection);
   const fit = introspection === undefined ? [] : [examineSchema(module.query, schema, mend)];
-  return [examineQuery(asked, mend), ...fit, ...(isMapped ? [] : examineShape(module.query, schema))];
+  return [
+    examineQuery(asked, readErrors, mend),
+    ...thrown,
+    ...fit,
+    ...(isMapped ? [] : examineShape(module.query, schema)),
+  ];
 }
 
-function examineQuery({ url, answer, module, isMapped }: AskedPlatform, mend: string): Finding {
+function examineQuery(
+  { url, answer, module, isMapped }: AskedPlatform,
+  readErrors: ReturnType<typeof errorReader>,
+  mend: string,
+): Finding {
   const host = hostOf(url);
   if (answer === undefined) {
     return warning(CHECK, 'the module makes no variables of a made-up order id, so it was not tried', TRY_ONE);
@@ -32,14 +47,16 @@ function examineQuery({ url, answer, module, isMapped }: AskedPlatform, mend: st
   if (typeof answer === 'string') {
     return failed(CHECK, `${host}: ${answer}`, 'look at ORDER_API_URL, DNS and the network to the ordering platform');
   }
-  return assess(host, answer, mend) ?? assessData(host, answer, isMapped ? module : undefined);
+  return assess(host, answer, readErrors, mend) ?? assessData(host, answer, isMapped ? module : undefined);
 }
 
 function readSchema(introspection: AskedPlatform['introspection']): GraphQLSchema | undefined {
-  const { json } = (typeof introspection === 'object' ? introspection : {}) as { json?: { data?: IntrospectionQuery } };
+  const { json } = (typeof introspection === 'object' ? introspection : {}) as {
+    json?: { data?: IntrospectionQuery | null } | null;
+  };
   try {
     // Whether the platform's schema is valid in itself is not ours to judge, and large ones are not.
-    return json?.data && buildClientSchema(json.data, { assumeValid: true });
+    return json?.data ? buildClientSchema(json.data, { assumeValid: true }) : undefined;
   } catch {
     return undefined;
   }
@@ -69,37 +86,41 @@ function listed(faults: readonly string[]): string {
   return `${faults.slice(0, FAULTS_MAX).join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
 }
 
-type GraphQLAnswer = {
-  data?: { order?: unknown } | null;
-  errors?: { message?: unknown; path?: unknown; extensions?: { code?: unknown } }[];
-};
+type GraphQLAnswer = { data?: { order?: unknown } | null; errors?: unknown };
 
-function assess(host: string, answer: HttpAnswer, mend: string): Finding | undefined {
+function assess(
+  host: string,
+  answer: HttpAnswer,
+  readErrors: ReturnType<typeof errorReader>,
+  mend: string,
+): Finding | undefined {
   const { status } = answer;
   if (status >= 300 && status < 400) {
     return failed(CHECK, `${host} redirects (${status})`, 'set ORDER_API_URL to where it redirects to');
   }
-  const body = (typeof answer.json === 'object' && answer.json !== null ? answer.json : {}) as GraphQLAnswer;
-  const errors = Array.isArray(body.errors) ? body.errors : [];
-  const codes = errors.map((error) => error.extensions?.code);
-  if (status === 401 || status === 403 || codes.includes('UNAUTHENTICATED') || codes.includes('FORBIDDEN')) {
+  const { data, errors: given } = (typeof answer.json === 'object' ? (answer.json ?? {}) : {}) as GraphQLAnswer;
+  const errors = readErrors(given);
+  const judgement = judgeErrors({ status, data, errors });
+  if (judgement === 'missing') return ok(CHECK, `${host} answers: no such order`);
+  if (judgement === 'refused') {
     return failed(CHECK, `${host} refuses us (${status})`, 'set ORDER_API_TOKEN to one that may read any order');
   }
   if (status === 429 || status >= 500) {
     return failed(CHECK, `${host} answers ${status}`, 'ask whoever runs the ordering platform; orders wait meanwhile');
   }
-  if (body.data === undefined && errors.length === 0) {
+  if (data === undefined && errors.length === 0) {
     return failed(CHECK, `${host} answers ${kindOf(answer)}, not GraphQL`, 'set ORDER_API_URL to the GraphQL endpoint');
   }
-  if (codes.includes('NOT_FOUND')) return ok(CHECK, `${host} answers: no such order`);
-  if (codes.includes('BAD_USER_INPUT')) {
+  if (judgement === 'id invalid') {
     return warning(CHECK, `${host} calls a made-up order id invalid, so the rest of the query was not tried`, TRY_ONE);
   }
-  if (errors.length > 0) {
-    const words = legible(errors[0]?.message);
-    return failed(CHECK, `${host} refuses the query: ${words}`, `${mend}, or ask whoever runs the platform`);
+  if (errors.length === 0) return undefined;
+  const words = legible(errors[0]?.error.message);
+  // Without data, nothing was looked up: the query was refused before.
+  if (data === undefined || status === 400) {
+    return failed(CHECK, `${host} refuses the query: ${words}`, `${mend}; if it is about the made-up id, ${TRY_ONE}`);
   }
-  return undefined;
+  return warning(CHECK, `${host} took the query, but answers an error for a made-up order id: ${words}`, TRY_ONE);
 }
 
 /** Assesses an answer without errors. @param mapper that of ORDER_MODULE */
@@ -122,9 +143,15 @@ function mapped(data: object, { toCanonicalOrder }: OrderModule): object | null 
   }
 }
 
-/** The platform's message about the query, made fit for a terminal. It quotes only the query, which is no secret. */
+/**
+ * The platform's message about the query, made fit for a terminal and without its full stop. It quotes only the query
+ * and the made-up id, which are no secrets.
+ */
 function legible(message: unknown): string {
   return typeof message === 'string'
-    ? message.slice(0, WORDS_LIMIT).replaceAll(/\p{Cc}/gu, ' ')
+    ? message
+        .slice(0, WORDS_LIMIT)
+        .replaceAll(/\p{Cc}/gu, ' ')
+        .replace(/\.$/, '')
     : 'it does not say why';
 }

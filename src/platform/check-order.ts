@@ -6,6 +6,7 @@ import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import { readCanonicalOrder } from '../core/domain/read-canonical-order.ts';
 import { askMapper } from '../core/placements/ask-mapper.ts';
 import { orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
+import type { CodedError } from '../core/placements/read-errors.ts';
 import { describeShape, type ShapeLine } from './describe-shape.ts';
 
 /** What the service would make of an order. */
@@ -13,14 +14,25 @@ export type CheckedOrder =
   | { state: 'ok'; order: CanonicalOrder; leftOut: readonly LeftOut[]; shape: ShapeLine[] }
   /** The platform has no such order. */
   | { state: 'missing' }
-  /** `thrown` is what a mapper threw, with its message, which may quote the order. */
-  | { state: 'failed'; problem: string; cause: PlacementCause; shape?: ShapeLine[]; thrown?: unknown };
+  /** `thrown` is what a mapper threw, with its message, which may quote the order, as may those of `errors`. */
+  | {
+      state: 'failed';
+      problem: string;
+      cause: PlacementCause;
+      errors?: readonly CodedError[];
+      shape?: ShapeLine[];
+      thrown?: unknown;
+    };
 
-/** Fetches one order and reads it, as the service would, and stores nothing. */
+/**
+ * Fetches one order and reads it, as the service would, and stores nothing.
+ * @param about.warn told if the module's `errorCode` throws
+ */
 export async function checkOrder(
-  about: { url: string; token: string | undefined; module: OrderModule },
+  about: { url: string; token: string | undefined; module: OrderModule; warn: (problem: string) => void },
   serviceOrderId: string,
 ): Promise<CheckedOrder> {
+  let errors: readonly CodedError[] = [];
   let shape: ShapeLine[] | undefined;
   let thrown: unknown;
   const noting = <Given, Made>(ask: (given: Given) => Made): ((given: Given) => Made) => {
@@ -37,7 +49,12 @@ export async function checkOrder(
   const variables = noting((orderId: string) => variablesOf(module, orderId));
   const toCanonicalOrder = noting((data: unknown) => module.toCanonicalOrder(data));
   try {
-    const data = await orderDataFetcher({ ...about, module: { ...module, variables } })(serviceOrderId);
+    const fetchData = orderDataFetcher({
+      ...about,
+      module: { ...module, variables },
+      onErrors: (answered) => (errors = answered),
+    });
+    const data = await fetchData(serviceOrderId);
     if (data === undefined) return { state: 'missing' };
     shape = describeShape(data);
     const value = askMapper(() => toCanonicalOrder(data));
@@ -45,12 +62,7 @@ export async function checkOrder(
     return { state: 'ok', ...readCanonicalOrder(value, { serviceOrderId }), shape };
   } catch (error) {
     const { problem, cause } = classifyError(error);
-    return {
-      state: 'failed',
-      problem,
-      cause,
-      ...(shape && { shape }),
-      ...(cause.code === 'order_mapper_threw' && { thrown }),
-    };
+    const details = { ...(errors.length > 0 && { errors }), ...(shape && { shape }) };
+    return { state: 'failed', problem, cause, ...details, ...(cause.code === 'order_mapper_threw' && { thrown }) };
   }
 }

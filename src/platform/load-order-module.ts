@@ -76,10 +76,11 @@ async function importModule(name: string): Promise<OrderModule> {
   return module as OrderModule;
 }
 
-function problemWith({ query, variables, headers, toCanonicalOrder }: Partial<OrderModule>): string | undefined {
+function problemWith(module: Partial<OrderModule>): string | undefined {
+  const { query, variables, headers, errorCode, toCanonicalOrder } = module;
   if (typeof query !== 'string') return 'exports no text "query", the GraphQL document';
   if (typeof toCanonicalOrder !== 'function') return 'exports no function "toCanonicalOrder"';
-  for (const [name, optional] of Object.entries({ variables, headers, toCanonicalOrder })) {
+  for (const [name, optional] of Object.entries({ variables, headers, errorCode, toCanonicalOrder })) {
     if (optional === undefined) continue;
     if (typeof optional !== 'function') return `exports a "${name}" that is no function`;
     if (optional.constructor.name === 'AsyncFunction') return `exports a "${name}" that is async: it cannot wait`;

@@ -74,7 +74,11 @@ async function wrong(part: Part, change: Record<string, string> = {}): Promise<O
   const findings = await examine({ ...env, ...change }, [part]);
   expect(findings.length).toBeGreaterThan(0);
   expect(JSON.stringify(findings)).not.toMatch(SECRETS);
-  for (const { state, toDo } of findings) if (state === 'failed' || state === 'warning') expect(toDo).toBeTruthy();
+  for (const { state, found, toDo } of findings) {
+    // What is to be done follows a full stop.
+    expect(found).not.toMatch(/\.(;|$)/);
+    if (state === 'failed' || state === 'warning') expect(toDo).toBeTruthy();
+  }
   return findings.filter((finding) => finding.state !== 'ok').map(({ part: _part, ...rest }) => rest);
 }
 
@@ -328,6 +332,25 @@ describe('of the ordering platform', () => {
       warning('query', /made-up order id invalid/),
     ],
     [
+      'an id of another kind',
+      (_, response) =>
+        sendJson(response, 200, {
+          data: { order: null },
+          errors: [{ message: 'Invalid ID: no base64.', path: ['order'], extensions: { exception: { code: 'X' } } }],
+        }),
+      warning('query', /took the query, .* made-up order id: Invalid ID: no base64$/, /platform check <orderId>/),
+    ],
+    [
+      'a query that was refused as it stands',
+      (_, response) => sendJson(response, 200, { errors: [{ message: 'Cannot query field "x".' }] }),
+      failed('query', /refuses the query: Cannot query field "x"$/, /ORDER_QUERY_FILE; .*platform check <orderId>/),
+    ],
+    [
+      'a query that was refused, with data',
+      (_, response) => sendJson(response, 400, { data: null, errors: [{ message: 'too deep' }] }),
+      failed('query', /refuses the query: too deep$/),
+    ],
+    [
       'no field of that name',
       (_, response) => sendJson(response, 200, { data: { purchase: null } }),
       failed('query', /no field "order"/, /ORDER_QUERY_FILE/),
@@ -384,7 +407,7 @@ describe('of the ordering platform', () => {
     );
     // Without the schema there is less to tell, and enough.
     expect(await wrong('platform', change)).toEqual([
-      failed('query', /refuses us/),
+      failed('query', /which key/),
       failed(
         'shape',
         /^no order can come of the query: it asks for no order\.money\.currency, which every order needs$/,
@@ -428,6 +451,18 @@ describe('of the ordering platform', () => {
     const change = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, ORDER_MODULE: join(EXAMPLE, 'map-order.ts') };
     expect(await wrong('platform', change)).toEqual([]);
     expect(await wrong('environment', change)).toEqual([]);
+    expect(await wrong('platform', { ...change, ORDER_API_TOKEN: 'x' })).toEqual([
+      failed('query', /refuses us \(200\)/),
+    ]);
+    const throwing = join(folder, 'throwing.mjs');
+    await writeFile(
+      throwing,
+      `export * from ${JSON.stringify(change.ORDER_MODULE)}; export const errorCode = () => { throw new Error('hunter2'); };`,
+    );
+    expect(await wrong('platform', { ...change, ORDER_API_TOKEN: 'x', ORDER_MODULE: throwing })).toEqual([
+      failed('query', /refuses the query: which key\?/),
+      warning('errorCode', /threw Error at throwing\.mjs:1/, /ORDER_MODULE/),
+    ]);
 
     const numbered = join(folder, 'numbered.mjs');
     const headers = `export const headers = (token) => ({ 'x-api-key': token });`;

@@ -98,6 +98,24 @@ it('tells where a mapper threw, and what it said only where that is asked for', 
   expect((await runCli(early, ['platform', 'check', 'B-1001', '--reveal'])).out).toContain('RangeError: no B-1001');
 });
 
+it("tells the platform's errors by their codes, and what they say only where that is asked for", async () => {
+  const refused = { ...env, ORDER_API_TOKEN: 'x' };
+  const { code, out } = await runCli(refused, ['platform', 'check', 'B-1001']);
+  expect(code).toBe(1);
+  expect(out).toMatch(/^It cannot be placed: the ordering platform refuses us/);
+  expect(out).toMatch(/^extensions\.code +judged by$/m);
+  expect(out).toMatch(/^WRONG_KEY +UNAUTHENTICATED$/m);
+  expect(out).not.toContain('which key?');
+  expect((await runCli(refused, ['platform', 'check', 'B-1001', '--reveal'])).out).toContain('which key?');
+  const json = await runCli(refused, ['platform', 'check', 'B-1001', '--json']);
+  const { errors } = JSON.parse(json.out) as { errors: unknown };
+  expect(errors).toEqual([{ code: 'WRONG_KEY', judgedBy: 'UNAUTHENTICATED' }]);
+
+  const throwing = await moduleOf('odd-errors', `export const errorCode = () => { throw new Error('of Ada'); };`);
+  const { error } = await runCli({ ...refused, ORDER_MODULE: throwing }, ['platform', 'check', 'B-1001']);
+  expect(error).toMatch(/^warning: the mapper of ORDER_MODULE threw Error at odd-errors\.ts:2: /);
+});
+
 it('tells what was left out', async () => {
   const odd = `import { toCanonicalOrder as map } from './map-order.ts';
     export const toCanonicalOrder = (data) => {
@@ -115,7 +133,6 @@ it('tells what was left out', async () => {
 
 it.each<[string, Record<string, string>, string, object]>([
   ['there is no such order', {}, 'B-9999', { code: 3, error: 'error: the ordering platform has no such order\n' }],
-  ['the platform refuses us', { ORDER_API_TOKEN: 'x' }, 'B-1001', { code: 1, out: /the ordering platform refuses us/ }],
   ['nobody is there', { ORDER_API_URL: 'http://127.0.0.1:9/' }, 'B-1001', { code: 1, out: /gave no usable answer/ }],
   [
     'both are set',

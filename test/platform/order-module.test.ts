@@ -91,7 +91,13 @@ describe('what a module throws', () => {
       const name = `throws-${body.length}-${body.charCodeAt(0)}`;
       const text = `${imports}\n${QUERY}\nexport function toCanonicalOrder(data: { name: string }) {\n${body}\n}`;
       const module = await loadOrderModule({ ORDER_MODULE: await moduleOf(name, text) });
-      const refetch = orderRefetcher({ url: server.url, token: undefined, module, countryOf: async () => null });
+      const refetch = orderRefetcher({
+        url: server.url,
+        token: undefined,
+        module,
+        countryOf: async () => null,
+        warn: () => {},
+      });
       return refetch('x').catch((error: unknown) => error);
     };
     const own = await refetch("throw Object.assign(new RangeError('of ' + data.name), { code: 'NO_TABLE' });");
@@ -123,14 +129,15 @@ describe('what a module throws', () => {
 });
 
 describe('an answer', () => {
-  const ask = async (answer: object): Promise<unknown> => {
+  const asking = async (answer: object, errorCode = '', warn = (_problem: string): void => {}) => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, answer));
     servers.push(server);
-    const text = `${QUERY}\nexport function toCanonicalOrder() { throw new TypeError('it was asked') }`;
-    const module = await loadOrderModule({ ORDER_MODULE: await moduleOf('asked', text) });
-    const refetch = orderRefetcher({ url: server.url, token: undefined, module, countryOf: async () => null });
-    return refetch('x').catch((error: unknown) => error);
+    const text = `${QUERY}\nexport function toCanonicalOrder() { throw new TypeError('it was asked') }\n${errorCode}`;
+    const module = await loadOrderModule({ ORDER_MODULE: await moduleOf(`asked-${errorCode}`.slice(0, 100), text) });
+    const refetch = orderRefetcher({ url: server.url, token: undefined, module, countryOf: async () => null, warn });
+    return () => refetch('x').catch((error: unknown) => error);
   };
+  const ask = async (...about: Parameters<typeof asking>): Promise<unknown> => (await asking(...about))();
 
   it.each([
     ['of nulls', { data: { shop: null } }],
@@ -153,6 +160,48 @@ describe('an answer', () => {
     expect(await ask({ data: { shop: { purchase: { id: 'x' } } }, errors })).toMatchObject({ name: 'TryAgain' });
   });
 
+  it('that refuses us anywhere holds the order', async () => {
+    const errors = [{ message: 'no', path: ['shop', 'purchase', 'name'], extensions: { code: 'FORBIDDEN' } }];
+    const answer = { data: { shop: { purchase: { id: 'x', name: null } } }, errors };
+    expect(await ask(answer)).toMatchObject({ cause: { code: 'platform_refuses_us' } });
+  });
+
+  it("with the platform's own codes is judged by what the module makes of them, or else by themselves", async () => {
+    const errorCode = `export const errorCode = ({ message, path, extensions }) => {
+      if (message === 'wait') return 'INTERNAL_SERVER_ERROR';
+      return { PermissionDenied: 'FORBIDDEN', GONE: 'NOT_FOUND', BAD_ID: 'BAD_USER_INPUT' }[extensions?.exception.code];
+    };`;
+    const judge = (code: string, about: object = {}): Promise<unknown> =>
+      ask(
+        { data: { shop: null }, errors: [{ message: 'no', extensions: { exception: { code } }, ...about }] },
+        errorCode,
+      );
+    expect(await judge('PermissionDenied')).toMatchObject({
+      name: 'NeedsOperator',
+      cause: { code: 'platform_refuses_us', httpStatus: 200 },
+    });
+    expect(await judge('GONE')).toBeUndefined();
+    expect(await judge('BAD_ID')).toMatchObject({ name: 'GiveUp', cause: { code: 'order_id_invalid' } });
+    expect(await judge('GONE', { message: 'wait' })).toMatchObject({ name: 'TryAgain' });
+    const own = { exception: {}, code: 'FORBIDDEN' };
+    expect(await judge('', { extensions: own })).toMatchObject({ cause: { code: 'platform_refuses_us' } });
+    expect(await judge('', { extensions: { ...own, code: 4 } })).toMatchObject({ name: 'TryAgain' });
+  });
+
+  it('whose errors the module throws at keeps their codes, which is told once, without its message', async () => {
+    const warned: string[] = [];
+    const throwing = `export const errorCode = ({ message }) => {
+      throw new TypeError(message);
+    };`;
+    const errors = [{ message: 'not for Ada', extensions: { code: 'UNAUTHENTICATED' } }];
+    const refetch = await asking({ errors: [...errors, null, ...errors] }, throwing, (problem) => warned.push(problem));
+    expect(await refetch()).toMatchObject({ cause: { code: 'platform_refuses_us' } });
+    expect(await refetch()).toMatchObject({ cause: { code: 'platform_refuses_us' } });
+    expect(warned).toEqual([
+      expect.stringMatching(/^the mapper of ORDER_MODULE threw TypeError at asked[\w-]+\.ts:4: /),
+    ]);
+  });
+
   it('with a value is for the mapper', async () => {
     expect(await ask({ data: { purchases: { total: 0 } } })).toMatchObject({ cause: { code: 'order_mapper_threw' } });
   });
@@ -165,6 +214,7 @@ describe('a module or a document is refused at the start', () => {
     ['without a mapper', QUERY, 'exports no function "toCanonicalOrder"'],
     ['whose mapper waits', `${QUERY} export async function toCanonicalOrder() {}`, '"toCanonicalOrder" that is async'],
     ['with odd variables', `${QUERY} ${mapper} export const variables = 1`, 'a "variables" that is no function'],
+    ['with odd codes', `${QUERY} ${mapper} export const errorCode = {}`, 'a "errorCode" that is no function'],
     ['with odd headers', `${QUERY} ${mapper} export const headers = {}`, 'a "headers" that is no function'],
     ['with no GraphQL', `export const query = 'order of id'; ${mapper}`, 'holds no GraphQL document'],
     ['with a mutation', `export const query = 'mutation { order { id } }'; ${mapper}`, 'is not one query'],

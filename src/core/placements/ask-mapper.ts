@@ -1,11 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { NeedsOperator } from '../domain/errors.ts';
 import { describeCause } from '../domain/placement-cause.ts';
+import { wordOf } from '../domain/word-of.ts';
 
 /** The functions for mappers. */
 const OURS = fileURLToPath(new URL('../../platform/', import.meta.url));
-/** What may stand in a log of an error that somebody else's code threw: a name or a code, no sentence. */
-const WORD = /^[\w.$-]{1,100}$/;
 
 /**
  * Runs a function of an order module.
@@ -27,10 +26,6 @@ export function askMapper<Answer>(ask: () => Answer): Answer {
     } as const;
     throw new NeedsOperator(describeCause(cause), { cause });
   }
-}
-
-function wordOf(value: unknown): string | undefined {
-  return typeof value === 'string' && WORD.test(value) ? value : undefined;
 }
 
 /** Finds where it was thrown, as `map-order.ts:42`: the first place that is not one of the functions for mappers. */

@@ -5,6 +5,8 @@ import { parseRetryAfter } from '../domain/parse-retry-after.ts';
 import { describeCause } from '../domain/placement-cause.ts';
 import { askMapper } from './ask-mapper.ts';
 import { hasValue } from './has-value.ts';
+import { judgeErrors } from './judge-errors.ts';
+import { errorReader, type CodedError } from './read-errors.ts';
 
 /** Asks the platform for one order. @returns GraphQL's `data`; undefined if the platform has no such order (yet) */
 export type FetchOrderData = (serviceOrderId: string) => Promise<unknown>;
@@ -18,9 +20,14 @@ const TIMEOUT_MS = 8_000;
 export function orderDataFetcher(about: {
   url: string;
   token: string | undefined;
-  module: Pick<OrderModule, 'query' | 'variables' | 'headers'>;
+  module: Omit<OrderModule, 'toCanonicalOrder'>;
+  /** Told once if the module's `errorCode` throws. */
+  warn: (problem: string) => void;
+  /** Given the errors of an answer that has some. */
+  onErrors?: (errors: readonly CodedError[]) => void;
 }): FetchOrderData {
-  const { url, token, module } = about;
+  const { url, token, module, onErrors } = about;
+  const readErrors = errorReader(module, about.warn);
   const client = new GraphQLClient(url, { headers: headersOf(module, token) });
   return async (serviceOrderId) => {
     const variables = askMapper(() => variablesOf(module, serviceOrderId));
@@ -32,7 +39,11 @@ export function orderDataFetcher(about: {
       });
       return hasValue(data) ? data : undefined;
     } catch (error) {
-      return classifyFailure(error);
+      return classifyFailure(error, (errors) => {
+        const coded = readErrors(errors);
+        onErrors?.(coded);
+        return coded;
+      });
     }
   };
 }
@@ -47,41 +58,27 @@ export function variablesOf(module: Pick<OrderModule, 'variables'>, orderId: str
 }
 
 /** Classifies an error. Undefined if the platform says that there is no such order. */
-function classifyFailure(error: unknown): undefined {
+function classifyFailure(error: unknown, readErrors: (errors: unknown) => CodedError[]): undefined {
   if (!(error instanceof ClientError)) {
     const name = (error as Error).name === 'TimeoutError' ? `no answer in ${TIMEOUT_MS} ms` : 'no usable answer';
     throw new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
   }
-  const { status, errors, data } = error.response;
-  // Errors further down, such as about a menu item, are not about the order.
-  const aboutOrder = (errors ?? []).filter(
-    ({ path }) => path === undefined || (!hasValue(data) && (path.length === 1 || isNullAt(data, path))),
-  );
-  const codes = aboutOrder.map((each) => each.extensions?.['code']);
-  if (codes.includes('NOT_FOUND')) return undefined;
-  if (codes.includes('FORBIDDEN') || codes.includes('UNAUTHENTICATED') || status === 401 || status === 403) {
-    const cause = { code: 'platform_refuses_us', httpStatus: status } as const;
-    throw new NeedsOperator(describeCause(cause), { httpStatus: status, cause });
+  const { status: httpStatus, errors, data } = error.response;
+  const judgement = judgeErrors({ status: httpStatus, data, errors: readErrors(errors) });
+  if (judgement === 'missing') return undefined;
+  if (judgement === 'refused') {
+    const cause = { code: 'platform_refuses_us', httpStatus } as const;
+    throw new NeedsOperator(describeCause(cause), { httpStatus, cause });
   }
-  if (codes.includes('BAD_USER_INPUT')) {
-    const cause = { code: 'order_id_invalid', httpStatus: status } as const;
-    throw new GiveUp(describeCause(cause), { reason: 'the order could not be read', httpStatus: status, cause });
+  if (judgement === 'id invalid') {
+    const cause = { code: 'order_id_invalid', httpStatus } as const;
+    throw new GiveUp(describeCause(cause), { reason: 'the order could not be read', httpStatus, cause });
   }
   const { headers } = error.response as { headers?: Headers };
-  throw new TryAgain(`the ordering platform answered ${status}${errors ? ' with GraphQL errors' : ''}`, {
+  throw new TryAgain(`the ordering platform answered ${httpStatus}${errors ? ' with GraphQL errors' : ''}`, {
     sent: false,
-    httpStatus: status,
+    httpStatus,
     retryAfterMs: parseRetryAfter(headers),
-    cause: { code: 'platform_failing', httpStatus: status },
+    cause: { code: 'platform_failing', httpStatus },
   });
-}
-
-/** True if the error's own field is null, and not one above it, as where a field further down must not be null. */
-function isNullAt(data: unknown, path: readonly (string | number)[]): boolean {
-  let value = data;
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null) return false;
-    value = (value as Record<string | number, unknown>)[key];
-  }
-  return value === null;
 }

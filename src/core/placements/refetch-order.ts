@@ -6,12 +6,16 @@ import { orderDataFetcher } from './fetch-order-data.ts';
 /** Fetches the present order. Undefined if the platform has none by that id (yet). */
 export type RefetchOrder = (serviceOrderId: string) => Promise<ReadOrder | undefined>;
 
-/** @param about.countryOf tells a location's country, for telephone numbers in national form */
+/**
+ * @param about.countryOf tells a location's country, for telephone numbers in national form
+ * @param about.warn told once if the module's `errorCode` throws
+ */
 export function orderRefetcher(about: {
   url: string;
   token: string | undefined;
   module: OrderModule;
   countryOf: (locationId: string) => Promise<string | null>;
+  warn: (problem: string) => void;
 }): RefetchOrder {
   const fetchData = orderDataFetcher(about);
   return async (serviceOrderId) => {

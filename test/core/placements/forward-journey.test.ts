@@ -230,7 +230,13 @@ describe('what needs an operator', () => {
   it('a query that yields no order at all is ours to fix, not the end of every order', async () => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { bestellung: {} } }));
     const module = await loadOrderModule({});
-    const refetch = orderRefetcher({ url: server.url, token: undefined, module, countryOf: async () => null });
+    const refetch = orderRefetcher({
+      url: server.url,
+      token: undefined,
+      module,
+      countryOf: async () => null,
+      warn: () => {},
+    });
     await expect(refetch('x')).rejects.toMatchObject({
       name: 'NeedsOperator',
       cause: { code: 'query_without_order' },
