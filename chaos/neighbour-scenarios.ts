@@ -12,8 +12,8 @@ import type { Load } from './offer-load.ts';
 import { allGone, seedOrders, seedPast } from './seed-small-stage.ts';
 import type { SmallStage } from './set-small-stage.ts';
 
-/** Of the others: milliseconds, and how many were not answered 200. */
-export type Measured = { latencies: number[]; refused: number };
+/** Of the others: milliseconds by what they were measured of, and how many were not answered 200. */
+export type Measured = { latencies: Record<string, number[]>; refused: number };
 
 export type Scenario = {
   what: string;
@@ -138,22 +138,18 @@ export const SCENARIOS: Record<string, Scenario> = {
     what: 'a transaction is open from the beginning, at 500 webhooks a second, and --seconds says for how long',
     limit: 1.5,
     locations: 21,
-    prepare: seedBesideSnapshot,
-    round: sendBesideSnapshot,
-  },
-  'snapshot-live': {
-    what: 'the same, from a commit to the topic',
-    limit: 1.5,
-    locations: 21,
-    prepare: seedBesideSnapshot,
+    prepare: (pool, _, __, seconds) => seedOrders(pool, OTHERS, 500 * seconds, (nth) => `club-${(nth % 20) + 2}`),
     async round(stage, disturbed, say, seconds) {
-      const { refused } = await sendBesideSnapshot(stage, disturbed, say, seconds);
-      const { rows } = await stage.pool.query<{ lag: number }>(
-        `SELECT 1000 * extract(epoch FROM published_at - applied_at)::float8 AS lag FROM live_messages
-         WHERE applied_at > (SELECT max(applied_at) FROM live_messages) - make_interval(secs => $1)`,
-        [seconds / 3],
-      );
-      return { latencies: rows.map(({ lag }) => lag), refused };
+      const snapshot = disturbed ? holdSnapshot(() => stage.databaseUrl) : undefined;
+      try {
+        // What it costs grows, so the last third counts.
+        const load = { urls: stage.webhookUrls.slice(1), prefix: OTHERS, perSecond: 500, seconds };
+        const measured = await offerAll(stage, { ...load, warmUpS: (2 / 3) * seconds }, say);
+        await until(async () => (await stage.pool.query('SELECT FROM outbox LIMIT 1')).rowCount === 0, 60_000);
+        return { ...measured, latencies: { ...measured.latencies, live: await liveLags(stage.pool, seconds / 3) } };
+      } finally {
+        await snapshot?.release();
+      }
     },
   },
 };
@@ -182,7 +178,7 @@ async function placeOrders(stage: SmallStage, perSecond: number): Promise<Measur
   await sleep(2_000);
   const expected = [...pushedAt.keys()].filter((_, nth) => nth % stage.locationIds.length !== 0).length;
   if (reached !== expected) throw new Error(`${reached} of ${expected} orders reached the POS`);
-  return { latencies, refused: 0 };
+  return { latencies: { placements: latencies }, refused: 0 };
 }
 
 async function holdLocked(stage: SmallStage): Promise<void> {
@@ -197,27 +193,14 @@ async function holdLocked(stage: SmallStage): Promise<void> {
   }
 }
 
-function seedBesideSnapshot(pool: pg.Pool, _: string, __: boolean, seconds: number): Promise<void> {
-  return seedOrders(pool, OTHERS, 500 * seconds, (nth) => `club-${(nth % 20) + 2}`);
-}
-
-/** What it costs grows, so the last third counts. */
-async function sendBesideSnapshot(
-  stage: SmallStage,
-  disturbed: boolean,
-  say: (line: string) => void,
-  seconds: number,
-): Promise<Measured> {
-  const snapshot = disturbed ? holdSnapshot(() => stage.databaseUrl) : undefined;
-  try {
-    const urls = stage.webhookUrls.slice(1);
-    const load = { urls, prefix: OTHERS, perSecond: 500, seconds, warmUpS: (2 / 3) * seconds };
-    const measured = await offerAll(stage, load, say);
-    await until(async () => (await stage.pool.query('SELECT FROM outbox LIMIT 1')).rowCount === 0, 60_000);
-    return measured;
-  } finally {
-    await snapshot?.release();
-  }
+/** @returns milliseconds from the commit to the topic, of those that were committed last */
+async function liveLags(pool: pg.Pool, lastS: number): Promise<number[]> {
+  const { rows } = await pool.query<{ lag: number }>(
+    `SELECT 1000 * extract(epoch FROM published_at - applied_at)::float8 AS lag FROM live_messages
+     WHERE applied_at > (SELECT max(applied_at) FROM live_messages) - make_interval(secs => $1)`,
+    [lastS],
+  );
+  return rows.map(({ lag }) => lag);
 }
 
 /** Inserts the orders that the others' webhooks are about; the first `bad` locations are not of them. */
@@ -241,5 +224,5 @@ async function offerAll(stage: SmallStage, load: Load, say: (line: string) => vo
   const { 200: _taken, ...others } = answers;
   const refused = Object.values(others).reduce((sum, count) => sum + count, 0);
   if (refused > 0) say(`  the others were answered ${JSON.stringify(answers)}`);
-  return { latencies, refused };
+  return { latencies: { webhooks: latencies }, refused };
 }
