@@ -108,8 +108,8 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/statuses/apply-webhooks.ts',
     edits: [
       [
-        'applyingEvents(EVENTS.as, PARK_TTL_S, tells)',
-        "applyingEvents(EVENTS.as, PARK_TTL_S, tells).replace(/(INSERT INTO outbox[^]*?WHERE )/, '$1false AND ')",
+        'applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells)',
+        "applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells).replace(/(INSERT INTO outbox[^]*?WHERE )/, '$1false AND ')",
       ],
       [
         '  const row = rows[0];\n  const best',

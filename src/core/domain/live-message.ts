@@ -31,6 +31,11 @@ export const LiveMessage = z
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     reason: z.string().exactOptional().meta({ description: 'Why it failed or was cancelled, fit for the member.' }),
     occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),
+    firstReceivedAt: Instant.exactOptional().meta({
+      description:
+        "When the POS's webhook first came, by Postgres's clock, where it was applied later: an operator replayed it, or " +
+        'it waited for its POS id to become known. Missing where it was applied as it came.',
+    }),
     appliedAt: Instant.meta({ description: "When it was applied, by Postgres's clock." }),
   })
   .meta({
@@ -66,6 +71,8 @@ export type LiveRow = {
   providerOrderId: string | null;
   reason: string | null;
   occurredAt: string | null;
+  /** Null where it was applied as it came, or came from no webhook. */
+  firstReceivedAt: string | null;
   appliedAt: string;
 };
 
@@ -80,6 +87,7 @@ export function toLiveMessage(row: LiveRow): LiveMessage {
     ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
     ...(row.reason !== null && { reason: row.reason }),
     ...(row.occurredAt !== null && { occurredAt: row.occurredAt }),
+    ...(row.firstReceivedAt !== null && { firstReceivedAt: row.firstReceivedAt }),
     appliedAt: row.appliedAt,
   };
 }

@@ -15,10 +15,12 @@ export function insertOutbox(message: {
   providerOrderId?: string;
   reason?: string;
   occurredAt?: string;
+  firstReceivedAt?: string;
 }): string {
-  const { serviceOrderId, sequence, rank, providerOrderId = 'NULL', reason = 'NULL', occurredAt = 'NULL' } = message;
-  return `INSERT INTO outbox (service_order_id, sequence, rank, provider_order_id, reason, occurred_at)
-    SELECT ${serviceOrderId}, ${sequence}, ${rank}, ${providerOrderId}, ${reason}, ${occurredAt}`;
+  const { serviceOrderId, sequence, rank, providerOrderId = 'NULL', reason = 'NULL' } = message;
+  const { occurredAt = 'NULL', firstReceivedAt = 'NULL' } = message;
+  return `INSERT INTO outbox (service_order_id, sequence, rank, provider_order_id, reason, occurred_at, first_received_at)
+    SELECT ${serviceOrderId}, ${sequence}, ${rank}, ${providerOrderId}, ${reason}, ${occurredAt}, ${firstReceivedAt}`;
 }
 
 const LIVE_FIELDS: Record<keyof LiveRow, string> = {
@@ -30,6 +32,7 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   providerOrderId: 'm.provider_order_id',
   reason: 'm.reason',
   occurredAt: 'm.occurred_at',
+  firstReceivedAt: 'm.first_received_at',
   appliedAt: 'm.applied_at',
 };
 

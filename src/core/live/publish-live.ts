@@ -100,10 +100,10 @@ async function deletePublished(pool: Pool, rows: readonly OutboxRow[]): Promise<
             SELECT o.ctid FROM outbox o WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence
             OFFSET 0
           ) AS known))
-        RETURNING service_order_id, sequence, rank, provider_order_id, applied_at
+        RETURNING service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at
       )
-      INSERT INTO live_messages (service_order_id, sequence, rank, provider_order_id, applied_at)
-      SELECT service_order_id, sequence, rank, provider_order_id, applied_at FROM gone
+      INSERT INTO live_messages (service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at)
+      SELECT service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at FROM gone
       ORDER BY service_order_id, sequence
       ON CONFLICT DO NOTHING`,
     values: [rows.map((row) => row.serviceOrderId), rows.map((row) => row.sequence)],

@@ -24,10 +24,10 @@ export async function readLive(pool: Pool, after: ReadonlyMap<string, number>): 
         SELECT CASE WHEN o.service_order_id IS NULL THEN p.finished_at IS NOT NULL ELSE o.ended_at IS NOT NULL END AS ended,
                (SELECT coalesce(json_agg(${LIVE_ROW} ORDER BY m.sequence), '[]')
                 FROM (SELECT asked.id AS service_order_id, told.*, e.reason, e.occurred_at
-                      FROM (SELECT sequence, rank, provider_order_id, applied_at FROM outbox
+                      FROM (SELECT sequence, rank, provider_order_id, applied_at, first_received_at FROM outbox
                             WHERE service_order_id = asked.id AND sequence > asked.after
                             UNION ALL
-                            SELECT sequence, rank, provider_order_id, applied_at FROM live_messages
+                            SELECT sequence, rank, provider_order_id, applied_at, first_received_at FROM live_messages
                             WHERE service_order_id = asked.id AND sequence > asked.after) AS told
                       LEFT JOIN LATERAL (
                         SELECT e.reason, e.occurred_at FROM status_events e

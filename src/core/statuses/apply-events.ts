@@ -31,10 +31,16 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  * `raiseSequences` makes.
  * @param source SQL of the events under an alias, numbered by `nth`
  * @param parkTtlS SQL of the seconds for which an unknown POS id may still become ours
+ * @param firstReceivedAt SQL of when the webhook of an event of `ruled` first came, NULL for one that came just now
  * @param tells whether an event tells what another of the batch needs: whose a POS id is, or an order's own POS id. Then
  *   each sees what the ones before it told, as if they had been committed. Most batches do without.
  */
-export function applyingEvents(source: (alias: string) => string, parkTtlS: string, tells = false): string {
+export function applyingEvents(
+  source: (alias: string) => string,
+  parkTtlS: string,
+  firstReceivedAt: string,
+  tells = false,
+): string {
   return `${tells ? toldBefore(source) : ''}event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM ${source('e')}
@@ -154,6 +160,7 @@ export function applyingEvents(source: (alias: string) => string, parkTtlS: stri
     providerOrderId: 'CASE WHEN foreign_id THEN order_pos_id ELSE coalesce(provider_order_id, order_pos_id) END',
     reason: 'reason',
     occurredAt: 'occurred_at',
+    firstReceivedAt,
   })}
   FROM ruled
   WHERE outcome = ${APPLIED}

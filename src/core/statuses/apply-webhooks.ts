@@ -68,6 +68,8 @@ const EVENTS = unnestRows<PlacedEvent>(
   WEBHOOKS.next,
 );
 const PARK_TTL_S = `$${EVENTS.next}::int`;
+/** By the webhook's number and not with each event: at the door there is none, and only replays have one. */
+const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
 
 /**
  * Applies webhooks in one statement and so in one commit: whatever their events change, and the webhooks themselves. Of
@@ -76,7 +78,7 @@ const PARK_TTL_S = `$${EVENTS.next}::int`;
  * @param tells see `applyingEvents`
  */
 const applyStatement = (tells: boolean): string => `
-WITH ${applyingEvents(EVENTS.as, PARK_TTL_S, tells)}, waiting AS (
+WITH ${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells)}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
                                   native_status, reason, occurred_at, parked_at)
   SELECT location_id, integration, provider_order_id, rank,

@@ -27,6 +27,13 @@ const SOURCE = (alias: string): string => `(
     FROM gone
   ) AS ${alias}`;
 
+/** What waits may be a replay itself, which has an older time. A POS id has one event of each rank. */
+const FIRST_RECEIVED_AT = `(
+    SELECT coalesce((SELECT d.first_received_at FROM webhooks d
+                     WHERE d.day = gone.webhook_day AND d.location_id = gone.location_id AND d.id = gone.webhook_id),
+                    gone.parked_at)
+    FROM gone WHERE gone.rank = ruled.rank)`;
+
 /**
  * One statement, so that no lock outlives it, whatever becomes of this process. What was deleted is what is applied: of
  * two that re-drive the same POS id, one finds nothing.
@@ -38,7 +45,7 @@ WITH gone AS (
     AND (SELECT true FROM provider_orders p
          WHERE p.location_id = $1 AND p.integration = $2 AND p.provider_order_id = $3)
   RETURNING *
-), ${applyingEvents(SOURCE, '0')}, told AS (
+), ${applyingEvents(SOURCE, '0', FIRST_RECEIVED_AT)}, told AS (
   -- Not a join: planned while the table was small, it would read all of it.
   UPDATE webhooks d SET outcome = ${OUTCOME_BY_CODE}[(SELECT min(outcome) FROM ruled WHERE webhook_id = d.id)]
   WHERE d.day = ANY (ARRAY(SELECT webhook_day FROM gone)) AND d.location_id = $1

@@ -8,6 +8,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rankOf } from '../../../src/core/domain/lifecycle.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
+import { readLive } from '../../../src/core/live/read-live.ts';
 import { seal } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { CLI, runCli } from '../../support/run-cli.ts';
@@ -206,6 +207,30 @@ describe('a webhook that was dropped for a wrong secret', () => {
     expect(
       await system.query('SELECT outcome, sequence FROM status_events WHERE webhook_id = $1', [replayed.webhookId]),
     ).toEqual([{ outcome: 'applied', sequence: 3 }]);
+  });
+
+  it('says in its live message when it first came, which a fresh one does not', async () => {
+    const { locationId, url } = await misconfigured();
+    const serviceOrderId = await order(locationId);
+    const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'RECEIVED' }));
+    expect((await post(url, body, signWebhook(WRONG, body))).body['outcome']).toBe('applied');
+    const dropped = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
+    await mend(locationId);
+    expect(await replay(dropped)).toMatchObject({ outcome: 'applied' });
+    await until(() => told(serviceOrderId).includes('ready_for_pickup'), 3_000);
+
+    const [fresh, late] = system.live(serviceOrderId);
+    expect(fresh).toMatchObject({ sequence: 3 });
+    expect(fresh).not.toHaveProperty('firstReceivedAt');
+    expect(late).toMatchObject({ sequence: 4, firstReceivedAt: expect.any(String) });
+    expect(new Date(late?.firstReceivedAt ?? 0)).toEqual((await kept(dropped))['received_at']);
+
+    // As who follows the order in the console is told, out of what is kept of published messages.
+    const published = async (): Promise<boolean> =>
+      (await system.query('SELECT FROM outbox WHERE service_order_id = $1', [serviceOrderId])).length === 0;
+    await until(published, 3_000);
+    const feed = await readLive(system.pool, new Map([[serviceOrderId, 0]]));
+    expect(feed.get(serviceOrderId)?.messages).toEqual([fresh, late]);
   });
 
   it('is dropped again while the secret is not mended, and its replay can be replayed later', async () => {

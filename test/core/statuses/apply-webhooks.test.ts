@@ -79,6 +79,26 @@ it('many events of one order in one batch move it as they would one by one', asy
   ]);
 });
 
+it('of webhooks in one batch only the replay says in its live message when it first came', async () => {
+  const ids = ['fresh-before', 'replayed', 'fresh-after'];
+  await layOrders(ids);
+  const [before, between, after] = ids.map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));
+  if (!before || !between || !after) throw new Error('unreachable');
+  const receivedAt = new Date('2026-11-21T18:30:00Z');
+  await apply([before, { ...between, replayOf: { webhookId: randomUUIDv7(), receivedAt } }, after]);
+  const { rows } = await pool.query(
+    'SELECT service_order_id AS id, first_received_at FROM outbox WHERE service_order_id = ANY ($1)',
+    [ids],
+  );
+  expect(new Map(rows.map(({ id, first_received_at: at }) => [id, at]))).toEqual(
+    new Map([
+      ['fresh-before', null],
+      ['replayed', receivedAt],
+      ['fresh-after', null],
+    ]),
+  );
+});
+
 it('the last reason that moved an order is its reason, and a later duplicate fills in one that is missing', async () => {
   await layOrders(['reasons', 'late']);
   await apply([

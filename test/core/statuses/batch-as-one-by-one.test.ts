@@ -115,7 +115,8 @@ async function read(world: string): Promise<Record<string, unknown>> {
        'history', (SELECT jsonb_agg(to_jsonb(e) - '{event_id,webhook_id,recorded_at}'::text[]
                                     ORDER BY service_order_id, event_id)
                    FROM status_events e WHERE service_order_id ^@ ($1 || '-')),
-       'live', (SELECT jsonb_agg(to_jsonb(l) - '{applied_at,lease_until,attempts}'::text[] ORDER BY service_order_id, sequence)
+       'live', (SELECT jsonb_agg(to_jsonb(l) - '{applied_at,first_received_at,lease_until,attempts}'::text[]
+                                 ORDER BY service_order_id, sequence)
                 FROM outbox l WHERE service_order_id ^@ ($1 || '-')),
        'posIds', (SELECT jsonb_agg(jsonb_build_array(provider_order_id, service_order_id) ORDER BY provider_order_id)
                   FROM provider_orders WHERE location_id = $1),

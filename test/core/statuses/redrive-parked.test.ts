@@ -112,6 +112,28 @@ it('of what waits under a POS id there is one of each status: the first, with wh
   );
 });
 
+it('what waited says in its live message when it first came, and a replay that waited when the webhook itself did', async () => {
+  await layOrder('late');
+  const came = new Date('2026-11-21T18:30:00Z');
+  const replayed = {
+    ...webhook({ providerOrderId: 'late', status: 'received' }),
+    replayOf: { webhookId: randomUUIDv7(), receivedAt: came },
+  };
+  await apply(replayed);
+  await apply(webhook({ providerOrderId: 'late', status: 'ready' }));
+  const [{ parked_at: parkedAt } = {}] = await read('SELECT parked_at FROM parked_events WHERE rank = 40');
+  await learn('late', 'late');
+  await redriveParked(pool, posId('late'));
+  await apply(webhook({ providerOrderId: 'late', status: 'completed' }));
+  expect(
+    await read(`SELECT rank, first_received_at FROM outbox WHERE service_order_id = 'late' ORDER BY sequence`),
+  ).toEqual([
+    { rank: 20, first_received_at: came },
+    { rank: 40, first_received_at: parkedAt },
+    { rank: 60, first_received_at: null },
+  ]);
+});
+
 it('a POS id that nothing waits for is not re-driven', async () => {
   await layOrder('lonely');
   expect(await learn('lonely', 'l')).toEqual([]);
