@@ -1,4 +1,4 @@
-import type { Ticket } from '../test/simulators/simulator.ts';
+import type { Ticket, TicketLine, TicketModifier } from '../test/simulators/simulator.ts';
 
 /** Renders the kitchen's screen as a page, newest ticket first. It reloads itself without a script. */
 export function renderTickets(tickets: readonly Ticket[]): string {
@@ -11,6 +11,7 @@ export function renderTickets(tickets: readonly Ticket[]): string {
 <style>
   body { font: 16px/1.4 system-ui, sans-serif; margin: 2rem auto; max-width: 48rem; padding: 0 1rem; }
   article { border: 1px solid #999; border-radius: 6px; margin: 1rem 0; padding: 0 1rem; }
+  li, p { white-space: pre-line; }
   small { color: #666; overflow-wrap: anywhere; }
 </style>
 <h1>Kitchen</h1>
@@ -20,9 +21,10 @@ ${tickets.length === 0 ? '<p>No tickets yet.</p>' : tickets.map(renderTicket).to
 }
 
 function renderTicket({ fulfillment, lines, note, providerOrderId, serviceOrderId, requests, status }: Ticket): string {
-  const items = lines.map(({ reference, name = reference, quantity, modifiers }) => {
-    const extras = modifiers.map((modifier) => modifier.reference).join(', ');
-    return `<li>${escape(`${quantity} × ${name}${extras === '' ? '' : ` (${extras})`}`)}</li>`;
+  const items = lines.map((line) => {
+    const extras = line.modifiers.map((modifier) => (modifier.quantity > 1 ? inWords(modifier) : nameOf(modifier)));
+    const note = line.note === undefined ? [] : [line.note];
+    return `<li>${escape([inWords(line), ...extras, ...note].join('\n'))}</li>`;
   });
   const repeats = requests > 1 ? `, asked for ${requests} times` : '';
   return `<article>
@@ -32,6 +34,10 @@ function renderTicket({ fulfillment, lines, note, providerOrderId, serviceOrderI
   <p><small>${escape(serviceOrderId)}, here ${escape(providerOrderId)}${repeats}</small></p>
 </article>`;
 }
+
+/** Some POS systems name what they sell by their menu alone, and a stand-in may have none. */
+const nameOf = ({ reference, name = reference }: TicketLine | TicketModifier): string => name;
+const inWords = (sold: TicketLine | TicketModifier): string => `${sold.quantity} × ${nameOf(sold)}`;
 
 function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');

@@ -28,13 +28,20 @@ export type Ticket = {
 export type TicketLine = {
   /** The POS's own reference of the item. */
   readonly reference: string;
-  /** Only if the vendor's format has one. */
+  /** Only if the vendor's format has one, or the simulator's menu. */
   readonly name: string | undefined;
   readonly quantity: number;
   readonly note: string | undefined;
   /** Only if the vendor's format has a field for it. */
   readonly ageRestricted?: boolean;
-  readonly modifiers: readonly { readonly reference: string; readonly quantity: number }[];
+  readonly modifiers: readonly TicketModifier[];
+};
+
+export type TicketModifier = {
+  readonly reference: string;
+  /** Only if the vendor's format has one, or the simulator's menu. */
+  readonly name?: string | undefined;
+  readonly quantity: number;
 };
 
 /** `hang`: no ticket, no answer. `drop-answer`: a ticket and a cut connection. A status: no ticket, this answer. */

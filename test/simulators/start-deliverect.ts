@@ -145,7 +145,7 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
         name,
         quantity,
         note: remark,
-        modifiers: subItems.map((subItem) => ({ reference: subItem.plu, quantity: subItem.quantity })),
+        modifiers: subItems.map(({ plu, name, quantity }) => ({ reference: plu, name, quantity })),
       })),
       paid: orderIsAlreadyPaid === true ? payment.amount * 10 ** ((DIGITS[currency] ?? 2) - decimalDigits) : undefined,
       note: [note, customer?.note].filter(Boolean).join('\n'),

@@ -284,7 +284,7 @@ function readTicket(order: HubriseOrder): Ticket {
       name: item.product_name,
       quantity: Number(item.quantity),
       note: item.customer_notes ?? undefined,
-      modifiers: item.options.map(({ ref, quantity }) => ({ reference: ref ?? '', quantity })),
+      modifiers: item.options.map(({ ref, name, quantity }) => ({ reference: ref ?? '', name, quantity })),
     })),
     paid: order.payments.reduce((sum, { amount }) => sum + readMoney(amount), 0),
     note: [order.customer_notes, order.customer?.delivery_notes].filter(Boolean).join('\n'),

@@ -276,6 +276,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
         note: line.note,
         modifiers: (line.modifiers ?? []).map((modifier) => ({
           reference: modifier.catalog_object_id ?? '',
+          name: catalog.modifiers.get(modifier.catalog_object_id ?? '')?.name ?? modifier.name,
           quantity: Number(modifier.quantity ?? '1'),
         })),
       })),

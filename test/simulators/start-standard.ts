@@ -33,8 +33,9 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
         quantity: item.quantity,
         note: item.notes,
         ageRestricted: item.ageRestricted,
-        modifiers: item.modifiers.map(({ serviceModifierId, quantity }) => ({
+        modifiers: item.modifiers.map(({ serviceModifierId, name, quantity }) => ({
           reference: serviceModifierId,
+          name,
           quantity,
         })),
       })),

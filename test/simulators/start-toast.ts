@@ -272,7 +272,7 @@ function ticketOf(order: ToastOrder, guid: string, restaurant: ToastRestaurant):
 }
 
 /** Reads a line. A modifier that occurs twice is wanted twice per item. */
-function lineOf({ item, quantity, modifiers = [] }: ToastSelection, { dishes }: ToastRestaurant): TicketLine {
+function lineOf({ item, quantity, modifiers = [] }: ToastSelection, restaurant: ToastRestaurant): TicketLine {
   const requests = modifiers.flatMap(({ item: option, displayName = '' }) =>
     option === undefined ? [displayName] : [],
   );
@@ -282,9 +282,13 @@ function lineOf({ item, quantity, modifiers = [] }: ToastSelection, { dishes }: 
   }
   return {
     reference: item?.guid ?? '',
-    name: dishes.get(item?.guid ?? '')?.name,
+    name: restaurant.dishes.get(item?.guid ?? '')?.name,
     quantity,
     note: requests.length === 0 ? undefined : requests.join('\n'),
-    modifiers: [...options].map(([reference, times]) => ({ reference, quantity: times })),
+    modifiers: [...options].map(([reference, times]) => ({
+      reference,
+      name: restaurant.modifiers.get(reference)?.name,
+      quantity: times,
+    })),
   };
 }

@@ -1,0 +1,51 @@
+import { afterEach, expect, it } from 'vitest';
+import { showKitchen } from '../../demo/show-kitchen.ts';
+import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { registry } from '../../src/providers/index.ts';
+import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
+import { POS_NAMES, SIMULATORS, type PosName } from '../simulators/index.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+/** The kitchen's screen at a POS that got this order. */
+async function screenOf(name: PosName, order: CanonicalOrder): Promise<string> {
+  const pos = await SIMULATORS[name]();
+  const kitchen = await showKitchen(pos);
+  ends.push(kitchen.stop, pos.stop);
+  const provider = registry.get(name);
+  const now = new Date();
+  await provider?.createOrder(CanonicalOrder.parse(order), {
+    settings: provider.settings.parse(pos.settings),
+    now,
+    signal: AbortSignal.timeout(10_000),
+    credentials: inMemoryCredentials(() => now),
+  });
+  return (await fetch(kitchen.url)).text();
+}
+
+// Lightspeed's orders name nothing: its tills have the names in their menu.
+it.each(POS_NAMES.filter((name) => name !== 'lightspeed-k'))(
+  'the kitchen of %s sees items, modifiers and notes by name',
+  async (name) => {
+    const screen = await screenOf(name, sampleOrder());
+    expect(screen).toMatch(/<li>2 × Classic Burger\n(Extra cheddar|Cheddar)\nNo onions\n/);
+    expect(screen).toContain('One of them well done');
+    expect(screen).toContain('Table by the terrace');
+  },
+);
+
+it('a modifier that is wanted twice says so, and what a member wrote is text, not HTML', async () => {
+  const order = sampleOrder({ notes: '<b>hello</b>' });
+  const [burger] = order.items;
+  if (burger === undefined) throw new Error('the sample has a burger');
+  burger.modifiers = [{ serviceModifierId: 'cheddar', name: 'Extra "cheddar"', quantity: 2 }];
+  burger.notes = 'rare & fast';
+  const screen = await screenOf('standard', order);
+  expect(screen).toContain('<li>2 × Classic Burger\n2 × Extra &quot;cheddar&quot;\nrare &amp; fast</li>');
+  expect(screen).toContain('&lt;b&gt;hello');
+  expect(screen).not.toContain('<b>hello');
+});
