@@ -115,7 +115,13 @@ async function show(
   print(`\n${which}, each timed from its own signal\n`);
   lines.head();
   about.journeys.push(...(await travel(demo, signal)));
-  const wrong = about.journeys.map(checkJourney).filter((each) => each !== undefined);
+  const wrong: string[] = [];
+  for (const journey of about.journeys) {
+    const broken = checkJourney(journey);
+    if (broken === undefined) continue;
+    const problem = await demo.problemOf(journey.serviceOrderId);
+    wrong.push(problem === undefined ? broken : `${broken} (${problem})`);
+  }
   if (wrong.length > 0) {
     const silent = about.journeys.every((journey) => journey.memberStates.length === 0);
     const hint =

@@ -3,6 +3,7 @@ import type { CanonicalOrder } from '../src/core/domain/order.ts';
 import { orderRefetcher } from '../src/core/placements/refetch-order.ts';
 import { readConfigOf } from '../src/config.ts';
 import { loadOrderModule } from '../src/platform/load-order-module.ts';
+import { quoted } from './write-shell.ts';
 
 /** The ordering platform of whoever runs the demo. */
 export type OwnPlatform = {
@@ -10,12 +11,20 @@ export type OwnPlatform = {
   where: string;
   /** Environment variables for the service. */
   env: Record<string, string>;
+  /** The orders to begin with. */
+  orders: readonly CanonicalOrder[];
   /** @throws Error that says why the order cannot be placed */
   fetch(orderId: string): Promise<CanonicalOrder>;
 };
 
-/** @throws WrongEnvironment if it does not say where the platform is */
-export async function ownPlatform(module: string, env: NodeJS.ProcessEnv): Promise<OwnPlatform> {
+/**
+ * Fetches the orders to begin with before anything starts.
+ * @throws WrongEnvironment if it does not say where the platform is; Error that names each order that cannot be placed
+ */
+export async function ownPlatform(
+  { module, orders }: { module: string; orders: readonly string[] },
+  env: NodeJS.ProcessEnv,
+): Promise<OwnPlatform> {
   const { ORDER_API_URL, ORDER_API_TOKEN } = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN');
   const refetch = orderRefetcher({
     url: ORDER_API_URL,
@@ -25,16 +34,21 @@ export async function ownPlatform(module: string, env: NodeJS.ProcessEnv): Promi
     // The service's log has it.
     warn: () => {},
   });
+  const fetch = async (orderId: string): Promise<CanonicalOrder> => {
+    const check = `ORDER_MODULE=${quoted(module)} npm run expediter -- platform check ${quoted(orderId)}`;
+    const read = await refetch(orderId).catch((error: unknown) => {
+      throw new Error(`order ${orderId}: ${classifyError(error).problem}\n${check}`, { cause: error });
+    });
+    if (read === undefined) throw new Error(`your platform has no order ${orderId}`);
+    return read.order;
+  };
+  const fetched = await Promise.allSettled(orders.map(fetch));
+  const wrong = fetched.flatMap((each) => (each.status === 'rejected' ? [(each.reason as Error).message] : []));
+  if (wrong.length > 0) throw new Error(wrong.join('\n'));
   return {
     where: `${new URL(ORDER_API_URL).host} (yours), through ${module}`,
     env: { ORDER_API_URL, ...(ORDER_API_TOKEN !== undefined && { ORDER_API_TOKEN }), ORDER_MODULE: module },
-    async fetch(orderId) {
-      const check = `ORDER_MODULE=${module} npm run expediter -- platform check ${orderId}`;
-      const read = await refetch(orderId).catch((error: unknown) => {
-        throw new Error(`order ${orderId}: ${classifyError(error).problem}\n${check}`, { cause: error });
-      });
-      if (read === undefined) throw new Error(`your platform has no order ${orderId}`);
-      return read.order;
-    },
+    orders: fetched.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+    fetch,
   };
 }

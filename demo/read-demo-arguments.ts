@@ -35,8 +35,9 @@ Options:
   --platform <module>
                in place of the sample platform your own: a module as ORDER_MODULE names one, a path that begins with
                . or /; every run begins with fresh data. See docs/connect-your-platform.md
-  --order <id> with --platform: an order that your platform has; repeat it for more. It is fetched, its location gets a
-               sample POS, and it goes there and back. Nothing is written to your platform
+  --order <id> with --platform: an order that your platform has; repeat it for more. All are fetched before anything
+               starts. Each location gets a sample POS that has the order's items on its menu, and the order goes
+               there and back. Nothing is written to your platform
   -h, --help   print this
 
 Environment:

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ShownOrder } from '../src/core/orders/show-order.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { until } from '../test/support/until.ts';
 import type { Simulator } from '../test/simulators/simulator.ts';
 import { balanceLoad } from '../test/support/balance-load.ts';
 import { cookOrders } from './cook-orders.ts';
 import type { Endings } from './endings.ts';
+import { fillMenu } from './fill-menu.ts';
 import { followLive, type Live } from './follow-live.ts';
 import { BUSY, BEHIND, keepBusy } from './keep-busy.ts';
 import { keepSecret } from './keep-secret.ts';
@@ -28,6 +30,8 @@ import { quoted, writeShell } from './write-shell.ts';
 export type Demo = {
   /** Places the first orders: a pickup and a delivery, or those of the reader's own platform. */
   placeFirst(): Promise<PlacedOrder[]>;
+  /** @returns what the console and `order show` say is wrong with an order; undefined if nothing is */
+  problemOf(serviceOrderId: string): Promise<string | undefined>;
   live: Live;
   pos: Simulator;
   kitchenUrl: string;
@@ -75,7 +79,7 @@ export async function startDemo(about: {
   const { dir, env, endings, timeline, stopping, announce } = about;
   const { signal } = stopping;
   const logFile = join(dir, 'service.log');
-  const own = about.own && (await ownPlatform(about.own.module, env));
+  const own = about.own && (await ownPlatform(about.own, env));
   // An order that went its way in an earlier run would not go it again.
   if (own !== undefined) rmSync(join(dir, 'postgres'), { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
@@ -100,7 +104,9 @@ export async function startDemo(about: {
   if (platform !== undefined) endings.add('the ordering platform', () => platform.stop());
   announce('Platform', own?.where ?? `${platform?.url} (GraphQL)`);
 
-  const pos = await SIMULATORS[about.pos]({ hurry: HURRY });
+  // A sample POS has one currency: that of the first order.
+  const currency = own?.orders[0]?.money.currency;
+  const pos = await SIMULATORS[about.pos]({ hurry: HURRY, ...(currency !== undefined && { currency }) });
   endings.add('the POS', () => pos.stop());
   const kitchen = await showKitchen(pos);
   endings.add('the kitchen', () => kitchen.stop());
@@ -117,8 +123,10 @@ export async function startDemo(about: {
   const { integration, settings } = pos;
   const webhookUrls = new Map<string, Promise<string>>();
   const openLocation = (locationId: string): Promise<string> => {
-    const opened = webhookUrls.get(locationId) ?? setUpLocation({ ...at, locationId, integration, settings });
-    webhookUrls.set(locationId, opened);
+    // The menu may have grown since, and the settings' maps with it.
+    const key = JSON.stringify([locationId, settings]);
+    const opened = webhookUrls.get(key) ?? setUpLocation({ ...at, locationId, integration, settings });
+    webhookUrls.set(key, opened);
     return opened;
   };
   signal.throwIfAborted();
@@ -155,7 +163,9 @@ export async function startDemo(about: {
 
   const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
     if (own === undefined) throw new Error('there is no platform of your own');
-    const { fulfillment, locationId } = await own.fetch(orderId);
+    const order = await own.fetch(orderId);
+    const { fulfillment, locationId } = order;
+    fillMenu(pos, order);
     webhookUrlOf.set(orderId, await openLocation(locationId));
     const placed = { serviceOrderId: orderId, fulfillment: fulfillment.type };
     timeline.begin(placed);
@@ -171,6 +181,14 @@ export async function startDemo(about: {
   return {
     placeFirst: () =>
       Promise.all(place === undefined ? (about.own?.orders ?? []).map(placeOwn) : [place('pickup'), place('delivery')]),
+    async problemOf(orderId) {
+      const headers = { authorization: `Bearer ${operatorToken}` };
+      const answer = await fetch(`${balancer.url}/orders/${encodeURIComponent(orderId)}`, { headers, signal });
+      if (!answer.ok) return undefined;
+      const { placement, order } = (await answer.json()) as ShownOrder;
+      const problem = placement.problem ?? order?.reason;
+      return problem ? `${placement.state.replace('_', ' ')}: ${problem}` : undefined;
+    },
     live,
     pos,
     kitchenUrl: kitchen.url,

@@ -115,27 +115,46 @@ describe('npm run demo -- --platform', () => {
   const module = fileURLToPath(new URL('../../examples/platform-mapper/map-order.ts', import.meta.url));
   const own = ['--platform', module, '--once', '--json', '--order'];
 
-  it('takes orders of that platform to a kitchen and back', { timeout: WHOLE_RUN_MS }, async () => {
+  it(
+    'takes its orders to a POS that has ids of its own, and says why one fails',
+    { timeout: WHOLE_RUN_MS },
+    async () => {
+      const feast = await servePlatform();
+      const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
+      const args = [...own, 'T-2001', '--order', 'B-1001', '--pos', 'toast', '--dir', dir];
+      const { code, stdout, stderr, leftBehind } = run(args, env);
+      expect(await code, stderr()).toBe(1);
+      // A member without an e-mail address, which Toast wants.
+      expect(lastLineOf(stdout())).toEqual({
+        ok: false,
+        error: expect.stringMatching(
+          /^the delivery order T-2001 .*\(failed: .*member\.email is missing\)\. .* log is in /,
+        ),
+        orders: [
+          expect.objectContaining({ serviceOrderId: 'T-2001', memberStates: ['placed', 'failed'], ticketsAtPos: 0 }),
+          {
+            serviceOrderId: 'B-1001',
+            fulfillment: 'pickup',
+            memberStates: ['placed', 'sent', 'preparing', 'ready_for_pickup', 'picked_up'],
+            sequences: [1, 2, 3, 4, 5],
+            ticketsAtPos: 1,
+          },
+        ],
+      });
+      expect(stderr()).toMatch(/T-2001 +platform +signals orderPlaced, for feast-tokyo/);
+      expect(stderr()).not.toContain('Murasaki');
+      expect(leftBehind()).toEqual([]);
+      await feast.stop();
+    },
+  );
+
+  it('names every order that is not there, before anything starts', async () => {
     const feast = await servePlatform();
     const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
-    const { code, stdout, stderr, leftBehind } = run([...own, 'T-2001', '--order', 'B-1001', '--dir', dir], env);
-    expect(await code, stderr()).toBe(0);
-    const orders = [{ serviceOrderId: 'T-2001' }, { serviceOrderId: 'B-1001' }] as const;
-    const [pickup, delivery] = COMPLETE.orders;
-    expect(lastLineOf(stdout())).toEqual({
-      ok: true,
-      orders: [
-        { ...delivery, ...orders[0] },
-        { ...pickup, ...orders[1] },
-      ],
-    });
-    expect(stderr()).toMatch(/T-2001 +platform +signals orderPlaced, for feast-tokyo/);
-    expect(stderr()).not.toContain('Murasaki');
-    expect(leftBehind()).toEqual([]);
-
-    const none = run([...own, 'B-9999', '--dir', dir], env);
-    expect(await none.code).toBe(1);
-    expect(lastLineOf(none.stdout())).toMatchObject({ error: expect.stringContaining('has no order B-9999') });
+    const { code, stdout, stderr } = run([...own, 'B-9999', '--order', 'B-1001', '--order', 'B-8888'], env);
+    expect(await code).toBe(1);
+    expect(lastLineOf(stdout())).toMatchObject({ error: expect.stringMatching(/no order B-9999\n.*no order B-8888$/) });
+    expect(stderr()).not.toContain('Postgres');
     await feast.stop();
   });
 

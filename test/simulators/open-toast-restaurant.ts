@@ -29,11 +29,13 @@ export function openToastRestaurant(currency: string, baseUrl: string) {
   const itemMap: Record<string, object> = {};
 
   const serve = (id: string, itemGroup: string, name: string, price: number): void => {
+    if (Object.hasOwn(itemMap, id)) return;
     const item = randomUUID();
     dishes.set(item, { name, price, groups: new Set([itemGroup]) });
     itemMap[id] = { item, itemGroup };
   };
   const offer = (id: string, name: string, price: number): void => {
+    if (Object.hasOwn(itemMap, id)) return;
     const item = randomUUID();
     modifiers.set(item, { name, price, groups: new Set([extras]) });
     itemMap[id] = { item, optionGroup: extras };
@@ -71,5 +73,6 @@ export function openToastRestaurant(currency: string, baseUrl: string) {
     defaultState: 'BE',
     itemMap,
   };
-  return { restaurant, settings };
+  const sell = (id: string, name: string, price: number): void => serve(id, mains, name, price);
+  return { restaurant, settings, menu: { sell, offer } };
 }

@@ -56,6 +56,12 @@ export type Simulator = {
   readonly url: string;
   /** Settings of a location of this POS, with their own secrets. */
   readonly settings: Readonly<Record<string, unknown>>;
+  /** Its menu, where the POS has ids of its own: puts there what it lacks, by our id, and into the maps of `settings`. */
+  readonly menu?: {
+    /** @param price in minor units */
+    sell(id: string, name: string, price: number): void;
+    offer(id: string, name: string, price: number): void;
+  };
   /** Oldest first. */
   readonly tickets: readonly Ticket[];
   /** The number of requests for a ticket, whatever their result. */

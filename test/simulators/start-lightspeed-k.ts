@@ -306,6 +306,13 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     };
   }
 
+  const itemMap: Record<string, string> = { 'burger-classic': '1001', 'no-onions': '236025632784492' };
+  const subItemMap: Record<string, string> = { cheddar: '35' };
+  /** Any SKU is on the menu. An id of ours may be longer than one. */
+  const mapIn = (map: Record<string, string>) => (id: string) => {
+    if (!Object.hasOwn(map, id)) map[id] = `new-${Object.keys(map).length}`;
+  };
+
   const { url, stop } = await serveHttp(route, port);
   const simulator: LightspeedSimulator = {
     integration: 'lightspeed-k',
@@ -321,9 +328,10 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
       paymentMethod,
       accountProfileCodes: { pickup: 'TAKEAWAY', delivery: 'HOMEDELIVERY' },
       baseUrl: url,
-      itemMap: { 'burger-classic': '1001', 'no-onions': '236025632784492' },
-      subItemMap: { cheddar: '35' },
+      itemMap,
+      subItemMap,
     },
+    menu: { sell: mapIn(itemMap), offer: mapIn(subItemMap) },
     tickets,
     orders,
     endpoints,

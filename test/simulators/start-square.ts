@@ -89,10 +89,12 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
   const itemMap: Record<string, string> = {};
   const catalog: SquareCatalog = { variations: new Map(), modifiers: new Map(), taxPercentage: 19 };
   const sell = (ours: string, name: string, price: number): void => {
+    if (Object.hasOwn(itemMap, ours)) return;
     itemMap[ours] = newId();
     catalog.variations.set(itemMap[ours], { name, price });
   };
   const offer = (ours: string, name: string, price: number): void => {
+    if (Object.hasOwn(itemMap, ours)) return;
     itemMap[ours] = newId();
     catalog.modifiers.set(itemMap[ours], { name, price });
   };
@@ -403,6 +405,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     integration: 'square',
     url: server.url,
     settings: { accessToken, locationId, signatureKey, itemMap, baseUrl: server.url },
+    menu: { sell, offer },
     tickets,
     get requests() {
       return requests;

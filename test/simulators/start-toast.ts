@@ -34,7 +34,7 @@ export type ToastSimulator = Simulator & {
 export async function startToast(options: SimulatorOptions = {}): Promise<ToastSimulator> {
   const { currency = 'EUR', hurry = 1, port } = options;
   const server = await serveHttp(answer, port);
-  const { restaurant, settings } = openToastRestaurant(currency, server.url);
+  const { restaurant, settings, menu } = openToastRestaurant(currency, server.url);
   const { clientId, clientSecret } = settings;
   const kept: Kept[] = [];
   const refusals: string[] = [];
@@ -47,6 +47,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     integration: 'toast',
     url: server.url,
     settings,
+    menu,
     get tickets() {
       return kept.map(({ ticket }) => ticket);
     },
