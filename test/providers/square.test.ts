@@ -185,14 +185,14 @@ describe('the order', () => {
 
   it('leaves out what the member left out', async () => {
     const at = await stage();
-    const { notes: _notes, ...rest } = orderOf({ type: 'delivery', member: { id: 'm-1', name: '', email: 'none' } });
+    const { notes: _notes, ...rest } = orderOf({ type: 'delivery', member: { id: 'm-1', name: 'Ada', email: 'none' } });
     const destination = { line1: 'x', line2: '', city: '', postalCode: '', instructions: '' };
     const items = rest.items.filter((item) => !item.ageRestricted);
     await at.create({ ...rest, items, fulfillment: { type: 'delivery', destination } });
     expect(at.sim.refusals).toEqual([]);
     const body = JSON.stringify(at.bodyOf('POST /v2/orders'));
-    expect(body).toContain('"recipient":{"display_name":"Guest","address":{"address_line_1":"x"}}');
-    expect(body).not.toMatch(/ticket_name|"fulfillments".*"note"|dropoff/);
+    expect(body).toContain('"recipient":{"display_name":"Ada","address":{"address_line_1":"x"}}');
+    expect(body).not.toMatch(/"fulfillments".*"note"|dropoff/);
   });
 
   it('takes the price of the catalog where ours is not known', async () => {

@@ -66,7 +66,7 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
 function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings): Record<string, unknown> {
   const { first, last } = splitName(member.name);
   return {
-    firstName: cutText(first || 'Guest', NAME_MAX),
+    firstName: cutText(first, NAME_MAX),
     ...(last !== '' && { lastName: cutText(last, NAME_MAX) }),
     ...(sendCustomerEmail && member.email && { email: member.email, thirdPartyReference: member.id }),
     contactNumberAsE164: member.phone,

@@ -61,7 +61,7 @@ export function writeOrder(order: CanonicalOrder, { locationId, itemMap }: Setti
       location_id: locationId,
       reference_id: reference,
       ...(reference !== serviceOrderId && { metadata: { service_order_id: serviceOrderId } }),
-      ...(member.name && { ticket_name: cutText(member.name, TICKET_NAME_MAX) }),
+      ticket_name: cutText(member.name, TICKET_NAME_MAX),
       line_items: order.items.map((item) => ({
         catalog_object_id: entryOf(itemMap, item.serviceItemId) ?? item.serviceItemId,
         quantity: String(item.quantity),
@@ -134,7 +134,7 @@ function requestedAt({ fulfillment: { requestedAt }, placedAt }: CanonicalOrder)
 /** The recipient. Square refuses an invalid e-mail address, and the kitchen does not need one. */
 function writeRecipient({ member: { name, email, phone } }: CanonicalOrder) {
   return {
-    display_name: cutText(name || 'Guest', NAME_MAX),
+    display_name: cutText(name, NAME_MAX),
     ...(phone && { phone_number: phone }),
     ...(email && email.length <= EMAIL_MAX && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email) && { email_address: email }),
   };

@@ -19,7 +19,6 @@ const SHORT_CODE = /^(1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])
  */
 export function writeCustomer({ name, email, phone }: Member) {
   const { first, last } = splitName(name);
-  if (first === '') throw wanting('member.name is empty', 'name');
   if (email === undefined) throw wanting('member.email is missing', 'e-mail address');
   if (email.length > EMAIL_MAX || !EMAIL.test(email)) {
     throw wanting(`member.email is not an address of up to ${EMAIL_MAX} ASCII characters`, 'e-mail address');

@@ -81,7 +81,7 @@ function writeDelivery(destination: Destination, check: string | undefined, defa
   const { line1, line2, city, postalCode, country, latitude, longitude, instructions } = destination;
   const notes = [check, instructions].filter(Boolean).join('\n');
   return {
-    address1: required('line1', line1),
+    address1: line1,
     ...(line2 && { address2: line2 }),
     city: required('city', city),
     state: stateOf(destination.region, defaultState),
