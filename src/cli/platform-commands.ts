@@ -9,12 +9,19 @@ import type { PlatformError } from '../core/domain/order-module.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import { wordOf } from '../core/domain/word-of.ts';
 import type { CodedError } from '../core/placements/read-errors.ts';
+import type { Remark } from '../platform/compare-sums.ts';
+import type { Refusal } from '../platform/list-refusals.ts';
 import { maskOrder } from '../platform/mask-order.ts';
 import type { ShapeLine } from '../platform/describe-shape.ts';
 import { examples } from './examples.ts';
 import { NotFound } from './failures.ts';
+import { loadProviders } from './load-providers.ts';
 import { print, table } from './print.ts';
 
+const SUMS =
+  'Sums that do not add up. It is right so where a discount, or a fee that no field of ours has, is in them; else see the ' +
+  'mapper:';
+const REFUSALS = 'At a location with one of these integrations its POS would refuse it, whatever the settings:';
 const TO_REVEAL = 'With --reveal this also prints what the error says, which may quote the order.';
 
 export function addPlatformCommands(program: Command): void {
@@ -41,13 +48,22 @@ Needs ORDER_API_URL, and ORDER_API_TOKEN and ORDER_MODULE or ORDER_QUERY_FILE as
 ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts expediter platform check order-4711 --reveal')}`,
     )
     .action(async (orderId: string, { reveal }: { reveal?: true }, command: Command) => {
-      const env = readConfigOf(process.env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_MODULE', 'ORDER_QUERY_FILE');
+      const env = readConfigOf(
+        process.env,
+        'ORDER_API_URL',
+        'ORDER_API_TOKEN',
+        'ORDER_MODULE',
+        'ORDER_QUERY_FILE',
+        'PROVIDER_MODULES',
+      );
       // Loaded here, since no other command needs them.
       const { loadOrderModule } = await import('../platform/load-order-module.ts');
       const { checkOrder } = await import('../platform/check-order.ts');
       const module = await loadOrderModule(env);
+      const registry = await loadProviders(env.PROVIDER_MODULES);
       const warn = (problem: string): void => void process.stderr.write(`warning: ${problem}\n`);
-      const checked = await checkOrder({ url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module, warn }, orderId);
+      const platform = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module };
+      const checked = await checkOrder({ ...platform, registry, warn }, orderId);
       if (checked.state === 'missing') throw new NotFound('the ordering platform has no such order');
       if (checked.state === 'failed') {
         process.exitCode = 1;
@@ -77,10 +93,14 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
 function describeRead({
   order,
   leftOut,
+  remarks,
+  refusals,
   shape,
 }: {
   order: unknown;
   leftOut: readonly LeftOut[];
+  remarks: Remark[];
+  refusals: Refusal[];
   shape: ShapeLine[];
 }): string {
   const without = leftOut.map(({ code, path }) => ({ 'left out': path, because: code }));
@@ -88,6 +108,10 @@ function describeRead({
     'It can be placed, as this order:',
     JSON.stringify(order, undefined, 2),
     without.length > 0 && table(without, ''),
+    remarks.length > 0 && SUMS,
+    remarks.map(({ path, says }) => `${path} ${says}`).join('\n'),
+    refusals.length > 0 && REFUSALS,
+    refusals.length > 0 && table(refusals, ''),
     describeAnswer(shape),
   );
 }

@@ -62,7 +62,15 @@ function problemWith(value: unknown): string | undefined {
   if (webhookAuth !== undefined && !WebhookAuth.safeParse(webhookAuth).success) {
     return 'has a "webhookAuth" without kind, header or settings, or with something else than them';
   }
-  for (const name of ['findOrder', 'check', 'connect', 'renewConnection', 'account', 'needsPublicUrl'] as const) {
+  for (const name of [
+    'checkOrder',
+    'findOrder',
+    'check',
+    'connect',
+    'renewConnection',
+    'account',
+    'needsPublicUrl',
+  ] as const) {
     const optional = (value as Partial<Provider>)[name];
     if (optional !== undefined && typeof optional !== 'function') return `has a "${name}" that is no function`;
   }

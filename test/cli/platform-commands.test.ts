@@ -39,6 +39,7 @@ it('prints the canonical order of one of the platform, masked, and the shape of 
   expect(out).toMatch(/^It can be placed, as this order:\n/);
   expect(out).toContain('"name": "(12 characters)"');
   expect(out).toContain('"total": 3660');
+  expect(out).not.toMatch(/add up|would refuse/);
   expect(out).toMatch(/^purchase\.positions +list of 2$/m);
   expect(out).toMatch(/^purchase\.totals\.goods +text like 00\.00$/m);
   expect(out).toMatch(/^purchase\.handover +text in capitals$/m);
@@ -116,19 +117,23 @@ it("tells the platform's errors by their codes, and what they say only where tha
   expect(error).toMatch(/^warning: the mapper of ORDER_MODULE threw Error at odd-errors\.ts:2: /);
 });
 
-it('tells what was left out', async () => {
+it('tells what was left out, which sums do not add up and which POS systems would refuse it', async () => {
   const odd = `import { toCanonicalOrder as map } from './map-order.ts';
     export const toCanonicalOrder = (data) => {
       const order = map(data);
-      return { ...order, member: { ...order.member, phone: 'by the door' } };
+      const money = { ...order.money, subtotal: order.money.subtotal - 100 };
+      return { ...order, member: { ...order.member, phone: 'by the door' }, money };
     };`;
-  const { code, out } = await runCli({ ...env, ORDER_MODULE: await moduleOf('odd', odd) }, [
-    'platform',
-    'check',
-    'B-1001',
-  ]);
+  const module = { ...env, ORDER_MODULE: await moduleOf('odd', odd) };
+  const { code, out } = await runCli(module, ['platform', 'check', 'B-1001']);
   expect(code).toBe(0);
   expect(out).toMatch(/^member\.phone +phone_unusable$/m);
+  expect(out).toContain(`
+money.subtotal is 32.60 EUR, and the items with their modifiers come to 33.60 EUR
+money.total is 36.60 EUR, and subtotal, tip and fee come to 35.60 EUR, 40.96 EUR with the tax
+`);
+  expect(out).toMatch(/^toast +Toast would refuse the order: member\.phone is missing$/m);
+  expect(out).not.toMatch(/^(standard|square|hubrise|lightspeed-k|deliverect) /m);
 });
 
 it.each<[string, Record<string, string>, string, object]>([

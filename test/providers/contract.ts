@@ -305,6 +305,7 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
         if (first instanceof Error) {
           expect(first).toBeInstanceOf(GiveUp);
           expect(at.pos.requests, 'sent all the same').toBe(0);
+          expect(() => provider.checkOrder?.(order), 'checkOrder says so').toThrow(GiveUp);
           return;
         }
         expect(at.pos.tickets).toHaveLength(1);

@@ -202,8 +202,10 @@ describe('the order as Deliverect wants it', () => {
 
   it('gives up on an item without a price, and says which', () => {
     const { unitPrice: _none, ...priceless } = anItem;
-    const error = errorOf(() => written(orderOf({ items: [anItem, priceless] })));
+    const order = orderOf({ items: [anItem, priceless] });
+    const error = errorOf(() => written(order));
     expect(error).toBeInstanceOf(GiveUp);
+    expect(errorOf(() => deliverect.checkOrder?.(order))).toEqual(error);
     expect(error).toMatchObject({
       message: 'items.1.unitPrice is missing, and Deliverect requires a price',
       reason: 'The restaurant could not take this order: an item has no price.',

@@ -252,6 +252,7 @@ describe('an order for HubRise', () => {
     const order = orderOf({ items: [burger as typeof unpriced, unpriced] });
     expect(() => written(order)).toThrow('items.1.unitPrice is missing: HubRise requires the price of every item');
     expect(() => written(order)).toThrow(GiveUp);
+    expect(() => hubrise.checkOrder?.(order)).toThrow('items.1.unitPrice is missing');
   });
 });
 

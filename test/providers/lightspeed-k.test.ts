@@ -197,6 +197,7 @@ describe('the order as Lightspeed wants it', () => {
     expect(() => text({ ...order, items: item(26) })).toThrow(GiveUp);
     expect(() => text({ ...order, serviceOrderId: 'x'.repeat(48) })).not.toThrow();
     expect(() => text({ ...order, serviceOrderId: 'x'.repeat(49) })).toThrow(GiveUp);
+    expect(() => lightspeedK.checkOrder?.({ ...order, items: item(26) })).not.toThrow();
   });
 
   it.each([

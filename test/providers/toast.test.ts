@@ -220,6 +220,7 @@ describe('an order in Toast’s words', () => {
     for (const order of [orderOf({ items: twice(251) }), million]) {
       const error = errorOf(() => writeOrder(order, settingsOf(), NOW));
       expect(error).toBeInstanceOf(GiveUp);
+      expect(errorOf(() => toast.checkOrder?.(order))).toEqual(error);
       expect(error.message).toMatch(/^the quantities of the order's modifiers come to (502|2199023255552): .* 500 /);
       expect((error as GiveUp).reason).toBe('The restaurant cannot take this many extras in one order.');
     }

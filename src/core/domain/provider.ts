@@ -87,6 +87,12 @@ export type Provider<Settings = unknown> = {
    *   any error of 5xx or 408 where `deduplicates` is false (see `perhapsTaken`)
    */
   createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef>;
+  /**
+   * Checks an order by what the POS takes whatever the settings, such as the length of an id, without a request. An
+   * engineer sees it while a platform is connected. `createOrder` refuses the same order in the same words.
+   * @throws GiveUp
+   */
+  checkOrder?(order: CanonicalOrder): void;
   /** Finds the order by our reference; undefined if the POS has none. Throws as `createOrder` does. */
   findOrder?(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined>;
   /**

@@ -4,6 +4,7 @@ import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
+import { writeOrder } from './write-order.ts';
 
 /** Deliverect's Channel API, a hub in front of many POS systems. Operators read docs/providers/deliverect.md. */
 export const deliverect: Provider<Settings> = {
@@ -14,6 +15,8 @@ export const deliverect: Provider<Settings> = {
   // A channelOrderId may be used again 48 h after the pickup.
   deduplicatesForS: 48 * 3600,
   createOrder,
+  // Neither map nor time decides about it.
+  checkOrder: (order) => void writeOrder(order, { itemMap: {} }, new Date(order.placedAt)),
   translateWebhook,
   webhookAuth,
   check,

@@ -21,7 +21,11 @@ type Item = CanonicalOrder['items'][number];
  * with `decimalDigits` digits after the point, as our minor units are.
  * @throws GiveUp if an item has no price
  */
-export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date): Record<string, unknown> {
+export function writeOrder(
+  order: CanonicalOrder,
+  settings: Pick<Settings, 'itemMap'>,
+  now: Date,
+): Record<string, unknown> {
   const { fulfillment, items, member, money } = order;
   const isDelivery = fulfillment.type === 'delivery';
   return {
@@ -106,7 +110,7 @@ function taxesOf({ subtotal, tax, tip, fee, total }: CanonicalOrder['money']): u
 /**
  * Writes one item. Deliverect requires prices: its examples write 0 for a modifier without one, but not for an item.
  */
-function writeItem(item: Item, nth: number, { itemMap }: Settings): Record<string, unknown> {
+function writeItem(item: Item, nth: number, { itemMap }: Pick<Settings, 'itemMap'>): Record<string, unknown> {
   if (item.unitPrice === undefined) {
     throw new GiveUp(`items.${nth}.unitPrice is missing, and Deliverect requires a price`, {
       reason: 'The restaurant could not take this order: an item has no price.',

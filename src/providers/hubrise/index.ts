@@ -5,6 +5,7 @@ import { createOrder } from './create-order.ts';
 import { findOrder } from './find-order.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
+import { writeOrder } from './write-order.ts';
 
 /** HubRise, a hub in front of some hundred POS systems: https://www.hubrise.com/developers */
 export const hubrise: Provider<Settings> = {
@@ -12,6 +13,8 @@ export const hubrise: Provider<Settings> = {
   settings: Settings,
   deduplicates: false,
   createOrder,
+  // Neither map nor time decides about it.
+  checkOrder: (order) => void writeOrder(order, {}, new Date(order.placedAt)),
   findOrder,
   translateWebhook,
   webhookAuth,

@@ -1,5 +1,6 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
+import { sumItems } from '../../core/domain/sum-items.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { splitName } from '../../core/domain/person-name.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -93,11 +94,7 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
  */
 function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
   const { fee, tip, tax, total } = money;
-  const goods = items.reduce((sum, item) => {
-    const options = item.modifiers.reduce((sum, { unitPrice = 0, quantity }) => sum + unitPrice * quantity, 0);
-    return sum + ((item.unitPrice ?? 0) + options) * item.quantity;
-  }, 0);
-  const isOnTop = goods + fee + tip + tax === total;
+  const isOnTop = sumItems(items) + fee + tip + tax === total;
   const feeCharge =
     fulfillment.type === 'delivery'
       ? { name: 'Delivery fee', ref: 'DELIVERY_FEE', price: fee }

@@ -5,6 +5,7 @@ import { createOrder } from './create-order.ts';
 import { tokenOf } from './obtain-token.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
+import { checkOrder } from './write-order.ts';
 
 /** Lightspeed Restaurant K-Series, by its Online Ordering ("Order and Pay") API: https://api-docs.lsk.lightspeed.app */
 export const lightspeedK: Provider<Settings> = {
@@ -12,6 +13,7 @@ export const lightspeedK: Provider<Settings> = {
   settings: Settings,
   deduplicates: true,
   createOrder,
+  checkOrder,
   translateWebhook,
   webhookAuth,
   check,

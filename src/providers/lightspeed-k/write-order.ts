@@ -23,6 +23,18 @@ const MINUTE_MS = 60_000;
 type Item = CanonicalOrder['items'][number];
 
 /**
+ * Checks the order's id. No shortened one can do: no other field comes back in a webhook to identify the order.
+ * @throws GiveUp if it is longer than Lightspeed takes
+ */
+export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
+  if (serviceOrderId.length <= REFERENCE_MAX) return;
+  throw new GiveUp(
+    `serviceOrderId has ${serviceOrderId.length} characters; Lightspeed's thirdPartyReference takes ${REFERENCE_MAX}`,
+    { reason: 'The restaurant could not take this order.' },
+  );
+}
+
+/**
  * The body of `POST /o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
  * Numbers that a double might change are raw JSON.
  * @throws GiveUp if an id is longer than Lightspeed takes, or if there are too many modifiers
@@ -30,13 +42,7 @@ type Item = CanonicalOrder['items'][number];
 export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date): Record<string, unknown> {
   const { serviceOrderId, fulfillment, money } = order;
   const { businessLocationId, endpointId, accountProfileCodes, feeSku } = settings;
-  if (serviceOrderId.length > REFERENCE_MAX) {
-    // No shortened id can do: no other field comes back in a webhook to identify the order.
-    throw new GiveUp(
-      `serviceOrderId has ${serviceOrderId.length} characters; Lightspeed's thirdPartyReference takes ${REFERENCE_MAX}`,
-      { reason: 'The restaurant could not take this order.' },
-    );
-  }
+  checkOrder(order);
   refuseTooManyModifiers(order, settings);
   const isDelivery = fulfillment.type === 'delivery';
   const items = order.items.map((item, nth) => writeItem(item, nth, settings));

@@ -4,6 +4,7 @@ import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
+import { checkOrder } from './write-order.ts';
 
 /**
  * Toast, by its orders API (2.9.0) and its webhooks: https://doc.toasttab.com/openapi/orders/overview/,
@@ -14,6 +15,7 @@ export const toast: Provider<Settings> = {
   settings: Settings,
   deduplicates: true,
   createOrder,
+  checkOrder,
   translateWebhook,
   webhookAuth,
   check,

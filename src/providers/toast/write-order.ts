@@ -46,6 +46,16 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
   };
 }
 
+/**
+ * Checks the member, the address and the number of modifiers. A missing state is one that the settings may give.
+ * @throws GiveUp if the order lacks what Toast requires
+ */
+export function checkOrder({ items, member, fulfillment }: CanonicalOrder): void {
+  limitModifiers(items);
+  writeCustomer(member);
+  if (fulfillment.type === 'delivery') writeDelivery(fulfillment.destination, undefined, 'NY');
+}
+
 /** @param due Toast's total as it came, a decimal */
 export function writePayment({ money, placedAt }: CanonicalOrder, alternatePaymentGuid: string, due: number) {
   return {
