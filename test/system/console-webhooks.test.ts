@@ -80,6 +80,7 @@ describe('webhooks that were dropped', () => {
     expect(await statusOf('order-1')).toBe('received');
     await dialog.getByRole('link', { name: 'order-1' }).click();
     await page.getByText('Member sees confirmed').waitFor();
+    await page.getByRole('button', { name: /^Show all \d+ steps/ }).click();
     await page.getByText('The replay of a webhook moved the order').waitFor();
   });
 
