@@ -24,7 +24,7 @@ const POLL_MS = 1_000;
  * Sends followers the messages of their orders, whichever process moves them: one statement per poll for all orders
  * followed here, and none while there are none.
  */
-export function orderFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }): OrderFeed {
+export function orderFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }): OrderFeed {
   const followers = new Set<{ serviceOrderId: string; after: number; notify: Follower }>();
 
   const poll = async (): Promise<void> => {

@@ -82,7 +82,8 @@ export function publishLive(deps: {
       relay(row).catch((error: unknown) => {
         deps.log.error({ serviceOrderId: row.serviceOrderId, err: error }, 'outbox row left to its lease');
       }),
-    onClaimError: (error) => deps.log.error({ err: error }, 'the outbox could not be read'),
+    log: deps.log,
+    failing: 'the outbox could not be read',
   });
 }
 

@@ -62,7 +62,7 @@ type Watching = { filter: BoardFilter; watcher: Watcher; hasBoard: boolean; atte
  * Sends watchers the board's changes, whichever process makes them. One copy of the board serves all watchers and polls
  * for changes; without watchers, Postgres is not queried.
  */
-export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'warn'> }, rereadMs = REREAD_MS): BoardFeed {
+export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadMs = REREAD_MS): BoardFeed {
   const { pool, log } = deps;
   const watchers = new Set<Watching>();
   const orders = new Map<string, BoardOrder>();

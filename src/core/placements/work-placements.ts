@@ -132,7 +132,8 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
     pollMs: POLL_MS,
     claim,
     work: place,
-    onClaimError: (error) => deps.log.error({ err: error }, 'placements could not be claimed'),
+    log: deps.log,
+    failing: 'placements could not be claimed',
   });
   return {
     ...loop,

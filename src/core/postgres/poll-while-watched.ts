@@ -10,17 +10,16 @@ const REST = { leastMs: 0, mostMs: 400, times: 2 };
 
 /**
  * Polls the database for watchers: when woken, and every `pollMs` for changes by other processes. Polls one at a time,
- * not at all while nobody watches, and rests after each poll. An outage of Postgres is logged once.
+ * not at all while nobody watches, and rests after each poll.
  */
 export function pollWhileWatched(about: {
   pollMs: number;
   isWatched: () => boolean;
   poll: () => Promise<void>;
-  log: Pick<Log, 'warn'>;
+  log: Pick<Log, 'error'>;
   /** The log's message when a poll fails. */
   failing: string;
 }): Pick<WorkLoop, 'wake' | 'stop'> {
-  let isBlind = false;
   let restedAt = 0;
   const loop = workLoop<never>({
     capacity: 1,
@@ -35,14 +34,11 @@ export function pollWhileWatched(about: {
         const ended = performance.now();
         restedAt = ended + restAfter(ended - began, REST);
       }
-      isBlind = false;
       return [];
     },
     work: async () => {},
-    onClaimError(error) {
-      if (!isBlind) about.log.warn({ err: error }, about.failing);
-      isBlind = true;
-    },
+    log: about.log,
+    failing: about.failing,
   });
   // Started at once: nothing is polled before somebody watches.
   loop.start();

@@ -1,3 +1,5 @@
+import type { Log } from '../domain/log.ts';
+
 export type WorkLoop = {
   /** Starts to claim. Earlier wake-ups have no effect. */
   start(): void;
@@ -9,7 +11,8 @@ export type WorkLoop = {
 
 /**
  * Claims work from the database and does it, `capacity` pieces at a time, until it is stopped. It claims when it is
- * woken, when a piece is done, and every `pollMs` for what other processes left behind.
+ * woken, when a piece is done, and every `pollMs` for what other processes left behind. Claims that fail are logged once,
+ * until one succeeds: an outage of Postgres takes minutes.
  */
 export function workLoop<Piece>(about: {
   capacity: number;
@@ -17,10 +20,13 @@ export function workLoop<Piece>(about: {
   claim: (limit: number) => Promise<Piece[]>;
   /** Handles its own errors. */
   work: (piece: Piece) => Promise<void>;
-  onClaimError: (error: unknown) => void;
+  log: Pick<Log, 'error'>;
+  /** The log's message when claiming fails. */
+  failing: string;
 }): WorkLoop {
   const underWay = new Set<Promise<void>>();
   const stopping = new AbortController();
+  let isFailing = false;
   let woken = Promise.withResolvers<void>();
   const wake = (): void => woken.resolve();
 
@@ -31,9 +37,13 @@ export function workLoop<Piece>(about: {
       let pieces: Piece[] = [];
       try {
         const limit = about.capacity - underWay.size;
-        if (limit > 0) pieces = await about.claim(limit);
+        if (limit > 0) {
+          pieces = await about.claim(limit);
+          isFailing = false;
+        }
       } catch (error) {
-        about.onClaimError(error);
+        if (!isFailing) about.log.error({ err: error }, about.failing);
+        isFailing = true;
       }
       for (const piece of pieces) {
         const working: Promise<void> = about.work(piece).finally(() => {

@@ -33,7 +33,7 @@ const counting = (): pg.Pool =>
   });
 
 it('one statement a second asks for all orders that are followed, and none when nobody follows', async () => {
-  const following = orderFeed({ pool: counting(), log: { warn: () => {} } });
+  const following = orderFeed({ pool: counting(), log: { error: () => {} } });
   following.wake();
   await sleep(1_200);
   expect(asked, 'nobody follows').toBe(0);
@@ -81,7 +81,7 @@ it('one that joins while Postgres is asked on behalf of another misses nothing',
       };
     },
   });
-  const following = orderFeed({ pool: slow, log: { warn: () => {} } });
+  const following = orderFeed({ pool: slow, log: { error: () => {} } });
   const follow = (name: string, after: number): void =>
     void following.follow('order-2', after, ({ messages }) =>
       heard[name]?.push(...messages.map(({ sequence }) => sequence)),

@@ -3,18 +3,19 @@ import { expect, it } from 'vitest';
 import { pollWhileWatched } from '../../../src/core/postgres/poll-while-watched.ts';
 import { until } from '../../support/until.ts';
 
-it('rests behind a slow look, also one that failed, and not once more before the next', async () => {
+it('rests behind a slow look, also one that failed, and not once more before the next; says once that it fails', async () => {
   const began: number[] = [];
+  const logged: string[] = [];
   const loop = pollWhileWatched({
     pollMs: 60_000,
     isWatched: () => true,
     async poll() {
       began.push(performance.now());
       await sleep(200);
-      if (began.length === 1) throw new Error('no database');
+      if (began.length <= 2) throw new Error('no database');
     },
-    log: { warn: () => {} },
-    failing: '',
+    log: { error: (_, message) => void logged.push(message) },
+    failing: 'cannot look',
   });
   await until(() => began.length === 1);
   loop.wake();
@@ -28,4 +29,5 @@ it('rests behind a slow look, also one that failed, and not once more before the
   await until(() => began.length === 3);
   expect((began[2] ?? 0) - woken, 'it has rested').toBeLessThan(350);
   await loop.stop();
+  expect(logged).toEqual(['cannot look']);
 });

@@ -409,7 +409,7 @@ it('while nobody watches, nothing is asked; one copy serves all who do', async (
       };
     },
   });
-  const board = boardFeed({ pool: counting, log: { warn: () => {} } });
+  const board = boardFeed({ pool: counting, log: { error: () => {} } });
   board.wake();
   await sleep(500);
   expect(asked, 'nobody watches').toBe(0);
@@ -452,7 +452,7 @@ it('one that comes just when the last has left has the whole board', async () =>
       };
     },
   });
-  const board = boardFeed({ pool: slow, log: { warn: () => {} } });
+  const board = boardFeed({ pool: slow, log: { error: () => {} } });
   const heard: WholeBoard[] = [];
   const watcher = { whole: (whole: WholeBoard) => void heard.push(whole), changed: () => {}, attention: () => {} };
   const leave = board.watch({}, watcher);
@@ -478,7 +478,7 @@ it('what no change tells of is read anew some time: nothing is kept of an erased
      INSERT INTO orders (service_order_id, location_id, fulfillment, rank, ended_at)
      VALUES ('erased', 'club-1', 'pickup', 70, now())`,
   );
-  const board = boardFeed({ pool, log: { warn: () => {} } }, 300);
+  const board = boardFeed({ pool, log: { error: () => {} } }, 300);
   const problems: unknown[] = [];
   const tell = (orders: BoardOrder[]): void => void problems.push(...orders.map(({ problem }) => problem));
   board.watch({}, { whole: ({ orders }) => tell(orders), changed: tell, attention: () => {} });
