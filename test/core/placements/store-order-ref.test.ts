@@ -39,7 +39,8 @@ async function forgotten(locationId: string, state: string): Promise<string> {
        UPDATE placements SET deadline_at = now() + interval '1 day', next_attempt_at = greatest(next_attempt_at, now())
        WHERE service_order_id = $1
      )
-     UPDATE orders SET updated_at = now() - interval '2 days', requested_at = NULL WHERE service_order_id = $1`,
+     UPDATE orders SET created_at = now() - interval '2 days', updated_at = now() - interval '2 days', requested_at = NULL
+     WHERE service_order_id = $1`,
     [serviceOrderId],
   );
   return serviceOrderId;

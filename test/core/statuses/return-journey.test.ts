@@ -459,9 +459,11 @@ describe('the life of an order', () => {
       await order(),
       await startPlacement('club-1'),
     ];
-    await system.query(`UPDATE orders SET updated_at = now() - interval '2 d' WHERE service_order_id = ANY ($1)`, [
-      [silent, wanted, heard, waiting],
-    ]);
+    await system.query(
+      `UPDATE orders SET created_at = now() - interval '2 d', updated_at = now() - interval '2 d'
+       WHERE service_order_id = ANY ($1)`,
+      [[silent, wanted, heard, waiting]],
+    );
     await system.query(`UPDATE orders SET requested_at = now() WHERE service_order_id = $1`, [wanted]);
     await system.query(
       `INSERT INTO status_events (service_order_id, status, native_status, outcome) VALUES ($1, 'received', 'x', 'stale')`,
