@@ -74,10 +74,9 @@ describe('expediter member erase', () => {
     await tell(ended, 'completed', mark);
     await tell(open, 'received', mark);
     await tell(others, 'received', otherMark);
-    // Told before anybody knew whose it is: it waits for its POS id with the words in it. No sweep looks so far back.
-    await system.query(`UPDATE provider_orders SET created_at = now() - interval '1 h' WHERE service_order_id = $1`, [
-      open,
-    ]);
+    // Told before anybody knew whose it is: it waits for its POS id with the words in it, and no sweep looks so far back.
+    await system.query('UPDATE parked_sweep SET swept_until = now()');
+    await system.query(`UPDATE provider_orders SET created_at = now() - interval '1 h'`);
     await system.query(
       `INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank,
                                   native_status, reason)
