@@ -44,9 +44,9 @@ export default defineConfig({
     // What files import is evaluated once a worker: their own state is theirs, and what they replace they put back.
     isolate: false,
     sequence: { sequencer: LongestFirst },
-    // More than twice what most small machines have of cores: the tests mostly wait. With still more, some that time
-    // things fail beside anything else.
-    maxWorkers: 5,
+    // Twice what most small machines have of cores: the tests mostly wait. More would be a little sooner done, and some
+    // that time things then fail beside anything else.
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },
