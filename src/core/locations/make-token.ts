@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 const PREFIX = 'exw_';
 /** Bytes of a token. 256 random bits are not in any dictionary, so a plain SHA-256 is a safe hash. */
 const SECRET_BYTES = 32;
-const TOKEN = /^exw_(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
+const TOKEN = new RegExp(`^${PREFIX}(?<secret>[\\w-]{43})(?<checksum>[\\w-]{6})$`);
 /** From before there was a prefix. They stay valid. */
 const OLD_TOKEN = /^[\w-]{43}$/;
 

@@ -199,8 +199,12 @@ it('is not lost either when Postgres stays away: whoever holds it goes on with i
   vi.spyOn(performance, 'now').mockImplementation(() => now() + skew);
   vendor.answer = async () => {
     vendor.answer = undefined;
-    setTimeout(() => (skew = 11_000), 100);
     await pool.query('ALTER TABLE credentials RENAME TO away');
+    // Its time is over once the first write has failed.
+    vi.spyOn(pool, 'query').mockImplementationOnce(() => {
+      skew = 11_000;
+      throw new Error('there is no such table');
+    });
   };
   await expect(tokenFrom(credentials)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
   await pool.query('ALTER TABLE away RENAME TO credentials');

@@ -155,5 +155,5 @@ it('hundreds of locked orders keep nobody else waiting either', { timeout: 30_00
   expect(new Set(own.map(({ status }) => status))).toEqual(new Set([500]));
   // A wait for each of them would be felt by almost all; a busy machine is felt by some.
   const took = others.map((each) => each.took).toSorted((a, b) => a - b);
-  expect(took[took.length / 10]).toBeLessThan(140);
+  expect(took[took.length / 4]).toBeLessThan(140);
 });
