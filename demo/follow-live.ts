@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Message, Subscription } from '@google-cloud/pubsub';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
+import { terminalText } from '../src/terminal-text.ts';
 import type { Timeline } from './journey-lines.ts';
 
 /** What a member's client knows from the topic alone. */
@@ -32,7 +33,7 @@ export function followLive(about: {
     orders.set(serviceOrderId, known);
     const repeat = known.some((each) => each.sequence === sequence);
     if (!repeat) known.push(message);
-    const because = reason === undefined ? '' : `: ${reason}`;
+    const because = reason === undefined ? '' : `: ${terminalText(reason)}`;
     timeline.print(serviceOrderId, 'member', `live ${sequence}  ${memberState}${because}${repeat ? ' (repeat)' : ''}`);
     news.emit(serviceOrderId);
   };

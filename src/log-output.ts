@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
+import { terminalJson } from './terminal-text.ts';
 
 /** Bytes that wait for a reader that pauses: half a minute of a busy process. */
 const MOST_WAITING = 8 * 1_024 * 1_024;
@@ -69,7 +70,8 @@ export function logOutput(onRoom: (dropped: number) => void): LogOutput {
 
   return {
     dropped: () => dropped,
-    write(line) {
+    write(json) {
+      const line = terminalJson(json);
       if (chunk.length + linesLength + line.length > MOST_WAITING) {
         dropped += 1;
         return;

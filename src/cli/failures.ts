@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { WrongEnvironment } from '../config.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
+import { terminalText } from '../terminal-text.ts';
 
 /** The location, token, order or integration does not exist. */
 export class NotFound extends Error {
@@ -23,7 +24,7 @@ const NOT_FOUND = 3;
 /** Prints an error to stderr, in one line. @returns the exit code */
 export function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_INPUT;
-  process.stderr.write(`error: ${describe(error)}\n`);
+  process.stderr.write(`error: ${terminalText(describe(error))}\n`);
   if (error instanceof NotFound) return NOT_FOUND;
   return error instanceof WrongInput || error instanceof WrongLocation ? WRONG_INPUT : FAILED;
 }

@@ -17,6 +17,7 @@ import { examples } from './examples.ts';
 import { NotFound } from './failures.ts';
 import { loadProviders } from './load-providers.ts';
 import { print, table } from './print.ts';
+import { terminalText } from '../terminal-text.ts';
 
 const SUMS =
   'Sums that do not add up. It is right so where a discount, or a fee that no field of ours has, is in them; else see the ' +
@@ -61,7 +62,7 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
       const { checkOrder } = await import('../platform/check-order.ts');
       const module = await loadOrderModule(env);
       const registry = await loadProviders(env.PROVIDER_MODULES);
-      const warn = (problem: string): void => void process.stderr.write(`warning: ${problem}\n`);
+      const warn = (problem: string): void => void process.stderr.write(`warning: ${terminalText(problem)}\n`);
       const platform = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module };
       const checked = await checkOrder({ ...platform, registry, warn }, orderId);
       if (checked.state === 'missing') throw new NotFound('the ordering platform has no such order');
@@ -71,7 +72,7 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
         const failed = {
           ...rest,
           ...(errors !== undefined && { errors: errors.map((each) => tellError(each, reveal === true)) }),
-          ...(reveal === true && 'thrown' in checked && { thrown: legible(thrown) }),
+          ...(reveal === true && 'thrown' in checked && { thrown: inFull(thrown) }),
         };
         print(command, failed, describeFailed(failed));
       } else {
@@ -150,14 +151,14 @@ function describeErrors(errors: readonly ToldError[]): string {
     errors.map(({ code, judgedBy }) => ({ 'extensions.code': code ?? '(none)', 'judged by': judgedBy ?? '(none)' })),
     '',
   );
-  const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [legible(error)]));
+  const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [inFull(error)]));
   const more = whole.length > 0 ? whole.join('\n') : 'What they say, which may quote the member: --reveal';
   return `The errors that the platform answered with:\n\n${codes}\n\n${more}`;
 }
 
-/** Writes what a mapper threw, with its stack, or an error of the platform. Its text must not steer the terminal. */
-function legible(thrown: unknown): string {
-  return inspect(thrown, { depth: 6 }).replaceAll(/[^\P{Cc}\n]/gu, ' ');
+/** Writes what a mapper threw, with its stack, or an error of the platform. */
+function inFull(thrown: unknown): string {
+  return inspect(thrown, { depth: 6 });
 }
 
 function describeAnswer(shape: readonly ShapeLine[]): string {

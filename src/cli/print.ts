@@ -1,16 +1,12 @@
 import type { Command } from 'commander';
+import { terminalJson, terminalText } from '../terminal-text.ts';
 
 type Cell = string | number | boolean | Date | null | undefined;
 
 /** Prints JSON for programs, text for people. */
 export function print(command: Command, value: unknown, forPeople: string): void {
   const { json } = command.optsWithGlobals<{ json?: true }>();
-  process.stdout.write(`${json ? escaped(value) : forPeople}\n`);
-}
-
-/** Escapes the control characters that JSON leaves as they are and that steer a terminal. */
-function escaped(value: unknown): string {
-  return JSON.stringify(value).replaceAll(/[\u007f-\u009f]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
+  process.stdout.write(`${json ? terminalJson(JSON.stringify(value)) : terminalText(forPeople)}\n`);
 }
 
 /** Formats one line per row under the names of its columns, or `none` if there are no rows. */
@@ -39,8 +35,8 @@ function textOf(cell: Cell): string {
   if (cell === null || cell === undefined) return '';
   if (cell instanceof Date) return time(cell);
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
-  // Text from a POS must not steer the terminal.
-  return String(cell).replaceAll(/\p{Cc}/gu, ' ');
+  // A cell is one line.
+  return terminalText(String(cell)).replaceAll(/[\n\t]/g, ' ');
 }
 
 function align(lines: readonly string[][]): string {

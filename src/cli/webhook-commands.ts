@@ -299,7 +299,7 @@ function inWords(shown: Shown): string {
     titled('Headers', facts(shown.headers)),
     titled(
       `Body, ${shown.bytes} bytes${shown.truncated ? ', cut off' : ''}${'base64' in body ? ', in base64' : ''}`,
-      'text' in body ? body.text.replaceAll('\r\n', '\n').replaceAll('\r', ' ') : body.base64,
+      'text' in body ? body.text.replaceAll('\r\n', '\n') : body.base64,
     ),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
