@@ -1,6 +1,7 @@
 /** What a bad neighbour does, and how the others are measured meanwhile. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { makeToken } from '../src/core/locations/make-token.ts';
 import { moveClock } from '../test/support/move-clock.ts';
 import { until } from '../test/support/until.ts';
 import { sampleOrder } from '../test/support/sample-order.ts';
@@ -9,6 +10,7 @@ import { holdBodies } from './hold-bodies.ts';
 import { holdRow } from './hold-row.ts';
 import { holdSnapshot } from './hold-snapshot.ts';
 import type { Load } from './offer-load.ts';
+import type { Flood } from './offer-strangers.ts';
 import { allGone, seedOrders, seedPast } from './seed-small-stage.ts';
 import type { SmallStage } from './set-small-stage.ts';
 
@@ -20,6 +22,8 @@ export type Scenario = {
   /** The largest allowed ratio of the others' p99 with the neighbour to the one without. */
   limit: number;
   locations: number;
+  /** Whether the first location's POS signs. */
+  firstSigns?: true;
   /** @param seconds of `--seconds` */
   prepare?: (pool: pg.Pool, databaseUrl: string, disturbed: boolean, seconds: number) => Promise<void>;
   round(stage: SmallStage, disturbed: boolean, say: (line: string) => void, seconds: number): Promise<Measured>;
@@ -118,6 +122,31 @@ export const SCENARIOS: Record<string, Scenario> = {
       return measured;
     },
   },
+  strangers: {
+    what: 'somebody sends 10,000 invented tokens a second, 20 others 10 good webhooks each',
+    limit: 1.25,
+    locations: 21,
+    prepare: (pool) => seedOthers(pool, ROUND_S),
+    round: (stage, disturbed, say) =>
+      besideFlood(stage, disturbed, say, {
+        targets: Array.from({ length: 1_000 }, () => `/webhook/standard/club-2?token=${makeToken()}`),
+        bodyBytes: 0,
+        perSecond: 10_000,
+      }),
+  },
+  forger: {
+    what: 'somebody who knows one token sends 40 MB a second that are wrongly signed, 20 others 10 good webhooks each',
+    limit: 1.25,
+    locations: 21,
+    firstSigns: true,
+    prepare: (pool) => seedOthers(pool, ROUND_S),
+    round: (stage, disturbed, say) =>
+      besideFlood(stage, disturbed, say, {
+        targets: stage.webhookUrls.slice(0, 1).map((url) => url.slice(stage.url.length)),
+        bodyBytes: 1_000_000,
+        perSecond: 40,
+      }),
+  },
   retention: {
     what: 'partitions are dropped and members erased while 20 locations send 10 webhooks a second each',
     limit: 1.25,
@@ -201,6 +230,26 @@ async function liveLags(pool: pg.Pool, lastS: number): Promise<number[]> {
     [lastS],
   );
   return rows.map(({ lag }) => lag);
+}
+
+async function besideFlood(
+  stage: SmallStage,
+  disturbed: boolean,
+  say: (line: string) => void,
+  flood: Omit<Flood, 'port' | 'seconds'>,
+): Promise<Measured> {
+  const [measured, answers] = await Promise.all([
+    sendAsOthers(stage, ROUND_S, say),
+    disturbed ? stage.offerFlood({ ...flood, seconds: ROUND_S }) : undefined,
+  ]);
+  if (answers !== undefined) {
+    const { rows } = await stage.pool.query<{ size: string }>(
+      `SELECT pg_size_pretty(sum(pg_total_relation_size(inhrelid))) AS size FROM pg_inherits
+       WHERE inhparent = 'webhooks'::regclass`,
+    );
+    say(`  the flood was answered ${JSON.stringify(answers)}; webhooks take ${rows[0]?.size}`);
+  }
+  return measured;
 }
 
 /** Inserts the orders that the others' webhooks are about; the first `bad` locations are not of them. */

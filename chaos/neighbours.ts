@@ -95,6 +95,7 @@ process.exitCode = Object.values(results).every(({ ok }) => ok) ? 0 : 1;
 async function playRound(on: Postgres, scenario: Scenario, disturbed: boolean, seconds: number): Promise<Measured> {
   const stage = await setSmallStage(on, {
     locations: scenario.locations,
+    ...(scenario.firstSigns && { firstSigns: true }),
     prepare: async (pool, databaseUrl) => scenario.prepare?.(pool, databaseUrl, disturbed, seconds),
   });
   try {

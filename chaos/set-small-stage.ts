@@ -15,6 +15,7 @@ import type { Postgres } from '../test/support/start-postgres.ts';
 import { startPubsub } from '../test/support/start-pubsub.ts';
 import type { Hostility } from './offer-hostility.ts';
 import type { Load, Offered } from './offer-load.ts';
+import type { Flood } from './offer-strangers.ts';
 
 /** One process of the service with quiet parts around it, for one round of a measurement. */
 export type SmallStage = {
@@ -33,19 +34,25 @@ export type SmallStage = {
   readLog(isRead: boolean): void;
   /** Sends from a process of its own. */
   offer(load: Load): Promise<Offered>;
+  offerFlood(flood: Omit<Flood, 'port'>): Promise<Record<string, number>>;
   offerHostility(about: { perSecond: number; seconds: number }): Promise<Record<string, number>>;
   stop(): Promise<void>;
 };
 
 const PROJECT = 'neighbours';
 const SETTINGS_KEY = `small:${Buffer.alloc(32, 7).toString('base64')}`;
+const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 const OFFER_LOAD = new URL('./offer-load.ts', import.meta.url);
+const OFFER_STRANGERS = new URL('./offer-strangers.ts', import.meta.url);
 const OFFER_HOSTILITY = new URL('./offer-hostility.ts', import.meta.url);
 
-/** @param about.prepare gets the database, migrated and empty, before the service starts */
+/**
+ * @param about.firstSigns whether the first location's POS signs
+ * @param about.prepare gets the database, migrated and empty, before the service starts
+ */
 export async function setSmallStage(
   postgres: Postgres,
-  about: { locations: number; prepare?: (pool: pg.Pool, databaseUrl: string) => Promise<void> },
+  about: { locations: number; firstSigns?: boolean; prepare?: (pool: pg.Pool, databaseUrl: string) => Promise<void> },
 ): Promise<SmallStage> {
   const databaseUrl = await makeDatabase(postgres.url);
   await prepareClock(databaseUrl);
@@ -64,7 +71,8 @@ export async function setSmallStage(
   const locationIds = Array.from({ length: about.locations }, (_, nth) => (nth === 0 ? 'club' : `club-${nth + 1}`));
   const paths = await Promise.all(
     locationIds.map(async (locationId, nth) => {
-      const settings = { ordersUrl: (nth === 0 ? firstPos : pos).ordersUrl };
+      const { ordersUrl } = nth === 0 ? firstPos : pos;
+      const settings = { ordersUrl, ...(nth === 0 && about.firstSigns ? { secret: SECRET } : { unsigned: true }) };
       const keys = parseSettingsKeys(SETTINGS_KEY);
       await putLocation(
         pool,
@@ -105,6 +113,7 @@ export async function setSmallStage(
     },
     readLog: (isRead) => void (isRead ? main.child.stdout?.resume() : main.child.stdout?.pause()),
     offer: (load) => ask<Offered>(OFFER_LOAD, load),
+    offerFlood: (flood) => ask(OFFER_STRANGERS, { ...flood, port: Number(new URL(main.url).port) }),
     offerHostility(about) {
       const { port } = new URL(main.url);
       const token = new URLSearchParams(paths[0]?.split('?')[1]).get('token') ?? '';
@@ -120,7 +129,7 @@ export async function setSmallStage(
   };
 }
 
-async function ask<Answer>(program: URL, question: Load | Hostility): Promise<Answer> {
+async function ask<Answer>(program: URL, question: Load | Hostility | Flood): Promise<Answer> {
   const sender = fork(program);
   sender.send(question);
   const [answer] = (await once(sender, 'message')) as [Answer];

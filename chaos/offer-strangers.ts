@@ -1,0 +1,64 @@
+/** A flood from outside in a process of its own. Its first message says what to send; it ends by itself. */
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Requests without a body: the n-th of each second uses the n-th of `targets`, in turn. */
+export type Flood = { port: number; targets: string[]; bodyBytes: number; perSecond: number; seconds: number };
+
+/** Connections at a time. A flood that needs more than these is not sent, and counted as that. */
+const CONNECTIONS = 500;
+
+/** Sends at a steady pace, whatever the answers, and reuses what the other side leaves open. @returns answers by status */
+async function offerStrangers({ port, targets, bodyBytes, ...pace }: Flood): Promise<Record<string, number>> {
+  const answers: Record<string, number> = {};
+  const count = (what: string): void => void (answers[what] = (answers[what] ?? 0) + 1);
+  const body = Buffer.alloc(bodyBytes, ' ');
+  const heads = targets.map((target) =>
+    Buffer.from(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: ${bodyBytes}\r\n\r\n`),
+  );
+  const all = new Set<Socket>();
+  const idle: Socket[] = [];
+  const open = (): Socket => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    all.add(socket);
+    socket.on('data', (chunk: Buffer) => {
+      // An answer is one packet: its first line is at its beginning.
+      const text = chunk.toString('latin1', 0, 12);
+      if (!text.startsWith('HTTP/1.1 ')) return;
+      count(text.slice(9));
+      if (!chunk.includes('onnection: close')) idle.push(socket);
+    });
+    socket.on('error', () => count('broken'));
+    socket.on('close', () => all.delete(socket));
+    return socket;
+  };
+
+  const began = performance.now();
+  for (let nth = 0; nth < pace.perSecond * pace.seconds; nth += 1) {
+    const dueIn = began + (nth * 1_000) / pace.perSecond - performance.now();
+    if (dueIn > 1) await sleep(dueIn);
+    let socket = idle.pop();
+    while (socket?.destroyed === true) socket = idle.pop();
+    if (socket === undefined && all.size >= CONNECTIONS) {
+      count('not sent');
+      // Nothing would be read otherwise, once it is behind.
+      if (nth % 100 === 0) await sleep(0);
+      continue;
+    }
+    socket ??= open();
+    socket.write(heads[nth % heads.length] ?? '');
+    if (bodyBytes > 0) socket.write(body);
+  }
+  await sleep(500);
+  for (const socket of all) socket.destroy();
+  return answers;
+}
+
+const answer = process.send?.bind(process);
+if (answer !== undefined) {
+  process.once('message', (flood: Flood) => {
+    void offerStrangers(flood).then((answers) => {
+      answer(answers, undefined, undefined, () => process.disconnect?.());
+    });
+  });
+}
