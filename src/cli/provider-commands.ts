@@ -5,7 +5,7 @@ import { checkLocation, type CheckedLocation } from '../core/locations/check-loc
 import { connectLocation } from '../core/locations/connect-location.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { credentialStore } from '../core/locations/credential-store.ts';
-import { WrongLocation, findLocation, settingsOpener } from '../core/locations/locations.ts';
+import { WrongLocation, findLocation, newSettingsOf, settingsOpener } from '../core/locations/locations.ts';
 import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
 import { loadProviders } from './load-providers.ts';
@@ -65,7 +65,7 @@ export function addProviderCommands(program: Command): void {
       if (found === undefined) {
         throw new NotFound(`no integration is called "${integration}"; there are ${[...registry.keys()].join(', ')}`);
       }
-      const schema = z.toJSONSchema(found.settings, { io: 'input', unrepresentable: 'any' });
+      const schema = z.toJSONSchema(newSettingsOf(found), { io: 'input', unrepresentable: 'any' });
       print(command, schema, JSON.stringify(schema, undefined, 2));
     });
 

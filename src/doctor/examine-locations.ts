@@ -1,9 +1,16 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config.ts';
 import { checkLocation } from '../core/locations/check-location.ts';
+import { describeIssues } from '../core/domain/order.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { credentialStore } from '../core/locations/credential-store.ts';
-import { listLocations, settingsOpener, type LocationRow } from '../core/locations/locations.ts';
+import {
+  getLocation,
+  listLocations,
+  newSettingsOf,
+  settingsOpener,
+  type LocationRow,
+} from '../core/locations/locations.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
 import { loadProviders } from '../providers/index.ts';
 import { reporterOf, type Finding } from './finding.ts';
@@ -43,7 +50,11 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
       const own = tokens.filter((token) => token.locationId === location.locationId);
       findings[index] =
         performance.now() < giveUpAt
-          ? [await reached(deps, location), assessTokens(location, own, clock.now())]
+          ? [
+              await reached(deps, location),
+              ...(await outdated(deps, location)),
+              assessTokens(location, own, clock.now()),
+            ]
           : [skipped(location.locationId, 'no time was left for it: expediter doctor --only locations')];
     }
   };
@@ -60,6 +71,15 @@ async function reached(deps: Parameters<typeof checkLocation>[0], location: Loca
   return pausedAt === null
     ? failed(locationId, checked.problem, checked.toDo)
     : warning(locationId, `is paused: ${checked.problem}`, checked.toDo);
+}
+
+/** Settings from before something more was demanded of them. They go on, so somebody has to be told. */
+async function outdated({ pool, open }: Parameters<typeof checkLocation>[0], { locationId }: LocationRow) {
+  const { integration, sealedSettings } = await getLocation(pool, locationId);
+  const opened = await open(integration, sealedSettings).catch(() => undefined);
+  const error = opened && newSettingsOf(opened.provider).safeParse(opened.settings).error;
+  const toDo = `put them anew: expediter location put --location ${locationId}`;
+  return error ? [warning(locationId, `its settings would not be taken today: ${describeIssues(error)}`, toDo)] : [];
 }
 
 function assessTokens({ locationId, integration }: LocationRow, tokens: readonly TokenRow[], now: Date): Finding {

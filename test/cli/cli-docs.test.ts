@@ -109,7 +109,7 @@ describe('as docs/cli.md has it', () => {
     const command = join(folder, 'expediter');
     await writeFile(command, `#!/bin/sh\nexec "${process.execPath}" "${CLI}" "$@"\n`);
     await chmod(command, 0o755);
-    await writeFile(join(folder, 'club-1.json'), '{"ordersUrl": "http://127.0.0.1:9/"}');
+    await writeFile(join(folder, 'club-1.json'), '{"ordersUrl": "http://127.0.0.1:9/", "unsigned": true}');
     await writeFile(join(folder, 'member-id.txt'), 'member-42\n');
     env = {
       ...system.env,

@@ -20,7 +20,7 @@ const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 const KEY_BASE64 = Buffer.alloc(32, 7).toString('base64');
 const SETTINGS_KEY = `test:${KEY_BASE64}`;
 /** Where nobody listens. */
-const SETTINGS = { ordersUrl: 'http://127.0.0.1:9/orders' };
+const SETTINGS = { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true };
 
 type Environment = Record<string, string>;
 
@@ -78,7 +78,7 @@ describe('the command line', () => {
   });
 
   it('seals settings, and never prints them', async () => {
-    const secrets = { ...SETTINGS, secret: SECRET };
+    const secrets = { ordersUrl: SETTINGS.ordersUrl, secret: SECRET };
     const said = [
       await put(env, 'sealed', secrets),
       await cli(env, ['location', 'show', 'sealed']),
@@ -122,10 +122,20 @@ describe('the command line', () => {
   it.each([
     [
       'a field that is wrong',
-      { ...SETTINGS, secret: 'hunter2-hunter2' },
+      { ordersUrl: SETTINGS.ordersUrl, secret: 'hunter2-hunter2' },
       /settings: secret: is not a Standard Webhooks/,
     ],
     ['a field that is missing', {}, /settings: ordersUrl: /],
+    [
+      'a secret that is forgotten',
+      { ordersUrl: SETTINGS.ordersUrl },
+      /settings: secret: is missing, .*"unsigned": true$/m,
+    ],
+    [
+      'a secret beside the word that there is none',
+      { ...SETTINGS, secret: SECRET },
+      /settings: unsigned: stands beside/,
+    ],
     ['a field that nobody knows', { ...SETTINGS, colour: 'hunter2' }, /settings: .*"colour"/],
     ['no object at all', 'hunter2', /settings: value: /],
   ])('names %s in settings, without its value', async (_, settings, problem) => {

@@ -575,16 +575,20 @@ describe('of the locations', () => {
   it('one that its POS refuses, one without a token, one whose last token expires soon are told', async () => {
     await system.addLocation('club-2', { ...pos.settings, accessToken: 'hunter2' }, 'hubrise');
     await system.addLocation('club-3', { ordersUrl: 'http://127.0.0.1:9/' });
+    const unsigned = await seal(parseSettingsKeys(String(env['SETTINGS_KEY'])), { ordersUrl: 'http://127.0.0.1:9/' });
+    await system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-3'`, [unsigned]);
+    const fromBefore = warning('club-3', /settings would not be taken today: secret: is missing/, /location put/);
     await issueToken(system.pool, { locationId: 'club-3', expiresAt: new Date(Date.now() + 3 * 86_400_000) });
     expect(await wrong('locations')).toEqual([
       failed('club-2', /HubRise refuses accessToken/, /location put/),
       failed('club-2', /has no valid token/, /expediter token issue --location club-2/),
+      fromBefore,
       warning('club-3', /last token expires on \d{4}-\d\d-\d\d/, /token issue/),
     ]);
     await issueToken(system.pool, { locationId: 'club-3', expiresAt: new Date(Date.now() + 90 * 86_400_000) });
     await issueToken(system.pool, { locationId: 'club-2' });
     await system.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-2'`);
-    expect(await wrong('locations')).toEqual([warning('club-2', /is paused: HubRise refuses/)]);
+    expect(await wrong('locations')).toEqual([warning('club-2', /is paused: HubRise refuses/), fromBefore]);
     await system.query(`DELETE FROM locations WHERE location_id <> 'club-1'`);
   });
 

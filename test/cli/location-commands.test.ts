@@ -17,13 +17,14 @@ const put = (locationId: string): Promise<unknown> =>
   runJson(
     env,
     ['location', 'put', '--location', locationId, '--integration', 'standard', '--settings', '-'],
-    '{"ordersUrl":"http://127.0.0.1:9/"}',
+    '{"ordersUrl":"http://127.0.0.1:9/","unsigned":true}',
   );
 
 describe('expediter location put', () => {
   it('asks for a token where none is valid, and nowhere else', async () => {
     const args = ['location', 'put', '--location', 'new', '--integration', 'standard', '--settings', '-'];
-    const said = async (): Promise<string> => (await runCli(env, args, '{"ordersUrl":"http://127.0.0.1:9/"}')).out;
+    const said = async (): Promise<string> =>
+      (await runCli(env, args, '{"ordersUrl":"http://127.0.0.1:9/","unsigned":true}')).out;
     const asking = 'new is served by standard. For its webhooks: expediter token issue --location new\n';
     expect(await said()).toBe(asking);
     const { tokenId } = (await runJson(env, ['token', 'issue', '--location', 'new'])) as { tokenId: string };

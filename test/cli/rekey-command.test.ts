@@ -126,7 +126,7 @@ describe('expediter rekey', () => {
     await runCli(
       alone,
       ['location', 'put', '--location', 'club-1', '--integration', 'standard', '--settings', '-'],
-      '{"ordersUrl":"http://127.0.0.1:9/orders"}',
+      '{"ordersUrl":"http://127.0.0.1:9/orders","unsigned":true}',
     );
     expect(await runJson(alone, ['webhook', 'replay', dropped])).toMatchObject({ outcome: 'unmatched' });
   });

@@ -62,7 +62,10 @@ test(
     const system = await startSystem();
     const folder = await mkdtemp(join(tmpdir(), 'expediter-'));
     try {
-      await writeFile(join(folder, 'settings.json'), '{"ordersUrl": "https://pos.example.com/other"}');
+      await writeFile(
+        join(folder, 'settings.json'),
+        '{"ordersUrl": "https://pos.example.com/other", "unsigned": true}',
+      );
       const ids = ["it's $HOME", '-x', '--json', 'line\n\tbreak'];
       for (const locationId of ids) {
         await system.addLocation(locationId, { ordersUrl: 'https://pos.example.com/orders' });

@@ -32,7 +32,7 @@ export type System = {
   urls: string[];
   /** All log lines. */
   logged: string[];
-  addLocation(locationId: string, settings: unknown, integration?: string): Promise<void>;
+  addLocation(locationId: string, settings: object, integration?: string): Promise<void>;
   /** The webhook URL with a new token, at the first process. */
   webhookUrl(locationId: string, about?: { expiresAt?: Date }): Promise<string>;
   /** Sends Pub/Sub's push for an order id. @returns the HTTP status */
@@ -127,10 +127,11 @@ export async function startSystem(
     logged,
     query,
     async addLocation(locationId, settings, integration = 'standard') {
+      const whole = integration === 'standard' && !('secret' in settings) ? { ...settings, unsigned: true } : settings;
       await putLocation(
         pool,
         { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL },
-        { locationId, integration, settings },
+        { locationId, integration, settings: whole },
       );
     },
     async webhookUrl(locationId, { expiresAt } = {}) {

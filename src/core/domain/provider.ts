@@ -72,6 +72,11 @@ export type Provider<Settings = unknown> = {
   /** The schema of one location's settings, credentials included. */
   settings: ZodType<Settings>;
   /**
+   * The same for settings that are put now, if more is demanded of them than of those that were put before. Locations
+   * whose settings it would refuse go on as they are, and the doctor names them.
+   */
+  newSettings?: ZodType<Settings>;
+  /**
    * True if the POS keeps one ticket per `serviceOrderId`, however often `createOrder` is called. Then an attempt whose
    * answer was lost is repeated. Otherwise `findOrder` is asked first; without it an operator decides.
    */

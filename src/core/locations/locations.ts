@@ -83,6 +83,7 @@ function parseSettings(
   { registry, publicUrl }: SettingsRules,
   integration: string,
   settings: unknown,
+  schemaOf = (provider: Provider) => provider.settings,
 ): { provider: Provider; settings: unknown } {
   const provider = registry.get(integration);
   if (provider === undefined) {
@@ -90,7 +91,7 @@ function parseSettings(
       cause: { code: 'unknown_integration', integration: toCauseText(integration) },
     });
   }
-  const parsed = provider.settings.safeParse(settings, { reportInput: true });
+  const parsed = schemaOf(provider).safeParse(settings, { reportInput: true });
   if (!parsed.success) {
     throw new WrongLocation(`settings: ${describeIssues(parsed.error)}`, {
       cause: { code: 'wrong_settings', issues: shapeIssues(parsed.error) },
@@ -105,6 +106,9 @@ function parseSettings(
   return { provider, settings: parsed.data };
 }
 
+/** The schema of settings that are put now. */
+export const newSettingsOf = (provider: Provider): Provider['settings'] => provider.newSettings ?? provider.settings;
+
 /**
  * Creates or replaces a location. Placements held for it are tried at once.
  * @param location.country by default the one that it had
@@ -117,7 +121,7 @@ export async function putLocation(
 ): Promise<void> {
   const locationId = Id.safeParse(location.locationId);
   if (!locationId.success) throw new WrongLocation(`location: ${describeIssues(locationId.error)}`);
-  parseSettings(rules, location.integration, location.settings);
+  parseSettings(rules, location.integration, location.settings, newSettingsOf);
   await pool.query(
     `WITH put AS (
        INSERT INTO locations (location_id, integration, settings, country) VALUES ($1, $2, $3, $4)

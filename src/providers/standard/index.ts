@@ -1,6 +1,6 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { createOrder } from './create-order.ts';
-import { Settings } from './payloads.ts';
+import { NewSettings, Settings } from './payloads.ts';
 import { webhookAuth } from './sign.ts';
 import { translateWebhook } from './translate-webhook.ts';
 
@@ -8,6 +8,7 @@ import { translateWebhook } from './translate-webhook.ts';
 export const standard: Provider<Settings> = {
   integration: 'standard',
   settings: Settings,
+  newSettings: NewSettings,
   deduplicates: true,
   createOrder,
   translateWebhook,

@@ -17,12 +17,24 @@ export const Settings = z
     secret: Secret.optional(),
     /** A second secret that is valid while the POS rotates. */
     previousSecret: Secret.optional(),
+    /** Says aloud that there is no secret. */
+    unsigned: z.literal(true, { error: 'is not true, the only value it has' }).optional(),
   })
   .refine(({ secret, previousSecret }) => secret !== undefined || previousSecret === undefined, {
     path: ['previousSecret'],
     error: 'stands alone: a secret is required beside it',
+  })
+  .refine(({ secret, unsigned }) => secret === undefined || unsigned === undefined, {
+    path: ['unsigned'],
+    error: 'stands beside a secret: leave one of them out',
   });
 export type Settings = z.infer<typeof Settings>;
+
+/** A secret that was forgotten is not taken for one that is not wanted. Locations from before this rule go on. */
+export const NewSettings = Settings.refine(({ secret, unsigned }) => secret !== undefined || unsigned === true, {
+  path: ['secret'],
+  error: 'is missing, so nobody could tell who sends a webhook. To do without, write "unsigned": true',
+});
 
 /** The valid secrets, the current one first. */
 export function secretsOf({ secret, previousSecret }: Settings): string[] {

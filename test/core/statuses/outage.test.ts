@@ -28,7 +28,7 @@ beforeAll(async () => {
   await client.createTopic('order-status');
   await client.close();
   const pool = new pg.Pool({ connectionString: postgres.url, max: 1 });
-  const settings = { ordersUrl: 'http://127.0.0.1:9/orders' };
+  const settings = { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true };
   const keys = parseSettingsKeys(SETTINGS_KEY);
   await putLocation(
     pool,
