@@ -35,7 +35,9 @@ function runWithLog(body: string): void {
 type Line = { message: string; nth?: number; lines?: number };
 
 async function readLines(): Promise<Line[]> {
-  const lines = (await text(child.stdout)).split('\n').filter(Boolean);
+  const written = await text(child.stdout);
+  expect(written).not.toMatch(/[\u007f-\u009f\p{Bidi_Control}]/u);
+  const lines = written.split('\n').filter(Boolean);
   return lines.map((line) => JSON.parse(line) as Line);
 }
 const messages = async (): Promise<string[]> => (await readLines()).map(({ message }) => message);
@@ -45,11 +47,11 @@ it('what is logged in one turn is written at once, and in its order', async () =
   runWithLog(`
     for (let nth = 0; nth < 100; nth += 1) log.info('line ' + nth);
     await sleep(5);
-    log.info('later');
+    log.info('later\\u202e\\u009b');
     await sleep(5);
     process.stderr.write(String(writes));`);
   const [said, writes] = await Promise.all([messages(), text(child.stderr)]);
-  expect(said).toEqual([...nths(100).map((nth) => `line ${nth}`), 'later']);
+  expect(said).toEqual([...nths(100).map((nth) => `line ${nth}`), 'later\u202e\u009b']);
   expect(writes).toBe('2');
 });
 

@@ -41,7 +41,8 @@ export function timeSinceEpoch(count: number | string, unit: 's' | 'ms', field?:
 }
 
 function hasOffset(text: string): boolean {
-  return /[t ].*(?:z|[+-]\d\d(?::?\d\d)?)$/i.test(text);
+  // Behind the date, which has hyphens of its own.
+  return /(?:z|[+-]\d\d(?::?\d\d)?)$/i.test(text.slice(text.search(/[t ]/i)));
 }
 
 function isZone(zone: string): boolean {

@@ -12,7 +12,7 @@ const FLOAT_ERROR = 1e-6;
 export function toMinorUnits(amount: string | number, currency: string, field?: string): number {
   if (!/^[A-Z]{3}$/.test(currency)) throw new MappingError('currency_unreadable', field);
   const digits = minorDigits(currency);
-  const [, sign, whole = '', rest = ''] = /^([+-]?)(\d*)\.?(\d*)$/.exec(asText(amount, digits)) ?? [];
+  const [, sign, whole = '', rest = ''] = /^([+-]?)(\d*)(?:\.(\d*))?$/.exec(asText(amount, digits)) ?? [];
   if (sign === undefined || whole + rest === '') throw new MappingError('amount_unreadable', field);
   if (/[1-9]/.test(rest.slice(digits))) throw new MappingError('amount_too_exact', field);
   const minorUnits = Number(whole + rest.slice(0, digits).padEnd(digits, '0'));

@@ -16,7 +16,7 @@ export const HttpUrl = z
 /** The base URL of an API, without a slash at its end, so that paths can follow. */
 export const BaseUrl = HttpUrl.refine((url) => !/[?#]/.test(url), {
   error: 'holds a query or a fragment, behind which no path can follow',
-}).transform((url) => url.replace(/\/+$/, ''));
+}).transform((url) => url.replace(/(?<!\/)\/+$/, ''));
 
 /** A base URL with a default, for a vendor with one production host for everybody. */
 export function baseUrl(production: string) {

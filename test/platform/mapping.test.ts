@@ -139,6 +139,7 @@ describe('names and streets', () => {
     ['Lindenstraße 14', 'Lindenstraße', '14'],
     ['Straße des 17. Juni 135a', 'Straße des 17. Juni', '135a'],
     ['Lindenstraße 14-16', 'Lindenstraße', '14-16'],
+    ['Lindenstraße  14 - 16', 'Lindenstraße', '14 - 16'],
     ['221B Baker Street', 'Baker Street', '221B'],
     ['14, rue de la Paix', 'rue de la Paix', '14'],
     ['The Manor House', 'The Manor House', ''],

@@ -33,7 +33,7 @@ function placeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined;
   // The message, which comes first, may look like a place.
   const calls = error.stack.slice(error.stack.indexOf(error.message) + error.message.length);
-  for (const [, path = '', line = ''] of calls.matchAll(/^ +at .*?(\/[^()\n]+):(\d+):\d+\)?$/gm)) {
+  for (const [, path = '', line = ''] of calls.matchAll(/^ +at [^/\n]*(\/[^()\n]+):(\d+):\d+\)?$/gm)) {
     if (path.includes(OURS)) continue;
     const place = `${path.split('/').at(-1)}:${line}`;
     return /^[\w.:-]{1,100}$/.test(place) ? place : undefined;

@@ -122,5 +122,5 @@ function pathOf({ id }: Subscription): string {
 
 /** The URL without its query: every token makes another query for the same webhook. */
 function withoutQuery(url: string): string {
-  return url.replace(/\?.*$/s, '');
+  return url.split('?', 1).join('');
 }

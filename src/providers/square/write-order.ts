@@ -136,7 +136,9 @@ function writeRecipient({ member: { name, email, phone } }: CanonicalOrder) {
   return {
     display_name: cutText(name, NAME_MAX),
     ...(phone && { phone_number: phone }),
-    ...(email && email.length <= EMAIL_MAX && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email) && { email_address: email }),
+    ...(email &&
+      email.length <= EMAIL_MAX &&
+      /^[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+$/.test(email) && { email_address: email }),
   };
 }
 

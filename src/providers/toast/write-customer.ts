@@ -6,7 +6,7 @@ type Member = CanonicalOrder['member'];
 
 /** "Up to 53 characters", only ASCII: https://doc.toasttab.com/openapi/orders/overview/ */
 const EMAIL_MAX = 53;
-const EMAIL = /^[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+$/;
+const EMAIL = /^[!-?A-~]+@[!-\-/-?A-~]+(?:\.[!-\-/-?A-~]+)+$/;
 
 /** Country codes of one and two digits (ITU-T E.164, list of assigned codes). All others have three. */
 const SHORT_CODE = /^(1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/;
