@@ -7,14 +7,22 @@ import type {
   WebhookObserved,
   WebhookRefused,
 } from '../core/domain/observed.ts';
+import { limitLines } from './limit-lines.ts';
 
 /** Logs one line per journey, and per failed piece of work: its ids and its time, nothing of its payload. */
 export function logJourneys(log: Log): Observe {
+  const refused = limitLines((more) => log.info({ more }, 'webhooks refused, beside those that were logged'));
+  const failing = limitLines((more) => log.error({ more }, 'webhooks not committed, beside those that were logged'));
+  const strange = limitLines((more) => log.warn({ more }, 'pushes refused, beside those that were logged'));
   return (observed) => {
     if (observed.what === 'webhook') logWebhook(log, observed);
-    else if (observed.what === 'webhook refused') logRefused(log, observed);
-    else if (observed.what === 'signal') logSignal(log, observed);
-    else if (observed.what === 'placement') logPlacement(log, observed);
+    else if (observed.what === 'webhook refused') {
+      if (observed.outcome === 'unauthorized') refused(() => logRefused(log, observed));
+      else if (observed.error !== undefined) failing(() => logRefused(log, observed));
+    } else if (observed.what === 'signal') {
+      if (observed.outcome === 'unauthorized') strange(() => logSignal(log, observed));
+      else logSignal(log, observed);
+    } else if (observed.what === 'placement') logPlacement(log, observed);
     else if (observed.what === 'conflict') logConflict(log, observed);
     else if (observed.what === 'left out') {
       const { what: _what, ...about } = observed;
@@ -40,7 +48,7 @@ function logRefused(log: Log, { requestId, trace, outcome, locationId, milliseco
   const about = { reqId: requestId, trace, outcome, milliseconds: Math.round(milliseconds) };
   // The URL may contain anything, so it is not logged.
   if (outcome === 'unauthorized') log.info(about, 'webhook refused');
-  else if (error !== undefined) log.error({ ...about, locationId, err: error }, 'webhook not committed');
+  else log.error({ ...about, locationId, err: error }, 'webhook not committed');
 }
 
 function logSignal(log: Log, observed: SignalObserved): void {

@@ -110,6 +110,17 @@ describe('a webhook is one line', () => {
     expect(system.logged.join('')).not.toMatch(/made-up|somewhere/);
   });
 
+  it('a few of many where they are refused, and how many there were', async () => {
+    const wrong = `${system.urls[0]}/webhook/standard/club-1?token=wrong`;
+    system.logged.length = 0;
+    await Promise.all(Array.from({ length: 60 }, () => post(wrong, {})));
+    const lines = (): Line[] => system.logged.map((line) => JSON.parse(line) as Line);
+    const told = (): number => lines().filter(({ message }) => message === 'webhook refused').length;
+    const beside = (): number => lines().reduce((sum, { more }) => sum + Number(more ?? 0), 0);
+    await until(() => told() + beside() === 60);
+    expect(told()).toBeLessThanOrEqual(40);
+  });
+
   it('an error where it is not committed, with what went wrong', async () => {
     const blocker = await system.pool.connect();
     await blocker.query('BEGIN');
