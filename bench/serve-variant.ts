@@ -17,6 +17,8 @@ import { withClient } from '../src/core/postgres/with-client.ts';
 import { createLog } from '../src/create-log.ts';
 import { logOutput } from '../src/log-output.ts';
 import { FLUSHERS, openDatabase } from '../src/database.ts';
+import { boundConnections } from '../src/http/bound-connections.ts';
+import { mostConnections } from '../src/http/most-connections.ts';
 import type { WebhookDeps } from '../src/http/webhook-door.ts';
 import { logJourneys } from '../src/observe/log-journeys.ts';
 import { registry } from '../src/providers/index.ts';
@@ -44,19 +46,26 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
   const observe = logJourneys(log);
   return buildApp({
     log,
+    connections: boundConnections(mostConnections(), log),
     readiness: () => ({ ready: true, database: 'up' }),
-    push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')), observe },
-    webhook: {
-      now: clock.now,
-      authenticateToken: tokenAuthenticator(pool, settingsOpener({ registry, keys, publicUrl: undefined }), clock.now),
-      accept,
-      observe,
-      keys,
-      publicUrl: '',
-      bodyLimit: MIB,
-      bodyBudget: 64 * MIB,
-      // All send equally, so nobody floods.
-      perSecond: 1_000_000,
+    outside: {
+      push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')), observe },
+      webhook: {
+        now: clock.now,
+        authenticateToken: tokenAuthenticator(
+          pool,
+          settingsOpener({ registry, keys, publicUrl: undefined }),
+          clock.now,
+        ),
+        accept,
+        observe,
+        keys,
+        publicUrl: '',
+        bodyLimit: MIB,
+        bodyBudget: 64 * MIB,
+        // All send equally, so nobody floods.
+        perSecond: 1_000_000,
+      },
     },
   });
 }

@@ -8,6 +8,7 @@ import fastify, {
   type FastifyInstance,
   type FastifyReply,
 } from 'fastify';
+import type { Connections } from './http/bound-connections.ts';
 import { CONSOLE_PATHS, secureHeaders } from './http/console/secure-headers.ts';
 import { health, type Readiness } from './http/health.ts';
 import type { OperatorDeps } from './http/operator/mount-routes.ts';
@@ -18,10 +19,12 @@ import { refuse } from './http/refuse.ts';
 
 export type AppDeps = {
   log: FastifyBaseLogger;
-  push: PushDeps;
-  webhook: WebhookDeps;
+  /** Those of all listeners. */
+  connections: Connections;
   readiness: () => Readiness;
-  /** Undefined while OPERATOR_TOKEN is unset: then this door does not exist. */
+  /** What the ordering platform and POS systems call. Undefined where operators have a listener of their own, at theirs. */
+  outside?: { push: PushDeps; webhook: WebhookDeps } | undefined;
+  /** Undefined at the other listener, and while OPERATOR_TOKEN is unset: then this door does not exist. */
   operator?: OperatorDeps | undefined;
 };
 
@@ -34,11 +37,11 @@ const KEEP_ALIVE_MS = 620_000;
 
 const OPERATOR_PATHS = /^\/(orders|webhooks|locations)\//;
 
-/** Builds the service's doors. It opens nothing itself: everything behind them is given. */
-export function buildApp(deps: AppDeps): FastifyInstance {
+/** Builds the doors of one listener. It opens nothing itself: everything behind them is given. */
+export function buildApp({ log, connections, readiness, outside, operator }: AppDeps): FastifyInstance {
   const underWay = new Map<Socket, ServerResponse>();
   const app = fastify({
-    loggerInstance: deps.log,
+    loggerInstance: log,
     genReqId: requestIds(),
     // Each journey logs its own line at its end.
     logController: new LogController({ disableRequestLogging: true }),
@@ -53,14 +56,16 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     // A path that cannot be decoded names no location.
     frameworkErrors: (_error, request, reply) => {
       const path = request.raw.url ?? '';
-      if (deps.operator !== undefined && (OPERATOR_PATHS.test(path) || CONSOLE_PATHS.test(path))) {
+      const ofOperators = outside === undefined || OPERATOR_PATHS.test(path) || CONSOLE_PATHS.test(path);
+      if (operator !== undefined && ofOperators) {
         void (reply as FastifyReply)
           .code(400)
           .headers(CONSOLE_PATHS.test(path) ? secureHeaders : {})
           .send({ error: 'the path cannot be decoded: percent-encode the id in it' });
-      } else void refuse(request, reply, deps.webhook.bodyLimit);
+      } else void refuse(request, reply, outside?.webhook.bodyLimit ?? 0);
     },
   });
+  connections.watch(app.server);
   app.server.on('request', (request, response) => {
     underWay.set(request.socket, response);
     response.once('close', () => {
@@ -79,10 +84,11 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   void app.register(sensible);
   // Fastify's own handler would put the URL, and so the token, into the log and the answer.
   app.setNotFoundHandler((_request, reply) => reply.notFound());
-  health(app, deps.readiness);
-  pubsubPush(app, deps.push);
-  webhookDoor(app, deps.webhook);
-  const { operator } = deps;
+  health(app, readiness);
+  if (outside !== undefined) {
+    pubsubPush(app, outside.push, connections.recognise);
+    webhookDoor(app, outside.webhook, connections.recognise);
+  }
   if (operator !== undefined) {
     void app.register(async (scope) => {
       const [{ mountRoutes }, doors, { sessionDoor }] = await Promise.all([
@@ -91,8 +97,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
         import('./http/console/session-door.ts'),
       ]);
       const mountApi = mountRoutes(scope, operator);
-      await scope.register((door) => doors.bearerDoor(door, operator, mountApi));
-      await scope.register((door) => sessionDoor(door, operator, mountApi), { prefix: '/console' });
+      await scope.register((door) => doors.bearerDoor(door, operator, connections.recognise, mountApi));
+      await scope.register((door) => sessionDoor(door, operator, connections.recognise, mountApi), {
+        prefix: '/console',
+      });
     });
   }
   return app;

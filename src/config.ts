@@ -60,6 +60,8 @@ const variables = {
       .optional(),
     '32 random bytes, made with: openssl rand -base64 32',
   ],
+  OPERATOR_HOST: [z.string().min(1).optional(), '127.0.0.1'],
+  OPERATOR_PORT: [integer(0, 65_535).optional(), '8081'],
   OTEL_EXPORTER_OTLP_ENDPOINT: [httpUrl().optional(), 'http://collector.internal:4318'],
   OTEL_TRACES_SAMPLER_ARG: [share().default(1), '0.1'],
 
@@ -116,6 +118,16 @@ const Environment = z
     path: ['PARK_TTL_S'],
     error:
       'is more than WEBHOOK_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is kept',
+    ...always,
+  })
+  .refine(({ PORT, OPERATOR_PORT }) => OPERATOR_PORT === 0 || OPERATOR_PORT !== PORT, {
+    path: ['OPERATOR_PORT'],
+    error: "is PORT's: give operators a port of their own, or leave it unset, and they are at PORT",
+    ...always,
+  })
+  .refine(({ OPERATOR_HOST, OPERATOR_PORT }) => OPERATOR_HOST === undefined || OPERATOR_PORT !== undefined, {
+    path: ['OPERATOR_PORT'],
+    error: 'is unset, and OPERATOR_HOST is set: operators would be at HOST and PORT all the same',
     ...always,
   })
   .refine(({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST), {

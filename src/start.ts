@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger } from 'fastify';
 import type { Pool } from 'pg';
-import { buildApp } from './app.ts';
 import { WrongSchema, checkSchema } from './check-schema.ts';
 import type { Config } from './config.ts';
 import type { Observed } from './core/domain/observed.ts';
@@ -24,8 +23,11 @@ import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
 import { redriveParked } from './core/statuses/redrive-parked.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
+import { boundConnections } from './http/bound-connections.ts';
 import type { Readiness } from './http/health.ts';
+import { mostConnections } from './http/most-connections.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
+import { listen, type Listeners } from './listen.ts';
 import { startObserving } from './observe/start-observing.ts';
 import { operatorParts } from './operator-parts.ts';
 import { periodicWork } from './periodic-work.ts';
@@ -36,8 +38,7 @@ const DATABASE_RETRY_MS = 1_000;
 /** Time until a start that still waits for Postgres says so again. */
 const TELL_AGAIN_MS = 60_000;
 
-export type Running = {
-  app: FastifyInstance;
+export type Running = Pick<Listeners, 'app' | 'operatorApp'> & {
   /** Resolves when everything works, throws WrongSchema if it never will. */
   ready: Promise<void>;
   /** Stops accepting, finishes what is under way, closes. */
@@ -70,6 +71,7 @@ export async function start(
   const credentialsFor = credentialStore(pool, keys);
   const readiness: Readiness = { ready: false, database: 'unknown' };
   const breaker = circuitBreaker(log);
+  const connections = boundConnections(mostConnections(), log);
   const observing = startObserving({
     config,
     log,
@@ -79,6 +81,7 @@ export async function start(
     now: clock.now,
     readiness: () => readiness,
     breakers: breaker.states,
+    connections: connections.counts,
     droppedLines,
   });
   const { observe } = observing;
@@ -167,33 +170,35 @@ export async function start(
     tasks,
   });
 
-  const app = buildApp({
+  const listeners = await listen(config, {
     log,
+    connections,
     readiness: () => readiness,
-    push: {
-      verifyPushToken: pushTokenVerifier(config, clock.now),
-      async recordSignal(serviceOrderId) {
-        const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
-        placements.wake();
-        operator?.onSignal();
-        return recorded;
+    outside: {
+      push: {
+        verifyPushToken: pushTokenVerifier(config, clock.now),
+        async recordSignal(serviceOrderId) {
+          const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
+          placements.wake();
+          operator?.onSignal();
+          return recorded;
+        },
+        observe,
       },
-      observe,
-    },
-    webhook: {
-      now: clock.now,
-      authenticateToken: tokenAuthenticator(pool, open, clock.now),
-      accept: batches.accept,
-      observe,
-      keys,
-      publicUrl: translating.publicUrl,
-      bodyLimit: config.WEBHOOK_BODY_LIMIT,
-      bodyBudget: config.BODY_BUDGET,
-      perSecond: config.WEBHOOK_SHARE,
+      webhook: {
+        now: clock.now,
+        authenticateToken: tokenAuthenticator(pool, open, clock.now),
+        accept: batches.accept,
+        observe,
+        keys,
+        publicUrl: translating.publicUrl,
+        bodyLimit: config.WEBHOOK_BODY_LIMIT,
+        bodyBudget: config.BODY_BUDGET,
+        perSecond: config.WEBHOOK_SHARE,
+      },
     },
     operator: operator?.door,
   });
-  await app.listen({ host: config.HOST, port: config.PORT });
 
   const stopping = new AbortController();
   const begin = async (): Promise<void> => {
@@ -212,7 +217,8 @@ export async function start(
   const ready = begin();
 
   return {
-    app,
+    app: listeners.app,
+    operatorApp: listeners.operatorApp,
     ready,
     async drain() {
       log.info('draining');
@@ -222,7 +228,7 @@ export async function start(
       // The load balancer must stop sending before connections are refused.
       await sleep(config.DRAIN_DELAY_MS);
       const finished = (async () => {
-        await app.close();
+        await listeners.close();
         await operator?.stop();
         await batches.drain();
         await placing;
@@ -237,7 +243,7 @@ export async function start(
       const late = sleep(config.DRAIN_FINISH_MS, false, { ref: false });
       const inTime = await Promise.race([finished.then(() => true), late]);
       if (!inTime) log.warn('calls under way are left behind; another process goes on with them');
-      app.server.closeAllConnections();
+      listeners.cutOff();
       log.info('stopped');
     },
   };

@@ -56,3 +56,11 @@ it('takes PUBLIC_URL with a slash at its end or without: paths go behind it', ()
   expect(readConfig({ ...env, PUBLIC_URL: `${publicUrl}/` }).PUBLIC_URL).toBe(publicUrl);
   expect(readConfig({ ...env, PUBLIC_URL: publicUrl }).PUBLIC_URL).toBe(publicUrl);
 });
+
+it.each([
+  ['that of webhooks', { OPERATOR_PORT: '8080' }, "OPERATOR_PORT: is PORT's: give operators a port of their own"],
+  ['none, with a host', { OPERATOR_HOST: '127.0.0.1' }, 'OPERATOR_PORT: is unset, and OPERATOR_HOST is set'],
+])("operators' port is not %s", (_what, wrong, message) => {
+  expect(() => readConfig({ ...env, ...wrong })).toThrow(message);
+  expect(() => readConfig({ ...env, ...wrong, OPERATOR_PORT: '8081' })).not.toThrow();
+});

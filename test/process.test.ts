@@ -1,3 +1,4 @@
+import { Agent, request, type RequestOptions } from 'node:http';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeToken } from '../src/core/locations/make-token.ts';
 import { rankOf } from '../src/core/domain/lifecycle.ts';
+import { OPERATOR_TOKEN, scrape } from './observe/scrape.ts';
+import { freePort } from './support/free-port.ts';
+import { holdConnections } from './support/hold-connections.ts';
 import { sampleOrder } from './support/sample-order.ts';
 import { runMain, spawnMain, type MainProcess } from './support/run-main.ts';
 import { startPos, type Pos } from './support/start-pos.ts';
@@ -156,6 +160,112 @@ describe('a process that is killed', () => {
   });
 });
 
+describe('a process that may open 300 files', () => {
+  const FILES = 300;
+  const STRANGERS = 1_500;
+  /** Linux has all of 127.0.0.0/8. */
+  const ELSEWHERE = process.platform === 'linux' ? '127.0.0.2' : undefined;
+  const HALF_A_HEAD = 'POST /webhook/standard/club-1?token=x HTTP/1.1\r\nHost: x\r\nX-Half: ';
+  let main: MainProcess;
+  let port: number;
+  let operatorUrl: string;
+  let webhookUrl: string;
+
+  beforeAll(async () => {
+    const operatorPort = await freePort();
+    main = await runMain({ ...env, OPERATOR_TOKEN, OPERATOR_PORT: String(operatorPort) }, FILES);
+    port = Number(new URL(main.url).port);
+    operatorUrl = `http://127.0.0.1:${operatorPort}`;
+    webhookUrl = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
+  });
+  afterAll(() => kill(main));
+
+  const ask = (url: string, options: RequestOptions): Promise<{ status: number; connection: string; from: number }> =>
+    new Promise((resolve, reject) => {
+      const sending = request(url, options, (answer) => {
+        const { statusCode: status = 0, headers, socket } = answer;
+        const { localPort: from = 0 } = socket;
+        answer.resume().on('end', () => resolve({ status, connection: headers.connection ?? '', from }));
+      });
+      sending.on('error', reject).end(options.method === 'POST' ? '{"eventType":"ping"}' : undefined);
+    });
+  /** @param localAddress another of the machine's own, as if it were elsewhere */
+  const agent = (localAddress?: string): Agent => new Agent({ keepAlive: true, maxSockets: 1, localAddress });
+  /** Sends a webhook over the agent's connection. @returns the port that it came from */
+  const send = async (by: Agent): Promise<number> => {
+    const { status, from } = await ask(webhookUrl, { method: 'POST', agent: by });
+    expect(status).toBe(200);
+    return from;
+  };
+  const valueOf = async (name: string, of: string): Promise<number> =>
+    (await scrape(operatorUrl)).value(`expediter_http_connections${name}`, { of }) ?? NaN;
+
+  it.each([
+    ['idle', {}, undefined],
+    ['with half a head each', { says: HALF_A_HEAD }, undefined],
+    // From one address. From as many as they like, they could leave nobody the time to say who he is.
+    ['that come again at once', { again: true }, ELSEWHERE],
+  ])('answers every webhook beside 1,500 strangers %s, and operators', async (_what, about, address) => {
+    const pos = agent(address);
+    const before = await send(pos);
+    const strangers = await holdConnections(port, STRANGERS, about);
+    try {
+      for (let nth = 0; nth < 20; nth += 1) {
+        await send(agent(address));
+        expect(await send(pos), 'the connection of a POS is never closed for them').toBe(before);
+      }
+      expect(strangers.closed).toBeGreaterThan(STRANGERS - FILES);
+      expect(await valueOf('', 'stranger')).toBeGreaterThan(FILES / 4);
+      expect(await valueOf('_closed_total', 'recognised')).toBe(0);
+    } finally {
+      strangers.stop();
+      pos.destroy();
+    }
+    expect(main.output()).toContain('those that never authenticated are closed first');
+  });
+
+  it('answers more POS systems than it can keep connections: the one that has rested for longest makes room', async () => {
+    const agents = Array.from({ length: FILES }, agent);
+    for (const each of agents) await send(each);
+    expect(await valueOf('_closed_total', 'recognised')).toBeGreaterThan(FILES / 4);
+    expect(await valueOf('', 'recognised')).toBeGreaterThan(FILES / 4);
+    for (const each of agents) each.destroy();
+  });
+
+  it('keeps the connection of whoever has shown a token, and of nobody else', async () => {
+    const connectionOf = async (url: string, headers = {}): Promise<string> =>
+      (await ask(url, { agent: agent(), headers })).connection;
+    for (const url of [
+      `${main.url}/readyz`,
+      `${main.url}/nowhere`,
+      `${operatorUrl}/console/`,
+      `${operatorUrl}/orders`,
+    ]) {
+      expect(await connectionOf(url), url).toBe('close');
+    }
+    expect(await connectionOf(`${operatorUrl}/orders`, { authorization: `Bearer ${OPERATOR_TOKEN}` })).toBe(
+      'keep-alive',
+    );
+    expect((await ask(webhookUrl, { method: 'POST', agent: agent() })).connection).toBe('keep-alive');
+  });
+
+  it('has no route of operators at the port of webhooks, and no webhook at theirs', async () => {
+    const authorization = `Bearer ${OPERATOR_TOKEN}`;
+    const statusOf = async (url: string): Promise<number> => (await fetch(url, { headers: { authorization } })).status;
+    for (const path of ['/metrics', '/orders', '/docs', '/openapi.json', '/live', '/console/', '/console/session']) {
+      expect(await statusOf(main.url + path), path).toBe(404);
+    }
+    expect((await post(webhookUrl.replace(main.url, operatorUrl), {})).status).toBe(404);
+    expect((await post(`${operatorUrl}/pubsub/push`, {})).status).toBe(404);
+    for (const url of [main.url, operatorUrl]) {
+      expect([await statusOf(`${url}/healthz`), await statusOf(`${url}/readyz`)]).toEqual([200, 200]);
+    }
+    expect([await statusOf(`${operatorUrl}/docs`), await statusOf(`${operatorUrl}/console/session`)]).toEqual([
+      200, 401,
+    ]);
+  });
+});
+
 describe('SIGTERM', () => {
   it('is not ready at once, answers what still comes, loses nothing and exits 0', async () => {
     // Long enough to ask it while it drains, however busy the machine is; the webhooks go on beyond it.
@@ -263,7 +373,6 @@ describe('a start', () => {
   });
 
   it('before Postgres can be reached listens, is not ready, and answers webhooks with 500', async () => {
-    const { freePort } = await import('./support/free-port.ts');
     const [port, database] = [await freePort(), await freePort()];
     const main = spawnMain({ ...env, PORT: String(port), DATABASE_URL: `postgres://x@127.0.0.1:${database}/x` });
     await until(() =>

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { SignalObserved, Observe } from '../core/domain/observed.ts';
+import type { Recognise } from './bound-connections.ts';
 import { BadPushToken } from './push-token.ts';
 import type { VerifyPushToken } from './push-token.ts';
 import { takeRawBodies } from './raw-bodies.ts';
@@ -28,7 +29,7 @@ export type PushDeps = {
  *
  * The route has a scope of its own, where Content-Type decides nothing. Call this function or hand it to `register`.
  */
-export function pubsubPush(app: FastifyInstance, deps: PushDeps): void {
+export function pubsubPush(app: FastifyInstance, deps: PushDeps, recognise: Recognise): void {
   const report = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -40,8 +41,9 @@ export function pubsubPush(app: FastifyInstance, deps: PushDeps): void {
 
   void app.register(async (scope) => {
     takeRawBodies(scope);
-    scope.addHook('onRequest', async (request) => {
+    scope.addHook('onRequest', async (request, reply) => {
       await deps.verifyPushToken?.(request.headers.authorization);
+      recognise(reply.raw);
     });
 
     scope.setErrorHandler(async (error, request, reply) => {

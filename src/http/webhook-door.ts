@@ -10,6 +10,7 @@ import { seal, type SettingsKeys } from '../core/locations/settings-key.ts';
 import { verifyAndTranslate } from '../core/statuses/verify-and-translate.ts';
 import type { AuthenticateToken, TokenScope } from '../core/locations/webhook-tokens.ts';
 import { bodyBudget } from './body-budget.ts';
+import type { Recognise } from './bound-connections.ts';
 import { BeyondShare, fairShare } from './fair-share.ts';
 import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
@@ -47,7 +48,7 @@ const lateToken = (): Error => new Error(`the token was not looked up in ${ANSWE
  *
  * There is no other answer: vendors interpret others in their own ways.
  */
-export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
+export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: Recognise): void {
   const budget = bodyBudget(deps.bodyBudget);
   const share = fairShare(deps.perSecond, (locationId) =>
     app.log.warn({ locationId }, 'location floods: held back for the others'),
@@ -69,6 +70,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps): void {
     if (scope?.integration !== integration || scope.locationId !== locationId) {
       return turnAway(request, reply);
     }
+    recognise(reply.raw);
     authenticated.set(request, { scope, spentMs: performance.now() - began });
     return undefined;
   };

@@ -5,6 +5,7 @@ import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
 import { LEFT_OUT_CODES } from '../core/domain/left-out.ts';
 import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
+import { WHOSE, type ConnectionCounts } from '../http/bound-connections.ts';
 import { backlogGauges, type Sampled } from './backlog-gauges.ts';
 import { countBy, type Count } from './count-by.ts';
 import { gaugeBy } from './gauge-by.ts';
@@ -58,6 +59,7 @@ export function createMetrics(about: {
   pools: Record<'main' | 'flush', Connections>;
   readiness: () => { ready: boolean; database: DatabaseState };
   breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
+  connections: () => ConnectionCounts;
   droppedLines: () => number;
 }): Metrics {
   const registry = new Registry();
@@ -151,6 +153,27 @@ export function createMetrics(about: {
     collect() {
       lines.reset();
       lines.inc(about.droppedLines());
+    },
+  });
+  gauge(
+    'expediter_http_connections',
+    'Accepted connections, by whether a request has authenticated.',
+    ['of'],
+    (set) => {
+      const { open } = about.connections();
+      for (const of of WHOSE) set(open[of], { of });
+    },
+  );
+  gauge('expediter_http_connections_limit', 'The most of them at once.', [], (set) => set(about.connections().most));
+  const closed = new Counter({
+    name: 'expediter_http_connections_closed_total',
+    help: 'Connections that were closed to make room for others.',
+    labelNames: ['of'],
+    registers: [registry],
+    collect() {
+      closed.reset();
+      const counts = about.connections().closed;
+      for (const of of WHOSE) closed.inc({ of }, counts[of]);
     },
   });
   let backlog: Sampled | undefined;

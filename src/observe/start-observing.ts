@@ -8,6 +8,7 @@ import { countTraffic } from '../core/traffic/count-traffic.ts';
 import type { Log } from '../core/domain/log.ts';
 import type { BackgroundWorkName, Observe } from '../core/domain/observed.ts';
 import { sampleBacklog } from '../core/orders/sample-backlog.ts';
+import type { ConnectionCounts } from '../http/bound-connections.ts';
 import { version } from '../version.ts';
 import type { Exposition, Metrics } from './create-metrics.ts';
 import type { Traces } from './create-traces.ts';
@@ -37,6 +38,7 @@ export function startObserving(about: {
   now: Now;
   readiness: () => { ready: boolean; database: DatabaseState };
   breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
+  connections: () => ConnectionCounts;
   droppedLines: () => number;
 }): Observing {
   const { config, log, pool, flushPool, now } = about;

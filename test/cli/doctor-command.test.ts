@@ -17,6 +17,7 @@ import { migrate } from '../../src/migrate.ts';
 import { startHubrise } from '../simulators/start-hubrise.ts';
 import type { Simulator } from '../simulators/simulator.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
+import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
 import { freePort } from '../support/free-port.ts';
 import { CLI, runCli } from '../support/run-cli.ts';
 import { runToEnd } from '../support/run-program.ts';
@@ -43,7 +44,8 @@ beforeAll(async () => {
   // All tests' Postgres goes without fsync, which the doctor finds.
   postgres = await startPostgres({ settings: { fsync: 'on' } });
   await migrate(postgres.url);
-  system = await startSystem({ databaseUrl: postgres.url });
+  // Any free port, which its environment need not name.
+  system = await startSystem({ databaseUrl: postgres.url, env: { OPERATOR_TOKEN, OPERATOR_PORT: '0' } });
   pos = await startHubrise();
   folder = await mkdtemp(join(tmpdir(), 'doctor-'));
   nobody = `http://127.0.0.1:${await freePort()}`;
@@ -150,6 +152,13 @@ describe('expediter doctor', () => {
 });
 
 describe('of the environment', () => {
+  it('operators at the port of the webhooks are told, and where there are none, nothing', async () => {
+    expect(await wrong('environment', { OPERATOR_PORT: '' })).toEqual([
+      warning('OPERATOR_PORT', /at the port of the webhooks/, /OPERATOR_PORT=8081/),
+    ]);
+    expect(await wrong('environment', { OPERATOR_PORT: '', OPERATOR_TOKEN: '' })).toEqual([]);
+  });
+
   it('it reads the query and loads the providers that it names', async () => {
     expect(await wrong('environment', { ORDER_QUERY_FILE: '/nowhere', PROVIDER_MODULES: 'no-such-provider' })).toEqual([
       failed('ORDER_QUERY_FILE', /\/nowhere/),
@@ -561,6 +570,14 @@ describe('of PUBLIC_URL', () => {
     expect(await wrong('public-url', { PUBLIC_URL: nobody })).toEqual([failed('readyz', /nobody listens/)]);
     const starting = await serve((_, response) => sendJson(response, 503, { ready: false, database: 'down' }));
     expect(await wrong('public-url', { PUBLIC_URL: starting })).toEqual([warning('readyz', /starting or stopping/)]);
+  });
+
+  it('a door that leads to operators is told, where they have a port of their own', async () => {
+    const change = { PUBLIC_URL: system.operatorUrls[0] ?? '' };
+    expect(await wrong('public-url', change)).toEqual([
+      failed('operator routes', /answers at \/metrics, \/orders, \/docs, \/console\/session$/, /OPERATOR_PORT/),
+    ]);
+    expect(await wrong('public-url', { ...change, OPERATOR_PORT: '' })).toEqual([]);
   });
 
   it('no TLS is told', async () => {

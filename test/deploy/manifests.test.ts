@@ -111,6 +111,7 @@ function mebibytes(memory: string): number {
 
 type Template = { template: { metadata: { annotations: Record<string, string> }; spec: PodSpec } };
 const cloudRun = specOf('cloud-run/service.yaml') as Template;
+const cloudRunOperators = specOf('cloud-run/operator-service.yaml') as Template;
 const cloudRunJob = specOf('cloud-run/migrate-job.yaml') as { template: { spec: Template } };
 const deployment = specOf('kubernetes/deployment.yaml') as Template;
 const kubernetesJob = specOf('kubernetes/migrate/job.yaml') as Template;
@@ -119,6 +120,11 @@ const shared = read('kubernetes/expediter.env');
 const services: [string, PodSpec, Record<string, string>][] = [
   ['Cloud Run', cloudRun.template.spec, environmentOf(cloudRun.template.spec.containers[0])],
   ['Kubernetes', deployment.template.spec, environmentOf(deployment.template.spec.containers[0], shared)],
+  [
+    'Cloud Run, for operators',
+    cloudRunOperators.template.spec,
+    environmentOf(cloudRunOperators.template.spec.containers[0]),
+  ],
 ];
 
 describe.each(services)('the service on %s', (_where, { containers: [container] }, environment) => {
@@ -146,6 +152,64 @@ describe.each(services)('the service on %s', (_where, { containers: [container] 
   it('gets the memory that the image lets V8 take, and half as much again', () => {
     const heap = Number(/--max-old-space-size=(\d+)/.exec(readFileSync(join(PROJECT, 'Dockerfile'), 'utf8'))?.[1]);
     expect(mebibytes(container.resources.limits.memory)).toBeGreaterThanOrEqual(heap * 1.5);
+  });
+});
+
+/** A NetworkPolicy's rule, as far as it is read here. */
+type Ingress = { from?: unknown[]; ports: { port: number }[] };
+type ServicePorts = { type?: string; selector: Record<string, string>; ports: { port: number; targetPort: string }[] };
+
+describe('the public side has no route of operators', () => {
+  it('on Kubernetes: the gateway leads to a Service that has not their port, whose own nobody outside reaches', () => {
+    const [, , environment = {}] = services[1] ?? [];
+    const { PORT, OPERATOR_PORT } = readConfig(environment);
+    const ports = deployment.template.spec.containers[0].ports;
+    expect(ports).toEqual([
+      { name: 'http', containerPort: PORT },
+      { name: 'operator', containerPort: OPERATOR_PORT },
+    ]);
+    const outside = specOf('kubernetes/service.yaml') as ServicePorts;
+    const operators = specOf('kubernetes/operator-service.yaml') as ServicePorts;
+    expect(outside.ports.map(({ targetPort }) => targetPort)).toEqual(['http']);
+    expect(operators.ports.map(({ targetPort }) => targetPort)).toEqual(['operator']);
+    expect(operators.selector).toEqual(outside.selector);
+    // ClusterIP.
+    expect([outside.type, operators.type]).toEqual([undefined, undefined]);
+
+    const { rules } = specOf('kubernetes/gateway/route.yaml') as {
+      rules: { backendRefs: { name: string; port: number }[] }[];
+    };
+    const [{ metadata }] = manifests('kubernetes/service.yaml') as [Manifest];
+    const leadsTo = { name: metadata.name, port: outside.ports[0]?.port };
+    expect(rules.flatMap(({ backendRefs }) => backendRefs)).toEqual([leadsTo]);
+
+    const { ingress } = specOf('kubernetes/network-policy.yaml') as { ingress: Ingress[] };
+    const anybody = ingress.filter(({ from }) => from === undefined).flatMap((rule) => rule.ports);
+    expect(anybody.map(({ port }) => port)).toEqual([PORT]);
+    const some = ingress.filter(({ from }) => (from?.length ?? 0) > 0).flatMap((rule) => rule.ports);
+    expect(some.map(({ port }) => port)).toEqual([OPERATOR_PORT]);
+  });
+
+  it('on Cloud Run: it leads to the port of webhooks, and Google lets in whom it knows where operators are', () => {
+    const [outside, operators] = ['service', 'operator-service'].map(
+      (file) => manifests(`cloud-run/${file}.yaml`)[0]?.metadata ?? { name: '' },
+    );
+    const anybody = { 'run.googleapis.com/invoker-iam-disabled': 'true' };
+    expect(outside).toMatchObject({ name: 'expediter', annotations: anybody });
+    expect(operators?.name).toBe('expediter-operator');
+    expect(operators?.annotations).not.toHaveProperty(Object.keys(anybody));
+    // Cloud Run makes PORT of it.
+    const { ports } = cloudRun.template.spec.containers[0];
+    const config = readConfig({ ...services[0]?.[2], PORT: String(ports?.[0]?.containerPort) });
+    expect(ports).toHaveLength(1);
+    expect(config.OPERATOR_PORT).toBeGreaterThan(0);
+    // The same but for that, and with fewer connections.
+    const { OPERATOR_PORT, ...others } = services[0]?.[2] ?? {};
+    expect(services[2]?.[2]).toEqual({ ...others, POOL_SIZE: '5' });
+    const collector = read('monitoring/cloud-run-collector.yaml');
+    expect(collector).toContain(`targets: ['127.0.0.1:${OPERATOR_PORT}']`);
+    const image = (template: Template): string => template.template.spec.containers[0].image;
+    expect(image(cloudRunOperators)).toBe(image(cloudRun));
   });
 });
 
@@ -188,8 +252,12 @@ describe('the service on Kubernetes', () => {
     );
     const { POOL_SIZE } = readConfig(services[1]?.[2] ?? {});
     expect((most + 1) * POOL_SIZE).toBeLessThan(connections - 20);
-    // Two revisions at once.
-    expect(2 * onCloudRun * readConfig(services[0]?.[2] ?? {}).POOL_SIZE).toBeLessThan(connections - 20);
+    // Two revisions at once, of each service.
+    const operators = Number(cloudRunOperators.template.metadata.annotations['autoscaling.knative.dev/maxScale']);
+    const inAll =
+      onCloudRun * readConfig(services[0]?.[2] ?? {}).POOL_SIZE +
+      operators * readConfig(services[2]?.[2] ?? {}).POOL_SIZE;
+    expect(2 * inAll).toBeLessThan(connections - 20);
   });
 
   it('every kustomization names files that are there, and leaves none out', () => {

@@ -124,6 +124,7 @@ describe('what scrapes', () => {
     expect(podLabels).toHaveProperty([monitor.spec.jobLabel]);
     const [container] = template.spec.containers;
     expect(container.ports.map(({ name }) => name)).toContain(endpoint.port);
+    expect(endpoint.port).toBe('operator');
     const token = container.env.find(({ name }) => name === 'OPERATOR_TOKEN')?.valueFrom.secretKeyRef;
     expect(endpoint.authorization.credentials).toEqual(token);
   });

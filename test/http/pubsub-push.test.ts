@@ -387,15 +387,19 @@ async function serve(settings?: Parameters<typeof createPushTokenVerifier>[0]): 
   const app = Fastify({
     logger: { level: 'warn', stream: { write: (line: string) => logged.push(JSON.parse(line) as Logged) } },
   });
-  pubsubPush(app, {
-    verifyPushToken: settings && createPushTokenVerifier(settings, () => new Date()),
-    recordSignal: async (id) => {
-      if (failing) throw new Error('the database is away');
-      recorded.push(id);
-      return id === 'known' ? 'known' : 'recorded';
+  pubsubPush(
+    app,
+    {
+      verifyPushToken: settings && createPushTokenVerifier(settings, () => new Date()),
+      recordSignal: async (id) => {
+        if (failing) throw new Error('the database is away');
+        recorded.push(id);
+        return id === 'known' ? 'known' : 'recorded';
+      },
+      observe: logJourneys(app.log),
     },
-    observe: logJourneys(app.log),
-  });
+    () => {},
+  );
   await app.listen({ host: '127.0.0.1', port: 0 });
   closing.push(() => {
     app.server.closeAllConnections();

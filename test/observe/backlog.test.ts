@@ -6,6 +6,7 @@ import type { Config } from '../../src/config.ts';
 import { createLog } from '../../src/create-log.ts';
 import { createMetrics } from '../../src/observe/create-metrics.ts';
 import { openDatabase } from '../../src/database.ts';
+import { boundConnections } from '../../src/http/bound-connections.ts';
 import { startObserving } from '../../src/observe/start-observing.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { startSystem, type System } from '../support/start-system.ts';
@@ -123,6 +124,7 @@ describe('looking at it', () => {
       pools: { main: pools.pool, flush: pools.flushPool },
       readiness: () => ({ ready: true, database: 'up' }),
       breakers: () => new Map(),
+      connections: boundConnections(1, console).counts,
       droppedLines: () => 0,
     });
     for (let i = 0; i < 10; i++) expect((await metrics.render()).body).toContain('expediter_pool_connections');
@@ -141,6 +143,7 @@ describe('looking at it', () => {
       now: () => new Date(),
       readiness: () => ({ ready: true, database: 'up' }),
       breakers: () => new Map(),
+      connections: boundConnections(1, console).counts,
       droppedLines: () => 0,
     });
     await observing.load();

@@ -16,9 +16,9 @@ export type MainProcess = {
 };
 
 /** Runs the service in a process of its own, so that it can be killed. Resolves when it is ready. */
-export async function runMain(env: Record<string, string>): Promise<MainProcess> {
+export async function runMain(env: Record<string, string>, files?: number): Promise<MainProcess> {
   const port = await freePort();
-  const main = spawnMain({ ...env, PORT: String(port) });
+  const main = spawnMain({ ...env, PORT: String(port) }, files);
   const url = `http://127.0.0.1:${port}`;
   await until(() =>
     fetch(`${url}/readyz`).then(
@@ -32,9 +32,11 @@ export async function runMain(env: Record<string, string>): Promise<MainProcess>
   return { ...main, url };
 }
 
-export function spawnMain(env: Record<string, string>): Omit<MainProcess, 'url'> {
+/** @param files that it may open; by default as many as we */
+export function spawnMain(env: Record<string, string>, files?: number): Omit<MainProcess, 'url'> {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(process.execPath, [MAIN], {
+  const limit = files === undefined ? '' : `ulimit -n ${files} && `;
+  const child = spawn('sh', ['-c', `${limit}exec "$0" "$@"`, process.execPath, MAIN], {
     env: { PATH, NODE_COMPILE_CACHE, METADATA_SERVER_DETECTION: 'none', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

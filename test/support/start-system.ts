@@ -30,6 +30,8 @@ export type System = {
   pubsub: Pubsub;
   /** URLs of the processes, in the order of their start. */
   urls: string[];
+  /** The same of their operators' listeners; those of `urls` while OPERATOR_PORT is unset. */
+  operatorUrls: string[];
   /** All log lines. */
   logged: string[];
   addLocation(locationId: string, settings: object, integration?: string): Promise<void>;
@@ -107,11 +109,7 @@ export async function startSystem(
   for (let i = 0; i < (about.processes ?? 1); i++) running.push(await start(config, registry, log, () => 0));
   await Promise.all(running.map((each) => each.ready));
   const left = new Set(running);
-  const urls = running.map(({ app }) => {
-    const address = app.server.address();
-    if (address === null || typeof address === 'string') throw new Error('not listening');
-    return `http://127.0.0.1:${address.port}`;
-  });
+  const urls = running.map(({ app }) => urlOf(app));
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
   pool.on('error', () => {});
   const query = async (sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
@@ -124,6 +122,7 @@ export async function startSystem(
     platform,
     pubsub,
     urls,
+    operatorUrls: running.map(({ operatorApp }) => urlOf(operatorApp)),
     logged,
     query,
     async addLocation(locationId, settings, integration = 'standard') {
@@ -193,6 +192,12 @@ export async function startSystem(
     },
   };
   return system;
+}
+
+function urlOf({ server }: Running['app']): string {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('not listening');
+  return `http://127.0.0.1:${address.port}`;
 }
 
 /** Posts a body as a POS would. */

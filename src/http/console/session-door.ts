@@ -1,5 +1,6 @@
 import cookie from '@fastify/cookie';
 import type { FastifyInstance } from 'fastify';
+import type { Recognise } from '../bound-connections.ts';
 import { answerErrors } from '../operator/answer-errors.ts';
 import { speakJson, type OperatorDeps } from '../operator/mount-routes.ts';
 import { tokenGate, unauthorized } from '../operator/token-gate.ts';
@@ -18,10 +19,11 @@ import { sessionTokens } from './session-tokens.ts';
 export async function sessionDoor(
   scope: FastifyInstance,
   deps: OperatorDeps,
+  recognise: Recognise,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
   const publicOrigin = URL.parse(deps.translating.publicUrl)?.origin;
-  const { isOurs } = tokenGate(deps.token);
+  const { isOurs } = tokenGate(deps.token, recognise);
   const tokens = sessionTokens(deps.token, deps.now);
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
   answerErrors(scope);
@@ -46,6 +48,7 @@ export async function sessionDoor(
         api.addHook('onRequest', async (request, reply) => {
           const until = await tokens.read(request.cookies[SESSION_COOKIE]);
           if (until === undefined) return unauthorized(reply, 'Cookie');
+          recognise(reply.raw);
           // An event stream would outlive its session.
           const ending = setTimeout(() => reply.raw.destroy(), until.getTime() - deps.now().getTime()).unref();
           reply.raw.once('close', () => clearTimeout(ending));

@@ -1,4 +1,5 @@
 import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { Recognise } from '../bound-connections.ts';
 import { metricsRoute } from './metrics-route.ts';
 import { speakJson, type OperatorDeps } from './mount-routes.ts';
 import { tokenGate } from './token-gate.ts';
@@ -13,9 +14,10 @@ import { docsRoutes } from './docs-routes.ts';
 export async function bearerDoor(
   scope: FastifyInstance,
   deps: OperatorDeps,
+  recognise: Recognise,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
-  const gate = tokenGate(deps.token);
+  const gate = tokenGate(deps.token, recognise);
   const routes: RouteOptions[] = [];
   scope.addHook('onRoute', (route) => {
     if (route.method !== 'HEAD') routes.push(route);

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Recognise } from '../bound-connections.ts';
 
 export type TokenGate = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
@@ -7,7 +8,10 @@ export type TokenGate = (request: FastifyRequest, reply: FastifyReply) => Promis
  * Refuses every request without the operator's token, with the same 401 for every reason, before the body is read. Both
  * sides are hashed before they are compared, so the time shows neither the first difference nor the length.
  */
-export function tokenGate(token: string): {
+export function tokenGate(
+  token: string,
+  recognise: Recognise,
+): {
   isOurs: (given: string | undefined) => boolean;
   bearer: TokenGate;
   bearerOrBasic: TokenGate;
@@ -19,11 +23,13 @@ export function tokenGate(token: string): {
     isOurs,
     async bearer(request, reply) {
       if (!isOurs(bearerOf(request))) return unauthorized(reply, 'Bearer');
+      recognise(reply.raw);
       return undefined;
     },
     /** For pages in a browser, with any user name. Never for changes: a browser sends Basic without being asked. */
     async bearerOrBasic(request, reply) {
       if (!isOurs(bearerOf(request) ?? passwordOf(request))) return unauthorized(reply, 'Basic');
+      recognise(reply.raw);
       return undefined;
     },
   };

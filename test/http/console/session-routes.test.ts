@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildApp, type AppDeps } from '../../../src/app.ts';
+import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
 import { PURPOSE, SESSION_S, sessionKey } from '../../../src/http/console/session-tokens.ts';
 import { version } from '../../../src/version.ts';
@@ -346,7 +347,7 @@ describe('before Postgres has told the time', () => {
   it('a login is asked to come again', async () => {
     const app = buildApp({
       log: pino({ level: 'silent' }),
-      webhook: { perSecond: 1, bodyBudget: 1 },
+      connections: boundConnections(1, console),
       operator: {
         token: OPERATOR_TOKEN,
         translating: { publicUrl: '' },

@@ -3,11 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { buildApp, type AppDeps } from '../../../src/app.ts';
+import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../support/ask-operator.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
 
 /** Which do not belong to operators. */
 const PUBLIC = ['/healthz', '/readyz', '/pubsub/push', '/webhook', '/webhook/*', '/webhook/:integration/:locationId'];
+const OUTSIDE = { webhook: { perSecond: 1, bodyBudget: 1 } };
+const OPERATOR = { token: OPERATOR_TOKEN, translating: {} };
 
 let system: System;
 let operator: Operator;
@@ -20,17 +23,7 @@ afterAll(() => system?.stop());
 
 /** Every route there is, as it was added: those of the API, and those of the console. */
 async function routes(): Promise<{ api: string[]; console: string[] }> {
-  const found: RouteOptions[] = [];
-  const app = buildApp({
-    log: pino({ level: 'silent' }),
-    webhook: { perSecond: 1, bodyBudget: 1 },
-    operator: { token: OPERATOR_TOKEN, translating: {} },
-  } as unknown as AppDeps);
-  app.addHook('onRoute', (route) => void found.push(route));
-  await app.ready();
-  await app.close();
-  const all = found
-    .flatMap(({ method, url }) => [method].flat().map((each) => ({ method: each, url })))
+  const all = (await routesOf({ outside: OUTSIDE, operator: OPERATOR }))
     .filter(({ method, url }) => method !== 'HEAD' && !PUBLIC.includes(url))
     .map(({ method, url }) => `${method.toUpperCase()} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)
     .toSorted();
@@ -38,10 +31,35 @@ async function routes(): Promise<{ api: string[]; console: string[] }> {
   return { api: all.filter((route) => !isConsole(route)), console: all.filter(isConsole) };
 }
 
+async function routesOf(doors: object): Promise<{ method: string; url: string }[]> {
+  const found: RouteOptions[] = [];
+  const app = buildApp({
+    log: pino({ level: 'silent' }),
+    connections: boundConnections(1, console),
+    ...doors,
+  } as unknown as AppDeps);
+  app.addHook('onRoute', (route) => void found.push(route));
+  await app.ready();
+  await app.close();
+  return found.flatMap(({ method, url }) => [method].flat().map((each) => ({ method: each, url })));
+}
+
 const operationsOf = ({ paths }: ApiDocument): string[] =>
   Object.entries(paths)
     .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
     .toSorted();
+
+describe('the listeners, where operators have their own', () => {
+  it('share no route but those of health, which are there from the beginning', async () => {
+    const urlsOf = async (doors: object): Promise<string[]> => (await routesOf(doors)).map(({ url }) => url);
+    const [outside, operator] = [await urlsOf({ outside: OUTSIDE }), await urlsOf({ operator: OPERATOR })];
+    expect(outside.length).toBeGreaterThan(2);
+    expect(outside.filter((url) => !PUBLIC.includes(url))).toEqual([]);
+    expect(operator.filter((url) => outside.includes(url))).toEqual([]);
+    const both = await urlsOf({ outside: OUTSIDE, operator: OPERATOR });
+    expect(new Set([...outside, ...operator])).toEqual(new Set(both));
+  });
+});
 
 describe('the OpenAPI document', () => {
   it('describes every route of operators, and no other', async () => {

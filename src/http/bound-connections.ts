@@ -1,0 +1,130 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Log } from '../core/domain/log.ts';
+
+/** Tells that the request of this answer has authenticated: its connection is kept from now on. */
+export type Recognise = (response: ServerResponse) => void;
+
+/** The connections of all listeners of a process. */
+export type Connections = {
+  /** Counts a server's connections, and bounds them together with those of the others. */
+  watch(server: Server): void;
+  recognise: Recognise;
+  counts(): ConnectionCounts;
+};
+
+export type ConnectionCounts = {
+  most: number;
+  open: Record<Whose, number>;
+  /** Closed to make room, since the start. */
+  closed: Record<Whose, number>;
+};
+
+/** Of a stranger no request has authenticated yet. */
+export const WHOSE = ['stranger', 'recognised'] as const;
+export type Whose = (typeof WHOSE)[number];
+
+const TELL_AGAIN_MS = 60_000;
+
+/**
+ * Bounds connections, so that whoever opens many shuts nobody out. Beyond the bound the stranger that came first is
+ * closed, whatever it does: so strangers shut strangers out, and a POS that has shown its token never. An address with
+ * more strangers than others have makes room among its own. Where only recognised connections are left, the one that has
+ * rested for longest makes room, and if all are at work the new one.
+ *
+ * A stranger gets one answer, and `Connection: close` with it: an idle time-out would now and then meet the next request
+ * of a load balancer. One that sends no whole head is cut off by the server's `headersTimeout`, which Node counts from
+ * the connection's first moment.
+ *
+ * @param most connections of all servers
+ */
+export function boundConnections(most: number, log: Log): Connections {
+  const open = new Map<Socket, { isRecognised: boolean; underWay: number }>();
+  /** In the order in which they came, with their addresses. */
+  const strangers = new Map<Socket, string | undefined>();
+  const strangersAt = new Map<string | undefined, number>();
+  /** Recognised, without a request; the longest without one first. */
+  const resting = new Set<Socket>();
+  /** Whether the sender of a stranger's request would keep the connection. */
+  const wouldKeep = new WeakMap<ServerResponse, boolean>();
+  const closed = { stranger: 0, recognised: 0 };
+  let toldAt = -Infinity;
+
+  const noStranger = (socket: Socket): void => {
+    if (!strangers.has(socket)) return;
+    const address = strangers.get(socket);
+    strangers.delete(socket);
+    const left = (strangersAt.get(address) ?? 0) - 1;
+    if (left > 0) strangersAt.set(address, left);
+    else strangersAt.delete(address);
+  };
+  const forget = (socket: Socket): void => {
+    open.delete(socket);
+    noStranger(socket);
+    resting.delete(socket);
+  };
+  /** The stranger that makes room for a new one, which is one itself. */
+  const outstayed = (newcomer: Socket): Socket => {
+    const address = strangers.get(newcomer);
+    const crowds = (strangersAt.get(address) ?? 0) > strangers.size / strangersAt.size;
+    for (const [socket, from] of strangers) if (!crowds || from === address) return socket;
+    return newcomer;
+  };
+  const tell = (): void => {
+    if (performance.now() - toldAt < TELL_AGAIN_MS) return;
+    toldAt = performance.now();
+    const about = { most, strangers: strangers.size };
+    log.warn(about, 'too many connections: those that never authenticated are closed first');
+  };
+  const makeRoom = (newcomer: Socket): void => {
+    const stranger = outstayed(newcomer);
+    const [rested] = resting;
+    const ending = stranger === newcomer ? (rested ?? newcomer) : stranger;
+    closed[ending === rested ? 'recognised' : 'stranger'] += 1;
+    tell();
+    // Its place is free at once; the event of its end comes later.
+    forget(ending);
+    ending.destroy();
+  };
+
+  return {
+    watch(server) {
+      server.on('connection', (socket: Socket) => {
+        open.set(socket, { isRecognised: false, underWay: 0 });
+        const { remoteAddress } = socket;
+        strangers.set(socket, remoteAddress);
+        strangersAt.set(remoteAddress, (strangersAt.get(remoteAddress) ?? 0) + 1);
+        socket.once('close', () => forget(socket));
+        if (open.size > most) makeRoom(socket);
+      });
+      // Before whoever answers.
+      server.prependListener('request', ({ socket }, response) => {
+        const connection = open.get(socket);
+        if (connection === undefined) return;
+        connection.underWay += 1;
+        resting.delete(socket);
+        if (!connection.isRecognised) {
+          wouldKeep.set(response, response.shouldKeepAlive);
+          response.shouldKeepAlive = false;
+        }
+        response.once('close', () => {
+          connection.underWay -= 1;
+          if (connection.isRecognised && connection.underWay === 0 && open.has(socket)) resting.add(socket);
+        });
+      });
+    },
+    recognise(response) {
+      const { socket } = response.req;
+      const connection = open.get(socket);
+      if (connection === undefined) return;
+      connection.isRecognised = true;
+      noStranger(socket);
+      response.shouldKeepAlive = wouldKeep.get(response) ?? response.shouldKeepAlive;
+    },
+    counts: () => ({
+      most,
+      open: { stranger: strangers.size, recognised: open.size - strangers.size },
+      closed: { ...closed },
+    }),
+  };
+}
