@@ -175,7 +175,7 @@ async function stayOpen(
   print(`
 The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
-Operator API:   ${demo.serviceUrl}/docs   (any name, the same token as the password)
+Operator API:   ${demo.operatorUrl}/docs   (any name, the same token as the password)
 The log:        tail -f ${demo.logFile}
 Command line:   . ${demo.shell}   (once in a shell; then what the console shows can be pasted)
 

@@ -15,7 +15,7 @@ const DRAIN_DELAY_MS = '600';
  */
 export async function runAnewOnChange(
   about: RunService & { print: (line: string) => void },
-): Promise<Pick<Service, 'url' | 'pid' | 'stop'>> {
+): Promise<Pick<Service, 'url' | 'operatorUrl' | 'pid' | 'stop'>> {
   const { signal, print } = about;
   const start = async (): Promise<Service> => {
     const started = await runService({ ...about, env: { ...about.env, DRAIN_DELAY_MS } });
@@ -50,6 +50,9 @@ export async function runAnewOnChange(
   return {
     get url() {
       return service.url;
+    },
+    get operatorUrl() {
+      return service.operatorUrl;
     },
     get pid() {
       return service.pid;

@@ -8,6 +8,8 @@ import { CONFIG_NAMES } from '../src/config.ts';
 export type Service = {
   /** Such as `http://127.0.0.1:40123`. */
   url: string;
+  /** The same of its port for operators. */
+  operatorUrl: string;
   pid: number;
   /** Resolves with the reason when the process has ended. */
   ended: Promise<string>;
@@ -21,6 +23,8 @@ const END_WITH_DEMO = new URL('./end-with-demo.ts', import.meta.url).href;
 const READY_WITHIN_MS = 15_000;
 const STOP_WITHIN_MS = 10_000;
 const TAIL = 2_000;
+/** Where it listens: at any two free ports. */
+export const WHERE = { HOST: '127.0.0.1', PORT: '0', OPERATOR_PORT: '0' };
 
 export type RunService = {
   env: Record<string, string>;
@@ -33,7 +37,7 @@ export type RunService = {
 export async function runService(about: RunService): Promise<Service> {
   const child = spawn(process.execPath, ['--import', END_WITH_DEMO, MAIN], {
     cwd: ROOT,
-    env: { ...withoutConfig(process.env), HOST: '127.0.0.1', PORT: '0', DRAIN_DELAY_MS: '0', ...about.env },
+    env: { ...withoutConfig(process.env), ...WHERE, DRAIN_DELAY_MS: '0', ...about.env },
     // Its own process group: a Ctrl-C reaches only the demo, which ends everything in order.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -42,12 +46,12 @@ export async function runService(about: RunService): Promise<Service> {
     ([code, signal]: unknown[]) => `ended with ${String(code ?? signal)}`,
     (error: unknown) => `could not be started: ${String(error)}`,
   );
-  const url = listening(child);
+  const urls = listening(child);
   const tail = writeLog(child, about.logFile);
   const stop = (): Promise<void> => end(child, ended);
 
   const late = AbortSignal.timeout(READY_WITHIN_MS);
-  const ready = url.then((base) => becomesReady(base, AbortSignal.any([about.signal, late])));
+  const ready = urls.then(({ url }) => becomesReady(url, AbortSignal.any([about.signal, late])));
   const failed = ended.then((how) => Promise.reject(new Error(`the service ${how}\n${tail()}`)));
   try {
     await Promise.race([ready, failed, aborted(about.signal), aborted(late)]);
@@ -58,7 +62,7 @@ export async function runService(about: RunService): Promise<Service> {
   } finally {
     failed.catch(() => {});
   }
-  return { url: await url, pid: child.pid ?? 0, ended, stop };
+  return { ...(await urls), pid: child.pid ?? 0, ended, stop };
 }
 
 /** Removes the user's own configuration of a service. */
@@ -67,16 +71,17 @@ function withoutConfig(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !ours.has(name)));
 }
 
-/** Reads the port, any free one, from the service's log. */
-function listening(child: ChildProcess): Promise<string> {
+/** Reads the ports from the service's log. */
+function listening(child: ChildProcess): Promise<Pick<Service, 'url' | 'operatorUrl'>> {
   return new Promise((resolve) => {
     let log = '';
     const read = (text: string): void => {
       log += text;
       const url = /listening at (http:\/\/127\.0\.0\.1:\d+)/.exec(log)?.[1];
-      if (url === undefined) return;
+      const operatorUrl = /Operators are served at (http:\/\/127\.0\.0\.1:\d+)/.exec(log)?.[1];
+      if (url === undefined || operatorUrl === undefined) return;
       child.stdout?.off('data', read);
-      resolve(url);
+      resolve({ url, operatorUrl });
     };
     child.stdout?.setEncoding('utf8').on('data', read);
   });

@@ -18,7 +18,7 @@ import { placeOrders, signal as signalOrder, type PlacedOrder } from './place-or
 import { prepareDemoDatabase } from './prepare-demo-database.ts';
 import { SIMULATORS, type PosName } from '../test/simulators/index.ts';
 import { runAnewOnChange } from './run-anew-on-change.ts';
-import { runService, type RunService, type Service } from './run-service.ts';
+import { runService, WHERE, type RunService, type Service } from './run-service.ts';
 import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
 import { setUpLocation } from './set-up-location.ts';
 import { showKitchen } from './show-kitchen.ts';
@@ -39,6 +39,7 @@ export type Demo = {
   ordersUrl: string;
   ordersHint: string;
   serviceUrl: string;
+  operatorUrl: string;
   consoleUrl: string;
   /** The token for the console. */
   operatorToken: string;
@@ -113,9 +114,12 @@ export async function startDemo(about: {
   announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
 
   // Known before the service starts, since some POS systems sign the URL that they call.
-  let service: Pick<Service, 'url' | 'pid' | 'stop'> | undefined;
+  let service: Pick<Service, 'url' | 'operatorUrl' | 'pid' | 'stop'> | undefined;
   const balancer = await balanceLoad(() => (service === undefined ? [] : [service.url]));
   endings.add('the load balancer', () => balancer.stop());
+  // What operators open stays where it is, too, when the service is started anew.
+  const operators = await balanceLoad(() => (service === undefined ? [] : [service.operatorUrl]));
+  endings.add("the operators' load balancer", () => operators.stop());
 
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
   const operatorToken = keepSecret(dir, 'operator-token', () => randomBytes(24).toString('base64url'));
@@ -144,13 +148,13 @@ export async function startDemo(about: {
     signal,
   };
   const proxies = { no_proxy: env['no_proxy'] ?? '', NO_PROXY: env['NO_PROXY'] ?? '' };
-  const shell = writeShell(dir, { ...run.env, ...proxies, HOST: '127.0.0.1' }, env);
+  const shell = writeShell(dir, { ...run.env, ...proxies, ...WHERE }, env);
   const running = about.watch ? await runAnewOnChange({ ...run, print: about.print }) : await runOnce(run, stopping);
   service = running;
   endings.add('the service', () => running.stop());
-  await until(async () => (await fetch(`${balancer.url}/readyz`, { signal })).ok);
+  for (const { url } of [balancer, operators]) await until(async () => (await fetch(`${url}/readyz`, { signal })).ok);
   announce('Service', `${balancer.url}/readyz (process ${running.pid}, log in ${logFile})`);
-  const consoleUrl = `${balancer.url}/console/`;
+  const consoleUrl = `${operators.url}/console/`;
   announce('Console', `${consoleUrl} (operator token: ${operatorToken})`);
 
   const webhookUrlOf = new Map<string, string>();
@@ -183,7 +187,7 @@ export async function startDemo(about: {
       Promise.all(place === undefined ? (about.own?.orders ?? []).map(placeOwn) : [place('pickup'), place('delivery')]),
     async problemOf(orderId) {
       const headers = { authorization: `Bearer ${operatorToken}` };
-      const answer = await fetch(`${balancer.url}/orders/${encodeURIComponent(orderId)}`, { headers, signal });
+      const answer = await fetch(`${operators.url}/orders/${encodeURIComponent(orderId)}`, { headers, signal });
       if (!answer.ok) return undefined;
       const { placement, order } = (await answer.json()) as ShownOrder;
       const problem = placement.problem ?? order?.reason;
@@ -195,6 +199,7 @@ export async function startDemo(about: {
     ordersUrl: `${counter.url}/orders${place === undefined ? `?id=${about.own?.orders[0]}` : '?type=delivery'}`,
     ordersHint: place === undefined ? 'or any other order of your platform' : 'or type=pickup',
     serviceUrl: balancer.url,
+    operatorUrl: operators.url,
     consoleUrl,
     operatorToken,
     logFile,
