@@ -258,6 +258,18 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: chaos('hogs', 30),
   },
   {
+    guard: 'strangers make room where connections are too many',
+    file: 'src/http/bound-connections.ts',
+    edits: [['if (open.size > most) makeRoom(socket);', '']],
+    noticedBy: vitest('test/process.test.ts', '1,500 strangers'),
+  },
+  {
+    guard: 'an address with more strangers than others makes room among its own',
+    file: 'src/http/bound-connections.ts',
+    edits: [['if (!crowds || from === address) return socket;', 'return socket;']],
+    noticedBy: vitest('test/process.test.ts', 'come again at once'),
+  },
+  {
     guard: 'the relay starts where it was, below which an old snapshot keeps what is published',
     file: 'src/core/live/claim-lowest.ts',
     edits: [['    const since = startOf(began);', "    const since = startOf(began) && '-infinity';"]],

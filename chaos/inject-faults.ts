@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import pg from 'pg';
 import type { PlatformFault } from '../test/support/start-ordering-platform.ts';
+import { holdConnections } from '../test/support/hold-connections.ts';
 import type { PosFault, PosRequest } from '../test/support/start-pos.ts';
 import { RANK_SENT } from '../src/core/domain/lifecycle.ts';
 import { chance, pick } from './chance.ts';
@@ -11,6 +12,7 @@ import { holdBodies } from './hold-bodies.ts';
 import { holdRow } from './hold-row.ts';
 import { neighbour } from './neighbour.ts';
 import type { Fault, Lane, TimedKind } from './plan-faults.ts';
+import { FILES } from './run-instances.ts';
 import { BODY_BUDGET, type Kitchen, type Stage } from './set-stage.ts';
 
 const LATENCY_MS = 40;
@@ -105,6 +107,14 @@ const LASTING: Partial<Record<TimedKind, Inject>> = {
     });
     await sleep(lasts * 1_000);
     await stop();
+  },
+
+  async strangers({ instances }, { lasts, nth }) {
+    const says = nth % 2 === 0 ? 'POST /webhook/standard/x?token=x HTTP/1.1\r\nHost: ' : undefined;
+    const port = Number(new URL(instances.urls().at(-1) ?? '').port);
+    const held = await holdConnections(port, FILES, { says });
+    await sleep(lasts * 1_000);
+    held.stop();
   },
 };
 

@@ -57,6 +57,8 @@ export const LANES = {
     lock: 60,
     /** Four locations whose bodies come slowly, many at once, and never end. */
     hogs: 30,
+    /** As many connections to a process as it may open files, which say nothing or half a head. */
+    strangers: 10,
   },
 } as const;
 

@@ -24,6 +24,8 @@ export type Instances = {
 type Instance = ReturnType<typeof spawnMain> & { name: string; url: string; leaving: boolean };
 
 const PLACES = 2;
+/** That a process may open: the least that docs/deploy.md asks for. */
+export const FILES = 1_024;
 const CLOCK = new URL('../test/support/shift-clock.ts', import.meta.url).href;
 const TEN_MINUTES_MS = 600_000;
 /** Time for a replacement to be ready. A start itself waits for Postgres without limit. */
@@ -53,7 +55,7 @@ export async function runInstances(about: {
     const port = await freePort();
     const off = offMs === 0 ? {} : { NODE_OPTIONS: `--import ${CLOCK}`, CLOCK_OFF_MS: String(offMs) };
     const instance: Instance = {
-      ...spawnMain({ ...env, ...off, PORT: String(port) }),
+      ...spawnMain({ ...env, ...off, PORT: String(port) }, FILES),
       name: `process ${nth}`,
       url: `http://127.0.0.1:${port}`,
       leaving: false,

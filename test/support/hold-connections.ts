@@ -18,7 +18,7 @@ const AT_ONCE = 250;
 export async function holdConnections(
   port: number,
   count: number,
-  about: { says?: string; again?: boolean } = {},
+  about: { says?: string | undefined; again?: boolean } = {},
 ): Promise<Held> {
   const open = new Set<Socket>();
   let closed = 0;
