@@ -129,9 +129,22 @@ export const SCENARIOS: Record<string, Scenario> = {
     prepare: (pool) => seedOthers(pool, ROUND_S),
     round: (stage, disturbed, say) =>
       besideFlood(stage, disturbed, say, {
-        targets: Array.from({ length: 1_000 }, () => `/webhook/standard/club-2?token=${makeToken()}`),
+        targets: inventedTargets(),
         bodyBytes: 0,
         perSecond: 10_000,
+      }),
+  },
+  guesser: {
+    what: 'the same through a load balancer, whose connections are kept',
+    limit: 1.25,
+    locations: 21,
+    prepare: (pool) => seedOthers(pool, ROUND_S),
+    round: (stage, disturbed, say) =>
+      besideFlood(stage, disturbed, say, {
+        targets: inventedTargets(),
+        bodyBytes: 0,
+        perSecond: 10_000,
+        greeting: targetOf(stage),
       }),
   },
   forger: {
@@ -142,7 +155,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     prepare: (pool) => seedOthers(pool, ROUND_S),
     round: (stage, disturbed, say) =>
       besideFlood(stage, disturbed, say, {
-        targets: stage.webhookUrls.slice(0, 1).map((url) => url.slice(stage.url.length)),
+        targets: [targetOf(stage)],
         bodyBytes: 1_000_000,
         perSecond: 40,
       }),
@@ -231,6 +244,12 @@ async function liveLags(pool: pg.Pool, lastS: number): Promise<number[]> {
   );
   return rows.map(({ lag }) => lag);
 }
+
+/** With the right prefix and checksum, so that only Postgres knows that nobody was given them. */
+const inventedTargets = (): string[] =>
+  Array.from({ length: 1_000 }, () => `/webhook/standard/club-2?token=${makeToken()}`);
+/** Of the first location's webhooks. */
+const targetOf = ({ webhookUrls, url }: SmallStage): string => String(webhookUrls[0]).slice(url.length);
 
 async function besideFlood(
   stage: SmallStage,

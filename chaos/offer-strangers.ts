@@ -2,20 +2,29 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Requests without a body: the n-th of each second uses the n-th of `targets`, in turn. */
-export type Flood = { port: number; targets: string[]; bodyBytes: number; perSecond: number; seconds: number };
+export type Flood = {
+  port: number;
+  /** Paths and queries, used in turn. */
+  targets: string[];
+  bodyBytes: number;
+  perSecond: number;
+  seconds: number;
+  /** The path and query of a good webhook, which each connection sends first, as those of a load balancer have. */
+  greeting?: string;
+};
 
 /** Connections at a time. A flood that needs more than these is not sent, and counted as that. */
 const CONNECTIONS = 500;
 
 /** Sends at a steady pace, whatever the answers, and reuses what the other side leaves open. @returns answers by status */
-async function offerStrangers({ port, targets, bodyBytes, ...pace }: Flood): Promise<Record<string, number>> {
+async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: Flood): Promise<Record<string, number>> {
   const answers: Record<string, number> = {};
   const count = (what: string): void => void (answers[what] = (answers[what] ?? 0) + 1);
   const body = Buffer.alloc(bodyBytes, ' ');
   const heads = targets.map((target) =>
     Buffer.from(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: ${bodyBytes}\r\n\r\n`),
   );
+  const good = `POST ${greeting} HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}`;
   const all = new Set<Socket>();
   const idle: Socket[] = [];
   const open = (): Socket => {
@@ -45,7 +54,14 @@ async function offerStrangers({ port, targets, bodyBytes, ...pace }: Flood): Pro
       if (nth % 100 === 0) await sleep(0);
       continue;
     }
-    socket ??= open();
+    if (socket === undefined) {
+      socket = open();
+      // Its own turn comes with a later request.
+      if (greeting !== undefined) {
+        socket.write(good);
+        continue;
+      }
+    }
     socket.write(heads[nth % heads.length] ?? '');
     if (bodyBytes > 0) socket.write(body);
   }

@@ -249,6 +249,17 @@ describe('a process that may open 300 files', () => {
     expect((await ask(webhookUrl, { method: 'POST', agent: agent() })).connection).toBe('keep-alive');
   });
 
+  it('keeps the connection of a load balancer for others, though a wrong token came over it', async () => {
+    const balancer = agent();
+    const from = await send(balancer);
+    const wrong = { method: 'POST', agent: balancer };
+    expect(await ask(`${webhookUrl}x`, wrong)).toEqual({ status: 401, connection: 'keep-alive', from });
+    expect(await send(balancer)).toBe(from);
+    // Of an end that nobody has announced it waits for none.
+    const endless = { ...wrong, headers: { 'transfer-encoding': 'chunked' } };
+    expect(await ask(`${webhookUrl}x`, endless)).toEqual({ status: 401, connection: 'close', from });
+  });
+
   it('has no route of operators at the port of webhooks, and no webhook at theirs', async () => {
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
     const statusOf = async (url: string): Promise<number> => (await fetch(url, { headers: { authorization } })).status;

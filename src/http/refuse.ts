@@ -6,22 +6,38 @@ import { CHUNK_BYTES } from './read-body.ts';
 /** Time for a sender that still writes to read the answer. */
 const LINGER_MS = 1_000;
 
+/** Bytes of a body that are cheaper to read and discard than a new connection. */
+const SMALL_BODY = 64 * 1024;
+const BODY = JSON.stringify({ error: 'unauthorized' });
+
 /**
  * Answers 401 before the body is read, and closes the connection. An immediate close would reset it under a sender that
- * still writes, which would never see the answer: so a bounded rest is read and discarded first.
+ * still writes, which would never see the answer: so a bounded rest is read and discarded first. A connection that may be
+ * kept is, where the rest is small: it may be a load balancer's, with others' webhooks on it.
  * @param limit bytes of the rest, of which a chunk counts for 64 at the least
  */
 export async function refuse(request: FastifyRequest, reply: FastifyReply, limit: number): Promise<void> {
-  const body = JSON.stringify({ error: 'unauthorized' });
+  const keeps = reply.raw.shouldKeepAlive && bytesOf(request) <= SMALL_BODY;
   reply.hijack();
   reply.raw.writeHead(401, {
-    connection: 'close',
+    ...(!keeps && { connection: 'close' }),
     'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
+    'content-length': Buffer.byteLength(BODY),
   });
-  reply.raw.write(body);
+  if (keeps) {
+    // Node discards the rest before it reads the next request.
+    reply.raw.end(BODY);
+    return;
+  }
+  reply.raw.write(BODY);
   await Promise.race([discard(request.raw, limit), sleep(LINGER_MS, undefined, { ref: false })]);
   reply.raw.end();
+}
+
+/** The length that was announced; Infinity if none was. */
+function bytesOf({ headers }: FastifyRequest): number {
+  if (headers['transfer-encoding'] !== undefined) return Infinity;
+  return Number(headers['content-length'] ?? 0);
 }
 
 async function discard(stream: FastifyRequest['raw'], limit: number): Promise<void> {
