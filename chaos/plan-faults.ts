@@ -68,7 +68,7 @@ export const ALWAYS = [
   'dead-pos',
   /** Processes whose clock is ten minutes ahead or behind. */
   'clock',
-  /** A neighbour idle in a transaction, whose snapshot holds back vacuum and detaching. */
+  /** A neighbour idle in a transaction, whose snapshot holds back vacuum. */
   'snapshot',
   /** Signals that are published twice, and webhooks that are sent several times at once. */
   'duplicate',

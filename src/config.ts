@@ -4,7 +4,11 @@ import { parseSettingsKeys } from './core/locations/settings-key.ts';
 
 /** The variables: each with its schema, and an example for the error message. */
 const variables = {
-  DATABASE_URL: [z.url({ protocol: /^postgres(ql)?$/ }), 'postgres://expediter@db.internal:5432/expediter'],
+  DATABASE_URL: [postgresUrl(), 'postgres://expediter@db.internal:5432/expediter?sslmode=verify-full'],
+  OWNER_DATABASE_URL: [
+    postgresUrl().optional(),
+    'postgres://expediter_owner@db.internal:5432/expediter?sslmode=verify-full',
+  ],
   HOST: [z.string().min(1).default('0.0.0.0'), '0.0.0.0'],
   PORT: [integer(0, 65_535).default(8080), '8080'],
   LOG_LEVEL: [z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'), 'info'],
@@ -189,6 +193,10 @@ function integer(min: number, max: number): z.ZodCoercedNumber {
 function share(): z.ZodCoercedNumber {
   const error = 'is not a number from 0 to 1';
   return z.coerce.number({ error }).min(0, { error }).max(1, { error });
+}
+
+function postgresUrl(): z.ZodURL {
+  return z.url({ protocol: /^postgres(ql)?$/ });
 }
 
 function httpUrl(): z.ZodURL {

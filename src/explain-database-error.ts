@@ -6,7 +6,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'correct the host in DATABASE_URL, or look at DNS',
   '28000': 'correct the user in DATABASE_URL, or let pg_hba.conf admit it',
   '28P01': 'correct user and password in DATABASE_URL',
-  '42501': 'let DATABASE_URL name the role that migrates, or a member of it',
+  '42501': 'give the role of DATABASE_URL its rights: expediter migrate, with OWNER_DATABASE_URL set',
   '53300': 'raise max_connections, or lower POOL_SIZE',
   '57P03': 'wait until it has started, or see why it stops',
 };
@@ -28,5 +28,7 @@ function remedyIn(code: string, message: string): string {
   }
   if (/password must be a string/.test(message)) return 'write the password into DATABASE_URL';
   if (/\bSSL\b/.test(message)) return 'let sslmode in DATABASE_URL say what Postgres takes';
+  if (/certificate/i.test(message))
+    return 'let sslrootcert in DATABASE_URL name the CA, and its host be in the certificate';
   return UNKNOWN;
 }

@@ -3,6 +3,7 @@ import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import pg, { type ClientBase } from 'pg';
 import { MIGRATIONS, TABLE, appliedMigrations, migrationsIn } from './check-schema.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
+import { grantRights } from './grant-rights.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 
 /** Time to wait for a lock. Webhooks queue behind a waiting migration and have to be committed within 1.5 s. */
@@ -18,14 +19,18 @@ const DEADLOCK_DETECTED = '40P01';
 /**
  * Migrates the schema to this version. A second runner waits, and finds nothing left to do. Each migration is one
  * transaction: if it fails, the schema is as before, and the next run continues there.
+ * @param databaseUrl of the role that owns the tables, or will
+ * @param about.serviceUrl of the role that the service runs as, which is given what it needs
  * @param about.lockPatienceMs time for one migration to lock what it changes
  * @returns the migrations that were applied
- * @throws Error that says what to do about the connection, names the failed migration, or that an empty database has another encoding than UTF8
+ * @throws Error that says what to do about the connection or the service's role, names the failed migration, or that an
+ *   empty database has another encoding than UTF8
  */
 export async function migrate(
   databaseUrl: string,
-  { dir = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS }: { dir?: string; lockPatienceMs?: number } = {},
+  about: { dir?: string; lockPatienceMs?: number; serviceUrl?: string | undefined } = {},
 ): Promise<string[]> {
+  const { dir = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS, serviceUrl } = about;
   const client = new pg.Client({
     connectionString: databaseUrl,
     application_name: 'expediter migrate',
@@ -46,11 +51,13 @@ export async function migrate(
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
     const applied = await appliedMigrations(client);
     if (applied.size === 0) await requireUtf8(client);
-    for (const name of await migrationsIn(dir)) {
-      if (applied.has(name)) continue;
+    const missing = (await migrationsIn(dir)).filter((name) => !applied.has(name));
+    if (missing.length > 0) await requireOwner(client);
+    for (const name of missing) {
       await apply(client, { dir, name, lockPatienceMs });
       done.push(name);
     }
+    if (serviceUrl !== undefined) await grantRights(client, serviceUrl);
   } finally {
     // The lock ends with the connection.
     await client.end();
@@ -75,6 +82,21 @@ async function requireUtf8(client: ClientBase): Promise<void> {
   throw new Error(
     `the database ${name} is in ${encoding}, and it takes UTF8: make it with ` +
       `CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE template0`,
+  );
+}
+
+/** Refuses the service's own role, which owns nothing, before it changes something. */
+async function requireOwner(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ may: boolean; role: string }>(
+    `SELECT quote_ident(current_user) AS role,
+            coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)),
+                     has_schema_privilege(current_schema(), 'CREATE')) AS may`,
+    [TABLE],
+  );
+  const { may, role } = rows[0] ?? {};
+  if (may === true) return;
+  throw new Error(
+    `the role ${role} may not migrate: let OWNER_DATABASE_URL name the one that owns the tables, or will`,
   );
 }
 

@@ -23,6 +23,7 @@ order_topic=${ORDER_TOPIC:-order-placed}
 status_topic=order-status
 dead_letter=expediter-dead-letter
 service=expediter@$PROJECT.iam.gserviceaccount.com
+migrator=expediter-migrate@$PROJECT.iam.gserviceaccount.com
 pusher=expediter-push@$PROJECT.iam.gserviceaccount.com
 export CLOUDSDK_CORE_PROJECT=$PROJECT CLOUDSDK_CORE_DISABLE_PROMPTS=1
 
@@ -73,10 +74,14 @@ google_pubsub=serviceAccount:service-$number@gcp-sa-pubsub.iam.gserviceaccount.c
 say "# Who it is"
 ensure "account $service" iam service-accounts describe "$service" -- \
   iam service-accounts create expediter --display-name='Expediter, the service'
+ensure "account $migrator" iam service-accounts describe "$migrator" -- \
+  iam service-accounts create expediter-migrate --display-name='Expediter, who migrates its schema'
 ensure "account $pusher" iam service-accounts describe "$pusher" -- \
   iam service-accounts create expediter-push --display-name='Expediter, who pushes to it'
-change projects add-iam-policy-binding "$PROJECT" --member="serviceAccount:$service" --role=roles/cloudsql.client \
-  --condition=None
+for account in "$service" "$migrator"; do
+  change projects add-iam-policy-binding "$PROJECT" --member="serviceAccount:$account" --role=roles/cloudsql.client \
+    --condition=None
+done
 # Pub/Sub signs its pushes as the second; of projects before April 2021 it cannot without this.
 change iam service-accounts add-iam-policy-binding "$pusher" --member="$google_pubsub" \
   --role=roles/iam.serviceAccountTokenCreator
@@ -117,28 +122,45 @@ ensure 'database expediter' sql databases describe expediter --instance=expedite
   sql databases create expediter --instance=expediter
 
 say "# Secrets: none is printed"
+user=
 password=
 flags=
 trap 'rm -f "$flags"' EXIT
 database_url() {
-  printf 'postgres://expediter:%s@localhost/expediter?host=/cloudsql/%s:%s:expediter' "$password" "$PROJECT" "$REGION"
+  printf 'postgres://%s:%s@localhost/expediter?host=/cloudsql/%s:%s:expediter' "$user" "$password" "$PROJECT" "$REGION"
+}
+# $1: a user of Postgres that gets a new password, $2: what to do where there is none yet, create or leave.
+new_password() {
+  user=$1
+  password=$(openssl rand -hex 24)
+  # Every user of this machine sees a program's arguments; a file of our own nobody.
+  rm -f "$flags"
+  flags=$(umask 077 && mktemp)
+  printf -- '--password: "%s"\n' "$password" >"$flags"
+  # Of a user that is there already, nobody knows the password any more: this sets it.
+  if gcloud sql users list --instance=expediter --format='value(name)' 2>/dev/null | grep -qx "$user"; then
+    change sql users set-password "$user" --instance=expediter --flags-file="$flags"
+  elif [ "$2" = create ]; then
+    change sql users create "$user" --instance=expediter --flags-file="$flags"
+  fi
 }
 settings_key() { printf '%s:%s' "$(date +%Y-%m)" "$(openssl rand -base64 32)"; }
 operator_token() { openssl rand -hex 32 | tr -d '\n'; }
 order_api_token() { printf %s "$ORDER_API_TOKEN"; }
+# Two roles: one owns the tables and migrates, the other may do what the service does. `gcloud` makes users that may do
+# almost everything, so the second one is made by `expediter migrate`.
+if look secrets versions describe latest --secret=expediter-owner-database-url; then
+  say '= secret expediter-owner-database-url is there'
+elif look secrets versions describe latest --secret=expediter-database-url; then
+  say '! the service owns its tables: docs/deploy.md#two-roles says how it gets a role of its own'
+else
+  new_password expediter_owner create
+  ensure_secret expediter-owner-database-url database_url
+fi
 if look secrets versions describe latest --secret=expediter-database-url; then
   say '= secret expediter-database-url is there'
 else
-  password=$(openssl rand -hex 24)
-  # Every user of this machine sees a program's arguments; a file of our own nobody.
-  flags=$(umask 077 && mktemp)
-  printf -- '--password: "%s"\n' "$password" >"$flags"
-  # Of a user that is there already, nobody knows the password any more: this sets it.
-  if gcloud sql users list --instance=expediter --format='value(name)' 2>/dev/null | grep -qx expediter; then
-    change sql users set-password expediter --instance=expediter --flags-file="$flags"
-  else
-    change sql users create expediter --instance=expediter --flags-file="$flags"
-  fi
+  new_password expediter leave
   ensure_secret expediter-database-url database_url
 fi
 ensure_secret expediter-settings-key settings_key
@@ -148,12 +170,19 @@ if [ -n "${ORDER_API_TOKEN-}" ]; then
 elif ! look secrets versions describe latest --secret=expediter-order-api-token; then
   say '! expediter-order-api-token is missing: run this again with ORDER_API_TOKEN set'
 fi
-for secret in database-url settings-key operator-token order-api-token; do
-  if [ -n "$dry_run" ] || look secrets describe "expediter-$secret"; then
-    change secrets add-iam-policy-binding "expediter-$secret" --member="serviceAccount:$service" \
-      --role=roles/secretmanager.secretAccessor
-  fi
-done
+# $1: an account, $2…: the secrets that it may read.
+let_read() {
+  local account=$1 secret
+  shift
+  for secret in "$@"; do
+    if [ -n "$dry_run" ] || look secrets describe "expediter-$secret"; then
+      change secrets add-iam-policy-binding "expediter-$secret" --member="serviceAccount:$account" \
+        --role=roles/secretmanager.secretAccessor
+    fi
+  done
+}
+let_read "$service" database-url settings-key operator-token order-api-token
+let_read "$migrator" database-url owner-database-url
 
 say "# Images"
 ensure 'repository expediter' artifacts repositories describe expediter --location="$REGION" -- \

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { readConfigOf, type Config } from '../config.ts';
+import { examineRights } from './examine-rights.ts';
 import { reporterOf, type Finding } from './finding.ts';
 
 const { ok, warning, failed } = reporterOf('database');
@@ -11,27 +12,6 @@ const DAYS_AHEAD = 2;
 const LATE_DAYS = 1;
 const COUNTED = 1_000;
 
-/** Every table of ours that is not a partition. A test compares the list with the schema. */
-export const TABLES = [
-  'credentials',
-  'live_messages',
-  'location_last_seen',
-  'locations',
-  'order_contents',
-  'orders',
-  'outbox',
-  'parked_events',
-  'parked_sweep',
-  'placement_attempts',
-  'placements',
-  'provider_orders',
-  'sequence_floor',
-  'status_events',
-  'traffic',
-  'webhook_tokens',
-  'webhooks',
-] as const;
-
 type Limits = Pick<Config, 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS'>;
 
 /** Examines a database that can be reached and has our schema. */
@@ -40,7 +20,7 @@ export async function examineDatabase(env: NodeJS.ProcessEnv, pool: Pool): Promi
   const all = await Promise.all([
     server(pool),
     connections(pool, config),
-    privileges(pool),
+    examineRights(pool),
     partitions(pool, config),
     erasing(pool, config),
   ]);
@@ -89,7 +69,8 @@ async function connections(pool: Pool, { POOL_SIZE }: Limits): Promise<Finding> 
               (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
               (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())) AS most,
             count(*)::int AS used, count(*) FILTER (WHERE application_name = 'expediter')::int AS ours
-     FROM pg_stat_activity WHERE backend_type = 'client backend'`,
+     -- What kind another role's is, only some may know; those of Postgres's own have no user or no database.
+     FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL`,
   );
   const { most = 0, used = 0, ours = 0 } = rows[0] ?? {};
   const found = `${used} of ${most} in use, ${ours} of them ours; one process takes up to ${POOL_SIZE}`;
@@ -99,31 +80,6 @@ async function connections(pool: Pool, { POOL_SIZE }: Limits): Promise<Finding> 
     'connections',
     found,
     'raise max_connections, or lower POOL_SIZE: a rollout needs room for one process more',
-  );
-}
-
-async function privileges(pool: Pool): Promise<Finding> {
-  const { rows } = await pool.query<{ lacking: string[] }>(
-    `SELECT ARRAY(
-       SELECT privilege || ' on ' || name
-       FROM unnest($1::text[]) AS name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
-       WHERE NOT has_table_privilege(name, privilege)
-       UNION ALL
-       SELECT 'CREATE on schema ' || n.nspname
-       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       WHERE c.oid = 'webhooks'::regclass AND NOT has_schema_privilege(n.oid, 'CREATE')
-       UNION ALL
-       SELECT 'to own webhooks' FROM pg_class
-       WHERE oid = 'webhooks'::regclass AND NOT pg_has_role(relowner, 'USAGE')
-     ) AS lacking`,
-    [TABLES],
-  );
-  const lacking = rows[0]?.lacking ?? [];
-  if (lacking.length === 0) return ok('privileges', 'the role may do all that it has to');
-  return failed(
-    'privileges',
-    `the role lacks ${lacking.slice(0, 5).join(', ')}${lacking.length > 5 ? ' and more' : ''}`,
-    'let the service run as the role that migrates, or as a member of it: it makes and drops partitions',
   );
 }
 

@@ -56,7 +56,7 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
       const { DATABASE_URL } = readConfigOf(env, 'DATABASE_URL');
       const { pool } = openDatabase(DATABASE_URL, FLUSH_CONNECTIONS + CONNECTIONS, () => {});
       try {
-        const reached = await reachDatabase(pool);
+        const reached = await reachDatabase(pool, env);
         isUsable = reached.isUsable;
         if (!isUsable) return reached.findings;
         const parts = wanted.map((name) => part(name, async () => (await inside[name]?.(pool)) ?? []));

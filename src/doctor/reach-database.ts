@@ -3,36 +3,51 @@ import { withClient } from '../core/postgres/with-client.ts';
 import { explainDatabaseError } from '../explain-database-error.ts';
 import { checkSchema, WrongSchema } from '../check-schema.ts';
 import { reporterOf, type Finding } from './finding.ts';
+import { judgeEncryption, type Link } from './judge-encryption.ts';
 
 const { ok, failed } = reporterOf('database');
 
 /** Connects and checks the schema. `isUsable` says whether the parts that need the database can be examined. */
-export async function reachDatabase(pool: Pool): Promise<{ findings: Finding[]; isUsable: boolean }> {
-  const reached = await reach(pool);
-  if (reached.state !== 'ok') return { findings: [reached], isUsable: false };
+export async function reachDatabase(
+  pool: Pool,
+  env: NodeJS.ProcessEnv,
+): Promise<{ findings: Finding[]; isUsable: boolean }> {
+  const reached = await reach(pool, env);
+  if (reached.some(({ state }) => state === 'failed')) return { findings: reached, isUsable: false };
   const schema = await examineSchema(pool);
-  return { findings: [reached, schema], isUsable: schema.state === 'ok' };
+  return { findings: [...reached, schema], isUsable: schema.state === 'ok' };
 }
 
-async function reach(pool: Pool): Promise<Finding> {
+async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Finding[]> {
   try {
     return await withClient(pool, async (client) => {
-      const { rows } = await client.query<{ pid: number; version: string; seqscan: string; commit: string }>(
+      const { rows } = await client.query<{
+        pid: number;
+        version: string;
+        seqscan: string;
+        commit: string;
+        encrypted: boolean | null;
+      }>(
         `SELECT pg_backend_pid() AS pid, current_setting('server_version') AS version,
-                current_setting('enable_seqscan') AS seqscan, current_setting('synchronous_commit') AS commit`,
+                current_setting('enable_seqscan') AS seqscan, current_setting('synchronous_commit') AS commit,
+                (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS encrypted`,
       );
-      const { pid, version = '', seqscan, commit } = rows[0] ?? {};
-      // The process id from the connection's start is that of whoever accepted it.
-      const { processID } = client as unknown as { processID: number | null };
+      const { pid, version = '', seqscan, commit, encrypted } = rows[0] ?? {};
+      // As the connection was made, whether by the URL or by PGSSLMODE. The process id from its start is that of whoever
+      // accepted it.
+      const { processID, host, ssl } = client as unknown as Omit<Link, 'encrypted'> & { processID: number | null };
       if (pid !== processID || seqscan !== 'off' || commit !== 'on') {
-        return pooler('the settings that a connection asks for are not those of its session');
+        return [pooler('the settings that a connection asks for are not those of its session')];
       }
-      return ok('connection', `Postgres ${version.split(' ', 1)[0]}, directly`);
+      return [
+        ok('connection', `Postgres ${version.split(' ', 1)[0]}, directly`),
+        judgeEncryption({ host, ssl, encrypted: encrypted === true }, env),
+      ];
     });
   } catch (error) {
     const { found, toDo } = explainDatabaseError(error);
     // A pooler refuses settings that it does not know.
-    return /unsupported startup parameter/i.test(found) ? pooler(found) : failed('connection', found, toDo);
+    return [/unsupported startup parameter/i.test(found) ? pooler(found) : failed('connection', found, toDo)];
   }
 }
 
@@ -50,6 +65,10 @@ async function examineSchema(pool: Pool): Promise<Finding> {
     return ok('schema', "this version's");
   } catch (error) {
     if (error instanceof WrongSchema) return failed('schema', error.found, error.toDo);
-    return failed('schema', (error as Error).message, 'GRANT the role of DATABASE_URL all on the tables');
+    return failed(
+      'schema',
+      (error as Error).message,
+      'expediter migrate, with OWNER_DATABASE_URL set, gives the role of DATABASE_URL what it needs',
+    );
   }
 }

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { GiveUp, TryAgain } from '../../src/core/domain/errors.ts';
 import type { OrderRef } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
+import { asService } from '../support/as-service.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
 import { CLI, runCli as cli } from '../support/run-cli.ts';
 import { runToEnd, type Ended } from '../support/run-program.ts';
@@ -74,7 +75,7 @@ describe('the command line', () => {
   let env: Environment;
 
   beforeAll(async () => {
-    env = { DATABASE_URL: await createDatabase(), SETTINGS_KEY };
+    env = { DATABASE_URL: asService(await createDatabase()), SETTINGS_KEY };
   });
 
   it('seals settings, and never prints them', async () => {

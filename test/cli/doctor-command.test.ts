@@ -11,14 +11,16 @@ import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.t
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
 import { compareShape } from '../../src/doctor/compare-shape.ts';
 import { examine } from '../../src/doctor/examine.ts';
-import { TABLES } from '../../src/doctor/examine-database.ts';
 import type { Finding, Part } from '../../src/doctor/finding.ts';
+import { judgeEncryption } from '../../src/doctor/judge-encryption.ts';
 import { migrate } from '../../src/migrate.ts';
 import { startHubrise } from '../simulators/start-hubrise.ts';
 import type { Simulator } from '../simulators/simulator.ts';
+import { asService } from '../support/as-service.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
 import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
 import { freePort } from '../support/free-port.ts';
+import { prepareTls, type Certificates } from '../support/prepare-tls.ts';
 import { CLI, runCli } from '../support/run-cli.ts';
 import { runToEnd } from '../support/run-program.ts';
 import { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
@@ -31,6 +33,7 @@ const EXAMPLE = fileURLToPath(new URL('../../examples/platform-mapper', import.m
 const SECRETS = /platform-token|hunter2|whsec_|\?token=|eyJ/;
 
 let postgres: Postgres;
+let certificates: Certificates;
 let system: System;
 let pos: Simulator;
 /** Where nobody listens; some ports fetch does not even try. */
@@ -41,11 +44,17 @@ let env: Record<string, string>;
 const servers: HttpServer[] = [];
 
 beforeAll(async () => {
+  certificates = prepareTls('host all expediter all scram-sha-256\nhost all all all trust\n');
   // All tests' Postgres goes without fsync, which the doctor finds.
-  postgres = await startPostgres({ settings: { fsync: 'on' } });
-  await migrate(postgres.url);
+  postgres = await startPostgres({ settings: { fsync: 'on', ...certificates.settings } });
+  // The service's role is made by it, and has to give its password.
+  const DATABASE_URL = as('expediter', 'hunter2');
+  await migrate(postgres.url, { serviceUrl: DATABASE_URL });
   // Any free port, which its environment need not name.
-  system = await startSystem({ databaseUrl: postgres.url, env: { OPERATOR_TOKEN, OPERATOR_PORT: '0' } });
+  system = await startSystem({
+    databaseUrl: postgres.url,
+    env: { DATABASE_URL, OPERATOR_TOKEN, OPERATOR_PORT: '0' },
+  });
   pos = await startHubrise();
   folder = await mkdtemp(join(tmpdir(), 'doctor-'));
   nobody = `http://127.0.0.1:${await freePort()}`;
@@ -62,7 +71,13 @@ afterAll(async () => {
   await pos?.stop();
   await system?.stop();
   await postgres?.stop();
+  certificates?.remove();
 });
+
+/** The URL of our Postgres, for another role. */
+function as(username: string, password = ''): string {
+  return Object.assign(new URL(postgres.url), { username, password }).href;
+}
 
 type Handler = Parameters<typeof serveHttp>[0];
 async function serve(handle: Handler): Promise<string> {
@@ -187,7 +202,7 @@ describe('of the database', () => {
   it.each([[{ refuseOptions: true }], [{ refuseOptions: false }]])('a pooler is no Postgres: %j', async (about) => {
     const pooler = await startPooler(postgres.url, about);
     try {
-      expect(await wrong('database', { DATABASE_URL: pooler.through(postgres.url) })).toEqual([
+      expect(await wrong('database', { DATABASE_URL: pooler.through(env['DATABASE_URL'] ?? '') })).toEqual([
         failed('connection', /a connection pooler stands between/, /name Postgres itself/),
       ]);
     } finally {
@@ -197,14 +212,16 @@ describe('of the database', () => {
 
   it('one without our schema is migrated', async () => {
     await onAdmin('CREATE DATABASE empty');
-    const empty = postgres.url.replace(/\/postgres(\?|$)/, '/empty$1');
+    const empty = Object.assign(new URL(postgres.url), { pathname: '/empty' }).href;
     expect(await wrong('database', { DATABASE_URL: empty })).toEqual([
       failed('schema', /^The schema lacks 0001/, /expediter migrate/),
     ]);
   });
 
   it('one without fsync keeps no promise', async () => {
-    expect(await wrong('database', { DATABASE_URL: await createDatabase() })).toEqual([failed('writing', /fsync/)]);
+    expect(await wrong('database', { DATABASE_URL: asService(await createDatabase()) })).toEqual([
+      failed('writing', /fsync/),
+    ]);
   });
 
   it('one in which not everything can be written is told', async () => {
@@ -217,8 +234,8 @@ describe('of the database', () => {
     await client.query('CREATE TABLE schema_migrations (id serial PRIMARY KEY, name text, run_on timestamp)');
     await client.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [first]);
     await client.end();
-    await migrate(latin);
-    expect(await wrong('database', { DATABASE_URL: latin })).toEqual([
+    await migrate(latin, { serviceUrl: asService(latin) });
+    expect(await wrong('database', { DATABASE_URL: asService(latin) })).toEqual([
       failed('encoding', /^LATIN1: /, /UTF8/),
       failed('writing', /fsync/),
     ]);
@@ -228,13 +245,94 @@ describe('of the database', () => {
     await onAdmin(`CREATE ROLE reader LOGIN CONNECTION LIMIT 8; GRANT USAGE ON SCHEMA public TO reader;
                    GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
                    ALTER ROLE reader SET default_transaction_read_only = on`);
-    const url = new URL(postgres.url);
-    url.username = 'reader';
-    expect(await wrong('database', { DATABASE_URL: url.href })).toEqual([
+    expect(await wrong('database', { DATABASE_URL: as('reader') })).toEqual([
       failed('writing', /can only be read/, /primary/),
       warning('connections', /of 8 in use/, /rollout/),
-      failed('privileges', /lacks INSERT on credentials, .* and more/, /role that migrates/),
+      failed(
+        'privileges',
+        /^the role lacks INSERT on credentials, UPDATE on credentials, .* and more$/,
+        /expediter migrate, with OWNER_DATABASE_URL/,
+      ),
     ]);
+  });
+
+  it('a role with one right too few is not enough, whichever it is', async () => {
+    await onAdmin(`REVOKE UPDATE (reason) ON status_events FROM expediter;
+                   REVOKE EXECUTE ON FUNCTION drop_webhook_partition FROM expediter`);
+    expect(await wrong('database')).toEqual([
+      failed(
+        'privileges',
+        /^the role lacks UPDATE \(reason\) on status_events, EXECUTE on drop_webhook_partition\(date\)$/,
+      ),
+    ]);
+    await migrate(postgres.url, { serviceUrl: env['DATABASE_URL'] });
+    expect(await wrong('database')).toEqual([]);
+  });
+
+  it('a role that may do more than the service does is told', async () => {
+    expect(await wrong('database', { DATABASE_URL: postgres.url })).toEqual([
+      warning('least privilege', /^the role is a superuser: /, /another role own the tables/),
+    ]);
+    await migrate(postgres.url, { serviceUrl: as('more') });
+    expect(await wrong('database', { DATABASE_URL: as('more') })).toEqual([]);
+    await onAdmin(`ALTER ROLE more CREATEDB REPLICATION; CREATE ROLE makers CREATEROLE; GRANT makers TO more;
+                   GRANT CREATE ON SCHEMA public TO more; GRANT TRUNCATE ON orders TO more`);
+    expect(await wrong('database', { DATABASE_URL: as('more') })).toEqual([
+      warning(
+        'least privilege',
+        /^the role may make roles, may make databases, may replicate, may create in the schema public, has TRUNCATE on orders: /,
+      ),
+    ]);
+    await onAdmin(`REVOKE CREATE ON SCHEMA public FROM more; REVOKE TRUNCATE ON orders FROM more;
+                   ALTER ROLE more NOCREATEDB NOREPLICATION; REVOKE makers FROM more;
+                   CREATE ROLE owner; GRANT CREATE ON SCHEMA public TO owner; ALTER TABLE webhooks OWNER TO owner;
+                   GRANT owner TO more`);
+    expect(await wrong('database', { DATABASE_URL: as('more') })).toEqual([
+      warning('least privilege', /^the role owns the tables: /),
+    ]);
+    await onAdmin('ALTER TABLE webhooks OWNER TO postgres');
+  });
+
+  it('a connection that somebody on the way could read, or answer, is told', async () => {
+    // This machine, by an address that is none of its own.
+    const at = (query = ''): string => `${env['DATABASE_URL']?.replace('127.0.0.1', '0.0.0.0')}${query}`;
+    expect(await wrong('database', { DATABASE_URL: at() })).toEqual([
+      warning('encryption', /^none on the way to 0\.0\.0\.0/, /sslmode=verify-full/),
+    ]);
+    expect(await wrong('database', { DATABASE_URL: at('?sslmode=no-verify') })).toEqual([
+      warning('encryption', /^nobody verifies the certificate of 0\.0\.0\.0/, /sslmode=verify-full/),
+    ]);
+    vi.stubEnv('PGSSLMODE', 'no-verify');
+    expect(await wrong('database', { DATABASE_URL: at() })).toEqual([
+      warning('encryption', /^nobody verifies the certificate/),
+    ]);
+    vi.unstubAllEnvs();
+    const { file } = certificates;
+    expect(await wrong('database', { DATABASE_URL: at(`?sslmode=verify-full&sslrootcert=${file}`) })).toEqual([]);
+    const unlike = at(`?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=${file}`);
+    expect(await wrong('database', { DATABASE_URL: unlike })).toEqual([
+      warning('encryption', /^nobody looks whether the certificate is that of 0\.0\.0\.0/),
+    ]);
+    expect(await wrong('database', { DATABASE_URL: at('?sslmode=verify-full') })).toEqual([
+      failed('connection', /self-signed certificate/, /sslrootcert/),
+    ]);
+  });
+
+  it.each([
+    ['/cloudsql/my-project:europe-west1:expediter', 'ok'],
+    ['localhost', 'ok'],
+    ['::1', 'ok'],
+    ['127.0.0.2', 'ok'],
+    ['10.0.0.5', 'warning'],
+    ['localhost.example.com', 'warning'],
+  ])('without encryption, %s is %s', (host, state) => {
+    expect(judgeEncryption({ host, ssl: false, encrypted: false }, {})).toMatchObject({ state });
+  });
+
+  it('a Node that verifies no certificate is told', () => {
+    const link = { host: 'db.internal', ssl: true, encrypted: true };
+    expect(judgeEncryption(link, {}).state).toBe('ok');
+    expect(judgeEncryption(link, { NODE_TLS_REJECT_UNAUTHORIZED: '0' }).state).toBe('warning');
   });
 
   it('days without a table, days that should be gone and members that should be erased are told', async () => {
@@ -260,14 +358,6 @@ describe('of the database', () => {
     expect(await wrong('database')).toEqual([failed('partitions', /not today/)]);
     await migrate(postgres.url);
     expect(await wrong('database')).toEqual([]);
-  });
-
-  it('every table of ours is among those that the role needs', async () => {
-    const tables = await system.query(
-      `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
-         AND NOT relispartition AND relname <> 'schema_migrations' ORDER BY 1`,
-    );
-    expect(tables.map((row) => row['relname'])).toEqual([...TABLES]);
   });
 });
 
@@ -617,7 +707,7 @@ describe('of the locations', () => {
   });
 
   it('none at all is told', async () => {
-    const DATABASE_URL = await createDatabase();
+    const DATABASE_URL = asService(await createDatabase());
     expect(await wrong('locations', { DATABASE_URL })).toEqual([warning('any', /there are none/, /location put/)]);
   });
 

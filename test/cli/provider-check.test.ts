@@ -7,6 +7,7 @@ import { registry } from '../../src/providers/index.ts';
 import { startDeliverect } from '../simulators/start-deliverect.ts';
 import { startHubrise } from '../simulators/start-hubrise.ts';
 import type { Simulator, StartSimulator } from '../simulators/simulator.ts';
+import { asService } from '../support/as-service.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
@@ -18,7 +19,7 @@ let env: { DATABASE_URL: string; SETTINGS_KEY: string };
 let pool: pg.Pool;
 
 beforeAll(async () => {
-  env = { DATABASE_URL: await createDatabase(), SETTINGS_KEY };
+  env = { DATABASE_URL: asService(await createDatabase()), SETTINGS_KEY };
   pool = new pg.Pool({ connectionString: env.DATABASE_URL, max: 1 });
 });
 afterEach(async () => {

@@ -22,6 +22,8 @@ const SETTINGS_KEY = `2026-11:${Buffer.alloc(32, 7).toString('base64')}`;
 /** In place of what only a deployment knows. */
 const SECRETS: Record<string, string> = {
   DATABASE_URL: 'postgres://expediter:word@localhost/expediter?host=/cloudsql/my-project:europe-west1:expediter',
+  OWNER_DATABASE_URL:
+    'postgres://expediter_owner:word@localhost/expediter?host=/cloudsql/my-project:europe-west1:expediter',
   SETTINGS_KEY,
   OPERATOR_TOKEN: 'x'.repeat(64),
   ORDER_API_TOKEN: 'word',
@@ -135,6 +137,7 @@ describe.each(services)('the service on %s', (_where, { containers: [container] 
     expect(environment).toMatchObject({ PUBLIC_URL: expect.any(String), OPERATOR_TOKEN: expect.any(String) });
     expect(environment['PUSH_AUDIENCE']).toBe(`${environment['PUBLIC_URL']}/pubsub/push`);
     for (const { name, value } of container.env ?? []) if (name in SECRETS) expect(value).toBeUndefined();
+    expect(environment, 'the owner of the tables is for the migration').not.toHaveProperty('OWNER_DATABASE_URL');
     for (const name of Object.keys(SECRETS)) expect(shared).not.toMatch(new RegExp(`^${name}=`, 'm'));
   });
 
@@ -330,11 +333,22 @@ describe.each([
   ['Cloud Run', cloudRunJob.template.spec.template.spec],
   ['Kubernetes', kubernetesJob.template.spec],
 ])('the migration on %s', (_where, { containers: [container] }) => {
-  it('is `expediter migrate`, with the database alone', () => {
+  it('is `expediter migrate`, with the database alone, of which it has both roles', () => {
     expect(container.command).toEqual(['expediter', 'migrate']);
     const environment = environmentOf(container);
-    expect(Object.keys(environment)).toEqual(['DATABASE_URL']);
-    expect(() => readConfigOf(environment, 'DATABASE_URL')).not.toThrow();
+    expect(Object.keys(environment)).toEqual(['DATABASE_URL', 'OWNER_DATABASE_URL']);
+    expect(() => readConfigOf(environment, 'DATABASE_URL', 'OWNER_DATABASE_URL')).not.toThrow();
+  });
+
+  it('runs as somebody whose secrets the service cannot read', () => {
+    const secretOf = (name: string): string =>
+      container.env?.find((each) => each.name === name)?.valueFrom?.secretKeyRef.name ?? '';
+    const [own, shared] = [secretOf('OWNER_DATABASE_URL'), secretOf('DATABASE_URL')];
+    expect(own).not.toBe('');
+    expect(own).not.toBe(shared);
+    for (const [, { containers }] of services) {
+      expect(containers[0].env?.map(({ valueFrom }) => valueFrom?.secretKeyRef.name)).not.toContain(own);
+    }
   });
 });
 
@@ -359,14 +373,30 @@ describe('docs/deploy.md', () => {
     }
   });
 
+  it('verifies who Postgres is wherever the way leads over a network', () => {
+    const files = [
+      'docs/deploy.md',
+      'docs/try-it.md',
+      '.env.example',
+      'deploy/google-cloud/set-up.sh',
+      'src/config.ts',
+    ];
+    const urls = files.flatMap((file) => [
+      ...readFileSync(join(PROJECT, file), 'utf8').matchAll(/postgres:\/\/[^\s'"`]*@[^\s'"`]+/g),
+    ]);
+    expect(urls.length).toBeGreaterThan(8);
+    for (const [url] of urls) expect(url).toMatch(/[?&](sslmode=verify-full|host=\/)|@127\.0\.0\.1/);
+  });
+
   it('names secrets, accounts and topics as the script makes them', () => {
     const script = readFileSync(join(PROJECT, 'deploy/google-cloud/set-up.sh'), 'utf8');
     for (const name of ['expediter-orders', 'expediter-dead-letter', 'order-status', 'expediter-settings-key']) {
       expect(document).toContain(name);
       expect(script).toContain(name);
     }
-    const secrets = cloudRun.template.spec.containers[0].env?.flatMap(({ valueFrom }) => valueFrom ?? []);
-    for (const { secretKeyRef } of secrets ?? []) expect(script).toContain(secretKeyRef.name);
+    const containers = [cloudRun.template.spec.containers[0], cloudRunJob.template.spec.template.spec.containers[0]];
+    const secrets = containers.flatMap(({ env }) => env?.flatMap(({ valueFrom }) => valueFrom ?? []) ?? []);
+    for (const { secretKeyRef } of secrets) expect(script).toContain(secretKeyRef.name);
   });
 });
 

@@ -26,7 +26,7 @@ const [group, name] = [words.slice(0, verb).join(' '), (flag('secret') ?? words[
 const made = (what) => read('made').split('\\n').includes(what);
 if (group === 'projects') console.log('123456789');
 else if (group === 'logging sinks' && words[verb] === 'describe') console.log(made('logging sinks _Default') ? 'expediter-webhooks' : '');
-else if (words[verb] === 'list') console.log(made(group + ' expediter') ? 'postgres\\nexpediter' : 'postgres');
+else if (words[verb] === 'list') console.log(['sql users postgres', ...read('made').split('\\n')].filter((each) => each.startsWith(group + ' ')).map((each) => each.slice(group.length + 1)).join('\\n'));
 else if (words[verb] === 'describe') process.exit(made(group + ' ' + name) ? 0 : 1);
 else if (verb >= 0) {
   if (made(group + ' ' + name) && words[verb] === 'create') process.exit(1);
@@ -34,7 +34,7 @@ else if (verb >= 0) {
 }
 `;
 const OPENSSL = `#!/bin/sh
-case "$*" in *-base64*) echo ${Buffer.alloc(32, 7).toString('base64')} ;; *) echo 0123456789abcdef ;; esac
+case "$*" in *-base64*) echo ${Buffer.alloc(32, 7).toString('base64')} ;; *) od -An -N12 -tx1 /dev/urandom | tr -d ' ' ;; esac
 `;
 
 type Call = { words: string[]; input: string; flags: string };
@@ -121,6 +121,13 @@ describe('deploy/google-cloud/set-up.sh', () => {
       'secrets roles/secretmanager.secretAccessor',
       'secrets roles/secretmanager.secretAccessor',
     ]);
+    const migrator = '--member=serviceAccount:expediter-migrate@my-project.iam.gserviceaccount.com';
+    const readBy = (account: string): unknown[] =>
+      called('secrets', 'add-iam-policy-binding')
+        .filter(({ words }) => words.includes(account))
+        .map(({ words }) => words[2]);
+    expect(readBy(migrator)).toEqual(['expediter-database-url', 'expediter-owner-database-url']);
+    expect(readBy(service)).not.toContain('expediter-owner-database-url');
     const pusher = '--member=serviceAccount:expediter-push@my-project.iam.gserviceaccount.com';
     expect(calls().filter(({ words }) => words.includes(pusher))).toEqual([]);
   });
@@ -138,17 +145,26 @@ describe('deploy/google-cloud/set-up.sh', () => {
   it('makes secrets that the service reads, and shows none: not on a command line, not in what it prints', () => {
     const { out } = ended;
     const secretOf = (name: string): string => called('secrets', 'versions', 'add', name)[0]?.input ?? '';
-    const DATABASE_URL = secretOf('expediter-database-url');
+    const [DATABASE_URL, OWNER_DATABASE_URL] = [
+      secretOf('expediter-database-url'),
+      secretOf('expediter-owner-database-url'),
+    ];
+    // The service's is made by the migration: whom `gcloud` makes may do almost everything.
+    expect(called('sql', 'users', 'create').map(({ words }) => words[3])).toEqual(['expediter_owner']);
     const [user] = called('sql', 'users', 'create');
     const password = /^--password: "(.+)"\n$/.exec(user?.flags ?? '')?.[1] ?? '';
-    expect(DATABASE_URL).toBe(
-      `postgres://expediter:${password}@localhost/expediter?host=/cloudsql/my-project:europe-west1:expediter`,
+    expect(OWNER_DATABASE_URL).toBe(
+      `postgres://expediter_owner:${password}@localhost/expediter?host=/cloudsql/my-project:europe-west1:expediter`,
     );
-    const environment = { DATABASE_URL, SETTINGS_KEY: secretOf('expediter-settings-key') };
-    expect(readConfigOf(environment, 'DATABASE_URL', 'SETTINGS_KEY').SETTINGS_KEY.size).toBe(1);
+    const own = /^postgres:\/\/expediter:(\w+)@localhost\/expediter\?host=/.exec(DATABASE_URL)?.[1] ?? '';
+    const environment = { DATABASE_URL, OWNER_DATABASE_URL, SETTINGS_KEY: secretOf('expediter-settings-key') };
+    const config = readConfigOf(environment, 'DATABASE_URL', 'OWNER_DATABASE_URL', 'SETTINGS_KEY');
+    expect(config.SETTINGS_KEY.size).toBe(1);
     expect(secretOf('expediter-order-api-token')).toBe('platform-token');
     expect(password).not.toBe('');
-    for (const secret of [password, Buffer.alloc(32, 7).toString('base64'), 'platform-token']) {
+    expect(own).not.toBe('');
+    expect(own).not.toBe(password);
+    for (const secret of [password, own, Buffer.alloc(32, 7).toString('base64'), 'platform-token']) {
       expect(out).not.toContain(secret);
       expect(calls().filter(({ words }) => words.some((word) => word.includes(secret)))).toEqual([]);
     }
@@ -171,11 +187,27 @@ describe('deploy/google-cloud/set-up.sh, otherwise', () => {
   afterEach(removeFolder);
 
   it('goes on where it was cut off: a user whose password nobody knows gets another', async () => {
-    writeFileSync(join(folder, 'state-made'), 'sql users expediter\nsecrets expediter-database-url\n');
+    const made = ['sql users expediter_owner', 'sql users expediter', 'secrets expediter-owner-database-url'];
+    writeFileSync(join(folder, 'state-made'), `${made.join('\n')}\n`);
     expect((await setUp()).code).toBe(0);
     expect(called('sql', 'users', 'create')).toEqual([]);
-    expect(called('sql', 'users', 'set-password', 'expediter')).toHaveLength(1);
-    expect(called('secrets', 'versions', 'add', 'expediter-database-url')).toHaveLength(1);
+    for (const [user, secret] of [
+      ['expediter_owner', 'expediter-owner-database-url'],
+      ['expediter', 'expediter-database-url'],
+    ] as const) {
+      expect(called('sql', 'users', 'set-password', user)).toHaveLength(1);
+      expect(called('secrets', 'versions', 'add', secret)).toHaveLength(1);
+    }
+  });
+
+  it('leaves an installation of one role as it is, and says where to read on', async () => {
+    writeFileSync(join(folder, 'state-made'), 'sql users expediter\nsecrets versions expediter-database-url\n');
+    const { code, out } = await setUp();
+    expect(code).toBe(0);
+    expect(out).toContain('! the service owns its tables: docs/deploy.md#two-roles');
+    expect(called('sql', 'users', 'create')).toEqual([]);
+    expect(called('sql', 'users', 'set-password')).toEqual([]);
+    expect(called('secrets', 'versions', 'add').map(({ words }) => words[3])).not.toContain('expediter-database-url');
   });
 
   it('with --dry-run says all that it would do, and changes nothing', async () => {

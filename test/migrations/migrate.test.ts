@@ -158,7 +158,7 @@ describe('a version of the service', () => {
     const url = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
     const answer = await post(url, statusWebhook({ serviceOrderId: 'order-1', status: 'READY' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
-    const cli = await runCli({ DATABASE_URL: system.databaseUrl }, ['location', 'list', '--json']);
+    const cli = await runCli({ DATABASE_URL: system.env['DATABASE_URL'] ?? '' }, ['location', 'list', '--json']);
     expect(cli).toMatchObject({ code: 0, out: expect.stringContaining('club-1') });
     // The command of the version before, run by mistake, has nothing to do.
     expect(await runCli({ DATABASE_URL: system.databaseUrl }, ['migrate', '--json'])).toMatchObject({
@@ -176,7 +176,7 @@ describe('a version of the service', () => {
     expect(await main.exited).toBe(1);
     const refusal = /too new .*\(9999-without-something\.breaking\)\. Deploy the version that made it\./;
     expect(main.output()).toMatch(refusal);
-    const cli = await runCli({ DATABASE_URL: system.databaseUrl }, ['location', 'list']);
+    const cli = await runCli({ DATABASE_URL: system.env['DATABASE_URL'] ?? '' }, ['location', 'list']);
     expect(cli).toEqual({ code: 1, out: '', error: expect.stringMatching(refusal) });
     await forget('9999-without-something.breaking');
   });
@@ -246,7 +246,9 @@ const TAKES_AWAY =
 describe('a migration that takes something away', () => {
   it('says so in its name', async () => {
     for (const name of (await namesIn(MIGRATIONS)).filter((name) => !name.endsWith('.breaking'))) {
-      const sql = (await readFile(join(MIGRATIONS, `${name}.sql`), 'utf8')).replaceAll(/--.*$/gm, '');
+      const text = (await readFile(join(MIGRATIONS, `${name}.sql`), 'utf8')).replaceAll(/--.*$/gm, '');
+      // What a function does when it is called, the migration does not do.
+      const sql = text.replaceAll(/\$body\$.*?\$body\$/gs, '');
       expect(TAKES_AWAY.exec(sql)?.[0], name).toBeUndefined();
     }
   });

@@ -10,6 +10,7 @@ import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { registry as ownProviders } from '../../src/providers/index.ts';
 import { start, type Running } from '../../src/start.ts';
+import { asService } from './as-service.ts';
 import { createDatabase } from './create-database.ts';
 import { sampleOrder, type SampleOptions } from './sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from './start-ordering-platform.ts';
@@ -22,9 +23,11 @@ export const SERVICE_ACCOUNT = 'push@test-project.iam.gserviceaccount.com';
 export type Answer = { status: number; body: Record<string, unknown>; headers: Headers };
 
 export type System = {
+  /** Of the role that owns the tables. */
   databaseUrl: string;
-  /** The environment of the processes, to start more of them. */
+  /** The environment of the processes, to start more of them. Its DATABASE_URL is of a role that owns nothing. */
   env: Record<string, string>;
+  /** As the processes' role. */
   pool: pg.Pool;
   platform: OrderingPlatform;
   pubsub: Pubsub;
@@ -52,6 +55,7 @@ export type System = {
   live(serviceOrderId: string): LiveMessage[];
   placement(serviceOrderId: string): Promise<Record<string, unknown> | undefined>;
   order(serviceOrderId: string): Promise<Record<string, unknown> | undefined>;
+  /** As the owner. */
   query(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   /** Drains one process as SIGTERM would. */
   drain(index: number): Promise<void>;
@@ -64,7 +68,7 @@ export async function startSystem(
     providers?: Provider[];
     env?: Record<string, string>;
     processes?: number;
-    /** The database; by default a new one in the Postgres of all tests. */
+    /** The database, for the processes as well; by default a new one in the Postgres of all tests, with two roles. */
     databaseUrl?: string;
     /** Gets the database before the first connection. */
     prepare?: (databaseUrl: string) => Promise<void>;
@@ -81,8 +85,9 @@ export async function startSystem(
   await client.createTopic('order-status');
   await client.close();
 
+  const serviceUrl = about.databaseUrl ?? asService(databaseUrl);
   const env = {
-    DATABASE_URL: databaseUrl,
+    DATABASE_URL: serviceUrl,
     HOST: '127.0.0.1',
     PORT: '0',
     LOG_LEVEL: 'info',
@@ -110,10 +115,11 @@ export async function startSystem(
   await Promise.all(running.map((each) => each.ready));
   const left = new Set(running);
   const urls = running.map(({ app }) => urlOf(app));
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
-  pool.on('error', () => {});
+  const pool = new pg.Pool({ connectionString: serviceUrl, max: 4 });
+  const ownerPool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
+  for (const each of [pool, ownerPool]) each.on('error', () => {});
   const query = async (sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
-    (await pool.query<Record<string, unknown>>(sql, values)).rows;
+    (await ownerPool.query<Record<string, unknown>>(sql, values)).rows;
 
   const system: System = {
     databaseUrl,
@@ -188,7 +194,7 @@ export async function startSystem(
     },
     async stop() {
       await Promise.all([...left].map((each) => each.drain()));
-      await Promise.all([pool.end(), platform.stop(), pubsub.stop()]);
+      await Promise.all([pool.end(), ownerPool.end(), platform.stop(), pubsub.stop()]);
     },
   };
   return system;

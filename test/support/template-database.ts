@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '../../src/migrate.ts';
+import { asService } from './as-service.ts';
 import { startPostgres } from './start-postgres.ts';
 
 declare module 'vitest' {
@@ -16,7 +17,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await client.connect();
   await client.query('CREATE DATABASE expediter_template');
   await client.end();
-  await migrate(databaseUrl(postgres.url, 'expediter_template'));
+  const template = databaseUrl(postgres.url, 'expediter_template');
+  await migrate(template, { serviceUrl: asService(template) });
   project.provide('postgresUrl', postgres.url);
   return () => postgres.stop();
 }

@@ -1,5 +1,4 @@
-import type { ClientBase, Pool, PoolClient } from 'pg';
-import { withClient } from './with-client.ts';
+import type { ClientBase } from 'pg';
 
 /** Advisory locks of this service. A number never changes. */
 export const LOCK_PARTITIONS = 7_301;
@@ -13,24 +12,4 @@ export const LOCK_DELETE_TRAFFIC = 7_307;
 export async function tryLock(client: ClientBase, lock: number): Promise<boolean> {
   const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS mine', [lock]);
   return rows[0]?.mine === true;
-}
-
-/** Does `work`, which makes its own transactions, on the connection that holds the lock. Skips it if another has it. */
-export async function whileLocked(
-  pool: Pool,
-  lock: number,
-  work: (client: PoolClient) => Promise<void>,
-): Promise<void> {
-  await withClient(pool, async (client) => {
-    const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1) AS mine', [lock]);
-    if (rows[0]?.mine !== true) return;
-    try {
-      await work(client);
-    } finally {
-      await client.query('SELECT pg_advisory_unlock($1)', [lock]).catch((error: unknown) => {
-        // Not an error from Postgres, so the connection is not lent again: it may still hold the lock.
-        throw new Error('could not be unlocked', { cause: error });
-      });
-    }
-  });
 }

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
+import { asService } from '../../support/as-service.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { runCli } from '../../support/run-cli.ts';
 import { startPos, type Pos } from '../../support/start-pos.ts';
@@ -131,7 +132,7 @@ it('not renumbered, all are', async () => {
 }, 60_000);
 
 it('a second time it raises the numbers again, by more than an order has messages', async () => {
-  const DATABASE_URL = await createDatabase();
+  const DATABASE_URL = asService(await createDatabase());
   const raise = async (): Promise<number> => {
     const { out } = await runCli({ DATABASE_URL }, ['order', 'renumber', '--json']);
     return (JSON.parse(out) as { floor: number }).floor;

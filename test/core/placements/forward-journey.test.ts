@@ -631,9 +631,7 @@ describe('in doubt', () => {
   it('does not come of a database that fails just when the answer is stored', async () => {
     const server = await serveHttp(async (request, response) => {
       await request.toArray();
-      const blocker = await system.pool.connect();
-      await blocker.query('ALTER TABLE provider_orders RENAME TO provider_orders_away');
-      blocker.release();
+      await system.query('ALTER TABLE provider_orders RENAME TO provider_orders_away');
       sendJson(response, 200, { providerOrderId: 'known-all-along' });
       await sleep(700);
       await system.query('ALTER TABLE provider_orders_away RENAME TO provider_orders');

@@ -37,7 +37,7 @@ beforeAll(async () => {
   system = await startSystem({ providers: [picky] });
   await system.addLocation('club-1', {}, 'picky');
   url = await system.webhookUrl('club-1');
-  ({ pool, flushPool } = openDatabase(system.databaseUrl, 5, () => {}));
+  ({ pool, flushPool } = openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {}));
   const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
   const registry = new Map([['picky', picky]]);
   const open = settingsOpener({ registry, keys, publicUrl: undefined });

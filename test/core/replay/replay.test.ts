@@ -10,6 +10,7 @@ import { rankOf } from '../../../src/core/domain/lifecycle.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { readLive } from '../../../src/core/live/read-live.ts';
 import { seal } from '../../../src/core/locations/settings-key.ts';
+import { asService } from '../../support/as-service.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { CLI, runCli } from '../../support/run-cli.ts';
 import type { Ended } from '../../support/run-program.ts';
@@ -415,7 +416,7 @@ describe('a webhook that verified when it came', () => {
   });
 
   it('that tells a POS id lets events that waited for it go on, with no service running', async () => {
-    const alone = { DATABASE_URL: await createDatabase() };
+    const alone = { DATABASE_URL: asService(await createDatabase()) };
     const settings = JSON.stringify({ ordersUrl: ORDERS_URL, secret: RIGHT });
     const location = ['location', 'put', '--location', 'club', '--integration', 'standard', '--settings', '-'];
     expect(await cli(location, settings, alone)).toMatchObject({ code: 0 });

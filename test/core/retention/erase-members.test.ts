@@ -17,7 +17,7 @@ const closing: pg.Pool[] = [];
 beforeAll(async () => {
   system = await startSystem();
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/' });
-  const opened = openDatabase(system.databaseUrl, 5, () => {});
+  const opened = openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {});
   pool = opened.pool;
   closing.push(opened.pool, opened.flushPool);
   // What the process does by itself soon after its start is behind it.

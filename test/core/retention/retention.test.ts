@@ -62,7 +62,7 @@ async function startTestSystem(): Promise<TestSystem> {
     env: { PUSH_AUTH: 'off' },
   });
   await system.addLocation('club-1', {}, 'gossip');
-  const open = (): pg.Pool => openDatabase(system.databaseUrl, 5, () => {}).pool;
+  const open = (): pg.Pool => openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {}).pool;
   const pools: [pg.Pool, pg.Pool] = [open(), open()];
   const url = await system.webhookUrl('club-1');
   const webhooks: [string, string] = [url, url.replace(system.urls[0] ?? '', system.urls[1] ?? '')];
@@ -214,40 +214,37 @@ describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
-  it('go in a later round when a neighbour sits in a transaction: none waits for it but the clean-up', async () => {
+  it.each([
+    ['webhooks', 'webhooks'],
+    ['the day itself', 'the oldest day'],
+  ])('go in a later round when a neighbour reads %s: none waits for it', async (_what, read) => {
     await system.passDays(4);
     const oldest = await dayAt(-18);
-    const neighbour = await system.pool.connect();
+    const neighbour = new pg.Client(system.databaseUrl);
+    await neighbour.connect();
     await neighbour.query('BEGIN');
-    await neighbour.query('SELECT FROM webhooks LIMIT 1');
+    await neighbour.query(`SELECT FROM ${read === 'webhooks' ? read : `webhooks_${oldest}`} LIMIT 1`);
     const { statuses, result } = await whilePosting(
       dropOldPartitions(system.pools[0], WEBHOOK_DAYS).catch((error: unknown) => (error as pg.DatabaseError).code),
     );
     expect(result).toBe('55P03');
     expect(statuses.length).toBeGreaterThan(10);
     expect(statuses.filter((status) => status !== 200)).toEqual([]);
-    expect(Object.entries(await dayTables()).find(([, state]) => state === 'pending')?.[0]).toBe(oldest);
+    expect((await dayTables())[oldest]).toBe('attached');
     // The day's partition is made all the same.
     await system.passDays(1);
     expect((await dayTables())[await dayAt(7)]).toBe('attached');
     await neighbour.query('ROLLBACK');
-
-    // The end of a detach waits for old snapshots, too.
-    await neighbour.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-    await neighbour.query('SELECT FROM orders LIMIT 1');
-    await expect(dropOldPartitions(system.pools[0], WEBHOOK_DAYS)).rejects.toThrow('lock timeout');
-    await neighbour.query('ROLLBACK');
-    neighbour.release();
+    await neighbour.end();
 
     // The other process goes on where this one had to stop.
-    const dropped = await dropOldPartitions(system.pools[1], WEBHOOK_DAYS);
-    expect(dropped).toHaveLength(5);
+    expect(await dropOldPartitions(system.pools[1], WEBHOOK_DAYS)).not.toEqual([]);
     const tables = await dayTables();
     expect(Object.keys(tables).filter((day) => day <= oldest)).toEqual([]);
     expect(new Set(Object.values(tables))).toEqual(new Set(['attached']));
   });
 
-  it('go in a later round when the process dies on the way, detached or not yet', async () => {
+  it('go as well where an earlier version left them on the way, detached or not yet', async () => {
     await system.passDays(3);
     const [first, second] = [await dayAt(-17), await dayAt(-16)];
     await system.query(`ALTER TABLE webhooks DETACH PARTITION webhooks_${second} CONCURRENTLY`);

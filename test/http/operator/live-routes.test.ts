@@ -201,7 +201,8 @@ describe('the live stream of an order', () => {
     const followed = await follow('drained');
     await report('drained', 'RECEIVED');
     await until(() => followed.events.length === 1);
-    const holder = await system.pool.connect();
+    const holder = new pg.Client(system.databaseUrl);
+    await holder.connect();
     await holder.query('BEGIN');
     await holder.query('LOCK TABLE live_messages IN ACCESS EXCLUSIVE MODE');
     const beginning = follow('drained');
@@ -215,7 +216,7 @@ describe('the live stream of an order', () => {
     const drained = system.drain(1);
     await followed.ended;
     await holder.query('ROLLBACK');
-    holder.release();
+    await holder.end();
     const begun = await beginning;
     await Promise.all([drained, begun.ended]);
     expect(performance.now() - began).toBeLessThan(2_000);

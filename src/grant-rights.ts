@@ -1,0 +1,83 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import pg, { type ClientBase } from 'pg';
+
+/** What the service does with each table of ours. It owns none. Tests compare the list with the schema and the code. */
+export const RIGHTS = {
+  credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  live_messages: ['SELECT', 'INSERT'],
+  location_last_seen: ['SELECT', 'INSERT', 'UPDATE'],
+  locations: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  order_contents: ['SELECT', 'INSERT', 'DELETE'],
+  orders: ['SELECT', 'INSERT', 'UPDATE'],
+  outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  parked_events: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  parked_sweep: ['SELECT', 'UPDATE'],
+  placement_attempts: ['SELECT', 'INSERT', 'UPDATE'],
+  placements: ['SELECT', 'INSERT', 'UPDATE'],
+  provider_orders: ['SELECT', 'INSERT'],
+  schema_migrations: ['SELECT'],
+  sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
+  // Append-only, but that the words in it are erased.
+  status_events: ['SELECT', 'INSERT', 'UPDATE (reason)'],
+  traffic: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  webhook_tokens: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  webhooks: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+} as const satisfies Record<string, readonly string[]>;
+
+/** What it asks the owner's functions for. */
+export const FUNCTIONS = ['ensure_webhook_partition(date)', 'drop_webhook_partition(date)'] as const;
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/**
+ * Gives the role of `serviceUrl` what the service needs, and makes that role where there is none, with that URL's
+ * password. Takes nothing away.
+ * @param owner a connection of the role that owns the tables
+ * @throws Error that says what to do if it may not make the role
+ */
+export async function grantRights(owner: ClientBase, serviceUrl: string): Promise<void> {
+  const { user = '', password } = new pg.Client({ connectionString: serviceUrl });
+  const role = pg.escapeIdentifier(user);
+  const { rows } = await owner.query<{ same: boolean; there: boolean; schema: string }>(
+    `SELECT current_user = $1 AS same, EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS there,
+            (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'webhooks'::regclass) AS schema`,
+    [user],
+  );
+  const { same, there, schema = '' } = rows[0] ?? {};
+  if (same === true) return;
+  if (there !== true) await makeRole(owner, role, password ?? '');
+  await owner.query(
+    [
+      `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
+      ...Object.entries(RIGHTS).map(([table, rights]) => `GRANT ${rights.join(', ')} ON ${table} TO ${role}`),
+      `GRANT EXECUTE ON FUNCTION ${FUNCTIONS.join(', ')} TO ${role}`,
+    ].join(';'),
+  );
+}
+
+async function makeRole(owner: ClientBase, role: string, password: string): Promise<void> {
+  // Whoever connects without a password, as over a socket, gets a role without one.
+  const withPassword = password === '' ? '' : ` PASSWORD ${pg.escapeLiteral(scramVerifier(password))}`;
+  await owner.query(`CREATE ROLE ${role} LOGIN${withPassword}`).catch((error: { code?: string }) => {
+    if (error.code !== INSUFFICIENT_PRIVILEGE) throw error;
+    throw new Error(
+      `the role ${role} of DATABASE_URL does not exist, and that of OWNER_DATABASE_URL may not make it: ` +
+        `CREATE ROLE ${role} LOGIN PASSWORD '…', and run this again`,
+      { cause: error },
+    );
+  });
+}
+
+/**
+ * @returns what Postgres keeps of a password, so that the password itself is in no statement, which a server may log
+ * @see RFC 5802, section 3, and the system catalog `pg_authid` in Postgres's documentation
+ */
+function scramVerifier(password: string): string {
+  const iterations = 4096;
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password.normalize('NFKC'), salt, iterations, 32, 'sha256');
+  const keyOf = (whose: 'Client Key' | 'Server Key'): Buffer => createHmac('sha256', salted).update(whose).digest();
+  const storedKey = createHash('sha256').update(keyOf('Client Key')).digest('base64');
+  const serverKey = keyOf('Server Key').toString('base64');
+  return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`;
+}

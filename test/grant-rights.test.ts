@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { examine } from '../src/doctor/examine.ts';
+import { FUNCTIONS, RIGHTS } from '../src/grant-rights.ts';
+import { createEmptyDatabase } from './support/create-database.ts';
+import { runCli } from './support/run-cli.ts';
+
+const CORE = fileURLToPath(new URL('../src', import.meta.url));
+const PASSWORD = 'hunter2';
+
+/** Roles are the whole server's, so they are named for this run. */
+const id = randomUUID().slice(0, 8);
+const [owner, service, other] = [`owner-${id}`, `service-${id}`, `other-${id}`];
+let url: string;
+const as = (username: string, password = ''): string => Object.assign(new URL(url), { username, password }).href;
+const migrate = (role: string): ReturnType<typeof runCli> =>
+  runCli({ OWNER_DATABASE_URL: as(owner), DATABASE_URL: as(role, PASSWORD) }, ['migrate']);
+
+async function query(connection: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(connection);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(sql, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+beforeAll(async () => {
+  url = await createEmptyDatabase();
+  // As the owner of a database is where nobody is a superuser.
+  await query(url, `CREATE ROLE "${owner}" LOGIN; CREATE ROLE "${other}" LOGIN`);
+  await query(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO "${owner}"`);
+});
+afterAll(async () => {
+  if (url === undefined) return;
+  // What they own, and what they were given, is in this database alone.
+  await query(url, `DROP OWNED BY "${owner}", "${service}", "${other}" CASCADE`);
+  await query(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO postgres`);
+  await query(inject('postgresUrl'), `DROP ROLE "${owner}", "${service}", "${other}"`);
+});
+
+describe('expediter migrate, with OWNER_DATABASE_URL', () => {
+  it('that may make no role says which to make, and what it migrated stays', async () => {
+    expect(await migrate(service)).toEqual({
+      code: 1,
+      out: '',
+      error: expect.stringMatching(
+        new RegExp(`^error: the role "${service}" of DATABASE_URL does not exist, .*CREATE ROLE "${service}" LOGIN`),
+      ),
+    });
+  });
+
+  it('makes the role of DATABASE_URL, keeps its password to itself, and gives it what the service needs and no more', async () => {
+    await query(url, `ALTER ROLE "${owner}" CREATEROLE`);
+    expect(await migrate(service)).toEqual({ code: 0, out: 'the schema is up to date\n', error: '' });
+    const [kept] = await query(url, 'SELECT rolpassword FROM pg_authid WHERE rolname = $1', [service]);
+    expect(kept?.['rolpassword']).toMatch(/^SCRAM-SHA-256\$4096:[\w+/=]{24}\$[\w+/=]{44}:[\w+/=]{44}$/);
+    const findings = await examine({ DATABASE_URL: as(service) }, ['database']);
+    // All tests' Postgres goes without fsync.
+    expect(findings.filter(({ state, check }) => state !== 'ok' && check !== 'writing')).toEqual([]);
+    expect(findings.map(({ check }) => check)).toEqual(expect.arrayContaining(['privileges', 'least privilege']));
+  });
+
+  it('gives what a later version needs at its next run, of a role that is there as well', async () => {
+    await query(url, `REVOKE INSERT ON orders FROM "${service}"`);
+    expect((await migrate(service)).code).toBe(0);
+    expect(await query(as(service), `SELECT has_table_privilege('orders', 'INSERT') AS may`)).toEqual([{ may: true }]);
+  });
+
+  it('run as the service alone finds nothing to do, or says whose URL is missing', async () => {
+    const last = (await query(url, 'SELECT max(name) AS name FROM schema_migrations'))[0]?.['name'];
+    expect((await runCli({ DATABASE_URL: as(service) }, ['migrate'])).code).toBe(0);
+    await query(url, 'DELETE FROM schema_migrations WHERE name = $1', [last]);
+    expect(await runCli({ DATABASE_URL: as(service) }, ['migrate'])).toMatchObject({
+      code: 1,
+      error: expect.stringMatching(/^error: the role "service-\w+" may not migrate: let OWNER_DATABASE_URL name/),
+    });
+    await query(url, 'INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [last]);
+  });
+});
+
+describe("the service's role", () => {
+  it.each([
+    ['ALTER TABLE orders ADD COLUMN mine text', /must be owner/],
+    ['DROP TABLE outbox', /must be owner/],
+    ['CREATE TABLE mine ()', /permission denied for schema/],
+    ['TRUNCATE orders', /permission denied for table orders/],
+    ['DELETE FROM orders', /permission denied for table orders/],
+    ['DELETE FROM status_events', /permission denied for table status_events/],
+    ['UPDATE status_events SET sequence = 7', /permission denied for table status_events/],
+    [
+      "INSERT INTO schema_migrations (name, run_on) VALUES ('x', now())",
+      /permission denied for table schema_migrations/,
+    ],
+    ['CREATE ROLE mine', /permission denied to create role/],
+    [`SELECT drop_webhook_partition('infinity')`, /no day of webhooks/],
+    [`SELECT ensure_webhook_partition('0044-03-15 BC')`, /no day of webhooks/],
+  ])('is refused %s', async (sql, why) => {
+    await expect(query(as(service), sql)).rejects.toThrow(why);
+  });
+
+  it('makes and drops days of webhooks, whatever it has put in the way', async () => {
+    const client = new pg.Client(as(service));
+    await client.connect();
+    await client.query(`CREATE TEMP TABLE webhooks (day date); CREATE TEMP TABLE pg_inherits (inhparent oid);
+                        SET search_path = pg_temp, public; SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Tokyo'`);
+    const days = async (): Promise<unknown[]> =>
+      query(
+        url,
+        `SELECT pg_get_expr(relpartbound, oid) AS bound, pg_get_userbyid(relowner) AS owner FROM pg_class
+         WHERE relname = 'webhooks_20301202' AND relispartition`,
+      );
+    const make = `SELECT public.ensure_webhook_partition('2.12.2030')`;
+    await client.query(make);
+    await client.query(make);
+    expect(await days()).toEqual([{ bound: `FOR VALUES FROM ('2030-12-02') TO ('2030-12-03')`, owner }]);
+    const drop = `SELECT public.drop_webhook_partition('2.12.2030') AS dropped`;
+    expect((await client.query(drop)).rows).toEqual([{ dropped: true }]);
+    expect((await client.query(drop)).rows).toEqual([{ dropped: false }]);
+    expect(await days()).toEqual([]);
+    await client.end();
+  });
+
+  it('is who may do so, and nobody else', async () => {
+    await query(url, `GRANT USAGE ON SCHEMA public TO "${other}"`);
+    for (const each of ['ensure_webhook_partition', 'drop_webhook_partition']) {
+      await expect(query(as(other), `SELECT ${each}('2030-12-02')`)).rejects.toThrow('permission denied for function');
+    }
+  });
+});
+
+describe('the list of rights', () => {
+  it('has every table of the schema, and every function that runs as the owner', async () => {
+    const tables = await query(
+      url,
+      `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+         AND NOT relispartition ORDER BY relname COLLATE "C"`,
+    );
+    expect(tables.map(({ relname }) => relname)).toEqual(Object.keys(RIGHTS));
+    const functions = await query(
+      url,
+      `SELECT oid::regprocedure::text AS name, prosecdef, proconfig FROM pg_proc
+       WHERE pronamespace = 'public'::regnamespace ORDER BY 1`,
+    );
+    expect(functions.map(({ name }) => name)).toEqual(FUNCTIONS.toSorted());
+    for (const { prosecdef, proconfig } of functions) {
+      expect({ prosecdef, proconfig }).toEqual({
+        prosecdef: true,
+        proconfig: expect.arrayContaining(['search_path=pg_catalog, pg_temp']),
+      });
+    }
+  });
+
+  it('has no right that no statement uses', () => {
+    const files = readdirSync(CORE, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+    const code = files
+      .filter((file) => !file.startsWith('doctor'))
+      .map((file) => readFileSync(join(CORE, file), 'utf8'));
+    const uses: Record<string, (table: string) => RegExp> = {
+      SELECT: (table) => new RegExp(`(FROM|JOIN) (\\$\\{)?${table}\\b`, 'i'),
+      INSERT: (table) => new RegExp(`INSERT INTO ${table}\\b`),
+      UPDATE: (table) => new RegExp(`UPDATE ${table}\\b|INSERT INTO ${table}\\b[^;]*?DO UPDATE`),
+      DELETE: (table) => new RegExp(`DELETE FROM ${table}\\b`),
+    };
+    const unused = Object.entries(RIGHTS).flatMap(([table, rights]) =>
+      rights.filter((right) => {
+        if (table === 'schema_migrations') return false;
+        const used = uses[right.split(' ', 1)[0] ?? '']?.(table);
+        return used === undefined || !code.some((text) => used.test(text));
+      }),
+    );
+    expect(unused).toEqual([]);
+  });
+});
