@@ -266,7 +266,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'an address with more strangers than others makes room among its own',
     file: 'src/http/bound-connections.ts',
-    edits: [['if (!crowds || from === address) return socket;', 'return socket;']],
+    edits: [['if (!crowds || from === own) return socket;', 'return socket;']],
     noticedBy: vitest('test/process.test.ts', 'come again at once'),
   },
   {

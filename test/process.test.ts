@@ -210,7 +210,7 @@ describe('a process that may open 300 files', () => {
     const before = await send(pos);
     const strangers = await holdConnections(port, STRANGERS, about);
     try {
-      for (let nth = 0; nth < 20; nth += 1) {
+      for (let nth = 0; nth < 8; nth += 1) {
         await send(agent(address));
         expect(await send(pos), 'the connection of a POS is never closed for them').toBe(before);
       }

@@ -28,8 +28,8 @@ const TELL_AGAIN_MS = 60_000;
 
 /**
  * Bounds connections, so that whoever opens many shuts nobody out. Beyond the bound the stranger that came first is
- * closed, whatever it does: so strangers shut strangers out, and a POS that has shown its token never. An address with
- * more strangers than others have makes room among its own. Where only recognised connections are left, the one that has
+ * closed, whatever it does: so strangers shut strangers out, and a POS that has shown its token never. An address that has
+ * more of them at a listener than others have makes room among its own. Where only recognised connections are left, the one that has
  * rested for longest makes room, and if all are at work the new one.
  *
  * A stranger gets one answer, and `Connection: close` with it: an idle time-out would now and then meet the next request
@@ -40,23 +40,24 @@ const TELL_AGAIN_MS = 60_000;
  */
 export function boundConnections(most: number, log: Log): Connections {
   const open = new Map<Socket, { isRecognised: boolean; underWay: number }>();
-  /** In the order in which they came, with their addresses. */
-  const strangers = new Map<Socket, string | undefined>();
-  const strangersAt = new Map<string | undefined, number>();
+  /** In the order in which they came, each with its listener and address. */
+  const strangers = new Map<Socket, string>();
+  const strangersFrom = new Map<string, number>();
   /** Recognised, without a request; the longest without one first. */
   const resting = new Set<Socket>();
   /** Whether the sender of a stranger's request would keep the connection. */
   const wouldKeep = new WeakMap<ServerResponse, boolean>();
   const closed = { stranger: 0, recognised: 0 };
+  let watched = 0;
   let toldAt = -Infinity;
 
   const noStranger = (socket: Socket): void => {
-    if (!strangers.has(socket)) return;
-    const address = strangers.get(socket);
+    const from = strangers.get(socket);
+    if (from === undefined) return;
     strangers.delete(socket);
-    const left = (strangersAt.get(address) ?? 0) - 1;
-    if (left > 0) strangersAt.set(address, left);
-    else strangersAt.delete(address);
+    const left = (strangersFrom.get(from) ?? 0) - 1;
+    if (left > 0) strangersFrom.set(from, left);
+    else strangersFrom.delete(from);
   };
   const forget = (socket: Socket): void => {
     open.delete(socket);
@@ -65,9 +66,9 @@ export function boundConnections(most: number, log: Log): Connections {
   };
   /** The stranger that makes room for a new one, which is one itself. */
   const outstayed = (newcomer: Socket): Socket => {
-    const address = strangers.get(newcomer);
-    const crowds = (strangersAt.get(address) ?? 0) > strangers.size / strangersAt.size;
-    for (const [socket, from] of strangers) if (!crowds || from === address) return socket;
+    const own = strangers.get(newcomer) ?? '';
+    const crowds = (strangersFrom.get(own) ?? 0) > strangers.size / strangersFrom.size;
+    for (const [socket, from] of strangers) if (!crowds || from === own) return socket;
     return newcomer;
   };
   const tell = (): void => {
@@ -89,11 +90,13 @@ export function boundConnections(most: number, log: Log): Connections {
 
   return {
     watch(server) {
+      watched += 1;
+      const listener = watched;
       server.on('connection', (socket: Socket) => {
         open.set(socket, { isRecognised: false, underWay: 0 });
-        const { remoteAddress } = socket;
-        strangers.set(socket, remoteAddress);
-        strangersAt.set(remoteAddress, (strangersAt.get(remoteAddress) ?? 0) + 1);
+        const from = `${listener} ${socket.remoteAddress}`;
+        strangers.set(socket, from);
+        strangersFrom.set(from, (strangersFrom.get(from) ?? 0) + 1);
         socket.once('close', () => forget(socket));
         if (open.size > most) makeRoom(socket);
       });
