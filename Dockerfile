@@ -1,5 +1,7 @@
 # syntax=docker/dockerfile:1
-FROM node:26-bookworm-slim AS build
+# By its digest, which Renovate moves: a tag may be another image tomorrow. Where images come from a mirror, --build-arg.
+ARG NODE_IMAGE=node:26.10.0-bookworm-slim@sha256:662933cf47f013bc8e4beb31a6116448427a82057ba7c42c97e4c5ba766504c2
+FROM $NODE_IMAGE AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
@@ -12,7 +14,8 @@ COPY console console
 RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund && \
   find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
 
-FROM node:26-bookworm-slim
+FROM $NODE_IMAGE
+ARG NODE_IMAGE
 ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Expediter" \
@@ -20,14 +23,17 @@ LABEL org.opencontainers.image.title="Expediter" \
   org.opencontainers.image.licenses="Apache-2.0" \
   org.opencontainers.image.version="$VERSION" \
   org.opencontainers.image.revision="$REVISION" \
-  org.opencontainers.image.base.name="docker.io/library/node:26-bookworm-slim"
+  org.opencontainers.image.base.name="docker.io/library/$NODE_IMAGE"
 ENV NODE_ENV=production
 # With the memory of a large machine in sight, V8 would keep twice what the service needs; and V8's four threads take the
 # processor from the one that serves, where there are only two. 0: one less than there are.
 ENV NODE_OPTIONS="--max-old-space-size=512 --max-semi-space-size=8 --v8-pool-size=0"
-# Buffers of all sizes come and go: Debian's own allocator keeps 40 MB more of what was given back.
+# Buffers of all sizes come and go: Debian's own allocator keeps 40 MB more of what was given back. And what installs
+# packages has nothing to do here, and would be at hand for whoever gets in.
 RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 && \
-  apt-get clean && rm -rf /var/lib/apt/lists/*
+  apt-get clean && rm -rf /var/lib/apt/lists/* && \
+  rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
+  /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn-*
 ENV LD_PRELOAD=libjemalloc.so.2
 WORKDIR /app
 COPY --from=build /app/package.json ./

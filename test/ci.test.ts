@@ -4,27 +4,77 @@ import { parse } from 'yaml';
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
-type Step = { uses?: string; run?: string };
-const workflow = parse(read('.github/workflows/ci.yml')) as { jobs: Record<'test' | 'system', { steps: Step[] }> };
-const steps = Object.values(workflow.jobs).flatMap((job) => job.steps);
+type Step = { uses?: string; run?: string; with?: Record<string, unknown> };
+type Job = { uses?: string; needs?: string; permissions?: Record<string, string>; steps?: Step[] };
+type Workflow<Jobs extends string> = { on: object; permissions: object; jobs: Record<Jobs, Job> };
+const workflow = parse(read('.github/workflows/ci.yml')) as Workflow<'test' | 'system'>;
+const release = parse(read('.github/workflows/release.yml')) as Workflow<'ci' | 'image'>;
+const steps = [workflow, release].flatMap(({ jobs }) => Object.values<Job>(jobs).flatMap((job) => job.steps ?? []));
 
 describe('the workflow', () => {
   it("runs the README's test command, the tests of the test machinery, and what needs Debian's packages", () => {
     const [, command = ''] = /^```sh\n(.* npm test)\n```$/m.exec(read('README.md')) ?? [];
     expect(command).not.toBe('');
-    expect(workflow.jobs.test.steps.slice(-2).map(({ run }) => run)).toEqual([command, 'npm run test:harness']);
-    expect(workflow.jobs.system.steps.at(-1)?.run).toMatch(/&& npm run test:system$/);
+    expect(workflow.jobs.test.steps?.slice(-2).map(({ run }) => run)).toEqual([command, 'npm run test:harness']);
+    expect(workflow.jobs.system.steps?.at(-1)?.run).toMatch(/&& npm run test:system$/);
   });
 
-  it('uses actions by their commit', () => {
+  it('uses actions by their commit, which Renovate moves, as it does the digests of images', () => {
+    expect(steps.filter(({ uses }) => uses !== undefined).length).toBeGreaterThan(5);
     for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
   });
 });
 
-it('.nvmrc, the pinned packages and the image have one Node', () => {
+describe('a release', () => {
+  const { ci, image } = release.jobs;
+  const runs = (image.steps ?? []).map(({ uses, run }) => run ?? uses?.split('@', 1)[0] ?? '');
+  const at = (what: string): number => runs.findIndex((each) => each.includes(what));
+
+  it('follows all of the tests, and may write nothing but the image and what is attested of it', () => {
+    expect(ci.uses).toBe('./.github/workflows/ci.yml');
+    expect(workflow.on).toHaveProperty('workflow_call');
+    expect(image.needs).toBe('ci');
+    expect([workflow.permissions, release.permissions]).toEqual([{ contents: 'read' }, { contents: 'read' }]);
+    expect(image.permissions).toEqual({
+      contents: 'read',
+      packages: 'write',
+      'id-token': 'write',
+      attestations: 'write',
+    });
+  });
+
+  it('is built once the signatures of all packages hold, of which none ran a script', () => {
+    const order = ['npm ci --ignore-scripts', 'npm audit signatures', 'docker build', 'docker push', 'actions/attest'];
+    const places = order.map(at);
+    expect(places).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(read('Dockerfile')).toContain('RUN npm ci --ignore-scripts');
+  });
+
+  it('says of the image, by its digest, where it comes from and what is in it', () => {
+    const attested = (image.steps ?? []).filter(({ uses }) => uses?.startsWith('actions/attest@'));
+    expect(attested.map((step) => step.with?.['sbom-path'])).toEqual([undefined, 'sbom.cdx.json']);
+    for (const step of attested) {
+      expect(step.with).toMatchObject({
+        'subject-digest': '${{ steps.image.outputs.digest }}',
+        'push-to-registry': true,
+      });
+    }
+    expect(runs[at('sbom.cdx.json')]).toBe('npm run --silent sbom >sbom.cdx.json');
+  });
+});
+
+it('.nvmrc, the pinned packages and the image have one Node, the image by its digest', () => {
   const wanted = read('.nvmrc').trim();
   const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> };
   const pinned = Object.entries(optionalDependencies).filter(([name]) => name.startsWith('node-'));
   expect(new Set(pinned.map(([, version]) => version))).toEqual(new Set([wanted]));
-  for (const [, major] of read('Dockerfile').matchAll(/^FROM node:(\d+)-/gm)) expect(major).toBe(wanted.split('.')[0]);
+  const dockerfile = read('Dockerfile');
+  const [, version] = /^ARG NODE_IMAGE=node:([\d.]+)-bookworm-slim@sha256:[0-9a-f]{64}$/m.exec(dockerfile) ?? [];
+  expect(version).toBe(wanted);
+  const stages = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
+  expect(stages).toEqual(['$NODE_IMAGE', '$NODE_IMAGE']);
+  expect((JSON.parse(read('renovate.json')) as { extends: string[] }).extends).toEqual(
+    expect.arrayContaining(['docker:pinDigests', 'helpers:pinGitHubActionDigests']),
+  );
 });

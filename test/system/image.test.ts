@@ -74,6 +74,13 @@ describe('the image', () => {
     expect(Object.keys(project.dependencies).filter((name) => !modules(name))).toEqual([]);
   });
 
+  it('holds nothing that installs packages of npm', async () => {
+    const script = 'for tool in npm npx corepack yarn; do command -v $tool; done; ls /usr/local/lib /opt; true';
+    const contained = image.run(['/bin/sh', '-c', script], {});
+    expect(await contained.exited).toBe(0);
+    expect(contained.output()).not.toMatch(/npm|npx|corepack|yarn|node_modules/);
+  });
+
   it('holds the console as it was built, and nothing that it is built with', () => {
     const files = [...filesIn('app/dist/console')].map((file) => file.slice('app/dist/console/'.length));
     for (const name of ['index.html', 'licences.txt']) expect(files).toContain(name);

@@ -41,7 +41,8 @@ export type Contained = {
 
 /**
  * Builds the Dockerfile with buildah, which needs no engine, and opens the result. `IMAGE_ENGINE` has the command where
- * it needs options, such as `buildah --root /var/tmp/images`. Base images come from their registry unless they are there.
+ * it needs options, such as `buildah --root /var/tmp/images`; `IMAGE_BASE` the base where no registry can be reached. Base
+ * images come from their registry unless they are there.
  */
 export async function makeImage(): Promise<Image> {
   const [program = '', ...options] = (process.env['IMAGE_ENGINE'] ?? 'buildah').split(' ');
@@ -57,8 +58,19 @@ export async function makeImage(): Promise<Image> {
     return stdout.trim();
   };
 
-  await engine('bud', '--format', 'docker', '--isolation', 'chroot', '--network', 'host', '--tag', TAG, PROJECT);
-  const base = /^FROM (\S+)$/m.exec(readFileSync(`${PROJECT}/Dockerfile`, 'utf8'))?.[1] ?? '';
+  const pinned = /^ARG NODE_IMAGE=(\S+)$/m.exec(readFileSync(`${PROJECT}/Dockerfile`, 'utf8'))?.[1] ?? '';
+  const base = process.env['IMAGE_BASE'] ?? pinned;
+  const about = [
+    '--format',
+    'docker',
+    '--isolation',
+    'chroot',
+    '--network',
+    'host',
+    '--build-arg',
+    `NODE_IMAGE=${base}`,
+  ];
+  await engine('bud', ...about, '--tag', TAG, PROJECT);
   const [container, ofBase] = [await engine('from', '--pull-never', TAG), await engine('from', '--pull-never', base)];
   const [root, rootOfBase] = [await engine('mount', container), await engine('mount', ofBase)];
   const sizeOf = async (folder: string): Promise<number> =>
