@@ -159,6 +159,30 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/process.test.ts', 'is not ready at once'),
   },
   {
+    guard: 'what is sealed opens in its own row alone',
+    file: 'src/core/locations/settings-key.ts',
+    edits: [['if (sealedFor !== place) throw', 'if (sealedFor === 0) throw']],
+    noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
+  },
+  {
+    guard: 'settings that one location has opened are not open to another',
+    file: 'src/core/locations/locations.ts',
+    edits: [['`${integration} ${sealedSettings} ${locationId}`', '`${integration} ${sealedSettings}`']],
+    noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
+  },
+  {
+    guard: 'a grant is of its own settings alone',
+    file: 'src/core/locations/credential-store.ts',
+    edits: [['return `credentials/${key}`;', "return `credentials/${key === '' ? key : ''}`;"]],
+    noticedBy: vitest('test/core/locations/credential-store.test.ts', 'in the row of other settings'),
+  },
+  {
+    guard: 'what an earlier version sealed is bound to its row',
+    file: 'src/core/locations/rekey.ts',
+    edits: [['if (keyId === newest && isBound)', 'if (keyId === newest)']],
+    noticedBy: vitest('test/cli/rekey-command.test.ts', 'binds what an earlier version sealed'),
+  },
+  {
     guard: "Postgres's clock",
     file: 'src/http/webhook-door.ts',
     edits: [['const receivedAt = deps.now();', 'const receivedAt = new Date();']],

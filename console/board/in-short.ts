@@ -19,6 +19,7 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   location_paused: 'location paused',
   no_location: 'location not configured',
   settings_sealed: 'settings locked',
+  settings_of_another: 'settings of another',
   unknown_integration: 'integration missing',
   wrong_settings: 'wrong settings',
   no_public_url: 'PUBLIC_URL missing',

@@ -58,6 +58,11 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
     { say: `Give the service the SETTINGS_KEY “${keyId}”, with which they are encrypted; or store the settings anew.` },
     ...putSettings(about),
   ],
+  settings_of_another: (_cause, about) => [
+    { say: 'Find out who wrote to the database past the service: these settings are those of another location.' },
+    { say: 'Store the settings anew.' },
+    ...putSettings(about),
+  ],
   unknown_integration: ({ integration }) => [
     { say: `See that PROVIDER_MODULES names the module of ${integration}, for each process of the service.` },
   ],

@@ -36,10 +36,24 @@ const WORDS: Words<ReplayCause> = {
       },
     ],
   }),
+  settings_of_another: (_cause, about) => ({
+    what: 'The settings of its location are those of another one',
+    toDo: [
+      { say: 'Find out who wrote to the database past the service.' },
+      {
+        say: 'Then store the settings anew, all of them, in a file settings.json:',
+        run: commandsOf(about).putSettings,
+      },
+    ],
+  }),
   credentials_sealed: ({ keyId }) => ({
-    what: 'What it is verified with cannot be opened',
+    what: 'What is encrypted of it cannot be opened',
     details: [sealedWith(keyId)],
     toDo: [{ say: 'Give the service the SETTINGS_KEY of the time at which it came.' }],
+  }),
+  sealed_for_another: () => ({
+    what: 'What is encrypted of it is of another webhook',
+    toDo: [{ say: 'Find out who wrote to the database past the service.' }],
   }),
   unknown_integration: ({ integration }) => ({
     what: `The service does not know the integration ${integration} any more`,

@@ -190,7 +190,7 @@ async function showLocation(pool: Pool, open: OpenSettings, locationId: string):
 async function settingsFields(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation['settings']> {
   try {
     const found = await findLocation(pool, locationId);
-    const opened = found && (await open(found.integration, found.sealedSettings));
+    const opened = found && (await open(found));
     return { fields: Object.keys(opened?.settings ?? {}) };
   } catch (error) {
     if (error instanceof WrongLocation) return { fields: [], problem: error.message };

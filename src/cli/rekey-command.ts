@@ -8,7 +8,7 @@ import { withDatabase } from './with-database.ts';
 export function addRekeyCommand(program: Command): void {
   program
     .command('rekey')
-    .description('encrypt anew, under the first key of SETTINGS_KEY, all that is under another one; safe to repeat')
+    .description('encrypt anew, under the first key of SETTINGS_KEY and for its row, all that is not; safe to repeat')
     .option('--dry-run', 'only count')
     .addHelpText(
       'after',
@@ -19,32 +19,45 @@ To replace a key without a moment of darkness:
   3. take the old key out of SETTINGS_KEY; roll it out. A backup from before still needs the old key
 Rekeyed before the new key is rolled out everywhere, settings cannot be read by a process that lacks it.
 Runs beside the service: what somebody writes meanwhile stays. Do not run "provider connect" at the same time.
+What versions before 0.3 encrypted opens in any row of the database; encrypted anew, in its own alone.
 Reads DATABASE_URL and SETTINGS_KEY. Exits 1 when something cannot be decrypted.
 ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
     )
     .action(async ({ dryRun = false }: { dryRun?: boolean }, command: Command) => {
       const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY');
       const done = await withDatabase(env.DATABASE_URL, (pool) => rekey(pool, env.SETTINGS_KEY, dryRun));
-      const { missingKeys, ...counts } = done;
-      const rows = Object.entries(counts).map(([name, { rewritten, current, unreadable }]) => ({
+      const { missingKeys: _keys, misplaced: _rows, ...counts } = done;
+      const rows = Object.entries(counts).map(([name, { rewritten, unbound, current, unreadable }]) => ({
         '': IN_WORDS[name as keyof typeof counts],
         [dryRun ? 'would be rewritten' : 'rewritten']: rewritten,
-        'under the first key already': current,
+        'opened in any row': unbound,
+        'as they should be already': current,
         'cannot be decrypted': unreadable,
       }));
       print(command, { dryRun, ...done }, table(rows, ''));
       const unreadable = Object.values(counts).reduce((sum, each) => sum + each.unreadable, 0);
-      if (unreadable > 0) throw new Error(cannotBeDecrypted(unreadable, missingKeys));
+      if (unreadable > 0) throw new Error(cannotBeDecrypted(unreadable, done));
     });
 }
 
-const IN_WORDS: Record<keyof Omit<Rekeying, 'missingKeys'>, string> = {
+const IN_WORDS: Record<keyof Omit<Rekeying, 'missingKeys' | 'misplaced'>, string> = {
   settings: 'settings of locations',
   grants: 'tokens of POS systems',
-  webhooks: 'dropped webhooks',
+  webhooks: 'webhooks',
 };
 
-function cannotBeDecrypted(count: number, missingKeys: readonly string[]): string {
+const NAMED = 5;
+
+function cannotBeDecrypted(count: number, { missingKeys, misplaced }: Rekeying): string {
   const names = missingKeys.map((id) => `"${id}"`).join(', ');
-  return `${count} cannot be decrypted: SETTINGS_KEY lacks key ${names}, or has other bytes under that id; add it and repeat`;
+  const more = misplaced.length > NAMED ? ` and ${misplaced.length - NAMED} more` : '';
+  const why = [
+    ...(missingKeys.length > 0
+      ? [`SETTINGS_KEY lacks key ${names}, or has other bytes under that id; add it and repeat`]
+      : []),
+    ...(misplaced.length > 0
+      ? [`what lies in ${misplaced.slice(0, NAMED).join(', ')}${more} was sealed for another row`]
+      : []),
+  ];
+  return `${count} cannot be decrypted: ${why.join('; ')}`;
 }

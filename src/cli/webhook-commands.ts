@@ -297,15 +297,17 @@ function inWords(shown: Shown): string {
       ),
     ),
     titled('Headers', facts(shown.headers)),
-    titled(
-      `Body, ${shown.bytes} bytes${shown.truncated ? ', cut off' : ''}${'base64' in body ? ', in base64' : ''}`,
-      'text' in body ? body.text.replaceAll('\r\n', '\n') : body.base64,
-    ),
+    body === undefined
+      ? `Body, ${shown.bytes} bytes: encrypted, and cannot be decrypted`
+      : titled(
+          `Body, ${shown.bytes} bytes${shown.truncated ? ', cut off' : ''}${'base64' in body ? ', in base64' : ''}`,
+          'text' in body ? body.text.replaceAll('\r\n', '\n') : body.base64,
+        ),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-type Shown = Required<ShownWebhook>;
+type Shown = Required<Omit<ShownWebhook, 'body'>> & Pick<ShownWebhook, 'body'>;
 type ReadEvent = Extract<Shown['today'], { events: unknown }>['events'][number];
 
 function toRow(event: ReadEvent): Parameters<typeof table>[0][number] {
@@ -324,7 +326,9 @@ function titled(title: string, words: string): string {
 }
 
 /** Returns a body as text if it is UTF-8 without characters that steer a terminal. */
-function legible({ base64, text }: Shown['body']): { text: string } | { base64: string } {
+function legible(body: Shown['body']): { text: string } | { base64: string } | undefined {
+  if (body === undefined) return undefined;
+  const { base64, text } = body;
   return text === undefined || /[^\P{Cc}\t\n\r]/u.test(text) ? { base64 } : { text };
 }
 

@@ -14,6 +14,8 @@ export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<F
   const textsUnder = (id: string): number =>
     used.filter((each) => each.keyId === id).reduce((sum, each) => sum + each.count, 0);
   const missing = [...new Set(used.map((each) => each.keyId))].filter((id) => !SETTINGS_KEY.has(id));
+  const unbound = used.filter((each) => !each.isBound && SETTINGS_KEY.has(each.keyId));
+  const open = unbound.reduce((sum, each) => sum + each.count, 0);
   return [
     ok(CHECK, `texts under the first key, "${first}": ${textsUnder(first)}`),
     ...older.map((id) =>
@@ -21,6 +23,15 @@ export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<F
         ? warning(CHECK, `nothing is under the older key "${id}"`, 'take it out, once every process has the first one')
         : warning(CHECK, `texts under the older key "${id}": ${textsUnder(id)}`, 'expediter rekey, then take it out'),
     ),
+    ...(open === 0
+      ? []
+      : [
+          warning(
+            CHECK,
+            `texts of an earlier version, which open in any row: ${open}`,
+            'expediter rekey binds each to its row; a new key shuts out copies of them, in backups for one',
+          ),
+        ]),
     ...missing.map((id) =>
       failed(CHECK, `texts under "${id}", which is not there: ${textsUnder(id)}`, 'add the key, then: expediter rekey'),
     ),

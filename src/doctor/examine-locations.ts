@@ -75,8 +75,7 @@ async function reached(deps: Parameters<typeof checkLocation>[0], location: Loca
 
 /** Settings from before something more was demanded of them. They go on, so somebody has to be told. */
 async function outdated({ pool, open }: Parameters<typeof checkLocation>[0], { locationId }: LocationRow) {
-  const { integration, sealedSettings } = await getLocation(pool, locationId);
-  const opened = await open(integration, sealedSettings).catch(() => undefined);
+  const opened = await open(await getLocation(pool, locationId)).catch(() => undefined);
   const error = opened && newSettingsOf(opened.provider).safeParse(opened.settings).error;
   const toDo = `put them anew: expediter location put --location ${locationId}`;
   return error ? [warning(locationId, `its settings would not be taken today: ${describeIssues(error)}`, toDo)] : [];

@@ -6,7 +6,8 @@ import { WEBHOOK_PATH } from '../core/domain/webhook-path.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
 import type { Observe, WebhookRefused } from '../core/domain/observed.ts';
-import { seal, type SettingsKeys } from '../core/locations/settings-key.ts';
+import { sealWebhook } from '../core/locations/seal-webhook.ts';
+import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import { verifyAndTranslate } from '../core/statuses/verify-and-translate.ts';
 import type { AuthenticateToken, TokenScope } from '../core/locations/webhook-tokens.ts';
 import { bodyBudget } from './body-budget.ts';
@@ -164,9 +165,12 @@ async function translateRequest(
         receivedAt,
         verified: false,
       });
+  const id = randomUUIDv7();
+  const { locationId } = scope;
+  const { authorization, cookie } = all;
   return {
-    id: randomUUIDv7(),
-    locationId: scope.locationId,
+    id,
+    locationId,
     integration: scope.integration,
     receivedAt,
     headers: withoutSecrets(all, request),
@@ -174,7 +178,11 @@ async function translateRequest(
     sealed:
       dropped === undefined
         ? undefined
-        : await seal(deps.keys, { authorization: all['authorization'], cookie: all['cookie'], target }),
+        : await sealWebhook(
+            deps.keys,
+            { locationId, webhookId: id },
+            { ...(authorization !== undefined && { authorization }), ...(cookie !== undefined && { cookie }), target },
+          ),
     body,
     truncated,
     events,

@@ -1,15 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
+import { SealedElsewhere, parseSettingsKeys, seal, unseal } from '../../src/core/locations/settings-key.ts';
+import { getLocation, settingsOpener } from '../../src/core/locations/locations.ts';
 import { rekey } from '../../src/core/locations/rekey.ts';
+import { registry } from '../../src/providers/index.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runMain } from '../support/run-main.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { runJson } from '../support/run-json.ts';
+import { sealUnbound } from '../support/seal-unbound.ts';
 
 const OLD = `old:${Buffer.alloc(32, 1).toString('base64')}`;
 const NEW = `new:${Buffer.alloc(32, 2).toString('base64')}`;
 const BOTH = `${NEW},${OLD}`;
 /** What was sealed before the new key came: two locations, a grant, a dropped webhook. */
+const SEED = Buffer.from('seed');
+const GRANT = { accessToken: 'a', refreshToken: 'r' };
 const COUNTS = { settings: 2, grants: 1, webhooks: 1 };
 
 let system: System;
@@ -18,7 +23,10 @@ let dropped: string;
 
 const counted = (name: 'rewritten' | 'current' | 'unreadable'): object =>
   Object.fromEntries(
-    Object.entries(COUNTS).map(([place, count]) => [place, { rewritten: 0, current: 0, unreadable: 0, [name]: count }]),
+    Object.entries(COUNTS).map(([place, count]) => [
+      place,
+      { rewritten: 0, unbound: 0, current: 0, unreadable: 0, [name]: count },
+    ]),
   );
 const sealedTexts = (): Promise<Record<string, unknown>[]> =>
   system.query(
@@ -48,7 +56,7 @@ beforeAll(async () => {
   await system.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
   await system.query(
     `INSERT INTO credentials (seed_sha256, integration, "grant", granted_at) VALUES ($1, 'pos', $2, now())`,
-    [Buffer.from('seed'), await seal(parseSettingsKeys(OLD), { accessToken: 'a', refreshToken: 'r' })],
+    [SEED, await seal(parseSettingsKeys(OLD), GRANT, `credentials/${SEED.toString('hex')}`)],
   );
   const answer = await post(await system.webhookUrl('club-1'), statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
   expect(answer.body).toMatchObject({ outcome: 'dropped' });
@@ -63,6 +71,7 @@ describe('expediter rekey', () => {
       dryRun: true,
       ...counted('rewritten'),
       missingKeys: [],
+      misplaced: [],
     });
     expect(await sealedTexts()).toEqual(before);
   });
@@ -74,7 +83,7 @@ describe('expediter rekey', () => {
       code: 1,
       error: expect.stringMatching(/^error: 4 cannot be decrypted: SETTINGS_KEY lacks key "old", [^\n]+\n$/),
     });
-    expect(JSON.parse(out)).toEqual({ dryRun: false, ...counted('unreadable'), missingKeys: ['old'] });
+    expect(JSON.parse(out)).toEqual({ dryRun: false, ...counted('unreadable'), missingKeys: ['old'], misplaced: [] });
     expect(await sealedTexts()).toEqual(before);
   });
 
@@ -85,9 +94,9 @@ describe('expediter rekey', () => {
   });
 
   it('loses to whoever writes the same text meanwhile', async () => {
-    const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' });
+    const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' }, 'locations/club-2');
     const done = await rekey(overtakenAt('club-2', theirs), parseSettingsKeys(BOTH), false);
-    expect(done.settings).toEqual({ rewritten: 1, current: 1, unreadable: 0 });
+    expect(done.settings).toEqual({ rewritten: 1, unbound: 0, current: 1, unreadable: 0 });
     const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'club-2'`);
     expect(row).toEqual({ settings: theirs });
   });
@@ -97,16 +106,71 @@ describe('expediter rekey', () => {
     const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'club-1'`);
     const put = (settings: unknown): Promise<unknown> =>
       system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-1'`, [settings]);
-    await put(await seal(parseSettingsKeys(OLD), {}));
-    const done = await rekey(overtakenAt('club-1', await seal(next, {})), parseSettingsKeys(BOTH), false);
+    await put(await seal(parseSettingsKeys(OLD), {}, 'locations/club-1'));
+    const theirs = await seal(next, {}, 'locations/club-1');
+    const done = await rekey(overtakenAt('club-1', theirs), parseSettingsKeys(BOTH), false);
     expect(done).toMatchObject({ settings: { unreadable: 1 }, missingKeys: ['next'] });
     await put(row?.['settings']);
   });
 
   it('finds everything done the second time, while the service of the old key goes on to be there', async () => {
-    expect(await runJson(env, ['rekey'])).toEqual({ dryRun: false, ...counted('current'), missingKeys: [] });
+    expect(await runJson(env, ['rekey'])).toEqual({
+      dryRun: false,
+      ...counted('current'),
+      missingKeys: [],
+      misplaced: [],
+    });
     const inWords = await runCli(env, ['rekey']);
-    expect(inWords.out).toMatch(/^settings of locations +0 +2 +0$/m);
+    expect(inWords.out).toMatch(/^settings of locations +0 +0 +2 +0$/m);
+  });
+
+  it('binds what an earlier version sealed to its row, also where its key is the first', async () => {
+    const keys = parseSettingsKeys(NEW);
+    await system.query(`UPDATE credentials SET "grant" = $1`, [await sealUnbound(NEW, GRANT)]);
+    const grants = { rewritten: 1, unbound: 1, current: 0, unreadable: 0 };
+    expect(await runJson(env, ['rekey', '--dry-run'])).toMatchObject({ grants });
+    const found = JSON.stringify(await runJson(env, ['doctor', '--only', 'keys']));
+    expect(found).toContain('texts of an earlier version, which open in any row: 1');
+    expect(await runJson(env, ['rekey'])).toMatchObject({ grants });
+    const [row] = await system.query(`SELECT "grant" FROM credentials`);
+    const bound = String(row?.['grant']);
+    expect(await unseal(keys, bound, `credentials/${SEED.toString('hex')}`)).toEqual(GRANT);
+    await expect(unseal(keys, bound, 'credentials/00')).rejects.toThrow(SealedElsewhere);
+    expect(await runJson(env, ['rekey'])).toMatchObject({
+      grants: { ...grants, rewritten: 0, unbound: 0, current: 1 },
+    });
+  });
+
+  it('what is in the row of another is left as it is, opens there for nobody, and is named', async () => {
+    const swap = `UPDATE locations l SET settings = o.settings FROM locations o WHERE l.location_id <> o.location_id`;
+    const rules = { registry, keys: parseSettingsKeys(BOTH), publicUrl: undefined };
+    const open = settingsOpener(rules);
+    const first = await getLocation(system.pool, 'club-1');
+    await open(first);
+    await expect(open({ ...first, locationId: 'club-2' }), 'opened before').rejects.toThrow(
+      'sealed for locations/club-1',
+    );
+    await system.query(swap);
+    const { code, error } = await runCli(env, ['rekey']);
+    expect({ code, error }).toEqual({
+      code: 1,
+      error: `error: 2 cannot be decrypted: what lies in locations/club-1, locations/club-2 was sealed for another row\n`,
+    });
+    for (const [locationId, other] of [
+      ['club-1', 'club-2'],
+      ['club-2', 'club-1'],
+    ]) {
+      expect(await runJson(env, ['location', 'show', String(locationId)])).toMatchObject({
+        settings: {
+          fields: [],
+          problem: `settings cannot be decrypted: it was sealed for locations/${other}, and lies in locations/${locationId}`,
+        },
+      });
+    }
+    await system.query(swap);
+    expect(await runJson(env, ['location', 'show', 'club-1'])).toMatchObject({
+      settings: { fields: ['ordersUrl', 'secret'] },
+    });
   });
 
   it('lets the old key be dropped: the service takes webhooks, and one dropped before can be replayed', async () => {

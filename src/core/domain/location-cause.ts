@@ -7,6 +7,8 @@ export const LocationCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('no_location') }),
   /** No key of SETTINGS_KEY opens the settings. `keyId` is the key that they name. */
   z.object({ code: z.literal('settings_sealed'), keyId: CauseText }),
+  /** The settings were sealed for another location, and moved or copied here past us. */
+  z.object({ code: z.literal('settings_of_another') }),
   z.object({ code: z.literal('unknown_integration'), integration: CauseText }),
   z.object({ code: z.literal('wrong_settings'), issues: z.array(ShapeIssue) }),
   z.object({ code: z.literal('no_public_url') }),

@@ -124,6 +124,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   location_paused: 'the location is paused',
   no_location: 'the location is not configured',
   settings_sealed: 'the settings of the location cannot be decrypted',
+  settings_of_another: 'the settings of the location were sealed for another one',
   unknown_integration: ({ integration }) => `no integration is called "${integration}"`,
   wrong_settings: 'the settings of the location are not what its integration needs',
   no_public_url: 'PUBLIC_URL is unset, and this POS signs the URL that it calls',

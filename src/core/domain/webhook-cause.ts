@@ -63,7 +63,10 @@ export const ReplayCause = z
     z.object({ code: z.literal('not_kept') }),
     /** `integration` serves the location now. */
     z.object({ code: z.literal('other_integration'), integration: CauseText }),
+    /** No key of SETTINGS_KEY opens what is encrypted of it. `keyId` is the key that it names. */
     z.object({ code: z.literal('credentials_sealed'), keyId: CauseText }),
+    /** What is encrypted of it was sealed for another webhook, and moved or copied here past us. */
+    z.object({ code: z.literal('sealed_for_another') }),
     z.object({ code: z.literal('postgres_gave_up'), sqlstate: CauseText }),
     ...LocationCause.options,
   ])

@@ -32,9 +32,10 @@ export async function checkLocation(
   withinMs: number,
 ): Promise<CheckedLocation> {
   const { pool, open, credentialsFor, now } = deps;
-  const { integration, sealedSettings } = await getLocation(pool, locationId);
+  const location = await getLocation(pool, locationId);
+  const { integration } = location;
   try {
-    const { provider, settings } = await open(integration, sealedSettings);
+    const { provider, settings } = await open(location);
     if (provider.check === undefined) {
       const why = `${integration} knows no call that would prove it; the first order will tell`;
       return { locationId, state: 'unchecked', why };

@@ -6,6 +6,7 @@ import {
   WrongLocation,
   getLocation,
   listLocations,
+  placeOfSettings,
   replaceSettings,
   settingsOpener,
   type SettingsRules,
@@ -29,8 +30,9 @@ export async function connectLocation(
   locationId: string,
 ): Promise<Omit<Connection, 'settings'> & { tokenId: string }> {
   const { pool, rules, now } = deps;
-  const { integration, sealedSettings } = await getLocation(pool, locationId);
-  const { provider, settings } = await settingsOpener(rules)(integration, sealedSettings);
+  const location = await getLocation(pool, locationId);
+  const { integration, sealedSettings } = location;
+  const { provider, settings } = await settingsOpener(rules)(location);
   const locations = (await listLocations(pool)).filter((each) => each.integration === integration).length;
   const { tokenId, token } = await issueToken(pool, { locationId, label: LABEL });
   const url = webhookUrl(rules.publicUrl, { integration, locationId, token });
@@ -53,7 +55,7 @@ export async function connectLocation(
     throw error;
   }
   if (connection.settings !== undefined) {
-    const before = (await unseal(rules.keys, sealedSettings)) as Record<string, unknown>;
+    const before = (await unseal(rules.keys, sealedSettings, placeOfSettings(locationId))) as Record<string, unknown>;
     const merged = { locationId, integration, settings: { ...before, ...connection.settings } };
     const isStored = await replaceSettings(pool, rules, merged, sealedSettings);
     if (!isStored) {

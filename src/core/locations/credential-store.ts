@@ -55,19 +55,21 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
   /** Reads a valid token that this or another process was granted. Undefined if a new one is needed. */
   const readGranted = async (key: string, row: Row, rejected: string | undefined): Promise<string | undefined> => {
     if (row.left <= spareOf(row.lifetime)) return undefined;
-    const { accessToken } = (await open(row)) ?? {};
+    const { accessToken } = (await open(key, row)) ?? {};
     if (accessToken === undefined || (accessToken === rejected && row.age > YOUNG_S)) return undefined;
     return cache(key, accessToken, row.lifetime, row.left);
   };
 
-  /** Decrypts a grant. One that no key of ours opens counts as none. */
-  const open = async ({ grant }: Row): Promise<StoredGrant | undefined> =>
-    grant === null ? undefined : (unseal(keys, grant) as Promise<StoredGrant>).catch(() => undefined);
+  /** Decrypts a grant. One that no key of ours opens, or that was another's, counts as none. */
+  const open = async (key: string, { grant }: Row): Promise<StoredGrant | undefined> =>
+    grant === null
+      ? undefined
+      : (unseal(keys, grant, placeOfGrant(key)) as Promise<StoredGrant>).catch(() => undefined);
 
   const nextGrant = async (key: string, row: Row, obtain: TokenRequest['obtain']): Promise<Grant & { at: number }> => {
     const left = unsaved.get(key);
     if (left?.generation === row.generation) return left;
-    const last = await open(row);
+    const last = await open(key, row);
     const grant = await obtain(last?.refreshToken, AbortSignal.timeout(OBTAIN_MS));
     const next = {
       ...grant,
@@ -99,7 +101,8 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
         if (sinceAsked() > BEGIN_WITHIN_MS) continue;
         const grant = await nextGrant(key, row, obtain);
         const seconds = grant.expiresIn - (performance.now() - grant.at) / 1000;
-        const sealed = await seal(keys, { accessToken: grant.accessToken, refreshToken: grant.refreshToken });
+        const { accessToken, refreshToken } = grant;
+        const sealed = await seal(keys, { accessToken, refreshToken }, placeOfGrant(key));
         await retryWrite(() => store(pool, key, row.generation, sealed, seconds));
         unsaved.delete(key);
         return cache(key, grant.accessToken, grant.expiresIn, seconds);
@@ -159,6 +162,11 @@ function notSent(error: unknown): TryAgain {
   const { message, retryAfterMs, httpStatus } = error;
   const { cause } = classifyError(error);
   return new TryAgain(message, { sent: false, retryAfterMs, cause, ...(httpStatus === 429 && { httpStatus }) });
+}
+
+/** The place that a grant is sealed for. @param key the SHA-256 of what it stems from, in hex */
+export function placeOfGrant(key: string): string {
+  return `credentials/${key}`;
 }
 
 function keyOf(integration: string, seed: TokenRequest['seed']): string {

@@ -7,7 +7,7 @@ import { Id, describeIssues } from '../domain/order.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
 import { shapeIssues } from '../domain/shape-issues.ts';
-import { keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
+import { SealedElsewhere, keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
 
 /** A location that orders can be sent to. */
 export type Location = {
@@ -45,10 +45,9 @@ export class WrongLocation extends Error {
   }
 }
 
-/** Decrypts and validates settings. @throws WrongLocation if they cannot be used */
+/** Decrypts and validates a location's settings. @throws WrongLocation if they cannot be used */
 export type OpenSettings = (
-  integration: string,
-  sealedSettings: string,
+  location: Pick<StoredLocation, 'locationId' | 'integration' | 'sealedSettings'>,
 ) => Promise<{ provider: Provider; settings: unknown }>;
 
 /** The inputs for validating settings. */
@@ -62,13 +61,17 @@ export type SettingsRules = {
 /** Decrypts and parses settings, with a cache: every webhook and every attempt needs them. */
 export function settingsOpener(rules: SettingsRules): OpenSettings {
   const opened = new Map<string, { provider: Provider; settings: unknown }>();
-  return async (integration, sealedSettings) => {
-    const key = `${integration} ${sealedSettings}`;
+  return async ({ locationId, integration, sealedSettings }) => {
+    // The id as well: what one location may open, another may not.
+    const key = `${integration} ${sealedSettings} ${locationId}`;
     const known = opened.get(key);
     if (known !== undefined) return known;
-    const settings = await unseal(rules.keys, sealedSettings).catch((error: Error) => {
+    const settings = await unseal(rules.keys, sealedSettings, placeOfSettings(locationId)).catch((error: Error) => {
       throw new WrongLocation(`settings cannot be decrypted: ${error.message}`, {
-        cause: { code: 'settings_sealed', keyId: toCauseText(keyIdOf(sealedSettings)) },
+        cause:
+          error instanceof SealedElsewhere
+            ? { code: 'settings_of_another' }
+            : { code: 'settings_sealed', keyId: toCauseText(keyIdOf(sealedSettings)) },
       });
     });
     const fresh = parseSettings(rules, integration, settings);
@@ -77,6 +80,11 @@ export function settingsOpener(rules: SettingsRules): OpenSettings {
     opened.set(key, fresh);
     return fresh;
   };
+}
+
+/** The place that a location's settings are sealed for. */
+export function placeOfSettings(locationId: string): string {
+  return `locations/${locationId}`;
 }
 
 function parseSettings(
@@ -131,7 +139,12 @@ export async function putLocation(
      )
      UPDATE placements SET next_attempt_at = now()
      WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
-    [locationId.data, location.integration, await seal(rules.keys, location.settings), location.country ?? null],
+    [
+      locationId.data,
+      location.integration,
+      await seal(rules.keys, location.settings, placeOfSettings(locationId.data)),
+      location.country ?? null,
+    ],
   );
 }
 
@@ -147,7 +160,7 @@ export async function replaceSettings(
   sealedBefore: string,
 ): Promise<boolean> {
   parseSettings(rules, location.integration, location.settings);
-  const sealed = await seal(rules.keys, location.settings);
+  const sealed = await seal(rules.keys, location.settings, placeOfSettings(location.locationId));
   const { rowCount } = await retryWrite(() =>
     // Repeated after a commit whose answer was lost, it finds its own.
     pool.query(

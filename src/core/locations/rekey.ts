@@ -1,12 +1,17 @@
 import type { Pool } from 'pg';
-import { keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
+import { placeOfGrant } from './credential-store.ts';
+import { placeOfSettings } from './locations.ts';
+import { placeOfWebhook } from './seal-webhook.ts';
+import { SealedElsewhere, readSealHeader, seal, unseal, type SettingsKeys } from './settings-key.ts';
 
 const PAGE = 500;
 
 export type Rekeyed = {
-  /** Texts sealed with the first key now, or in a dry run those that would be. */
+  /** Texts sealed with the first key, for their row, now; or in a dry run those that would be. */
   rewritten: number;
-  /** Texts that had the first key already. */
+  /** Those of them that had opened in any row: an earlier version sealed them. */
+  unbound: number;
+  /** Texts that had the first key already, and opened in their row alone. */
   current: number;
   /** Texts left as they are. */
   unreadable: number;
@@ -17,24 +22,30 @@ export type Rekeying = {
   settings: Rekeyed;
   /** Access and refresh tokens of POS systems. */
   grants: Rekeyed;
-  /** Headers with which dropped webhooks are verified again. */
+  /** Headers with which dropped webhooks are verified again, and bodies with our token. */
   webhooks: Rekeyed;
   /** Ids of the keys of unreadable texts: SETTINGS_KEY lacks them, or has other bytes. */
   missingKeys: string[];
+  /** The rows of unreadable texts that were sealed for another row. */
+  misplaced: string[];
 };
 
 /**
- * Reseals all texts with the first key, one by one, beside running services: a text that is replaced meanwhile stays as
- * replaced. Safe to repeat and to interrupt.
+ * Reseals all texts with the first key and for their rows, one by one, beside running services: a text that is replaced
+ * meanwhile stays as replaced. Safe to repeat and to interrupt.
  */
 export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Promise<Rekeying> {
   const missing = new Set<string>();
-  const all = async (...places: Place[]): Promise<Rekeyed> => {
-    const counts: Rekeyed = { rewritten: 0, current: 0, unreadable: 0 };
-    for (const place of places) {
-      for await (const text of textsIn(place)) {
-        const done = await sealAnew(place, keys, text, dryRun, missing);
-        if (done !== undefined) counts[done] += 1;
+  const misplaced: string[] = [];
+  const all = async (...columns: Column[]): Promise<Rekeyed> => {
+    const counts: Rekeyed = { rewritten: 0, unbound: 0, current: 0, unreadable: 0 };
+    for (const column of columns) {
+      for await (const text of textsIn(column)) {
+        const done = await sealAnew(column, keys, text, dryRun);
+        if (done.result !== undefined) counts[done.result] += 1;
+        if (done.wasUnbound === true) counts.unbound += 1;
+        if (done.missingKey !== undefined) missing.add(done.missingKey);
+        if (done.misplaced !== undefined) misplaced.push(done.misplaced);
       }
     }
     return counts;
@@ -42,13 +53,15 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
   const settings = await all(settingsIn(pool));
   const grants = await all(grantsIn(pool));
   const webhooks = await all(...(await daysOf(pool)).map((day) => webhooksIn(pool, day)));
-  return { settings, grants, webhooks, missingKeys: [...missing].sort() };
+  return { settings, grants, webhooks, missingKeys: [...missing].sort(), misplaced };
 }
 
 type Sealed = { key: string[]; sealed: string };
 
 /** A column of sealed texts, each with its primary key. */
-type Place = {
+type Column = {
+  /** The place that the text of this key is sealed for. */
+  placeOf(key: string[]): string;
   /** Returns the texts after `after`, or the first ones. */
   page(after: string[] | undefined): Promise<Sealed[]>;
   read(key: string[]): Promise<string | undefined>;
@@ -56,48 +69,55 @@ type Place = {
   replace(key: string[], before: string, after: string): Promise<boolean>;
 };
 
-async function* textsIn(place: Place): AsyncGenerator<Sealed> {
+async function* textsIn(column: Column): AsyncGenerator<Sealed> {
   let after: string[] | undefined;
   for (;;) {
-    const texts = await place.page(after);
+    const texts = await column.page(after);
     yield* texts;
     if (texts.length < PAGE) return;
     after = texts.at(-1)?.key;
   }
 }
 
-/**
- * @param missing collects the ids of keys of unreadable texts
- * @returns undefined if the text is gone meanwhile
- */
-async function sealAnew(
-  place: Place,
-  keys: SettingsKeys,
-  text: Sealed,
-  dryRun: boolean,
-  missing: Set<string>,
-): Promise<keyof Rekeyed | undefined> {
+type Done = {
+  /** Undefined if the text is gone meanwhile. */
+  result?: 'rewritten' | 'current' | 'unreadable';
+  wasUnbound?: boolean;
+  missingKey?: string;
+  misplaced?: string;
+};
+
+async function sealAnew(column: Column, keys: SettingsKeys, text: Sealed, dryRun: boolean): Promise<Done> {
   const [newest] = keys.keys();
+  const place = column.placeOf(text.key);
   let sealed: string | undefined = text.sealed;
   while (sealed !== undefined) {
+    const { keyId, isBound } = readSealHeader(sealed);
     let value: unknown;
     try {
-      value = await unseal(keys, sealed);
-    } catch {
-      missing.add(keyIdOf(sealed));
-      return 'unreadable';
+      value = await unseal(keys, sealed, place);
+    } catch (error) {
+      const isMisplaced = error instanceof SealedElsewhere;
+      return { result: 'unreadable', ...(isMisplaced ? { misplaced: place } : { missingKey: keyId }) };
     }
-    if (keyIdOf(sealed) === newest) return 'current';
-    if (dryRun || (await place.replace(text.key, sealed, await seal(keys, value)))) return 'rewritten';
-    sealed = await place.read(text.key);
+    if (keyId === newest && isBound) return { result: 'current' };
+    if (dryRun || (await column.replace(text.key, sealed, await seal(keys, value, place)))) {
+      return { result: 'rewritten', wasUnbound: !isBound };
+    }
+    sealed = await column.read(text.key);
   }
-  return undefined;
+  return {};
 }
 
 /** Makes the three statements for one column. `$1` is the key that `where` compares with, as text[]. */
-function placeOf(pool: Pool, sql: { page: string; table: string; column: string; where: string }): Place {
+function columnOf(
+  pool: Pool,
+  placeOf: Column['placeOf'],
+  sql: { page: string; table: string; column: string; where: string },
+): Column {
   const { page, table, column, where } = sql;
   return {
+    placeOf,
     async page(after) {
       const { rows } = await pool.query<Sealed>(page, [after ?? null]);
       return rows;
@@ -119,8 +139,8 @@ function placeOf(pool: Pool, sql: { page: string; table: string; column: string;
   };
 }
 
-function settingsIn(pool: Pool): Place {
-  return placeOf(pool, {
+function settingsIn(pool: Pool): Column {
+  return columnOf(pool, ([locationId = '']) => placeOfSettings(locationId), {
     table: 'locations',
     column: 'settings',
     where: 'location_id = ($1::text[])[1]',
@@ -129,8 +149,8 @@ function settingsIn(pool: Pool): Place {
   });
 }
 
-function grantsIn(pool: Pool): Place {
-  return placeOf(pool, {
+function grantsIn(pool: Pool): Column {
+  return columnOf(pool, ([key = '']) => placeOfGrant(key), {
     table: 'credentials',
     column: '"grant"',
     where: `seed_sha256 = decode(($1::text[])[1], 'hex')`,
@@ -140,14 +160,14 @@ function grantsIn(pool: Pool): Place {
   });
 }
 
-/** The sealed texts of one day. Only dropped webhooks have one, and an index of their own. */
-function webhooksIn(pool: Pool, day: string): Place {
-  return placeOf(pool, {
+/** The sealed texts of one day. Few webhooks have one, and these an index of their own. */
+function webhooksIn(pool: Pool, day: string): Column {
+  return columnOf(pool, ([locationId = '', webhookId = '']) => placeOfWebhook({ locationId, webhookId }), {
     table: 'webhooks',
     column: 'sealed',
     where: `day = '${day}' AND location_id = ($1::text[])[1] AND id = ($1::text[])[2]::uuid`,
     page: `SELECT ARRAY[location_id, id::text] AS key, sealed FROM webhooks
-           WHERE day = '${day}' AND outcome = 'dropped' AND sealed IS NOT NULL
+           WHERE day = '${day}' AND sealed IS NOT NULL
              AND ($1::text[] IS NULL OR (location_id, id) > (($1::text[])[1], ($1::text[])[2]::uuid))
            ORDER BY location_id, id LIMIT ${PAGE}`,
   });

@@ -25,9 +25,9 @@ export async function renewConnections(deps: {
     if (deps.signal.aborted) return;
     const found = await findLocation(pool, locationId);
     if (found === undefined) continue;
-    const { integration, sealedSettings } = found;
+    const { integration } = found;
     try {
-      const { provider, settings } = await open(integration, sealedSettings);
+      const { provider, settings } = await open(found);
       const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
       await provider.renewConnection?.({ settings, now: now(), signal, credentials: credentialsFor(integration) });
     } catch (error) {

@@ -21,19 +21,32 @@ export function parseSettingsKeys(text: string): SettingsKeys {
   return keys;
 }
 
-/** Encrypts the value's JSON as a JWE (compact, `dir`, A256GCM). */
-export async function seal(keys: SettingsKeys, value: unknown): Promise<string> {
+/** The text is of another row: somebody moved or copied it, or restored a part of the database. */
+export class SealedElsewhere extends Error {
+  override readonly name = 'SealedElsewhere';
+}
+
+/**
+ * Encrypts the value's JSON as a JWE (compact, `dir`, A256GCM).
+ * @param place the row that it is for, such as `locations/club-1`. It stands in the protected header, which the key
+ *   authenticates, so the text opens nowhere else
+ */
+export async function seal(keys: SettingsKeys, value: unknown, place: string): Promise<string> {
   const [first] = keys;
   if (first === undefined) throw new Error('no settings key');
   const [kid, key] = first;
   return new CompactEncrypt(new TextEncoder().encode(JSON.stringify(value)))
-    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid })
+    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid, place })
     .encrypt(key);
 }
 
-/** @throws Error if no key fits; its message names the key's id, never the content */
-export async function unseal(keys: SettingsKeys, jwe: string): Promise<unknown> {
-  const { plaintext } = await compactDecrypt(
+/**
+ * Decrypts a text. One without a place is of an earlier version, and opens anywhere until `rekey` has bound it.
+ * @throws Error if no key fits; its message names the key's id, never the content
+ * @throws SealedElsewhere
+ */
+export async function unseal(keys: SettingsKeys, jwe: string, place: string): Promise<unknown> {
+  const { plaintext, protectedHeader } = await compactDecrypt(
     jwe,
     (header) => {
       const key = keys.get(header.kid ?? '');
@@ -42,15 +55,25 @@ export async function unseal(keys: SettingsKeys, jwe: string): Promise<unknown> 
     },
     { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] },
   );
+  const { place: sealedFor = place } = protectedHeader;
+  if (sealedFor !== place) throw new SealedElsewhere(`it was sealed for ${String(sealedFor)}, and lies in ${place}`);
   return JSON.parse(new TextDecoder().decode(plaintext));
+}
+
+/** What a JWE's header says. Both are missing where it is none. */
+export type SealHeader = { keyId: string; isBound: boolean };
+
+/** Reads a JWE's header, without decrypting it. The id of the key is '' if there is none. */
+export function readSealHeader(jwe: string): SealHeader {
+  try {
+    const { kid, place } = decodeProtectedHeader(jwe);
+    return { keyId: typeof kid === 'string' ? kid : '', isBound: place !== undefined };
+  } catch {
+    return { keyId: '', isBound: false };
+  }
 }
 
 /** The id of the key in a JWE's header, or '' if there is none. */
 export function keyIdOf(jwe: string): string {
-  try {
-    const { kid } = decodeProtectedHeader(jwe);
-    return typeof kid === 'string' ? kid : '';
-  } catch {
-    return '';
-  }
+  return readSealHeader(jwe).keyId;
 }

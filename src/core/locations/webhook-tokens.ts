@@ -157,19 +157,19 @@ async function findScopes(pool: Pool, open: OpenSettings, digests: string[]): Pr
     expiresAt: number | null;
     integration: string;
     locationId: string;
-    settings: string;
+    sealedSettings: string;
   }>({
     name: 'find-token-scopes',
     text: `SELECT encode(t.sha256, 'hex') AS sha256, t.token_id AS "tokenId", t.integration,
-                  t.location_id AS "locationId", l.settings,
+                  t.location_id AS "locationId", l.settings AS "sealedSettings",
                   extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"
            FROM webhook_tokens t JOIN locations l USING (location_id, integration)
            WHERE t.sha256 = ANY ($1::bytea[]) AND t.revoked_at IS NULL
              AND (t.expires_at IS NULL OR t.expires_at > now())`,
     values: [digests.map((sha256) => Buffer.from(sha256, 'hex'))],
   });
-  const scopes = rows.map(async ({ sha256, settings, ...row }) => {
-    const opened = await open(row.integration, settings).catch((error: Error) => error);
+  const scopes = rows.map(async ({ sha256, sealedSettings, ...row }) => {
+    const opened = await open({ ...row, sealedSettings }).catch((error: Error) => error);
     return [sha256, opened instanceof Error ? opened : { ...row, ...opened }] as const;
   });
   return new Map(await Promise.all(scopes));

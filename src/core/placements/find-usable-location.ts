@@ -16,9 +16,9 @@ export async function findUsableLocation(
   if (found?.paused) return { do: 'hold', ...why({ code: 'location_paused' }) };
   if (job.late && job.doubt === undefined) return FAIL_LATE;
   if (found === undefined) return { do: 'hold', ...why({ code: 'no_location' }) };
-  const { integration, sealedSettings } = found;
+  const { integration } = found;
   try {
-    return { locationId, integration, ...(await deps.open(integration, sealedSettings)) };
+    return { locationId, integration, ...(await deps.open(found)) };
   } catch (error) {
     if (error instanceof WrongLocation) return { do: 'hold', ...classifyError(error), problem: error.message };
     throw error;

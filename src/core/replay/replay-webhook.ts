@@ -10,6 +10,8 @@ import { isDataError } from '../postgres/is-data-error.ts';
 import { GONE, findWebhook, readWebhook, type Refusal, type StoredWebhook } from './stored-webhook.ts';
 import { Status } from '../domain/lifecycle.ts';
 import type { WebhookKey } from './list-webhooks.ts';
+import { sealWebhook } from '../locations/seal-webhook.ts';
+import type { SettingsKeys } from '../locations/settings-key.ts';
 import { refusedByPostgres } from '../statuses/refused-by-postgres.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
 import { retranslate, type Retranslated, type RetranslateDeps } from './retranslate.ts';
@@ -58,13 +60,14 @@ export async function replayWebhook(deps: Replaying, webhookId: string): Promise
 
 /** Replays a webhook by its key. */
 export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Replayed | Refusal | undefined> {
-  const stored = await readWebhook(deps.pool, key);
+  const stored = await readWebhook(deps, key);
   if (stored === undefined) return undefined;
   if (stored.gone) return GONE;
   const translated = await retranslate(deps, stored);
   if ('refused' in translated) return translated;
 
-  const { webhook, applied } = await apply(deps, translateRequest(stored, translated, await now(deps.pool)));
+  const replay = await sealBody(deps.keys, stored, translateRequest(stored, translated, await now(deps.pool)));
+  const { webhook, applied } = await apply(deps, replay);
   let redriven = 0;
   for (const posId of deps.dryRun ? [] : applied.awaited) {
     // The replay is stored; if this fails, the sweep does it.
@@ -109,9 +112,17 @@ function translateRequest(stored: StoredWebhook, { events, dropped }: Retranslat
   return dropped === undefined ? webhook : asDropped(webhook, dropped);
 }
 
+/** Seals the body anew, for the replay's own row, if the stored one's was sealed. */
+async function sealBody(keys: SettingsKeys, { secrets }: StoredWebhook, replay: Replay): Promise<Replay> {
+  if (secrets?.body === undefined || replay.dropped !== undefined) return replay;
+  const { locationId, id: webhookId } = replay;
+  const sealed = await sealWebhook(keys, { locationId, webhookId }, { target: '', body: secrets.body });
+  return { ...replay, body: Buffer.alloc(0), sealed };
+}
+
 /** Drops the contents, which nobody could attribute to an order: they end with the original webhook. */
 function asDropped(webhook: Replay, dropped: Drop): Replay {
-  return { ...webhook, headers: {}, body: Buffer.alloc(0), events: [], dropped };
+  return { ...webhook, headers: {}, sealed: undefined, body: Buffer.alloc(0), events: [], dropped };
 }
 
 /** Applies in one commit. As at the door, a webhook whose values Postgres refuses is dropped. */

@@ -1,13 +1,11 @@
 import { webhookPath } from '../domain/webhook-path.ts';
 import type { Pool } from 'pg';
-import { z } from 'zod';
 import type { Refusal, StoredWebhook } from './stored-webhook.ts';
 import { WrongLocation, findLocation, type OpenSettings } from '../locations/locations.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { StatusEvent } from '../domain/order.ts';
-import type { ReplayCause } from '../domain/webhook-cause.ts';
 import type { Drop } from '../domain/webhook.ts';
-import { keyIdOf, unseal, type SettingsKeys } from '../locations/settings-key.ts';
+import type { SettingsKeys } from '../locations/settings-key.ts';
 import { verifyAndTranslate } from '../statuses/verify-and-translate.ts';
 
 export type RetranslateDeps = {
@@ -21,16 +19,10 @@ export type RetranslateDeps = {
 /** The translation of a stored webhook with today's settings and code. */
 export type Retranslated = { events: readonly StatusEvent[]; dropped?: Drop | undefined };
 
-const Sealed = z.object({
-  authorization: z.string().exactOptional(),
-  cookie: z.string().exactOptional(),
-  target: z.string(),
-});
-
 /**
- * Translates a stored webhook again, without changes. A webhook that failed verification has its credentials stored,
- * and is verified now, by the clock of its arrival. Any other was verified then and has none, even if it was dropped:
- * Postgres refused it, or a replay could not read it.
+ * Translates a stored webhook again, without changes. A webhook that failed verification has its target and
+ * credentials stored, and is verified now, by the clock of its arrival. Any other was verified then and has neither, even if
+ * it was dropped: Postgres refused it, or a replay could not read it.
  * @returns the events, or why it cannot be translated
  */
 export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Retranslated | Refusal> {
@@ -56,18 +48,17 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
     };
   }
 
-  const opened = await orRefused(deps.open(integration, location.sealedSettings));
+  const opened = await orRefused(deps.open(location));
   if ('refused' in opened) return opened;
-  const secrets = stored.sealed === null ? undefined : await orRefused(unsealed(deps.keys, stored.sealed));
-  if (secrets !== undefined && 'refused' in secrets) return secrets;
+  if (stored.locked !== undefined) return stored.locked;
 
-  const { target = webhookPath(stored), ...credentials } = secrets ?? {};
+  const { target, headers, body: _body, ...credentials } = stored.secrets ?? { target: '' };
   return verifyAndTranslate(opened.provider, opened.settings, {
-    headers: { ...stored.headers, ...credentials },
+    headers: { ...stored.headers, ...headers, ...credentials },
     body: stored.body,
-    url: deps.publicUrl + target,
+    url: deps.publicUrl + (target || webhookPath(stored)),
     receivedAt: stored.firstReceivedAt,
-    verified: stored.sealed === null,
+    verified: target === '',
   });
 }
 
@@ -76,20 +67,7 @@ async function orRefused<Value extends object>(work: Promise<Value>): Promise<Va
   try {
     return await work;
   } catch (error) {
-    if (!(error instanceof WrongLocation || error instanceof CannotUnseal) || error.cause === undefined) throw error;
+    if (!(error instanceof WrongLocation) || error.cause === undefined) throw error;
     return { refused: error.message, cause: error.cause };
   }
-}
-
-class CannotUnseal extends Error {
-  override readonly name = 'CannotUnseal';
-  declare readonly cause: ReplayCause;
-}
-
-async function unsealed(keys: SettingsKeys, sealed: string): Promise<z.infer<typeof Sealed>> {
-  const value = await unseal(keys, sealed).catch((error: Error) => {
-    const cause: ReplayCause = { code: 'credentials_sealed', keyId: toCauseText(keyIdOf(sealed)) };
-    throw new CannotUnseal(`what it is verified with cannot be decrypted: ${error.message}`, { cause });
-  });
-  return Sealed.parse(value);
 }

@@ -20,16 +20,18 @@ const Event = z.object({
 /** All of a stored webhook except what is sealed. Body and headers may hold member data. */
 export const ShownWebhook = ListedWebhook.extend({
   firstReceivedAt: z.date().meta({ description: 'Of a replay: when the webhook itself came.' }),
-  headers: z
-    .record(z.string(), z.string())
-    .exactOptional()
-    .meta({ description: 'As they came, but for `authorization` and `cookie`.' }),
+  headers: z.record(z.string(), z.string()).exactOptional().meta({
+    description: 'As they came, but for `authorization` and `cookie`.',
+  }),
   body: z
     .object({
       base64: z.string(),
       text: z.string().exactOptional().meta({ description: 'Where it is UTF-8.' }),
     })
-    .exactOptional(),
+    .exactOptional()
+    .meta({
+      description: 'As it came. It is encrypted if our token is in it, and left out while that cannot be decrypted.',
+    }),
   erased: z.boolean().meta({ description: 'Body and headers went with the member data of its order.' }),
   webhookAuth: WebhookAuth.nullable().meta({ description: 'What its POS proves itself with, where that is known.' }),
   today: z
@@ -43,13 +45,15 @@ export const ShownWebhook = ListedWebhook.extend({
 }).meta({ id: 'ShownWebhook' });
 export type ShownWebhook = z.infer<typeof ShownWebhook>;
 
+type WholeWebhook = Required<Omit<ShownWebhook, 'body'>> & Pick<ShownWebhook, 'body'>;
+
 /** @returns undefined if there is no such webhook */
 export async function showWebhook(
   deps: RetranslateDeps & { registry: Registry },
   webhookId: string,
-): Promise<Required<ShownWebhook> | undefined> {
+): Promise<WholeWebhook | undefined> {
   const key = await findWebhook(deps.pool, webhookId);
-  const stored = key && (await readWebhook(deps.pool, key));
+  const stored = key && (await readWebhook(deps, key));
   if (stored === undefined) return undefined;
   const again = stored.gone ? GONE : await retranslate(deps, stored);
   const { rows: replays } = await deps.pool.query<ShownWebhook['replays'][number]>(
@@ -57,11 +61,12 @@ export async function showWebhook(
      FROM webhooks WHERE replay_of = $1::uuid AND id <> $2::uuid ORDER BY received_at`,
     [stored.replayOf ?? stored.webhookId, stored.webhookId],
   );
-  const { sealed: _sealed, day: _day, gone: _gone, body, ...shown } = stored;
+  const { secrets: _secrets, locked, day: _day, gone: _gone, body, ...shown } = stored;
+  const isLocked = locked !== undefined && body.length === 0;
   return {
     ...shown,
-    bytes: body.length,
-    body: { base64: body.toString('base64'), ...(isUtf8(body) && { text: body.toString() }) },
+    bytes: isLocked ? Number(stored.headers['content-length'] ?? 0) : body.length,
+    ...(!isLocked && { body: { base64: body.toString('base64'), ...(isUtf8(body) && { text: body.toString() }) } }),
     webhookAuth: deps.registry.get(stored.integration)?.webhookAuth ?? null,
     today: inBrief(again),
     replays,

@@ -1,16 +1,22 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { toCauseText } from '../domain/cause-text.ts';
 import { ReplayCause } from '../domain/webhook-cause.ts';
+import { unsealWebhook, type WebhookSecrets } from '../locations/seal-webhook.ts';
+import { SealedElsewhere, keyIdOf, type SettingsKeys } from '../locations/settings-key.ts';
 import { PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
 
 /** A webhook as it is stored. */
 export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
   /** The arrival of the original. A replay's `receivedAt` says nothing about the POS's clock. */
   firstReceivedAt: Date;
-  /** Headers without `authorization` and `cookie`. */
+  /** Those that are stored in clear. */
   headers: Record<string, string>;
-  /** Those two and the request target; only for a dropped webhook. */
-  sealed: string | null;
+  /** What was sealed of it, if anything was. */
+  secrets?: WebhookSecrets;
+  /** Why that cannot be opened. */
+  locked?: Refusal;
+  /** Empty if it is sealed and cannot be opened. */
   body: Buffer;
   /** True if its order was erased, with its body and headers. */
   erased: boolean;
@@ -60,13 +66,17 @@ export async function findWebhook(pool: Pool, webhookId: string): Promise<Webhoo
 }
 
 /** Reads a webhook. A dropped replay has no contents, which would outlive the original's, so it is read with those. */
-export async function readWebhook(pool: Pool, key: WebhookKey): Promise<StoredWebhook | undefined> {
-  const { rows } = await pool.query<StoredWebhook>(
+export async function readWebhook(
+  { pool, keys }: { pool: Pool; keys: SettingsKeys },
+  key: WebhookKey,
+): Promise<StoredWebhook | undefined> {
+  const { rows } = await pool.query<StoredWebhook & { sealed: string | null; keptAs: string }>(
     `SELECT d.day::text, d.location_id AS "locationId", d.id AS "webhookId", d.integration,
             d.received_at AS "receivedAt", d.replay_of AS "replayOf",
             coalesce(d.first_received_at, d.received_at) AS "firstReceivedAt", coalesce(c.headers, '{}') AS headers,
-            c.sealed, coalesce(c.body, '') AS body, coalesce(c.truncated, d.truncated) AS truncated, d.events,
-            d.outcome, d.reason, d.cause, coalesce(c.body = '' AND c.headers = '{}', false) AS erased, c.body IS NULL AS gone
+            c.sealed, c.id AS "keptAs", coalesce(c.body, '') AS body, coalesce(c.truncated, d.truncated) AS truncated,
+            d.events, d.outcome, d.reason, d.cause,
+            coalesce(c.body = '' AND c.headers = '{}', false) AS erased, c.body IS NULL AS gone
      FROM (SELECT *, replay_of IS NOT NULL AND outcome = 'dropped' AS hollow FROM webhooks
            WHERE day = $1::date AND location_id = $2 AND id = $3::uuid) AS d
      LEFT JOIN LATERAL (
@@ -77,5 +87,25 @@ export async function readWebhook(pool: Pool, key: WebhookKey): Promise<StoredWe
      ) AS c ON true`,
     [key.day, key.locationId, key.webhookId],
   );
-  return rows[0];
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { sealed, keptAs, ...stored } = row;
+  if (sealed === null) return stored;
+  try {
+    const secrets = await unsealWebhook(keys, { locationId: key.locationId, webhookId: keptAs }, sealed);
+    const { body } = secrets;
+    return { ...stored, secrets, ...(body !== undefined && { body: Buffer.from(body, 'base64') }) };
+  } catch (error) {
+    return { ...stored, locked: whyLocked(error as Error, sealed) };
+  }
+}
+
+function whyLocked(error: Error, sealed: string): Refusal {
+  return {
+    refused: `what is encrypted of it cannot be decrypted: ${error.message}`,
+    cause:
+      error instanceof SealedElsewhere
+        ? { code: 'sealed_for_another' }
+        : { code: 'credentials_sealed', keyId: toCauseText(keyIdOf(sealed)) },
+  };
 }

@@ -39,7 +39,7 @@ async function validTokens(): Promise<number> {
   return (await pool.query('SELECT FROM webhook_tokens WHERE revoked_at IS NULL')).rows.length;
 }
 async function settings(): Promise<unknown> {
-  return unseal(keys, (await findLocation(pool, 'club-1'))?.sealedSettings ?? '');
+  return unseal(keys, (await findLocation(pool, 'club-1'))?.sealedSettings ?? '', 'locations/club-1');
 }
 
 it('adds what the POS gave to what was put, without writing defaults down', async () => {

@@ -66,6 +66,23 @@ it('is renewed with the last refresh token, each of which is spent once', async 
   expect(vendor.spent).toEqual(['the first', 'refresh-1', 'refresh-2', 'refresh-3']);
 });
 
+it('in the row of other settings is used by nobody: these start from their own', async () => {
+  await tokenFrom(process());
+  const [mine] = (
+    await pool.query<{ seed_sha256: Buffer; grant: string }>(
+      'SELECT seed_sha256, "grant" FROM credentials ORDER BY granted_at DESC LIMIT 1',
+    )
+  ).rows;
+  seed = { ...seed, refreshToken: 'of another club' };
+  vendor = startVendor();
+  await tokenFrom(process());
+  await pool.query('UPDATE credentials SET "grant" = $1 WHERE seed_sha256 <> $2', [mine?.grant, mine?.seed_sha256]);
+  vendor = startVendor();
+  vendor.obtain = vi.fn(vendor.obtain);
+  await tokenFrom(process());
+  expect(vendor.obtain).toHaveBeenCalledWith(undefined, expect.anything());
+});
+
 it('that the POS refused before its time is renewed once for all processes', async () => {
   const [one, other] = [process(), process()];
   await Promise.all([tokenFrom(one), tokenFrom(other)]);

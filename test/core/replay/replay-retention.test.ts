@@ -11,6 +11,7 @@ import { replayWebhook, type Replayed } from '../../../src/core/replay/replay-we
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { showWebhook } from '../../../src/core/replay/show-webhook.ts';
 import { openDatabase } from '../../../src/database.ts';
+import { sealUnbound } from '../../support/seal-unbound.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 
 const words = 'Ada waits outside';
@@ -164,5 +165,32 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
     expect(told.status).toBe(200);
     await expect.poll(async () => (await kept(webhookId))?.['body'], { timeout: 5_000 }).toEqual(Buffer.alloc(0));
     expect(await kept(String(body['webhookId']))).toMatchObject(BLANK);
+  });
+});
+
+describe('what is sealed of a webhook', () => {
+  it('cannot be read in the row of another, which says so', async () => {
+    secretIsRight = false;
+    const [one, other] = [await drop('one'), await drop('other')];
+    await system.query('UPDATE webhooks w SET sealed = o.sealed FROM webhooks o WHERE w.id = $1 AND o.id = $2', [
+      one,
+      other,
+    ]);
+    expect(await replayWebhook(deps, one)).toEqual({
+      refused: expect.stringMatching(
+        new RegExp(`sealed for webhooks/club-1/${other}, and lies in webhooks/club-1/${one}$`),
+      ),
+      cause: { code: 'sealed_for_another' },
+    });
+  });
+
+  it('sealed by an earlier version, for no row, is replayed as well', async () => {
+    const webhook = await drop('before');
+    const settingsKey = system.env['SETTINGS_KEY'] ?? '';
+    const sealed = await sealUnbound(settingsKey, { authorization: 'Basic eDp5', target: '/webhook/picky/club-1' });
+    await system.query('UPDATE webhooks SET sealed = $2 WHERE id = $1', [webhook, sealed]);
+    expect(await replay(webhook)).toMatchObject({ outcome: 'dropped', reason: 'not authentic: a wrong secret' });
+    secretIsRight = true;
+    expect(await replay(webhook)).toMatchObject({ outcome: 'applied' });
   });
 });

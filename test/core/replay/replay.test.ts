@@ -9,11 +9,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rankOf } from '../../../src/core/domain/lifecycle.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { readLive } from '../../../src/core/live/read-live.ts';
-import { seal } from '../../../src/core/locations/settings-key.ts';
 import { asService } from '../../support/as-service.ts';
+import { sealWebhook } from '../../../src/core/locations/seal-webhook.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { CLI, runCli } from '../../support/run-cli.ts';
 import type { Ended } from '../../support/run-program.ts';
+import { sealUnbound } from '../../support/seal-unbound.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -290,7 +291,11 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const answer = await post(
       `${system.urls[0]}${path}?${query}`,
       [{ status: 'ready', nativeStatus: 'R', serviceOrderId }],
-      { authorization: 'Basic aHVudGVyMg==', cookie: 'session=hunter3', 'x-original-url': `${path}?token=${token}` },
+      {
+        authorization: 'Basic aHVudGVyMg==',
+        cookie: 'session=hunter3',
+        'x-original-url': `${path}?token=${token}`,
+      },
     );
     expect(answer.body['outcome']).toBe('dropped');
     const id = String(answer.body['webhookId']);
@@ -348,7 +353,8 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const { locationId, url } = await misconfigured();
     const dropped = await send(url, { serviceOrderId: 'any', status: 'READY' }, 'dropped');
     await mend(locationId);
-    const sealed = await seal(new Map([['lost', Buffer.alloc(32, 8)]]), { target: '' });
+    const lost = new Map([['lost', Buffer.alloc(32, 8)]]);
+    const sealed = await sealWebhook(lost, { locationId, webhookId: dropped }, { target: '/webhook' });
     await system.query('UPDATE webhooks SET sealed = $2 WHERE id = $1', [dropped, sealed]);
     expect(await cli(['webhook', 'replay', dropped])).toEqual({
       code: 1,
@@ -670,10 +676,14 @@ describe('all that match', () => {
     const first = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     await system.query(
       `INSERT INTO webhooks
-       SELECT d.day, d.location_id, more.id, d.integration, d.received_at, d.headers, d.sealed, d.body, d.truncated,
+       SELECT d.day, d.location_id, more.id, d.integration, d.received_at, d.headers, $3, d.body, d.truncated,
               d.events, d.outcome, d.reason
        FROM webhooks d, unnest($2::uuid[]) AS more(id) WHERE d.id = $1`,
-      [first, Array.from({ length: 200 }, () => randomUUIDv7())],
+      [
+        first,
+        Array.from({ length: 200 }, () => randomUUIDv7()),
+        await sealUnbound(system.env['SETTINGS_KEY'] ?? '', { target: '/webhook' }),
+      ],
     );
     await mend(locationId);
     const ended = await whileLocked(serviceOrderId, async () => {
