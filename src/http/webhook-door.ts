@@ -1,14 +1,9 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Drop, TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
+import type { TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
 import { withTimeout } from '../core/domain/with-timeout.ts';
 import { WEBHOOK_PATH } from '../core/domain/webhook-path.ts';
-import type { Now } from '../core/postgres/database-clock.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
 import type { Observe, WebhookRefused } from '../core/domain/observed.ts';
-import { sealWebhook } from '../core/locations/seal-webhook.ts';
-import type { SettingsKeys } from '../core/locations/settings-key.ts';
-import { verifyAndTranslate } from '../core/statuses/verify-and-translate.ts';
 import type { AuthenticateToken, TokenScope } from '../core/locations/webhook-tokens.ts';
 import { bodyBudget } from './body-budget.ts';
 import type { Recognise } from './bound-connections.ts';
@@ -17,17 +12,13 @@ import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
 import { refuse } from './refuse.ts';
 import { traceOf } from './request-ids.ts';
+import { translateRequest, type TranslateDeps } from './translate-request.ts';
 
-export type WebhookDeps = {
+export type WebhookDeps = TranslateDeps & {
   authenticateToken: AuthenticateToken;
-  now: Now;
   /** Resolves once the webhook is committed; `deadline` is in milliseconds since the epoch. */
   accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
   observe: Observe;
-  keys: SettingsKeys;
-  /** The outside base URL, without a slash at its end. Some vendors sign the URL that they call. */
-  publicUrl: string;
-  bodyLimit: number;
   bodyBudget: number;
   /** Webhooks a second that one location may always send, however busy the others are. */
   perSecond: number;
@@ -89,9 +80,9 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
       share.spend(scope.locationId, bytes);
     };
     try {
-      const { body, truncated } = await readBody(request.raw, deps.bodyLimit, { onBytes });
+      const read = await readBody(request.raw, deps.bodyLimit, { onBytes });
       const deadline = Date.now() + ANSWER_MS - spentMs;
-      const webhook = await translateRequest(request, scope, body, truncated, deps);
+      const webhook = await translateRequest(request, scope, read, deps);
       const { outcome, serviceOrderIds } = await deps.accept(webhook, deadline);
       deps.observe({
         what: 'webhook',
@@ -144,79 +135,4 @@ function refusedBy(request: FastifyRequest, reply: FastifyReply, outcome: Webhoo
   const { integration, locationId } = request.params as { integration?: string; locationId?: string };
   const asked = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
   return { what: 'webhook refused', outcome, ...asked, integration, claimedLocationId: locationId };
-}
-
-async function translateRequest(
-  request: FastifyRequest,
-  scope: TokenScope,
-  body: Buffer,
-  truncated: boolean,
-  deps: WebhookDeps,
-): Promise<TranslatedWebhook> {
-  const receivedAt = deps.now();
-  const all = flatten(request.raw.rawHeaders);
-  const target = request.raw.url ?? '';
-  const { events, dropped } = truncated
-    ? { events: [], dropped: tooLarge(deps.bodyLimit) }
-    : verifyAndTranslate(scope.provider, scope.settings, {
-        headers: all,
-        body,
-        url: deps.publicUrl + target,
-        receivedAt,
-        verified: false,
-      });
-  const id = randomUUIDv7();
-  const { locationId } = scope;
-  const { authorization, cookie } = all;
-  return {
-    id,
-    locationId,
-    integration: scope.integration,
-    receivedAt,
-    headers: withoutSecrets(all, request),
-    // A dropped webhook is verified again at replay. That needs headers that are not kept for others.
-    sealed:
-      dropped === undefined
-        ? undefined
-        : await sealWebhook(
-            deps.keys,
-            { locationId, webhookId: id },
-            { ...(authorization !== undefined && { authorization }), ...(cookie !== undefined && { cookie }), target },
-          ),
-    body,
-    truncated,
-    events,
-    dropped,
-  };
-}
-
-function tooLarge(limit: number): Drop {
-  return { reason: `over ${limit} bytes; the beginning is kept`, cause: { code: 'too_large', limit } };
-}
-
-/** The request's headers, names in lower case. Repeated ones are joined as RFC 9110 section 5.3 says. */
-function flatten(rawHeaders: readonly string[]): Record<string, string> {
-  const headers = withoutPrototype();
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]?.toLowerCase() ?? '';
-    const value = rawHeaders[i + 1] ?? '';
-    const before = headers[name];
-    headers[name] = before === undefined ? value : `${before}, ${value}`;
-  }
-  return headers;
-}
-
-/** The headers that may be stored. Some proxies repeat the URL, and so the token, in a header. */
-function withoutSecrets(headers: Record<string, string>, request: FastifyRequest): Record<string, string> {
-  const { token } = request.query as { token: string };
-  const kept = withoutPrototype();
-  for (const name in headers) {
-    if (name !== 'authorization' && name !== 'cookie') kept[name] = headers[name]?.replaceAll(token, '[token]') ?? '';
-  }
-  return kept;
-}
-
-/** An object that can hold a header named `__proto__`. */
-function withoutPrototype(): Record<string, string> {
-  return Object.create(null) as Record<string, string>;
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { CREDENTIAL_HEADERS } from '../../src/core/domain/kept-headers.ts';
 import type { FulfillmentType, Status } from '../../src/core/domain/lifecycle.ts';
 import { CanonicalOrder, type OrderRef, StatusEvent } from '../../src/core/domain/order.ts';
 import { perhapsTaken } from '../../src/core/domain/perhaps-taken.ts';
@@ -124,6 +125,12 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
     return { headers, body, url: WEBHOOK_URL, receivedAt: NOW, verified: false };
   }
 
+  /** The headers that the provider says it reads. */
+  function onlyRead({ headers }: Webhook): Webhook['headers'] {
+    const names = [webhookAuth?.header, ...(provider.webhookHeaders ?? [])];
+    return Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)));
+  }
+
   const statuses = Object.entries(fixtures.statuses).flatMap(([native, meaning]) =>
     FULFILLMENTS.flatMap((fulfillment) => {
       const status = meaning === null || typeof meaning === 'string' ? meaning : meaning[fulfillment];
@@ -190,6 +197,12 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
         const named = [...settings, previousSetting, urlSetting].filter((name) => name !== undefined);
         const schema = z.toJSONSchema(provider.settings, { io: 'input', unrepresentable: 'any' });
         expect(Object.keys(schema.properties ?? {})).toEqual(expect.arrayContaining(named));
+      });
+
+      it('is none of webhookHeaders, which are stored in clear: their names are in lower case, none of credentials', () => {
+        const { webhookHeaders = [] } = provider;
+        for (const name of webhookHeaders) expect(name).toMatch(/^[a-z0-9-]+$/);
+        expect(webhookHeaders.filter((name) => [webhookAuth.header, ...CREDENTIAL_HEADERS].includes(name))).toEqual([]);
       });
 
       it('counts on connect only where there is one', () => {
@@ -537,11 +550,21 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
         });
       }
 
-      it('asks no signature of what was verified before', async () => {
+      it('asks no signature of what was verified before, and reads no header but those that are kept', async () => {
         const at = await stage();
         const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at, { type: said.fulfillment }), said.native));
-        const replayed = { ...webhook, headers: {}, verified: true };
-        expect(provider.translateWebhook(replayed, at.settings)).toHaveLength(1);
+        const before = provider.translateWebhook(webhook, at.settings);
+        expect(before).toHaveLength(1);
+        const { [webhookAuth.header]: _left, ...headers } = onlyRead(webhook);
+        expect(provider.translateWebhook({ ...webhook, headers, verified: true }, at.settings)).toEqual(before);
+      });
+
+      it('reads no header but webhookAuth.header and webhookHeaders', async () => {
+        const at = await stage();
+        const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at, { type: said.fulfillment }), said.native));
+        const before = provider.translateWebhook(webhook, at.settings);
+        const headers = onlyRead(webhook);
+        expect(provider.translateWebhook({ ...webhook, headers }, at.settings)).toEqual(before);
       });
 
       describe('answers with events, Poison or NotAuthentic', () => {

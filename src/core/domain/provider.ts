@@ -108,6 +108,11 @@ export type Provider<Settings = unknown> = {
   /** What `translateWebhook` verifies. Operators see it if a webhook could not be verified. */
   webhookAuth?: WebhookAuth;
   /**
+   * The headers beside `webhookAuth.header` that `translateWebhook` reads, in lower case. They are stored in clear, so
+   * none is a secret. Of the others a replay has only those of a webhook that was dropped (see `keptHeaders`).
+   */
+  webhookHeaders?: readonly string[];
+  /**
    * Checks that the settings reach their POS, by a read without side effects or costs. It asks the POS every time, and
    * examines the answer for settings that are well-formed and wrong. Omitted if the POS has no such read.
    * @throws TryAgain if the POS cannot be reached now; NeedsOperator, which names the wrong setting

@@ -19,10 +19,11 @@ export type TranslatedWebhook = {
   locationId: string;
   integration: string;
   receivedAt: Date;
-  /** Headers without `authorization` and `cookie`. */
+  /** Those that are stored in clear, see `keptHeaders`. */
   headers: Record<string, string>;
-  /** Those two and the request target, sealed. Only for a dropped webhook, which a replay verifies again. */
+  /** What else there is to store, see `WebhookSecrets`. */
   sealed?: string | undefined;
+  /** Empty if the body is sealed. */
   body: Buffer;
   /** True if the body was over the limit and only its beginning is stored. */
   truncated: boolean;

@@ -82,6 +82,10 @@ export const placesOf = (among: string): string => `
   )`;
 export const PLACES = placesOf('true');
 
+/** SQL for the length of the body of `d`. Of a sealed one the header has it. */
+const BYTES_KEPT = `CASE WHEN d.body = '' AND d.sealed IS NOT NULL
+                     THEN coalesce((d.headers ->> 'content-length')::int, 0) ELSE octet_length(d.body) END`;
+
 /**
  * Lists webhooks day by day: each statement reads one partition by its primary key. The cost of a page is bounded for
  * any filter, so it may have fewer than `limit`, even none, and still a `next`.
@@ -190,7 +194,7 @@ async function listPart(
        SELECT d.*
        FROM at CROSS JOIN LATERAL (
          SELECT d.day, d.location_id, d.id, d.received_at, d.integration, d.outcome, d.events,
-                octet_length(d.body) AS bytes, d.truncated, d.reason, d.cause, d.replay_of,
+                ${BYTES_KEPT} AS bytes, d.truncated, d.reason, d.cause, d.replay_of,
                 d.body = '' AND d.headers = '{}' AS empty
          FROM webhooks d
          WHERE ${candidates} AND NOT at.next ${beyond} d.id

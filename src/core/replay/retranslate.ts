@@ -20,8 +20,8 @@ export type RetranslateDeps = {
 export type Retranslated = { events: readonly StatusEvent[]; dropped?: Drop | undefined };
 
 /**
- * Translates a stored webhook again, without changes. A webhook that failed verification has its target and
- * credentials stored, and is verified now, by the clock of its arrival. Any other was verified then and has neither, even if
+ * Translates a stored webhook again, without changes. A webhook that failed verification has its target and all its
+ * headers stored, and is verified now, by the clock of its arrival. Any other was verified then and has neither, even if
  * it was dropped: Postgres refused it, or a replay could not read it.
  * @returns the events, or why it cannot be translated
  */

@@ -21,7 +21,8 @@ const Event = z.object({
 export const ShownWebhook = ListedWebhook.extend({
   firstReceivedAt: z.date().meta({ description: 'Of a replay: when the webhook itself came.' }),
   headers: z.record(z.string(), z.string()).exactOptional().meta({
-    description: 'As they came, but for `authorization` and `cookie`.',
+    description:
+      'As they came, our token blanked: what kind of request it was, ids, and what its integration verifies and reads.',
   }),
   body: z
     .object({

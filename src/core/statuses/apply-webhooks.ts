@@ -37,7 +37,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
     (webhook) => JSON.stringify(webhook.headers),
     `CASE WHEN erased THEN '{}' ELSE d.headers::jsonb END`,
   ],
-  ['sealed', 'text', (webhook) => webhook.sealed],
+  ['sealed', 'text', (webhook) => webhook.sealed, `CASE WHEN erased THEN NULL ELSE d.sealed END`],
   ['body', 'bytea', (webhook) => webhook.body, `CASE WHEN erased THEN '' ELSE d.body END`],
   ['truncated', 'boolean', (webhook) => webhook.truncated],
   ['events', 'smallint', (webhook) => webhook.events.length],

@@ -1,7 +1,7 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { createOrder } from './create-order.ts';
 import { NewSettings, Settings } from './payloads.ts';
-import { webhookAuth } from './sign.ts';
+import { webhookAuth, webhookHeaders } from './sign.ts';
 import { translateWebhook } from './translate-webhook.ts';
 
 /** A POS, or a bridge to one, that speaks our own format: orders out as JSON, `order.status` webhooks back. */
@@ -13,5 +13,6 @@ export const standard: Provider<Settings> = {
   createOrder,
   translateWebhook,
   webhookAuth,
+  webhookHeaders,
   account: ({ ordersUrl }) => ordersUrl,
 };

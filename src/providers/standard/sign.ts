@@ -13,7 +13,10 @@ export const webhookAuth = {
   previousSetting: 'previousSecret',
 } satisfies WebhookAuth;
 
+const ID = 'webhook-id';
 const TIMESTAMP = 'webhook-timestamp';
+/** They are signed as well. */
+export const webhookHeaders: readonly string[] = [ID, TIMESTAMP];
 const PREFIX = 'whsec_';
 /** Seconds that a timestamp may be off, as in the scheme's own libraries. */
 const TOLERANCE_S = 300;
@@ -34,7 +37,7 @@ export function sign(secrets: readonly string[], id: string, timestamp: string, 
  * @throws NotAuthentic that says which part is missing or wrong
  */
 export function verify(secrets: readonly string[], { headers, body, receivedAt }: Webhook): void {
-  const id = required(headers, 'webhook-id');
+  const id = required(headers, ID);
   const timestamp = required(headers, TIMESTAMP);
   const signatures = required(headers, webhookAuth.header).split(' ');
 

@@ -33,6 +33,7 @@ const WITNESS = `
     deduplicates: true,
     createOrder: async () => ({}),
     translateWebhook(webhook, settings) {
+      if (!webhook.verified && webhook.headers['x-api-key'] !== settings.key) throw new Error('not the key');
       if (!webhook.verified && (seen(webhook) !== settings.sees || !/token=exw_[\\w-]{49}$/.test(webhook.url))) {
         throw new Error('not what was agreed');
       }
@@ -280,7 +281,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     expect(await system.order(serviceOrderId)).toMatchObject({ status: null });
   });
 
-  it('brings back what it is verified with: URL, Authorization, cookie; and says none of it to anybody', async () => {
+  it('brings back what it is verified with: URL, all headers; and says none of it to anybody', async () => {
     const locationId = 'witness 1/é';
     await system.addLocation(locationId, { sees: 'nothing' }, 'witness');
     const { token } = await json<{ token: string }>('token', 'issue', '--location', locationId);
@@ -294,6 +295,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
       {
         authorization: 'Basic aHVudGVyMg==',
         cookie: 'session=hunter3',
+        'x-api-key': 'hunter4',
         'x-original-url': `${path}?token=${token}`,
       },
     );
@@ -303,7 +305,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const again = await replay(id);
     expect(again).toMatchObject({ outcome: 'dropped' });
     const sees = `${PUBLIC_URL}${path}?a=%20b& Basic aHVudGVyMg== session=hunter3`;
-    await system.addLocation(locationId, { sees }, 'witness');
+    await system.addLocation(locationId, { sees, key: 'hunter4' }, 'witness');
     for (const args of [
       ['show', id],
       ['show', id, '--json'],
@@ -316,7 +318,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     }
     expect(await replay(again.webhookId)).toMatchObject({ outcome: 'applied' });
     for (const words of [said.join(''), system.logged.join(''), await everything()]) {
-      for (const secret of [token, 'aHVudGVyMg', 'hunter3', 'a=%20b']) expect(words).not.toContain(secret);
+      for (const secret of [token, 'aHVudGVyMg', 'hunter3', 'hunter4', 'a=%20b']) expect(words).not.toContain(secret);
     }
   });
 
@@ -828,7 +830,7 @@ describe('webhook show', () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const id = await send(url, { serviceOrderId, status: 'READY', reason: 'Ada is \u202elate' }, 'dropped', {
-      'x-vendor': 'v\x9b2J1',
+      'x-request-id': 'v\x9b2J1',
     });
     const dropped = await replay(id);
     await mend(locationId);
@@ -858,7 +860,7 @@ describe('webhook show', () => {
     });
     const raw = await cli(['webhook', 'show', id, '--json']);
     expect(raw.out).not.toMatch(STEERING);
-    expect(JSON.parse(raw.out)).toMatchObject({ headers: { 'x-vendor': 'v\x9b2J1' } });
+    expect(JSON.parse(raw.out)).toMatchObject({ headers: { 'x-request-id': 'v\x9b2J1' } });
     const { out } = await cli(['webhook', 'show', id]);
     expect(out).toMatch(/^why +not authentic/m);
     expect(out).toMatch(/^a replay today +would read 1 events$/m);

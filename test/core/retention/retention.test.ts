@@ -41,6 +41,7 @@ const gossip: Provider = {
     if (order.notes === 'lose') throw new TryAgain(words, { sent: true });
     return Promise.resolve({ providerOrderId: `pos-${order.serviceOrderId}` });
   },
+  webhookHeaders: ['x-table'],
   translateWebhook: ({ body }) => JSON.parse(body.toString()) as StatusEvent[],
 };
 

@@ -7,6 +7,8 @@ import type { DropCause } from '../../../src/core/domain/webhook-cause.ts';
 import { Poison } from '../../../src/core/domain/errors.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
+import { unsealWebhook } from '../../../src/core/locations/seal-webhook.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -70,6 +72,14 @@ async function startPlacement(locationId: string): Promise<string> {
   return serviceOrderId;
 }
 
+/** The token of a webhook's URL as it is, percent-encoded in two ways, and in a URL within a URL. */
+function tokenWrittenIn(url: string): string[] {
+  const token = new URL(url).searchParams.get('token') ?? '';
+  const encoded = token.replaceAll('_', '%5f').replaceAll('-', '%2D');
+  const all = token.replaceAll(/./g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  return [token, encoded, encoded.replaceAll('%', '%25'), all];
+}
+
 describe('what a webhook is answered, and what is kept of it', () => {
   it('an event moves its order: applied', async () => {
     const serviceOrderId = await order();
@@ -126,17 +136,46 @@ describe('what a webhook is answered, and what is kept of it', () => {
     const answer = await post(url, body, {
       authorization: 'Basic c2VjcmV0',
       cookie: 'session=secret',
+      'proxy-authorization': 'Basic c2VjcmV0',
+      'x-api-key': 'secret',
       'x-vendor': 'v1',
+      'user-agent': `till (${tokenWrittenIn(url).join(' ')})`,
+      'x-request-id': 'r-1',
+      'webhook-id': 'msg_1',
     });
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
     const kept = await webhook(answer);
     expect(kept).toMatchObject({ outcome: 'dropped', reason: expect.stringMatching(/./), truncated: false });
     expect(String(kept?.['body'])).toBe(typeof body === 'string' ? body : JSON.stringify(body));
-    expect(kept?.['headers']).toMatchObject({ 'x-vendor': 'v1' });
-    expect(kept?.['headers']).not.toHaveProperty('authorization');
-    expect(kept?.['headers']).not.toHaveProperty('cookie');
+    expect(kept?.['headers']).toEqual({
+      'content-length': String(Buffer.byteLength(String(kept?.['body']))),
+      'content-type': 'application/json',
+      host: new URL(url).host,
+      'user-agent': 'till ([token] [token] [token] [token])',
+      'webhook-id': 'msg_1',
+      'x-request-id': 'r-1',
+    });
     expect(kept?.['sealed']).toMatch(/^eyJ[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/);
     expect(JSON.stringify(kept)).not.toContain(new URL(url).searchParams.get('token'));
+  });
+
+  it('a body with our token in it, however it is written there: kept, and nowhere to be read', async () => {
+    const [token = ''] = tokenWrittenIn(url);
+    const run = token.split(/[^A-Za-z0-9]/).toSorted((a, b) => b.length - a.length)[0] ?? token;
+    for (const written of [...tokenWrittenIn(url).slice(0, 3), token.replace('_', '\\u005f')]) {
+      const body = `{"eventType":"callback","at":"https://expediter.test/webhook/standard/open?token=${written}"}`;
+      const answer = await post(url, body);
+      expect(answer.body['outcome']).toBe('ignored');
+      const kept = await webhook(answer);
+      expect(kept).toMatchObject({ body: Buffer.alloc(0), truncated: false, outcome: 'ignored' });
+      const place = { locationId: String(kept?.['location_id']), webhookId: String(kept?.['id']) };
+      const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
+      expect(await unsealWebhook(keys, place, String(kept?.['sealed']))).toEqual({
+        target: '',
+        body: Buffer.from(body).toString('base64'),
+      });
+      expect(JSON.stringify(kept)).not.toContain(run);
+    }
   });
 
   it('a wrong or missing signature: dropped, and a right one is applied', async () => {
