@@ -60,6 +60,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
         accept,
         observe,
         keys,
+        quota: { take: async () => 'whole' },
         publicUrl: '',
         bodyLimit: MIB,
         bodyBudget: 64 * MIB,

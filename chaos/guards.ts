@@ -213,6 +213,18 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/core/replay/replay-retention.test.ts', 'a webhook with our token in its body'),
   },
   {
+    guard: 'what nothing proves to be of the POS has a quota',
+    file: 'src/http/translate-request.ts',
+    edits: [['if (dropped?.unproven === true) {', 'if (dropped?.unproven === undefined) {']],
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a flood'),
+  },
+  {
+    guard: 'the quota is that of all processes',
+    file: 'src/core/statuses/drop-quota.ts',
+    edits: [['OR d.bytes + excluded.bytes <= $4::bigint', 'OR true']],
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a flood'),
+  },
+  {
     guard: "Postgres's clock",
     file: 'src/http/translate-request.ts',
     edits: [['const receivedAt = deps.now();', 'const receivedAt = new Date();']],

@@ -20,6 +20,7 @@ import { databaseClock, type DatabaseClock, type Now } from './core/postgres/dat
 import { databaseState } from './core/postgres/database-state.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
+import { dropQuota } from './core/statuses/drop-quota.ts';
 import { redriveParked } from './core/statuses/redrive-parked.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
@@ -155,7 +156,16 @@ export async function start(
     onLive,
     onAwaited,
   });
-  const { tasks } = observing;
+  const quota = dropQuota(pool, {
+    bytes: config.DROPPED_QUOTA,
+    now: clock.now,
+    onSpent: (locationId) =>
+      log.error(
+        { locationId },
+        'webhooks that nothing proves to be of the POS are beyond DROPPED_QUOTA: no longer kept today',
+      ),
+  });
+  const tasks = [...observing.tasks, { name: 'recording of webhooks not kept' as const, work: quota.write }];
   const periodic = periodicWork({
     config,
     pool,
@@ -191,6 +201,7 @@ export async function start(
         accept: batches.accept,
         observe,
         keys,
+        quota,
         publicUrl: translating.publicUrl,
         bodyLimit: config.WEBHOOK_BODY_LIMIT,
         bodyBudget: config.BODY_BUDGET,
@@ -235,6 +246,7 @@ export async function start(
         await ready.catch(() => {});
         await periodic.stop();
         await relay.stop();
+        await quota.write().catch((error: unknown) => log.warn({ err: error }, 'a count of webhooks not kept is lost'));
         await topic.close();
         await observing.close();
         await Promise.all([pool.end(), flushPool.end()]);

@@ -88,6 +88,12 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
             <dd>
               <LastHourErrors location={location} />
             </dd>
+            {location.notKept > 0 && (
+              <>
+                <dt>Not kept today</dt>
+                <dd>{location.notKept} webhooks: nothing proves that they are of the POS, and there are too many</dd>
+              </>
+            )}
             <dt>Configured</dt>
             <dd>
               <Ago at={location.updatedAt} />

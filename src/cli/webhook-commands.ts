@@ -89,7 +89,7 @@ With filters (--outcome or --since at least), webhooks are replayed oldest first
 cannot be replayed stops no other, and a run that was cut short is simply repeated. Left out are
   - replays themselves, and whatever arrives during the run;
   - webhooks of which a replay made something other than they were (unless --again); dropped again does not count;
-  - those that were cut off at WEBHOOK_BODY_LIMIT, and those whose body has been erased.
+  - those that were cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and those whose body has been erased.
 Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S: as the service has them.
 Exits 1 when one could not be replayed; "dropped" is an outcome.
 ${examples(

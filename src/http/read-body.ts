@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 
 /** Bytes kept of an oversized body, enough to recognise it. */
-const KEEP = 64 * 1024;
+export const KEEP = 64 * 1024;
 /** Bytes of a chunk that is kept as it is. It holds on to no more than what one read of a socket fills, 64 KiB. */
 const LARGE = 32 * 1024;
 const BLOCK = 64 * 1024;

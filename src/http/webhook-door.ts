@@ -28,13 +28,15 @@ export type WebhookDeps = TranslateDeps & {
 const SMALL_BODY = 64 * 1024;
 /** Time for an answer. A sender gets one within 1.5 s, whatever Postgres does. */
 const ANSWER_MS = 1_400;
+/** What becomes of a webhook that is beyond the quota. */
+const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 const lateToken = (): Error => new Error(`the token was not looked up in ${ANSWER_MS} ms`);
 
 /**
  * Mounts the return door: first the token, then the bytes, then the provider verifies and translates, then one commit.
  *
  * - `200` the change is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale, unmatched,
- *   ignored or dropped
+ *   ignored or dropped; `webhookId` is null if it was dropped and not kept
  * - `401` the token is not valid here; the same answer for every reason, before the body is read
  * - `500` not committed, or the token could not be checked: the same request may succeed later (`Retry-After`)
  *
@@ -70,7 +72,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
   const receive = async (
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<{ outcome: WebhookOutcome; webhookId: string }> => {
+  ): Promise<{ outcome: WebhookOutcome; webhookId: string | null }> => {
     const { scope, spentMs } = authenticated.get(request) ?? {};
     if (scope === undefined || spentMs === undefined) throw new Error('a webhook came past its token');
     share.enter(scope.locationId);
@@ -82,8 +84,8 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     try {
       const read = await readBody(request.raw, deps.bodyLimit, { onBytes });
       const deadline = Date.now() + ANSWER_MS - spentMs;
-      const webhook = await translateRequest(request, scope, read, deps);
-      const { outcome, serviceOrderIds } = await deps.accept(webhook, deadline);
+      const webhook = await translateRequest(request, scope, { ...read, deadline }, deps);
+      const { outcome, serviceOrderIds } = webhook.id === null ? NOT_KEPT : await deps.accept(webhook, deadline);
       deps.observe({
         what: 'webhook',
         outcome,

@@ -80,6 +80,9 @@ export function createMetrics(about: {
     integration: labelled,
     cause: DROP_CODES,
   });
+  const notKept = counter('webhooks_not_kept_total', 'Those of them that were beyond the quota, and only counted.', {
+    integration: labelled,
+  });
   const conflicts = counter('conflicts_total', 'What a POS said that contradicts what we know.', {
     integration: labelled,
   });
@@ -187,6 +190,7 @@ export function createMetrics(about: {
         case 'webhook':
           webhooks(observed.integration, observed.outcome);
           if (observed.dropped !== undefined) dropped(observed.integration, observed.dropped.cause.code);
+          if (observed.webhookId === null) notKept(observed.integration);
           webhookSeconds(observed.milliseconds / 1_000, observed.integration);
           break;
         case 'webhook refused':

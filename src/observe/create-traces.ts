@@ -139,11 +139,11 @@ function spansOf(observed: Observed, now: Now): [serviceOrderId: string, Span][]
       return [[serviceOrderId, { name: call, kind: SpanKind.CLIENT, milliseconds, attributes, failed }]];
     }
     case 'webhook': {
-      const { outcome, milliseconds, serviceOrderIds } = observed;
+      const { outcome, milliseconds, serviceOrderIds, webhookId } = observed;
       const attributes = {
         ...atLocation(observed),
         'expediter.outcome': outcome,
-        'expediter.webhook_id': observed.webhookId,
+        ...(webhookId !== null && { 'expediter.webhook_id': webhookId }),
         'expediter.request_id': observed.requestId,
       };
       return serviceOrderIds.map((id) => [id, { name: 'webhook', kind: SpanKind.SERVER, milliseconds, attributes }]);

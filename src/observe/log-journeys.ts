@@ -14,9 +14,12 @@ export function logJourneys(log: Log): Observe {
   const refused = limitLines((more) => log.info({ more }, 'webhooks refused, beside those that were logged'));
   const failing = limitLines((more) => log.error({ more }, 'webhooks not committed, beside those that were logged'));
   const strange = limitLines((more) => log.warn({ more }, 'pushes refused, beside those that were logged'));
+  const notKept = limitLines((more) => log.warn({ more }, 'webhooks not kept, beside those that were logged'));
   return (observed) => {
-    if (observed.what === 'webhook') logWebhook(log, observed);
-    else if (observed.what === 'webhook refused') {
+    if (observed.what === 'webhook') {
+      if (observed.webhookId === null) notKept(() => logWebhook(log, observed));
+      else logWebhook(log, observed);
+    } else if (observed.what === 'webhook refused') {
       if (observed.outcome === 'unauthorized') refused(() => logRefused(log, observed));
       else if (observed.error !== undefined) failing(() => logRefused(log, observed));
     } else if (observed.what === 'signal') {
@@ -40,7 +43,8 @@ function logWebhook(log: Log, observed: WebhookObserved): void {
   // Most webhooks are about one order, and people search for its id.
   const named = ids.length > 1 ? { ...about, serviceOrderIds: ids } : { ...about, serviceOrderId: ids[0] };
   const { reason: why, cause } = observed.dropped ?? {};
-  if (outcome === 'dropped') log.warn({ ...about, why, cause }, 'webhook dropped');
+  if (webhookId === null) log.warn({ ...about, why, cause }, 'webhook dropped, and not kept');
+  else if (outcome === 'dropped') log.warn({ ...about, why, cause }, 'webhook dropped');
   else log.info(named, 'webhook');
 }
 

@@ -22,6 +22,7 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   pausedAt: null,
   updatedAt: ago(1_000),
   lastSeenAt: ago(1),
+  notKept: 0,
   webhooks: Array.from({ length: 12 }, () => 10),
   errors: Array.from({ length: 12 }, () => 0),
   ...about,

@@ -69,6 +69,7 @@ export const BACKGROUND_WORK = [
   'look at the backlog',
   'recording of last-seen times',
   'recording of traffic',
+  'recording of webhooks not kept',
   'end of orders',
   'creation of partitions',
   'dropping of partitions',
@@ -104,7 +105,8 @@ export type WebhookObserved = Asked & {
   integration: string;
   locationId: string;
   tokenId: string;
-  webhookId: string;
+  /** Null if nothing of it is kept, beyond the quota of its location. */
+  webhookId: string | null;
   /** Our orders that it is about. */
   serviceOrderIds: readonly string[];
   dropped: Drop | undefined;

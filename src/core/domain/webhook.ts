@@ -11,7 +11,12 @@ export const WebhookOutcome = z.enum(WEBHOOK_OUTCOMES).meta({ description: 'What
 export type WebhookOutcome = z.infer<typeof WebhookOutcome>;
 
 /** Why nothing of a webhook could be used: a sentence for people, a cause for programs. */
-export type Drop = { reason: string; cause: DropCause };
+export type Drop = {
+  reason: string;
+  cause: DropCause;
+  /** True if nothing proved that its sender is the POS. Of such webhooks only so many are kept. */
+  unproven?: true;
+};
 
 /** One authenticated webhook as it arrived, translated. */
 export type TranslatedWebhook = {
@@ -25,7 +30,7 @@ export type TranslatedWebhook = {
   sealed?: string | undefined;
   /** Empty if the body is sealed. */
   body: Buffer;
-  /** True if the body was over the limit and only its beginning is stored. */
+  /** True if only the beginning of the body is stored. */
   truncated: boolean;
   events: readonly StatusEvent[];
   dropped?: Drop | undefined;

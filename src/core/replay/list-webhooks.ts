@@ -37,7 +37,9 @@ export const ListedWebhook = z
     replayOf: z.string().nullable().meta({ description: 'The webhook that it replays.' }),
     locationId: z.string(),
     bytes: z.int().meta({ description: 'Of its body.' }),
-    truncated: z.boolean().meta({ description: 'It was over WEBHOOK_BODY_LIMIT, and only its beginning is kept.' }),
+    truncated: z
+      .boolean()
+      .meta({ description: 'Only its beginning is kept: it was over WEBHOOK_BODY_LIMIT, or beyond DROPPED_QUOTA.' }),
   })
   .meta({ id: 'ListedWebhook' });
 export type ListedWebhook = z.infer<typeof ListedWebhook>;

@@ -28,7 +28,7 @@ export type Retranslated = { events: readonly StatusEvent[]; dropped?: Drop | un
 export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Retranslated | Refusal> {
   if (stored.truncated) {
     return {
-      refused: 'only its beginning is kept: it was over WEBHOOK_BODY_LIMIT',
+      refused: 'only its beginning is kept: it was over WEBHOOK_BODY_LIMIT, or beyond DROPPED_QUOTA',
       cause: { code: 'only_beginning_kept' },
     };
   }

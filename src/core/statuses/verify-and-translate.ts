@@ -50,10 +50,17 @@ function checked(events: readonly StatusEvent[]): StatusEvent[] {
 
 /** Makes a reason that Postgres can store, whatever a provider's message contains. */
 function whyDropped(error: unknown): Drop {
-  if (error instanceof NotAuthentic) return dropOf('not authentic', error, { code: 'not_authentic' });
+  if (error instanceof NotAuthentic) {
+    return { ...dropOf('not authentic', error, { code: 'not_authentic' }), unproven: true };
+  }
   if (error instanceof Poison) return dropOf('unreadable', error, { code: 'unreadable' });
   const name = toCauseText(error instanceof Error ? error.name : typeof error);
-  return { reason: `the translator failed: ${name}`, cause: { code: 'translator_failed', error: name } };
+  // Perhaps before it had verified anything.
+  return {
+    reason: `the translator failed: ${name}`,
+    cause: { code: 'translator_failed', error: name },
+    unproven: true,
+  };
 }
 
 /** @param general where the provider gave no cause of the list */

@@ -9,6 +9,7 @@ import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { unsealWebhook } from '../../../src/core/locations/seal-webhook.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { dropQuota } from '../../../src/core/statuses/drop-quota.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -28,6 +29,7 @@ const verbatim: Provider = {
   },
 };
 
+const MIB = 2 ** 20;
 const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 
 let system: System;
@@ -37,12 +39,14 @@ beforeAll(async () => {
   system = await startSystem({
     processes: 2,
     providers: [verbatim],
-    env: { WEBHOOK_BODY_LIMIT: '100000', PUBLIC_URL: 'https://expediter.test' },
+    env: { WEBHOOK_BODY_LIMIT: '100000', DROPPED_QUOTA: String(MIB), PUBLIC_URL: 'https://expediter.test' },
   });
   for (const locationId of ['club-1', 'club-2']) {
     await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
   }
-  await system.addLocation('signed', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
+  for (const locationId of ['signed', 'flooded']) {
+    await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
+  }
   await system.addLocation('verbatim', {}, 'verbatim');
   url = await system.webhookUrl('club-1');
 });
@@ -234,6 +238,56 @@ describe('what a webhook is answered, and what is kept of it', () => {
     const answer = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }), { 'content-type': type });
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
     expect((await webhook(answer))?.['headers']).toMatchObject({ 'content-type': type });
+  });
+});
+
+describe('a flood of webhooks that nothing proves to be of the POS', () => {
+  it('is kept up to the quota of its location and day, then its beginnings, then counted; of signed ones, all', async () => {
+    const each = await system.webhookUrl('flooded');
+    const urls = system.urls.map((base) => each.replace(system.urls[0] ?? '', base));
+    const send = (body: string, headers = {}): ReturnType<typeof post>[] => urls.map((at) => post(at, body, headers));
+    const answers = [];
+    for (let nth = 0; nth < 30; nth += 1) answers.push(...(await Promise.all(send('x'.repeat(99_000)))));
+    // Nobody verifies what is over the limit.
+    answers.push(...(await Promise.all(send('x'.repeat(100_001)))));
+    expect(new Set(answers.map(({ status, body }) => `${status} ${String(body['outcome'])}`))).toEqual(
+      new Set(['200 dropped']),
+    );
+    const [{ whole, beginnings, bytes } = {}] = await system.query(
+      `SELECT count(*) FILTER (WHERE NOT truncated)::int AS whole, count(*) FILTER (WHERE truncated)::int AS beginnings,
+              sum(octet_length(body) + octet_length(sealed) + octet_length(headers::text))::int AS bytes
+       FROM webhooks WHERE location_id = 'flooded'`,
+    );
+    expect(Number(whole)).toBeGreaterThanOrEqual(5);
+    expect(Number(beginnings)).toBeGreaterThanOrEqual(5);
+    expect(Number(bytes)).toBeLessThan(2 * MIB);
+    const notKept = answers.filter(({ body }) => body['webhookId'] === null).length;
+    expect(Number(whole) + Number(beginnings) + notKept).toBe(62);
+    expect(notKept).toBeGreaterThan(20);
+    expect(system.logged.join('').match(/beyond DROPPED_QUOTA/g)).toHaveLength(2);
+
+    const serviceOrderId = await order('flooded');
+    const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));
+    const [applied, again] = await Promise.all(send(body, signWebhook(SECRET, body)));
+    expect(new Set([applied?.body['outcome'], again?.body['outcome']])).toEqual(new Set(['applied', 'duplicate']));
+    const unreadable = '{"eventType":"order.status"}';
+    const [signed] = await Promise.all(send(unreadable, signWebhook(SECRET, unreadable)));
+    expect(await webhook(signed ?? { body: {} })).toMatchObject({ outcome: 'dropped', truncated: false });
+
+    const about = { bytes: MIB, onSpent: () => {} };
+    const cost = { whole: 100, beginning: 100 };
+    const another = dropQuota(system.pool, { ...about, now: () => new Date() });
+    expect(await another.take('flooded', { whole: MIB, beginning: MIB }), 'in a process that starts now').toBe(
+      'nothing',
+    );
+    expect(await another.take('signed', cost), 'at another location').toBe('whole');
+    const counted = async (): Promise<unknown> =>
+      (await system.query(`SELECT not_kept FROM dropped_bytes WHERE location_id = 'flooded'`))[0]?.['not_kept'];
+    await another.write();
+    await until(async () => Number(await counted()) === notKept + 1, 12_000);
+    const tomorrow = dropQuota(system.pool, { ...about, now: () => new Date(Date.now() + 86_400_000) });
+    expect(await tomorrow.take('flooded', cost), 'the next day').toBe('whole');
+    expect(await counted()).toBe('0');
   });
 });
 

@@ -91,6 +91,16 @@ describe('a location', () => {
   it('what was heard longer ago than an hour, or through another integration, is not said', async () => {
     await system.addLocation('moved', { key: SECRET }, 'asked');
     await system.query(`INSERT INTO location_last_seen VALUES ('moved', 'standard', now())`);
+    const drops = (ago: number, notKept: number): Promise<unknown> =>
+      system.query(
+        `INSERT INTO dropped_bytes VALUES ('moved', (now() AT TIME ZONE 'UTC')::date - $1::int, 1, $2)
+         ON CONFLICT (location_id) DO UPDATE SET day = excluded.day, not_kept = excluded.not_kept`,
+        [ago, notKept],
+      );
+    await drops(1, 7);
+    expect(await show('moved')).toMatchObject({ notKept: 0 });
+    await drops(0, 8);
+    expect(await show('moved')).toMatchObject({ notKept: 8 });
     await system.query(
       `INSERT INTO traffic SELECT 'moved', date_trunc('minute', now()) - make_interval(mins => n), 'asked', 'webhook', 'dropped', 1
        FROM generate_series(0, 120) AS n`,

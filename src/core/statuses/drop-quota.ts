@@ -1,0 +1,142 @@
+import type { Pool } from 'pg';
+import type { Now } from '../postgres/database-clock.ts';
+
+/** Bytes that a process takes from the quota at once, so that few webhooks ask Postgres. */
+const LEASE = 256 * 1024;
+/** Bytes beyond the quota, for the beginnings of what no longer fits. */
+const BEYOND = 1024 * 1024;
+
+/** What is kept of a webhook's body. With `nothing` there is no row either: it is counted. */
+export type Fits = 'whole' | 'beginning' | 'nothing';
+
+export type DropQuota = {
+  /**
+   * Takes a webhook from its location's quota of the day.
+   * @param bytes what it costs to store it, whole and with the beginning of its body alone
+   * @throws if Postgres cannot be asked
+   */
+  take(locationId: string, bytes: { whole: number; beginning: number }): Promise<Fits>;
+  /** Writes how many were not kept. If that fails, they stay in memory; a killed process loses some seconds of it. */
+  write(): Promise<void>;
+};
+
+/** Bytes that this process has taken and not used. Once a lease is refused, the part is spent for the day. */
+type Part = { left: number; isSpent: boolean };
+type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | undefined; isTold: boolean };
+
+/**
+ * Limits what is stored of webhooks whose senders are not proven: so many bytes a location and day (UTC), for all
+ * processes together. Whoever has a location's token can send them, and a full disk would stop everybody.
+ * @param about.bytes a day's quota
+ * @param about.onSpent called when the first is not kept; once a day, location and process
+ */
+export function dropQuota(
+  pool: Pool,
+  about: { bytes: number; now: Now; onSpent: (locationId: string) => void },
+): DropQuota {
+  const days = new Map<string, Day>();
+  let notKept: NotKept = new Map();
+
+  const dayOf = (locationId: string): Day => {
+    const date = about.now().toISOString().slice(0, 10);
+    let day = days.get(locationId);
+    if (day?.date !== date) {
+      day = { date, quota: newPart(), beyond: newPart(), asking: undefined, isTold: false };
+      days.set(locationId, day);
+    }
+    return day;
+  };
+
+  /** A location asks once at a time, so that its flood does not have all connections wait for one row. */
+  const isTaken = async (
+    locationId: string,
+    day: Day,
+    part: Part,
+    need: { bytes: number; lease: number; limit: number },
+  ): Promise<boolean> => {
+    while (part.left < need.bytes && !part.isSpent) {
+      const bytes = Math.max(need.bytes, need.lease);
+      day.asking ??= lease(pool, { locationId, date: day.date, bytes, limit: need.limit })
+        .then((isGranted) => {
+          if (isGranted) part.left += bytes;
+          else part.isSpent = true;
+        })
+        .finally(() => {
+          day.asking = undefined;
+        });
+      await day.asking;
+    }
+    if (part.left < need.bytes) return false;
+    part.left -= need.bytes;
+    return true;
+  };
+
+  return {
+    async take(locationId, { whole, beginning }) {
+      const day = dayOf(locationId);
+      const quota = { bytes: whole, lease: LEASE, limit: about.bytes };
+      if (await isTaken(locationId, day, day.quota, quota)) return 'whole';
+      const beyond = { bytes: beginning, lease: 0, limit: about.bytes + BEYOND };
+      if (await isTaken(locationId, day, day.beyond, beyond)) return whole === beginning ? 'whole' : 'beginning';
+      if (!day.isTold) about.onSpent(locationId);
+      day.isTold = true;
+      count(notKept, { locationId, date: day.date, webhooks: 1 });
+      return 'nothing';
+    },
+    async write() {
+      if (notKept.size === 0) return;
+      const taken = notKept;
+      notKept = new Map();
+      try {
+        const counts = [...taken.values()];
+        await pool.query(COUNT, [
+          counts.map((each) => each.locationId),
+          counts.map((each) => each.date),
+          counts.map((each) => each.webhooks),
+        ]);
+      } catch (error) {
+        for (const each of taken.values()) count(notKept, each);
+        throw error;
+      }
+    },
+  };
+}
+
+const newPart = (): Part => ({ left: 0, isSpent: false });
+
+type Counted = { locationId: string; date: string; webhooks: number };
+type NotKept = Map<string, Counted>;
+
+function count(notKept: NotKept, { locationId, date, webhooks }: Counted): void {
+  const key = `${date} ${locationId}`;
+  notKept.set(key, { locationId, date, webhooks: webhooks + (notKept.get(key)?.webhooks ?? 0) });
+}
+
+/** @returns whether so many bytes were left below the limit */
+async function lease(
+  pool: Pool,
+  about: { locationId: string; date: string; bytes: number; limit: number },
+): Promise<boolean> {
+  const { rowCount } = await pool.query({
+    name: 'lease-dropped-bytes',
+    text: `INSERT INTO dropped_bytes AS d (location_id, day, bytes)
+           SELECT location_id, $2::date, $3::bigint FROM locations -- it may have been removed meanwhile
+           WHERE location_id = $1 AND $3::bigint <= $4::bigint
+           ON CONFLICT (location_id) DO UPDATE
+           SET day = greatest(d.day, excluded.day),
+               bytes = excluded.bytes + CASE WHEN d.day < excluded.day THEN 0 ELSE d.bytes END,
+               not_kept = CASE WHEN d.day < excluded.day THEN 0 ELSE d.not_kept END
+           WHERE d.day < excluded.day OR d.bytes + excluded.bytes <= $4::bigint`,
+    values: [about.locationId, about.date, about.bytes, about.limit],
+  });
+  return rowCount === 1;
+}
+
+/** Ordered by key, so that two processes cannot deadlock. Of a day that is over, nobody asks any more. */
+const COUNT = `
+  UPDATE dropped_bytes d SET not_kept = d.not_kept + n.webhooks
+  FROM (SELECT d.location_id, n.webhooks
+        FROM unnest($1::text[], $2::date[], $3::bigint[]) AS n(location_id, day, webhooks)
+        JOIN dropped_bytes d USING (location_id, day)
+        ORDER BY d.location_id FOR NO KEY UPDATE OF d) AS n
+  WHERE d.location_id = n.location_id`;
