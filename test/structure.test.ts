@@ -10,7 +10,7 @@ const VENDORS = ['lightspeed', 'clover', 'otter', 'olo'];
 /** The rooms of core from the ground up. A room imports only rooms of the floors below its own. */
 const FLOORS = [
   ['domain'],
-  ['postgres'],
+  ['postgres', 'egress'],
   ['live', 'locations', 'traffic', 'retention'],
   ['statuses'],
   ['placements', 'replay'],

@@ -17,6 +17,15 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
       run: 'expediter doctor --only platform',
     },
   ],
+  platform_redirects: () => [
+    {
+      say: 'Give the service the ORDER_API_URL to which the ordering platform redirects: our token is not sent on.',
+      run: 'expediter doctor --only platform',
+    },
+  ],
+  platform_answer_too_large: () => [
+    { say: 'See what the platform answers for this order: 4 MiB of it are read. Have the query ask for less.' },
+  ],
   query_without_order: () => [
     { say: 'Let the document in ORDER_QUERY_FILE ask for a field “order”, by an alias if need be.' },
   ],

@@ -1,3 +1,5 @@
+import { AnswerTooLarge, boundedFetch } from '../core/egress/bounded-fetch.ts';
+
 /** The parts of a server's answer that the doctor reads. */
 export type HttpAnswer = {
   status: number;
@@ -7,32 +9,19 @@ export type HttpAnswer = {
 };
 
 const TIMEOUT_MS = 5_000;
-/** Bytes read of an answer. Few need more. */
-const ANSWER_LIMIT = 2 ** 20;
 
-/** Sends one request and follows no redirect. @returns the answer, or why there is none, in a few words */
-export async function askHttp(
-  url: string,
-  init: RequestInit = {},
-  limit: number = ANSWER_LIMIT,
-): Promise<HttpAnswer | string> {
+/**
+ * Sends one request and follows no redirect.
+ * @param limit bytes read of the answer
+ * @returns the answer, or why there is none, in a few words
+ */
+export async function askHttp(url: string, init: RequestInit = {}, limit?: number): Promise<HttpAnswer | string> {
   try {
-    const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
-    return { status: response.status, headers: response.headers, json: parsed(await readText(response, limit)) };
+    const response = await boundedFetch(limit)(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return { status: response.status, headers: response.headers, json: parsed(await response.text()) };
   } catch (error) {
     return whyNot(error);
   }
-}
-
-async function readText(response: Response, limit: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > limit) break;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function parsed(text: string): unknown {
@@ -46,6 +35,7 @@ function parsed(text: string): unknown {
 /** Explains a failed request by its cause, since fetch itself says only "fetch failed". */
 function whyNot(error: unknown): string {
   if ((error as Error).name === 'TimeoutError') return `no answer in ${TIMEOUT_MS / 1000} s`;
+  if (error instanceof AnswerTooLarge) return error.message;
   const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
   const { code, message } = cause ?? {};
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `its name cannot be resolved (${code})`;

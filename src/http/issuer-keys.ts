@@ -1,5 +1,6 @@
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, errors } from 'jose';
 import type { CryptoKey, FetchImplementation, JWTVerifyGetKey } from 'jose';
+import { boundedFetch } from '../core/egress/bounded-fetch.ts';
 
 /** Its keys cannot be fetched, so a token can be neither accepted nor rejected. The sender should retry. */
 export class CannotVerify extends Error {
@@ -18,12 +19,13 @@ const REST_WITHOUT_MS = 1_000;
  * that are known go on. It throws CannotVerify, or jose's errors about the token.
  */
 export function issuerKeys(jwksUrl: string): JWTVerifyGetKey {
+  const send = boundedFetch();
   let askedAt = -Infinity;
   const fetchRarely: FetchImplementation = async (...request) => {
     const rest = keys.jwks() === undefined ? REST_WITHOUT_MS : REST_MS;
     if (performance.now() - askedAt < rest) throw new Error('they were asked for a moment ago');
     askedAt = performance.now();
-    return await fetch(...request);
+    return await send(...request);
   };
   const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: TIMEOUT_MS, [customFetch]: fetchRarely });
 

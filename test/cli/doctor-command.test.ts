@@ -27,6 +27,7 @@ import { sealUnbound } from '../support/seal-unbound.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { startSystem, type System } from '../support/start-system.ts';
+import { sendEndless } from '../support/send-endless.ts';
 
 const SHIFT_CLOCK = fileURLToPath(new URL('../support/shift-clock.ts', import.meta.url));
 const EXAMPLE = fileURLToPath(new URL('../../examples/platform-mapper', import.meta.url));
@@ -415,6 +416,7 @@ describe('of the ordering platform', () => {
       (_, response) => void response.writeHead(301, { location: 'http://127.0.0.1:9/?token=hunter2' }).end(),
       failed('query', /redirects \(301\)/, /ORDER_API_URL/),
     ],
+    ['an answer without an end', (_, response) => sendEndless(response), failed('query', /larger than 1048576 bytes/)],
     [
       'a page',
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hunter2</h1>'),

@@ -328,6 +328,15 @@ describe('the token of a push', () => {
     expect(await pushWith(await token())).toMatchObject({ status: 503 });
   });
 
+  it('cannot be judged by keys of more than 1 MiB: no more is read of them', async () => {
+    const keys = await serveKeys([
+      { ...(await exportJWK(publicKey)), kid: 'k-1', alg: 'RS256' },
+      { n: 'x'.repeat(2 ** 20) },
+    ]);
+    port = await serve({ jwksUrl: keys.url, issuer: ISSUER, audience: AUDIENCE, serviceAccount: ACCOUNT });
+    expect(await pushWith(await token())).toMatchObject({ status: 503 });
+  });
+
   it('cannot be judged while the issuer hangs', { timeout: 10_000 }, async () => {
     jwks.hang = true;
     expect(await pushWith(await token())).toMatchObject({ status: 503 });

@@ -3,6 +3,7 @@
  * missing field fails here as it would there.
  */
 import { buildSchema, graphql, type ExecutionResult } from 'graphql';
+import { sendEndless } from './send-endless.ts';
 import { readBody, sendJson, serveHttp } from './serve-http.ts';
 
 export type OrderingPlatformOptions = {
@@ -11,11 +12,13 @@ export type OrderingPlatformOptions = {
   port?: number;
 };
 
-/** The answer in place of the order: 503, none at all, `order: null`, errors beside `order: null`, or anything. */
+/** The answer in place of the order: 503, none at all, `order: null`, one without an end, a redirect, errors beside `order: null`, or anything. */
 export type PlatformFault =
   | 'down'
   | 'hang'
   | 'null'
+  | 'endless'
+  | { redirect: string }
   | { order: unknown }
   | { errors: { message: string; extensions?: { code?: string } & Record<string, unknown> }[] };
 
@@ -109,7 +112,10 @@ export async function startOrderingPlatform(options: OrderingPlatformOptions = {
       operationName,
     });
     if (fault === 'hang') return;
-    if (fault === 'down') sendJson(response, 503, { errors: [{ message: 'the platform is down' }] });
+    if (fault === 'endless') return sendEndless(response);
+    if (typeof fault === 'object' && 'redirect' in fault) {
+      response.writeHead(307, { location: fault.redirect }).end();
+    } else if (fault === 'down') sendJson(response, 503, { errors: [{ message: 'the platform is down' }] });
     else if (typeof fault === 'object' && 'order' in fault) sendJson(response, 200, { data: fault });
     else if (typeof fault === 'object') sendJson(response, 200, { ...result, errors: fault.errors });
     // Without any data, the query did not get as far as an order.

@@ -16,6 +16,9 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('platform_unreachable') }),
   z.object({ code: z.literal('platform_failing'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_refuses_us'), httpStatus: HttpStatus }),
+  /** Followed, it would carry our token elsewhere. */
+  z.object({ code: z.literal('platform_redirects'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('platform_answer_too_large') }),
   z.object({ code: z.literal('query_without_order') }),
   /** The code of ORDER_MODULE. `error` is the class, `at` the place, such as `map-order.ts:42`. */
   z.object({
@@ -108,6 +111,8 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   platform_unreachable: 'the ordering platform gave no usable answer',
   platform_failing: 'the ordering platform answered with an error',
   platform_refuses_us: 'the ordering platform refuses us: see ORDER_API_TOKEN',
+  platform_redirects: 'the ordering platform redirects us, which is not followed: see ORDER_API_URL',
+  platform_answer_too_large: 'the answer of the ordering platform is too large for one order',
   query_without_order: 'the answer has no field "order": see ORDER_QUERY_FILE',
   order_mapper_threw: ({ error, errorCode, field, at }) =>
     `the mapper of ORDER_MODULE threw ${error}${errorCode === undefined ? '' : ` (${errorCode})`}` +

@@ -1,6 +1,7 @@
 import { ClientError, GraphQLClient } from 'graphql-request';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import type { OrderModule } from '../domain/order-module.ts';
+import { AnswerTooLarge, boundedFetch } from '../egress/bounded-fetch.ts';
 import { parseRetryAfter } from '../domain/parse-retry-after.ts';
 import { describeCause } from '../domain/placement-cause.ts';
 import { askMapper } from './ask-mapper.ts';
@@ -12,6 +13,8 @@ import { errorReader, type CodedError } from './read-errors.ts';
 export type FetchOrderData = (serviceOrderId: string) => Promise<unknown>;
 
 const TIMEOUT_MS = 8_000;
+/** Bytes of one order. One of 300 items with all about them is below 1 MiB. */
+const ORDER_LIMIT = 4 * 2 ** 20;
 
 /**
  * Makes a function that throws TryAgain, NeedsOperator or GiveUp, never the client library's own errors: their messages
@@ -28,7 +31,7 @@ export function orderDataFetcher(about: {
 }): FetchOrderData {
   const { url, token, module, onErrors } = about;
   const readErrors = errorReader(module, about.warn);
-  const client = new GraphQLClient(url, { headers: headersOf(module, token) });
+  const client = new GraphQLClient(url, { headers: headersOf(module, token), fetch: boundedFetch(ORDER_LIMIT) });
   return async (serviceOrderId) => {
     const variables = askMapper(() => variablesOf(module, serviceOrderId));
     try {
@@ -59,11 +62,19 @@ export function variablesOf(module: Pick<OrderModule, 'variables'>, orderId: str
 
 /** Classifies an error. Undefined if the platform says that there is no such order. */
 function classifyFailure(error: unknown, readErrors: (errors: unknown) => CodedError[]): undefined {
+  if (error instanceof AnswerTooLarge) {
+    const cause = { code: 'platform_answer_too_large' } as const;
+    throw new NeedsOperator(describeCause(cause), { cause });
+  }
   if (!(error instanceof ClientError)) {
     const name = (error as Error).name === 'TimeoutError' ? `no answer in ${TIMEOUT_MS} ms` : 'no usable answer';
     throw new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
   }
   const { status: httpStatus, errors, data } = error.response;
+  if (httpStatus >= 300 && httpStatus < 400) {
+    const cause = { code: 'platform_redirects', httpStatus } as const;
+    throw new NeedsOperator(describeCause(cause), { httpStatus, cause });
+  }
   const judgement = judgeErrors({ status: httpStatus, data, errors: readErrors(errors) });
   if (judgement === 'missing') return undefined;
   if (judgement === 'refused') {

@@ -1,5 +1,6 @@
 import { classifyError } from '../domain/classify-error.ts';
 import { NeedsOperator, TryAgain } from '../domain/errors.ts';
+import type { PlacementCode } from '../domain/placement-cause.ts';
 import type { RefetchOrder } from './refetch-order.ts';
 
 /** Orders refused one after the other from which the platform counts as refusing us. Fewer may be about those orders. */
@@ -35,8 +36,11 @@ export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
   };
 }
 
+/** Causes that are no order's own. */
+const ABOUT_ALL = new Set<PlacementCode>(['platform_refuses_us', 'platform_redirects', 'query_without_order']);
+
 /** An order that cannot be read is no refusal: the platform has answered. */
 export function isRefusal(error: unknown): error is NeedsOperator {
   const { code } = classifyError(error).cause;
-  return error instanceof NeedsOperator && (code === 'platform_refuses_us' || code === 'query_without_order');
+  return error instanceof NeedsOperator && ABOUT_ALL.has(code);
 }

@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createLog } from '../../../src/create-log.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { standard } from '../../../src/providers/standard/index.ts';
 import { registry } from '../../../src/providers/index.ts';
 import { start } from '../../../src/start.ts';
 import { freePort } from '../../support/free-port.ts';
+import { refetchUnlessRefused } from '../../../src/core/placements/refetch-unless-refused.ts';
 import { orderRefetcher } from '../../../src/core/placements/refetch-order.ts';
 import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
 import { blind, findable } from '../../support/pos-without-deduplication.ts';
@@ -249,6 +252,44 @@ describe('what needs an operator', () => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code } }] });
     const { serviceOrderId } = await system.placeOrder();
     expect(await reaches(serviceOrderId, 'held')).toMatchObject({ cause: { code: 'platform_refuses_us' } });
+    system.platform.answer = undefined;
+    await due(serviceOrderId);
+    await reaches(serviceOrderId, 'sent');
+  });
+
+  it('the platform redirects: held, and its token goes nowhere else', async () => {
+    const seen: IncomingHttpHeaders[] = [];
+    const elsewhere = await serveHttp((request, response) => {
+      seen.push(request.headers);
+      sendJson(response, 200, {});
+    });
+    system.platform.answer = () => ({ redirect: elsewhere.url });
+    const { serviceOrderId } = await system.placeOrder();
+    expect(await reaches(serviceOrderId, 'held')).toMatchObject({
+      cause: { code: 'platform_redirects', httpStatus: 307 },
+      problem: expect.stringContaining('ORDER_API_URL') as string,
+    });
+    expect(seen).toEqual([]);
+    await elsewhere.stop();
+    system.platform.answer = undefined;
+    await due(serviceOrderId);
+    await reaches(serviceOrderId, 'sent');
+  });
+
+  it('a platform that redirects is spared as one that refuses us: it does so to every order', async () => {
+    let asked = 0;
+    const refetch = refetchUnlessRefused(async () => {
+      asked += 1;
+      throw new NeedsOperator('elsewhere', { cause: { code: 'platform_redirects' } });
+    });
+    for (let nth = 0; nth < 9; nth += 1) await expect(refetch(`order-${nth}`)).rejects.toThrow('elsewhere');
+    expect(asked).toBe(3);
+  });
+
+  it('the platform answers without an end: held, and read no further than an order goes', async () => {
+    system.platform.answer = () => 'endless';
+    const { serviceOrderId } = await system.placeOrder();
+    expect(await reaches(serviceOrderId, 'held')).toMatchObject({ cause: { code: 'platform_answer_too_large' } });
     system.platform.answer = undefined;
     await due(serviceOrderId);
     await reaches(serviceOrderId, 'sent');
@@ -576,7 +617,7 @@ describe('in doubt', () => {
   });
 
   it('is repeated no longer than the POS recognises a repeat: then a person looks', async () => {
-    await system.addLocation('forgetful', { ordersUrl: pos.ordersUrl }, 'forgetful');
+    await system.addLocation('forgetful', { ordersUrl: pos.ordersUrl, unsigned: true }, 'forgetful');
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
     const { serviceOrderId } = await system.placeOrder({ locationId: 'forgetful' });
     // Within the hour it is sent again.

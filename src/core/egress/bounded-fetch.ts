@@ -1,0 +1,30 @@
+/** Bytes of an answer after decompression, where nobody says otherwise. No POS needs more to name an order. */
+const ANSWER_LIMIT = 2 ** 20;
+
+/** The answer is larger than what is read of it. The rest was never decompressed. */
+export class AnswerTooLarge extends Error {
+  override readonly name = 'AnswerTooLarge';
+}
+
+/**
+ * Makes a fetch for all that we ask of others. It follows no redirect, which would carry a token elsewhere: its answer
+ * is the 3xx. Reading more than `limit` bytes of a body throws AnswerTooLarge, after as many and no more were held.
+ * @param send sends the request; by default Node's own fetch, for what the environment names
+ */
+export function boundedFetch(limit: number = ANSWER_LIMIT, send: typeof fetch = fetch): typeof fetch {
+  return async (input, init) => {
+    const { body, status, headers } = await send(input, { ...init, redirect: 'manual' });
+    return new Response(body?.pipeThrough(endAt(limit)) ?? null, { status, headers });
+  };
+}
+
+function endAt(limit: number): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      size += chunk.length;
+      if (size > limit) controller.error(new AnswerTooLarge(`the answer is larger than ${limit} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
+}
