@@ -6,6 +6,7 @@ import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/migrate.ts';
 import { registry } from '../src/providers/index.ts';
+import { allowedHosts } from '../test/support/allowed-loopback.ts';
 
 /** A sender of webhooks, with its credentials. */
 export type Sender = { locationId: string; token: string; secret: string };
@@ -42,7 +43,7 @@ export async function prepareBenchDatabase(
       const settings = { ordersUrl: about.ordersUrl ?? 'http://127.0.0.1:9/orders', secret };
       await putLocation(
         pool,
-        { registry, keys, publicUrl: undefined },
+        { registry, keys, publicUrl: undefined, allowedHosts },
         { locationId, integration: 'standard', settings },
       );
       const { token } = await issueToken(pool, { locationId });

@@ -6,6 +6,7 @@ import { freePort } from '../test/support/free-port.ts';
 import { END_WITH_PARENT } from './end-with-parent.ts';
 import { imageEnvironment } from './image-environment.ts';
 import { SETTINGS_KEY } from './prepare-bench-database.ts';
+import { ALLOW_PRIVATE_HOSTS } from '../test/support/allowed-loopback.ts';
 
 export type Service = {
   url: string;
@@ -42,6 +43,7 @@ export async function startService(main: string, env: Record<string, string>): P
       PUBSUB_EMULATOR_HOST: '127.0.0.1:9',
       PUSH_AUTH: 'off',
       SETTINGS_KEY,
+      ALLOW_PRIVATE_HOSTS,
       DRAIN_DELAY_MS: '0',
       ...env,
     },

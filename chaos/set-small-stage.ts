@@ -7,6 +7,7 @@ import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/migrate.ts';
 import { registry } from '../src/providers/index.ts';
+import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
 import { prepareClock } from '../test/support/move-clock.ts';
 import { runMain } from '../test/support/run-main.ts';
 import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
@@ -76,7 +77,7 @@ export async function setSmallStage(
       const keys = parseSettingsKeys(SETTINGS_KEY);
       await putLocation(
         pool,
-        { registry, keys, publicUrl: undefined },
+        { registry, keys, publicUrl: undefined, allowedHosts },
         { locationId, integration: 'standard', settings },
       );
       const { token } = await issueToken(pool, { locationId });
@@ -92,6 +93,7 @@ export async function setSmallStage(
     PUBSUB_EMULATOR_HOST: pubsub.host,
     PUSH_AUTH: 'off',
     SETTINGS_KEY,
+    ALLOW_PRIVATE_HOSTS,
     DRAIN_DELAY_MS: '0',
   });
   return {

@@ -6,6 +6,7 @@ import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/migrate.ts';
 import { loadProviders } from '../src/providers/index.ts';
+import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
 import { freePort } from '../test/support/free-port.ts';
 import type { HttpServer } from '../test/support/serve-http.ts';
 import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
@@ -115,6 +116,7 @@ export async function setStage<Database extends StageDatabase>(about: {
       PUSH_ISSUER: pubsub.issuer,
       PUSH_JWKS_URL: pubsub.jwksUrl,
       SETTINGS_KEY,
+      ALLOW_PRIVATE_HOSTS,
       OPERATOR_TOKEN,
       PROVIDER_MODULES,
       PLACEMENT_DEADLINE_S: String(about.deadlineS),
@@ -177,7 +179,8 @@ async function openKitchens(
         const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
         const ordersUrl = dead ? `http://127.0.0.1:${await freePort()}/orders` : pos.ordersUrl;
         const settings = { ordersUrl, ...(signs && { secret: POS_SECRET }) };
-        await putLocation(pool, { registry, keys, publicUrl: undefined }, { locationId, integration, settings });
+        const rules = { registry, keys, publicUrl: undefined, allowedHosts };
+        await putLocation(pool, rules, { locationId, integration, settings });
         const { token } = await issueToken(pool, { locationId });
         const webhookUrl = `${balancer.url}/webhook/${integration}/${locationId}?token=${token}`;
         const vendor = VENDORS[nth % VENDORS.length];

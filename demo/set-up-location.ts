@@ -4,6 +4,7 @@ import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { webhookUrl } from '../src/core/domain/webhook-path.ts';
 import { registry } from '../src/providers/index.ts';
+import { allowedHosts } from '../test/support/allowed-loopback.ts';
 
 /** Does what `expediter location put` and `expediter token issue` do. @returns the webhook's URL */
 export async function setUpLocation(about: {
@@ -18,7 +19,7 @@ export async function setUpLocation(about: {
   const pool = new pg.Pool({ connectionString: about.databaseUrl, max: 1 });
   try {
     const keys = parseSettingsKeys(about.settingsKey);
-    await putLocation(pool, { registry, keys, publicUrl }, { locationId, integration, settings });
+    await putLocation(pool, { registry, keys, publicUrl, allowedHosts }, { locationId, integration, settings });
     const { token } = await issueToken(pool, { locationId, label: 'demo' });
     return webhookUrl(publicUrl, { integration, locationId, token });
   } finally {

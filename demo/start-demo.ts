@@ -17,6 +17,7 @@ import { ownPlatform } from './own-platform.ts';
 import { placeOrders, signal as signalOrder, type PlacedOrder } from './place-orders.ts';
 import { prepareDemoDatabase } from './prepare-demo-database.ts';
 import { SIMULATORS, type PosName } from '../test/simulators/index.ts';
+import { ALLOW_PRIVATE_HOSTS } from '../test/support/allowed-loopback.ts';
 import { runAnewOnChange } from './run-anew-on-change.ts';
 import { runService, WHERE, type RunService, type Service } from './run-service.ts';
 import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
@@ -141,6 +142,7 @@ export async function startDemo(about: {
       DATABASE_URL: database.url,
       ...(own?.env ?? { ORDER_API_URL: platform?.url ?? '', ORDER_API_TOKEN: platformToken }),
       SETTINGS_KEY: settingsKey,
+      ALLOW_PRIVATE_HOSTS,
       OPERATOR_TOKEN: operatorToken,
       PUBLIC_URL: balancer.url,
     },

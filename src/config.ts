@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { parseAllowedHosts } from './core/egress/allowed-hosts.ts';
 import { parseSettingsKeys } from './core/locations/settings-key.ts';
 
 /** The variables: each with its schema, and an example for the error message. */
@@ -32,14 +33,7 @@ const variables = {
   ],
 
   SETTINGS_KEY: [
-    z.string().transform((text, context) => {
-      try {
-        return parseSettingsKeys(text);
-      } catch (error) {
-        context.addIssue({ code: 'custom', message: (error as Error).message });
-        return z.NEVER;
-      }
-    }),
+    parsedBy(parseSettingsKeys),
     '2026-01:<32 random bytes in base64>, made with: openssl rand -base64 32',
   ],
   PUBLIC_URL: [
@@ -55,6 +49,8 @@ const variables = {
       .transform((names) => names.split(',').flatMap((name) => name.trim() || [])),
     '@my-club/expediter-provider-acme',
   ],
+
+  ALLOW_PRIVATE_HOSTS: [parsedBy(parseAllowedHosts).prefault(''), 'pos.lan, 10.8.0.0/16'],
 
   OPERATOR_TOKEN: [
     z
@@ -198,6 +194,18 @@ function share(): z.ZodCoercedNumber {
 
 function postgresUrl(): z.ZodURL {
   return z.url({ protocol: /^postgres(ql)?$/ });
+}
+
+/** A text that `parse` reads, or says in an error what is wrong with it. */
+function parsedBy<Value>(parse: (text: string) => Value): z.ZodType<Value, string> {
+  return z.string().transform((text, context) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: (error as Error).message });
+      return z.NEVER;
+    }
+  });
 }
 
 function httpUrl(): z.ZodURL {

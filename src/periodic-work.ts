@@ -39,6 +39,7 @@ export function periodicWork(deps: {
   observe: Observe;
   open: OpenSettings;
   credentialsFor: (integration: string) => Credentials;
+  posFetch: typeof fetch;
   redrive: (posIds: readonly PosId[]) => Promise<void>;
   readiness: Readiness;
   tasks: Observing['tasks'];

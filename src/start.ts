@@ -6,6 +6,7 @@ import type { Config } from './config.ts';
 import type { Observed } from './core/domain/observed.ts';
 import type { Registry } from './core/domain/provider.ts';
 import type { Conflict, PosId } from './core/domain/webhook.ts';
+import { guardedFetch, loadUndici } from './core/egress/guarded-fetch.ts';
 import { publishLive } from './core/live/publish-live.ts';
 import { credentialStore } from './core/locations/credential-store.ts';
 import { findLocation, settingsOpener } from './core/locations/locations.ts';
@@ -56,7 +57,8 @@ export async function start(
   log: FastifyBaseLogger,
   droppedLines: () => number,
 ): Promise<Running> {
-  const { SETTINGS_KEY: keys, PARK_TTL_S: parkTtlS, PLACEMENT_DEADLINE_S: deadlineS } = config;
+  const { SETTINGS_KEY: keys, ALLOW_PRIVATE_HOSTS: allowedHosts } = config;
+  const { PARK_TTL_S: parkTtlS, PLACEMENT_DEADLINE_S: deadlineS } = config;
   const refetch = orderRefetcher({
     url: config.ORDER_API_URL,
     token: config.ORDER_API_TOKEN,
@@ -70,6 +72,7 @@ export async function start(
   });
   const clock = databaseClock(pool);
   const credentialsFor = credentialStore(pool, keys);
+  const posFetch = guardedFetch(allowedHosts);
   const readiness: Readiness = { ready: false, database: 'unknown' };
   const breaker = circuitBreaker(log);
   const connections = boundConnections(mostConnections(), log);
@@ -101,6 +104,8 @@ export async function start(
     translating,
     registry,
     credentialsFor,
+    posFetch,
+    allowedHosts,
     parkTtlS,
     metrics: observing.metrics,
     wake,
@@ -148,6 +153,7 @@ export async function start(
     open,
     now: clock.now,
     credentialsFor,
+    posFetch,
     deadlineS,
     missingS: config.MISSING_ORDER_S,
     log,
@@ -175,6 +181,7 @@ export async function start(
     observe,
     open,
     credentialsFor,
+    posFetch,
     redrive,
     readiness,
     tasks,
@@ -216,6 +223,7 @@ export async function start(
     await Promise.all([databaseReady(pool, clock, log, stopping.signal), observing.load()]);
     readiness.database = await databaseState(pool);
     await topic.load();
+    await loadUndici();
     if (stopping.signal.aborted) return;
     // They come again within half a minute as well.
     await retryUnread(pool).catch((error: unknown) => log.warn({ err: error }, 'held orders are not tried at once'));

@@ -51,6 +51,15 @@ it.each([
   expect(readConfig({ ...env, OPERATOR_TOKEN: 'x'.repeat(24) })).toMatchObject({ OPERATOR_TOKEN: 'x'.repeat(24) });
 });
 
+it.each(['10.0.0.0/33', 'https://pos.lan', 'pos.lan:8080', '*.lan', '2130706433', 'pos lan', '10.0.0/8', '::1%lo'])(
+  'refuses a private host that is none, and does not print it: %s',
+  (wrong) => {
+    const problem = { ...env, ALLOW_PRIVATE_HOSTS: `pos.lan,${wrong}` };
+    expect(() => readConfig(problem)).toThrow('ALLOW_PRIVATE_HOSTS: entry 2 is no host name, no address and no range');
+    expect(() => readConfig(problem)).not.toThrow(wrong);
+  },
+);
+
 it('takes PUBLIC_URL with a slash at its end or without: paths go behind it', () => {
   const publicUrl = 'https://expediter.example.com';
   expect(readConfig({ ...env, PUBLIC_URL: `${publicUrl}/` }).PUBLIC_URL).toBe(publicUrl);

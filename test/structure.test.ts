@@ -75,6 +75,16 @@ describe('the structure', () => {
     }
   });
 
+  it('only core/egress sends requests, which are bounded and follow no redirect', () => {
+    const sends =
+      /(?<![\w.'])fetch\(|globalThis|= fetch\b|['"](undici|node:(https|http2))['"]|import \{[^}]*\} from 'node:http'/;
+    const files = filesIn('.').filter(({ text }) => sends.test(text.replaceAll(/^\s*(\/\/|\/?\*).*$/gm, '')));
+    expect(files.map(({ file }) => file).toSorted()).toEqual([
+      'core/egress/bounded-fetch.ts',
+      'core/egress/guarded-fetch.ts',
+    ]);
+  });
+
   it('only the registry names the providers', () => {
     const files = filesIn('.').filter(({ file }) => !file.startsWith('providers') && file !== 'provider-kit.ts');
     for (const { file, text } of files) {

@@ -32,6 +32,7 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   pos_failing: 'POS failing',
   pos_refused_us: 'POS refuses us',
   pos_set_up_wrong: 'POS set up wrong',
+  pos_host_refused: 'host not allowed',
   reconnect_needed: 'reconnect needed',
   pos_rejected_order: 'POS refused it',
   circuit_open: 'POS down everywhere',

@@ -95,6 +95,11 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
     { say: 'Mend what the sentence names: at the POS, or in the settings.' },
     ...putSettings(about),
   ],
+  pos_host_refused: (_cause, about) => [
+    { say: 'Store the address that the POS has on the internet, with https, if the host is not meant.' },
+    ...putSettings(about),
+    { say: 'If it is meant, have ALLOW_PRIVATE_HOSTS of the service name it.' },
+  ],
   reconnect_needed: (_cause, about) => [
     { say: 'Have the restaurant grant access again, then store the new credentials.' },
     ...putSettings(about),

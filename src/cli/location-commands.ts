@@ -52,8 +52,15 @@ export function addLocationCommands(program: Command): void {
         options: { location: string; integration: string; settings: string; country?: string },
         command: Command,
       ) => {
-        const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
-        const rules = await settingsRules(env);
+        const env = readConfigOf(
+          process.env,
+          'DATABASE_URL',
+          'SETTINGS_KEY',
+          'PUBLIC_URL',
+          'PROVIDER_MODULES',
+          'ALLOW_PRIVATE_HOSTS',
+        );
+        const rules = { ...(await settingsRules(env)), allowedHosts: env.ALLOW_PRIVATE_HOSTS };
         const country = options.country === undefined ? undefined : await readCountry(options.country);
         const settings = await readSettings(options.settings);
         const { location: locationId, integration } = options;

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
+import { guardedFetch } from '../core/egress/guarded-fetch.ts';
 import { checkLocation, type CheckedLocation } from '../core/locations/check-location.ts';
 import { connectLocation } from '../core/locations/connect-location.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
@@ -75,14 +76,24 @@ export function addProviderCommands(program: Command): void {
     .argument('<location>', 'its id on the ordering platform')
     .addHelpText('after', examples('expediter provider check club-1', 'expediter provider check club-1 --json'))
     .action(async (locationId: string, _options: object, command: Command) => {
-      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const env = readConfigOf(
+        process.env,
+        'DATABASE_URL',
+        'SETTINGS_KEY',
+        'PUBLIC_URL',
+        'PROVIDER_MODULES',
+        'ALLOW_PRIVATE_HOSTS',
+      );
       const open = settingsOpener(await settingsRules(env));
       const checked = await withDatabase(env.DATABASE_URL, async (pool) => {
         if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
         const clock = databaseClock(pool);
         await clock.follow();
         const credentialsFor = credentialStore(pool, env.SETTINGS_KEY);
-        return checkLocation({ pool, open, credentialsFor, now: clock.now }, locationId, CHECK_MS);
+        const allowedHosts = env.ALLOW_PRIVATE_HOSTS;
+        const posFetch = guardedFetch(allowedHosts);
+        const deps = { pool, open, credentialsFor, posFetch, allowedHosts, now: clock.now };
+        return checkLocation(deps, locationId, CHECK_MS);
       });
       print(command, checked, describeCheck(checked));
       if (checked.state === 'failed') process.exitCode = 1;
@@ -97,7 +108,14 @@ export function addProviderCommands(program: Command): void {
     .argument('<location>', 'its id on the ordering platform')
     .addHelpText('after', examples('expediter provider connect club-1'))
     .action(async (locationId: string, _options: object, command: Command) => {
-      const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
+      const env = readConfigOf(
+        process.env,
+        'DATABASE_URL',
+        'SETTINGS_KEY',
+        'PUBLIC_URL',
+        'PROVIDER_MODULES',
+        'ALLOW_PRIVATE_HOSTS',
+      );
       const { publicUrl, ...rules } = await settingsRules(env);
       if (publicUrl === undefined) {
         throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
@@ -106,7 +124,8 @@ export function addProviderCommands(program: Command): void {
         if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
         const clock = databaseClock(pool);
         await clock.follow();
-        return connectLocation({ pool, rules: { ...rules, publicUrl }, now: clock.now }, locationId);
+        const posFetch = guardedFetch(env.ALLOW_PRIVATE_HOSTS);
+        return connectLocation({ pool, rules: { ...rules, publicUrl }, posFetch, now: clock.now }, locationId);
       });
       const { done, todo } = connection;
       const lines = [...done, ...(todo.length > 0 ? ['Left to do:'] : []), ...todo.map((step) => `- ${step}`)];

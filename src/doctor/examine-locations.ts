@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config.ts';
+import { guardedFetch } from '../core/egress/guarded-fetch.ts';
 import { checkLocation } from '../core/locations/check-location.ts';
 import { describeIssues } from '../core/domain/order.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
@@ -26,19 +27,21 @@ const EXPIRES_SOON_MS = 14 * 86_400_000;
 /** Checks that every location reaches its POS, and that its POS can reach us. */
 export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Promise<Finding[]> {
   const giveUpAt = performance.now() + GIVE_UP_MS;
-  const { SETTINGS_KEY, PUBLIC_URL, PROVIDER_MODULES } = readConfigOf(
-    env,
-    'SETTINGS_KEY',
-    'PUBLIC_URL',
-    'PROVIDER_MODULES',
-  );
+  const {
+    SETTINGS_KEY,
+    PUBLIC_URL,
+    PROVIDER_MODULES,
+    ALLOW_PRIVATE_HOSTS: allowedHosts,
+  } = readConfigOf(env, 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES', 'ALLOW_PRIVATE_HOSTS');
   const registry = await loadProviders(PROVIDER_MODULES).catch(() => {
     throw new WrongEnvironment('\n  PROVIDER_MODULES: cannot be loaded. Example: @my-club/expediter-provider-acme');
   });
   const open = settingsOpener({ registry, keys: SETTINGS_KEY, publicUrl: PUBLIC_URL });
   const clock = databaseClock(pool);
   await clock.follow();
-  const deps = { pool, open, credentialsFor: credentialStore(pool, SETTINGS_KEY), now: clock.now };
+  const credentialsFor = credentialStore(pool, SETTINGS_KEY);
+  const posFetch = guardedFetch(allowedHosts);
+  const deps = { pool, open, credentialsFor, posFetch, allowedHosts, now: clock.now };
   const locations = await listLocations(pool);
   const tokens = await listTokens(pool, undefined);
   if (locations.length === 0) return [warning('any', 'there are none', 'expediter location put --help')];

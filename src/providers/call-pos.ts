@@ -1,8 +1,6 @@
 import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
+import type { PosContext } from '../core/domain/provider.ts';
 import { parseRetryAfter } from '../core/domain/parse-retry-after.ts';
-
-/** Bytes of the largest answer read. No POS needs more to name an order. */
-const ANSWER_LIMIT = 2 ** 20;
 
 /** One request to a POS. `body` is sent as it is; the caller names its `content-type` in `headers`. */
 export type PosRequest = {
@@ -11,6 +9,8 @@ export type PosRequest = {
   headers?: Record<string, string>;
   body?: string;
   signal: AbortSignal;
+  /** The context's. */
+  fetch: PosContext<unknown>['fetch'];
 };
 
 /** The answer of a POS: a 2xx, or a 4xx whose meaning only the provider knows. */
@@ -30,8 +30,8 @@ export type PosAnswer = {
  * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503: the POS says that it did not take it.
  *   The core believes those of 5xx only where a repeat is harmless
  * @throws TryAgain `sent: true` if the answer was lost: time-outs, resets, 408, and 502, 504 and the like of gateways
- * @throws NeedsOperator on 401 and 403, if the settings make no valid request, and on a redirect: to follow it would
- *   turn a POST into a GET or send credentials elsewhere
+ * @throws NeedsOperator on 401 and 403, if the settings make no valid request or lead to a host that `fetch` refuses, and
+ *   on a redirect: to follow it would turn a POST into a GET or send credentials elsewhere
  */
 export async function callPos(call: PosRequest): Promise<PosAnswer> {
   const name = `${call.method} ${withoutSecrets(call.url)}`;
@@ -40,7 +40,7 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
   const request = buildRequest(call, name);
   let response: Response;
   try {
-    response = await fetch(request);
+    response = await call.fetch(request, { signal: call.signal });
   } catch (error) {
     throw faultOf(error, call.signal, name);
   }
@@ -56,9 +56,9 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
 
 /** Builds the request. `Request` quotes an invalid URL or header value in its error, and neither may reach a log. */
 function buildRequest(call: PosRequest, name: string): Request {
-  const { url, method, headers = {}, body, signal } = call;
+  const { url, method, headers = {}, body } = call;
   try {
-    return new Request(url, { method, headers, signal, redirect: 'manual', ...(body === undefined ? {} : { body }) });
+    return new Request(url, { method, headers, ...(body === undefined ? {} : { body }) });
   } catch {
     throw new NeedsOperator(`${name}: the URL or a header made from the settings is not valid`);
   }
@@ -71,6 +71,7 @@ function withoutSecrets(url: string): string {
 }
 
 function faultOf(error: unknown, signal: AbortSignal, name: string): Error {
+  if (error instanceof NeedsOperator) return error;
   const cause = causeOf(error);
   // fetch refuses the ports that browsers block: https://fetch.spec.whatwg.org/#port-blocking
   if (cause.message === 'bad port') return new NeedsOperator(`${name}: fetch refuses to use this port`);
@@ -118,15 +119,8 @@ function refusalOf(response: Response, name: string): Error | undefined {
 }
 
 async function readJson(response: Response): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
   try {
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length;
-      if (size > ANSWER_LIMIT) return undefined; // leaving the loop cancels the rest
-      chunks.push(chunk);
-    }
-    return JSON.parse(Buffer.concat(chunks).toString());
+    return await response.json();
   } catch {
     return undefined;
   }

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { GiveUp, TryAgain } from '../../src/core/domain/errors.ts';
 import type { OrderRef } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
+import { ALLOW_PRIVATE_HOSTS } from '../support/allowed-loopback.ts';
 import { asService } from '../support/as-service.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
 import { CLI, runCli as cli } from '../support/run-cli.ts';
@@ -75,7 +76,7 @@ describe('the command line', () => {
   let env: Environment;
 
   beforeAll(async () => {
-    env = { DATABASE_URL: asService(await createDatabase()), SETTINGS_KEY };
+    env = { DATABASE_URL: asService(await createDatabase()), SETTINGS_KEY, ALLOW_PRIVATE_HOSTS };
   });
 
   it('seals settings, and never prints them', async () => {
@@ -139,6 +140,16 @@ describe('the command line', () => {
     ],
     ['a field that nobody knows', { ...SETTINGS, colour: 'hunter2' }, /settings: .*"colour"/],
     ['no object at all', 'hunter2', /settings: value: /],
+    [
+      'a URL without TLS',
+      { ordersUrl: 'http://pos.example.com/hunter2', unsigned: true },
+      /settings: ordersUrl is refused: .* https, or ALLOW_PRIVATE_HOSTS/,
+    ],
+    [
+      'a URL of a private host',
+      { ordersUrl: 'https://10.0.0.1/hunter2', unsigned: true },
+      /settings: ordersUrl is refused: .* private address, which ALLOW_PRIVATE_HOSTS/,
+    ],
   ])('names %s in settings, without its value', async (_, settings, problem) => {
     const { code, out, error } = await put(env, 'bad', settings);
     expect({ code, out }).toEqual({ code: 2, out: '' });

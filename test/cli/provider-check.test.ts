@@ -11,15 +11,16 @@ import { asService } from '../support/as-service.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
+import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../support/allowed-loopback.ts';
 
 const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 const keys = parseSettingsKeys(SETTINGS_KEY);
 const started: Simulator[] = [];
-let env: { DATABASE_URL: string; SETTINGS_KEY: string };
+let env: { DATABASE_URL: string; SETTINGS_KEY: string; ALLOW_PRIVATE_HOSTS: string };
 let pool: pg.Pool;
 
 beforeAll(async () => {
-  env = { DATABASE_URL: asService(await createDatabase()), SETTINGS_KEY };
+  env = { DATABASE_URL: asService(await createDatabase()), SETTINGS_KEY, ALLOW_PRIVATE_HOSTS };
   pool = new pg.Pool({ connectionString: env.DATABASE_URL, max: 1 });
 });
 afterEach(async () => {
@@ -34,7 +35,11 @@ async function start(startPos: StartSimulator): Promise<Simulator> {
 }
 
 async function put(locationId: string, integration: string, settings: object): Promise<void> {
-  await putLocation(pool, { registry, keys, publicUrl: undefined }, { locationId, integration, settings });
+  await putLocation(
+    pool,
+    { registry, keys, publicUrl: undefined, allowedHosts },
+    { locationId, integration, settings },
+  );
 }
 
 function check(locationId: string, ...words: string[]): Promise<Ended> {
@@ -62,6 +67,19 @@ it('exits 1 with what is wrong and what to do, and shows no secret', async () =>
   const json = await check('wrong', '--json');
   expect(json.code).toBe(1);
   expect(JSON.parse(json.out)).toMatchObject({ locationId: 'wrong', state: 'failed' });
+});
+
+it('leads nowhere that ALLOW_PRIVATE_HOSTS does not name, and says so', async () => {
+  const pos = await start(startHubrise);
+  await put('private', 'hubrise', pos.settings);
+  // Whether or not its POS could be asked.
+  await put('unasked', 'standard', { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true });
+  for (const [locationId, setting] of Object.entries({ private: 'baseUrl', unasked: 'ordersUrl' })) {
+    const ended = await runCli({ ...env, ALLOW_PRIVATE_HOSTS: '10.0.0.0/8' }, ['provider', 'check', locationId]);
+    expect(ended).toMatchObject({ code: 1, error: '' });
+    expect(ended.out).toContain(`${setting} is refused: this host in the settings has a loopback address`);
+    expect(ended.out).toMatch(/to do .*ALLOW_PRIVATE_HOSTS/);
+  }
 });
 
 it('asks a POS whose token is kept all the same, and knows when it is down', async () => {

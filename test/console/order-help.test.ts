@@ -20,6 +20,7 @@ const DETAILS = {
   issues: [{ path: 'member.phone', received: 'string' }],
   keyId: '2026',
   providerOrderId: '8F2K',
+  reason: 'private',
   serviceOrderId: 'order-1',
   sqlstate: '22P05',
   state: 'sent',

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { showKitchen } from '../../demo/show-kitchen.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { registry } from '../../src/providers/index.ts';
 import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
 import { POS_NAMES, SIMULATORS, type PosName } from '../simulators/index.ts';
@@ -23,6 +24,7 @@ async function screenOf(name: PosName, order: CanonicalOrder): Promise<string> {
     now,
     signal: AbortSignal.timeout(10_000),
     credentials: inMemoryCredentials(() => now),
+    fetch: boundedFetch(),
   });
   return (await fetch(kitchen.url)).text();
 }

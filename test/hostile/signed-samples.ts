@@ -1,5 +1,6 @@
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider, Registry, Webhook } from '../../src/core/domain/provider.ts';
+import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { sign } from '../../src/providers/standard/sign.ts';
 import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
 import { SIMULATORS, type PosName } from '../simulators/index.ts';
@@ -52,7 +53,8 @@ async function simulated(name: PosName, provider: Provider): Promise<SignedSampl
     const settings = provider.settings.parse(pos.settings);
     const credentials = inMemoryCredentials(() => NOW);
     const order = CanonicalOrder.parse(sampleOrder({ type: 'delivery' }));
-    await provider.createOrder(order, { settings, now: NOW, signal: AbortSignal.timeout(10_000), credentials });
+    const signal = AbortSignal.timeout(10_000);
+    await provider.createOrder(order, { settings, now: NOW, signal, credentials, fetch: boundedFetch() });
     const [ticket] = pos.tickets;
     if (ticket === undefined) throw new Error(`${name} took no order: ${pos.refusals.join('; ')}`);
     const { kind, header = '' } = provider.webhookAuth ?? {};

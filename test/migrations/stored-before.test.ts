@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { LIFECYCLE } from '../../src/core/domain/lifecycle.ts';
 import { dropOldPartitions } from '../../src/core/retention/drop-old-partitions.ts';
 import { migrate } from '../../src/migrate.ts';
+import { ALLOW_PRIVATE_HOSTS } from '../support/allowed-loopback.ts';
 import { createEmptyDatabase } from '../support/create-database.ts';
 import { runCli } from '../support/run-cli.ts';
 import { statusWebhook } from '../support/start-system.ts';
@@ -38,7 +39,11 @@ async function databaseAt(last: string): Promise<{ url: string; pool: pg.Pool }>
 
 async function cli<Answer>(url: string, args: readonly string[], input?: string): Promise<Answer> {
   const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
-  const { code, out, error } = await runCli({ DATABASE_URL: url, SETTINGS_KEY }, [...args, '--json'], input);
+  const { code, out, error } = await runCli(
+    { DATABASE_URL: url, SETTINGS_KEY, ALLOW_PRIVATE_HOSTS },
+    [...args, '--json'],
+    input,
+  );
   expect({ code, error }).toEqual({ code: 0, error: '' });
   return JSON.parse(out) as Answer;
 }

@@ -9,6 +9,7 @@ import { perhapsTaken } from '../../src/core/domain/perhaps-taken.ts';
 import { DropCause } from '../../src/core/domain/webhook-cause.ts';
 import { WebhookAuth } from '../../src/core/domain/webhook-auth.ts';
 import type { Credentials, PosContext, Provider, Webhook } from '../../src/core/domain/provider.ts';
+import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import type { Fault, SignedWebhook, Simulator, StartSimulator, Ticket } from '../simulators/simulator.ts';
 import { anyText } from '../support/any-text.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
@@ -73,7 +74,7 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
       },
     };
     const contextOf = (signal = AbortSignal.timeout(10_000)): PosContext<Settings> => {
-      return { settings, now, signal, credentials };
+      return { settings, now, signal, credentials, fetch: boundedFetch() };
     };
     const wait = (seconds: number) => (now = new Date(now.getTime() + seconds * 1000));
     return {

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
+import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { deliverect } from '../../src/providers/deliverect/index.ts';
 import { Settings } from '../../src/providers/deliverect/payloads.ts';
 import { writeOrder } from '../../src/providers/deliverect/write-order.ts';
@@ -405,6 +406,7 @@ describe('createOrder', () => {
       now: NOW,
       signal: AbortSignal.timeout(5000),
       credentials: inMemoryCredentials(() => NOW),
+      fetch: boundedFetch(),
     };
   }
 });
@@ -565,6 +567,7 @@ describe('connect', () => {
       now: NOW,
       signal: AbortSignal.timeout(100),
       credentials: inMemoryCredentials(() => NOW),
+      fetch: boundedFetch(),
     };
     return deliverect.connect?.({ ...context, webhookUrl, locations: 1 }) ?? expect.unreachable('cannot connect');
   }

@@ -4,6 +4,7 @@ import { GiveUp, NotAuthentic, NeedsOperator, Poison } from '../../src/core/doma
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { perhapsTaken } from '../../src/core/domain/perhaps-taken.ts';
+import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { hubrise } from '../../src/providers/hubrise/index.ts';
 import { Settings } from '../../src/providers/hubrise/payloads.ts';
 import { writeMoney } from '../../src/providers/hubrise/write-money.ts';
@@ -791,7 +792,7 @@ function settingsOf(overrides: object = {}): Settings {
 
 function contextOf(settings: Settings): PosContext<Settings> {
   const credentials = inMemoryCredentials(() => NOW);
-  return { settings, now: NOW, signal: AbortSignal.timeout(5000), credentials };
+  return { settings, now: NOW, signal: AbortSignal.timeout(5000), credentials, fetch: boundedFetch() };
 }
 
 async function stage(currency = 'EUR', hurry = 1): Promise<{ pos: HubriseSimulator; context: PosContext<Settings> }> {

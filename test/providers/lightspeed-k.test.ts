@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
+import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { lightspeedK } from '../../src/providers/lightspeed-k/index.ts';
 import { tokenOf } from '../../src/providers/lightspeed-k/obtain-token.ts';
 import { Settings } from '../../src/providers/lightspeed-k/payloads.ts';
@@ -783,7 +784,7 @@ function contextOf(
   settings: Settings,
   credentials: Credentials = inMemoryCredentials(() => NOW),
 ): PosContext<Settings> {
-  return { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials };
+  return { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials, fetch: boundedFetch() };
 }
 
 function checkWith(context: PosContext<Settings>): Promise<void> {
@@ -806,6 +807,7 @@ async function stage(more: object = {}) {
     pos,
     settings,
     credentials,
+    fetch: boundedFetch(),
     create,
     failure: () => failureOf(create()),
     check: () => checkWith(context),

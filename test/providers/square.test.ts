@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder, type StatusEvent } from '../../src/core/domain/order.ts';
 import type { Connection, PosContext, Webhook } from '../../src/core/domain/provider.ts';
+import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { square } from '../../src/providers/square/index.ts';
 import { Settings } from '../../src/providers/square/payloads.ts';
 import { keyOf, referenceOf } from '../../src/providers/square/write-order.ts';
@@ -944,7 +945,13 @@ async function stage(currency = 'EUR') {
   const context = (about: { settings?: Settings; now?: Date }): PosContext<Settings> => {
     const { now = NOW } = about;
     const signal = AbortSignal.timeout(5000);
-    return { settings: about.settings ?? settings, now, signal, credentials: inMemoryCredentials(() => now) };
+    return {
+      settings: about.settings ?? settings,
+      now,
+      signal,
+      credentials: inMemoryCredentials(() => now),
+      fetch: boundedFetch(),
+    };
   };
   return {
     sim,

@@ -2,11 +2,13 @@ import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook as Scheme } from 'standardwebhooks';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { StatusEvent } from '../../src/core/domain/order.ts';
 import type { Webhook } from '../../src/core/domain/provider.ts';
+import { parseAllowedHosts } from '../../src/core/egress/allowed-hosts.ts';
+import { guardedFetch } from '../../src/core/egress/guarded-fetch.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 import { startStandard } from '../simulators/start-standard.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
@@ -218,9 +220,9 @@ describe('createOrder', () => {
     placedAt: '2026-01-31T18:30:00Z',
   });
   const servers: Server[] = [];
+  const posFetch = guardedFetch(parseAllowedHosts('127.0.0.1, pos.invalid'));
 
   afterEach(() => {
-    vi.unstubAllGlobals();
     for (const server of servers.splice(0)) {
       server.closeAllConnections();
       server.close();
@@ -376,10 +378,17 @@ describe('createOrder', () => {
     [{ code: 'UND_ERR_HEADERS_TIMEOUT' }, true],
     [{}, true],
   ])('knows from %j whether anything was sent: %s', async (cause, sent) => {
-    vi.stubGlobal('fetch', () =>
-      Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('secret'), cause) })),
-    );
-    expect(await failureOf('http://pos.example/orders?key=hidden')).toMatchObject({ name: 'TryAgain', sent });
+    const fails = (): Promise<never> =>
+      Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('secret'), cause) }));
+    const error = await failureOf('http://pos.example/orders?key=hidden', undefined, fails);
+    expect(error).toMatchObject({ name: 'TryAgain', sent });
+  });
+
+  it('has sent nothing where the host may not be called', async () => {
+    const { url, requests } = await posThat(() => {});
+    const error = await failureOf(url, undefined, guardedFetch(parseAllowedHosts('')));
+    expect(error).toMatchObject({ name: 'NeedsOperator', cause: { code: 'pos_host_refused', reason: 'loopback' } });
+    expect(requests).toHaveLength(0);
   });
 
   it('may have sent it where the connection breaks', async () => {
@@ -406,9 +415,15 @@ describe('createOrder', () => {
     },
   );
 
-  function contextOf(ordersUrl: string, settings = {}, signal = AbortSignal.timeout(5000)) {
+  function contextOf(ordersUrl: string, settings = {}, signal = AbortSignal.timeout(5000), fetch = posFetch) {
     const now = new Date();
-    return { settings: { ordersUrl, ...settings }, now, signal, credentials: inMemoryCredentials(() => now) };
+    return {
+      settings: { ordersUrl, ...settings },
+      now,
+      signal,
+      credentials: inMemoryCredentials(() => now),
+      fetch,
+    };
   }
 
   function create(url: string, settings = {}) {
@@ -416,13 +431,13 @@ describe('createOrder', () => {
   }
 
   /** What it threw, which may tell the method and the URL and nothing more. */
-  async function failureOf(url: string, signal?: AbortSignal): Promise<Error> {
-    const error = await standard.createOrder(order, contextOf(url, {}, signal)).then(
+  async function failureOf(url: string, signal?: AbortSignal, fetch = posFetch): Promise<Error> {
+    const error = await standard.createOrder(order, contextOf(url, {}, signal, fetch)).then(
       () => expect.unreachable('was taken'),
       (error: unknown) => error as Error,
     );
     expect(error.message).not.toMatch(/hidden|word|secret|Zoë/i);
-    if (!(error instanceof GiveUp)) expect(error.message).toMatch(/^(POST|the POS) /);
+    if (!(error instanceof GiveUp)) expect(error.message).toMatch(/^(POST|the POS|127\.0\.0\.1:) /);
     return error;
   }
 

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
+import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { toast } from '../../src/providers/toast/index.ts';
 import { Settings } from '../../src/providers/toast/payloads.ts';
 import { writeOrder } from '../../src/providers/toast/write-order.ts';
@@ -547,6 +548,19 @@ describe('createOrder', () => {
     expect(seen).toHaveLength(5);
   });
 
+  it('spends no login on a host that may not be called', async () => {
+    const { seen, contextOf } = await toastThat();
+    const context = contextOf();
+    const refused = async (): Promise<never> => {
+      throw new NeedsOperator('not this host');
+    };
+    for (let nth = 0; nth < 3; nth += 1) {
+      await expect(toast.createOrder(orderOf(), { ...context, fetch: refused })).rejects.toThrow('not this host');
+    }
+    await toast.createOrder(orderOf(), context);
+    expect(seen).toHaveLength(2);
+  });
+
   it('shares the token among the restaurants of a client', async () => {
     const { contextOf, seen } = await toastThat();
     const context = contextOf();
@@ -785,7 +799,7 @@ describe('check', () => {
     const credentials = inMemoryCredentials(() => NOW);
     const contextOf = (changed: object = {}): PosContext<Settings> => {
       const settings = Settings.parse({ ...pos.settings, ...changed });
-      return { settings, now: NOW, signal: AbortSignal.timeout(5_000), credentials };
+      return { settings, now: NOW, signal: AbortSignal.timeout(5_000), credentials, fetch: boundedFetch() };
     };
     return { pos, contextOf };
   }
@@ -869,7 +883,13 @@ describe('the simulated Toast', () => {
     ends.push(() => pos.stop());
     const settings = Settings.parse(pos.settings);
     const credentials = inMemoryCredentials(() => NOW);
-    const context = { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials };
+    const context = {
+      settings,
+      now: new Date(),
+      signal: AbortSignal.timeout(5000),
+      credentials,
+      fetch: boundedFetch(),
+    };
     await toast.createOrder(orderOf(), context);
     const { baseUrl, clientId, clientSecret, restaurantGuid } = settings;
     const accessToken = await credentials.accessToken({
@@ -920,6 +940,7 @@ async function toastThat(told: Answers = {}) {
     now: NOW,
     signal: AbortSignal.timeout(5000),
     credentials: inMemoryCredentials(() => NOW),
+    fetch: boundedFetch(),
   });
   const create = (options: SampleOptions = {}, changed: object = {}) =>
     toast.createOrder(orderOf(options), contextOf(changed));

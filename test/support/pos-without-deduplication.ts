@@ -9,13 +9,17 @@ const Settings = z.object({ ordersUrl: z.url() });
 type Settings = z.infer<typeof Settings>;
 const Answer = z.object({ providerOrderId: z.string() });
 
-async function createOrder(order: CanonicalOrder, { settings, signal }: PosContext<Settings>): Promise<OrderRef> {
+async function createOrder(
+  order: CanonicalOrder,
+  { settings, signal, fetch }: PosContext<Settings>,
+): Promise<OrderRef> {
   const answer = await callPos({
     method: 'POST',
     url: settings.ordersUrl,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(order),
     signal,
+    fetch,
   });
   if (answer.status >= 300) throw new GiveUp(`the POS refused with ${answer.status}`, { reason: 'not on the menu' });
   return Answer.parse(answer.json);
@@ -37,9 +41,9 @@ export const blind: Provider<Settings> = {
 export const findable: Provider<Settings> = {
   ...blind,
   integration: 'findable',
-  async findOrder(serviceOrderId, { settings, signal }) {
+  async findOrder(serviceOrderId, { settings, signal, fetch }) {
     const url = `${settings.ordersUrl}?reference=${encodeURIComponent(serviceOrderId)}`;
-    const answer = await callPos({ method: 'GET', url, signal });
+    const answer = await callPos({ method: 'GET', url, signal, fetch });
     return answer.status === 404 ? undefined : Answer.parse(answer.json);
   },
 };

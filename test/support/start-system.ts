@@ -10,6 +10,7 @@ import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { registry as ownProviders } from '../../src/providers/index.ts';
 import { start, type Running } from '../../src/start.ts';
+import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 import { asService } from './as-service.ts';
 import { createDatabase } from './create-database.ts';
 import { sampleOrder, type SampleOptions } from './sample-order.ts';
@@ -101,6 +102,7 @@ export async function startSystem(
     PUSH_JWKS_URL: pubsub.jwksUrl,
     SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
     DRAIN_DELAY_MS: '0',
+    ALLOW_PRIVATE_HOSTS,
     ...about.env,
   };
   const config = readConfig(env);
@@ -135,7 +137,7 @@ export async function startSystem(
       const whole = integration === 'standard' && !('secret' in settings) ? { ...settings, unsigned: true } : settings;
       await putLocation(
         pool,
-        { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL },
+        { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL, allowedHosts: config.ALLOW_PRIVATE_HOSTS },
         { locationId, integration, settings: whole },
       );
     },

@@ -12,7 +12,7 @@ const withinLimits = limitRate([{ requests: 60, seconds: 60 }]);
  * @throws as callPos and limitRate do; NeedsOperator where Acme does not know the store
  */
 export async function callAcme(
-  { settings, signal, now }: PosContext<Settings>,
+  { settings, signal, now, fetch }: PosContext<Settings>,
   { method, path = '', headers, json }: Pick<PosRequest, 'method' | 'headers'> & { path?: string; json?: unknown },
 ): Promise<PosAnswer> {
   const { baseUrl, storeId, apiKey } = settings;
@@ -23,6 +23,7 @@ export async function callAcme(
       headers: { 'content-type': 'application/json', 'x-api-key': apiKey, ...headers },
       ...(json !== undefined && { body: JSON.stringify(json) }),
       signal,
+      fetch,
     }),
   );
   if (answer.status === 404) {

@@ -37,7 +37,8 @@ let context: PosContext<Settings>;
 beforeEach(async () => {
   pos = await startAcme();
   const settings = Settings.parse(pos.settings);
-  context = { settings, now: NOW, signal: AbortSignal.timeout(10_000), credentials: inMemoryCredentials(() => NOW) };
+  const credentials = inMemoryCredentials(() => NOW);
+  context = { settings, now: NOW, signal: AbortSignal.timeout(10_000), credentials, fetch };
 });
 afterEach(() => pos.stop());
 

@@ -11,6 +11,10 @@ import { ShapeIssue } from './shape-issues.ts';
 
 const HttpStatus = z.int().optional();
 
+/** Why a host in a location's settings is not called: what its address is, or that there is no TLS. */
+const REFUSED_HOSTS = ['loopback', 'link-local', 'private', 'reserved', 'plain http'] as const;
+export type RefusedHost = (typeof REFUSED_HOSTS)[number];
+
 export const PlacementCause = z.discriminatedUnion('code', [
   // The ordering platform.
   z.object({ code: z.literal('platform_unreachable') }),
@@ -51,6 +55,8 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('pos_refused_us'), httpStatus: HttpStatus }),
   /** Another setting, or something at the POS, is wrong. */
   z.object({ code: z.literal('pos_set_up_wrong'), httpStatus: HttpStatus }),
+  /** Nothing was sent: the settings lead to a host that ALLOW_PRIVATE_HOSTS would have to name. */
+  z.object({ code: z.literal('pos_host_refused'), reason: z.enum(REFUSED_HOSTS) }),
   /** A refresh token is lost. Only the restaurant can grant another. */
   z.object({ code: z.literal('reconnect_needed'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('pos_rejected_order'), httpStatus: HttpStatus }),
@@ -140,6 +146,10 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   pos_failing: 'the POS answered with an error',
   pos_refused_us: 'the POS refuses us',
   pos_set_up_wrong: 'the settings, or what is set up at the POS, must be mended',
+  pos_host_refused: ({ reason }) =>
+    reason === 'plain http'
+      ? 'its URL in the settings is http; it takes https, or ALLOW_PRIVATE_HOSTS to name the host'
+      : `this host in the settings has a ${reason} address, which ALLOW_PRIVATE_HOSTS does not name`,
   reconnect_needed: 'reconnect needed: the restaurant must grant access again',
   pos_rejected_order: 'the POS does not take the order',
   circuit_open: 'the POS answers at none of many locations: a few orders at a time try it',

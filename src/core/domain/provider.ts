@@ -40,6 +40,11 @@ export type PosContext<Settings> = {
   signal: AbortSignal;
   /** For a POS whose tokens expire. */
   credentials: Credentials;
+  /**
+   * The fetch for every request to the POS; `callPos` takes it. It follows no redirect, reads 1 MiB of an answer at most,
+   * and throws `NeedsOperator` unsent where the settings lead to a private host that `ALLOW_PRIVATE_HOSTS` does not name.
+   */
+  fetch: typeof fetch;
 };
 
 /** The result of connecting a POS's webhook. Sentences for the operator, without secrets. */

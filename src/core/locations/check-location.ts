@@ -2,8 +2,9 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
+import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import type { Now } from '../postgres/database-clock.ts';
-import { WrongLocation, getLocation, type OpenSettings } from './locations.ts';
+import { WrongLocation, getLocation, refuseHosts, type OpenSettings } from './locations.ts';
 import type { Credentials } from '../domain/provider.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 
@@ -27,22 +28,31 @@ export type CheckedLocation = z.infer<typeof CheckedLocation>;
  * @throws WrongLocation if there is no such location
  */
 export async function checkLocation(
-  deps: { pool: Pool; open: OpenSettings; credentialsFor: (integration: string) => Credentials; now: Now },
+  deps: {
+    pool: Pool;
+    open: OpenSettings;
+    credentialsFor: (integration: string) => Credentials;
+    posFetch: typeof fetch;
+    allowedHosts: AllowedHosts;
+    now: Now;
+  },
   locationId: string,
   withinMs: number,
 ): Promise<CheckedLocation> {
-  const { pool, open, credentialsFor, now } = deps;
+  const { pool, open, credentialsFor, posFetch, now } = deps;
   const location = await getLocation(pool, locationId);
   const { integration } = location;
   try {
     const { provider, settings } = await open(location);
+    refuseHosts(settings, provider, deps.allowedHosts);
     if (provider.check === undefined) {
       const why = `${integration} knows no call that would prove it; the first order will tell`;
       return { locationId, state: 'unchecked', why };
     }
     await withTimeout(
       withinMs,
-      async (signal) => provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration) }),
+      async (signal) =>
+        provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration), fetch: posFetch }),
       () => new TryAgain(`no answer in ${withinMs} ms`, { sent: false }),
     );
     return { locationId, state: 'ok' };
@@ -56,8 +66,8 @@ function explain(error: unknown, locationId: string): { problem: string; toDo: s
     return {
       problem: error.message,
       toDo:
-        `give this process the SETTINGS_KEY, PUBLIC_URL and PROVIDER_MODULES that the service has, or put the settings ` +
-        `again: expediter location put --location ${locationId}`,
+        'give this process the SETTINGS_KEY, PUBLIC_URL, PROVIDER_MODULES and ALLOW_PRIVATE_HOSTS that the service has, ' +
+        `or put the settings again: expediter location put --location ${locationId}`,
     };
   }
   if (error instanceof TryAgain) {

@@ -26,10 +26,10 @@ const LABEL = 'provider connect';
  * @throws WrongLocation, and what the provider throws; the token is revoked if the POS certainly does not have it
  */
 export async function connectLocation(
-  deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; now: Now },
+  deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; posFetch: typeof fetch; now: Now },
   locationId: string,
 ): Promise<Omit<Connection, 'settings'> & { tokenId: string }> {
-  const { pool, rules, now } = deps;
+  const { pool, rules, posFetch, now } = deps;
   const location = await getLocation(pool, locationId);
   const { integration, sealedSettings } = location;
   const { provider, settings } = await settingsOpener(rules)(location);
@@ -46,6 +46,7 @@ export async function connectLocation(
       now: now(),
       signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
       credentials: credentialStore(pool, rules.keys)(integration),
+      fetch: posFetch,
       webhookUrl: url,
       locations,
     });

@@ -3,10 +3,14 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { LocationCause } from '../domain/location-cause.ts';
+import { issueInWords } from '../domain/issue-in-words.ts';
 import { Id, describeIssues } from '../domain/order.ts';
+import { describeCause } from '../domain/placement-cause.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
 import { shapeIssues } from '../domain/shape-issues.ts';
+import type { AllowedHosts } from '../egress/allowed-hosts.ts';
+import { findRefusedUrl } from '../egress/refuse-url.ts';
 import { SealedElsewhere, keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
 
 /** A location that orders can be sent to. */
@@ -120,16 +124,17 @@ export const newSettingsOf = (provider: Provider): Provider['settings'] => provi
 /**
  * Creates or replaces a location. Placements held for it are tried at once.
  * @param location.country by default the one that it had
- * @throws WrongLocation if the settings are not what the integration needs
+ * @throws WrongLocation if the settings are not what the integration needs, or lead to a host that may not be called
  */
 export async function putLocation(
   pool: Pool,
-  rules: SettingsRules,
+  rules: SettingsRules & { allowedHosts: AllowedHosts },
   location: { locationId: string; integration: string; settings: unknown; country?: string | undefined },
 ): Promise<void> {
   const locationId = Id.safeParse(location.locationId);
   if (!locationId.success) throw new WrongLocation(`location: ${describeIssues(locationId.error)}`);
-  parseSettings(rules, location.integration, location.settings, newSettingsOf);
+  const { provider, settings } = parseSettings(rules, location.integration, location.settings, newSettingsOf);
+  refuseHosts(settings, provider, rules.allowedHosts);
   await pool.query(
     `WITH put AS (
        INSERT INTO locations (location_id, integration, settings, country) VALUES ($1, $2, $3, $4)
@@ -146,6 +151,20 @@ export async function putLocation(
       location.country ?? null,
     ],
   );
+}
+
+/**
+ * Tells an operator at once what each call would say. Settings that are there already stay readable: webhooks need them,
+ * too. The URL that the POS calls is not one that we do.
+ * @throws WrongLocation
+ */
+export function refuseHosts(settings: unknown, { webhookAuth }: Provider, allowed: AllowedHosts): void {
+  const called = Object.entries(settings ?? {}).filter(([name]) => name !== webhookAuth?.urlSetting);
+  const found = findRefusedUrl(Object.fromEntries(called), allowed);
+  if (found === undefined) return;
+  const says = toCauseText(`is refused: ${describeCause({ code: 'pos_host_refused', reason: found.refused })}`);
+  const issue = { path: toCauseText(found.path.join('.')), received: 'string', says } as const;
+  throw new WrongLocation(`settings: ${issueInWords(issue)}`, { cause: { code: 'wrong_settings', issues: [issue] } });
 }
 
 /**

@@ -16,11 +16,12 @@ export async function renewConnections(deps: {
   open: OpenSettings;
   now: Now;
   credentialsFor: (integration: string) => Credentials;
+  posFetch: typeof fetch;
   log: Pick<Log, 'error'>;
   /** Stops between two locations: a stopping process must not spend a refresh token and lose its grant. */
   signal: AbortSignal;
 }): Promise<void> {
-  const { pool, open, now, credentialsFor, log } = deps;
+  const { pool, open, now, credentialsFor, posFetch, log } = deps;
   for (const { locationId } of await listLocations(pool)) {
     if (deps.signal.aborted) return;
     const found = await findLocation(pool, locationId);
@@ -29,7 +30,8 @@ export async function renewConnections(deps: {
     try {
       const { provider, settings } = await open(found);
       const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-      await provider.renewConnection?.({ settings, now: now(), signal, credentials: credentialsFor(integration) });
+      const credentials = credentialsFor(integration);
+      await provider.renewConnection?.({ settings, now: now(), signal, credentials, fetch: posFetch });
     } catch (error) {
       const { problem, cause } = classifyError(error);
       log.error(

@@ -45,7 +45,13 @@ export async function callProvider<Result>(
     };
   };
   const calling = async (signal: AbortSignal): Promise<Result> =>
-    call({ settings, signal, now: deps.now(), credentials: deps.credentialsFor(integration) });
+    call({
+      settings,
+      signal,
+      now: deps.now(),
+      credentials: deps.credentialsFor(integration),
+      fetch: deps.posFetch,
+    });
   try {
     const result = await withTimeout(POS_TIMEOUT_MS, calling, noAnswer);
     deps.breaker.callEnded(location, began);

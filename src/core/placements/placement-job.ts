@@ -16,6 +16,7 @@ export type PlacementDeps = {
   open: OpenSettings;
   now: Now;
   credentialsFor: (integration: string) => Credentials;
+  posFetch: typeof fetch;
   deadlineS: number;
   /** Seconds for which a missing order may still appear: the platform's read replica may lag behind its signal. */
   missingS: number;

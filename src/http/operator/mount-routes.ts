@@ -3,6 +3,7 @@ import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod
 import type { Pool } from 'pg';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { BoardFeed } from '../../core/orders/board-feed.ts';
+import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
 import type { OrderFeed } from '../../core/live/order-feed.ts';
 import type { Credentials, Registry } from '../../core/domain/provider.ts';
 import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
@@ -26,6 +27,9 @@ export type OperatorDeps = {
   translating: RetranslateDeps;
   registry: Registry;
   credentialsFor: (integration: string) => Credentials;
+  /** Asks POS systems. */
+  posFetch: typeof fetch;
+  allowedHosts: AllowedHosts;
   /** Seconds for which an unknown POS id may still become ours. */
   parkTtlS: number;
   follow: OrderFeed['follow'];

@@ -23,7 +23,7 @@ const withinLimits = limitRate([]);
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/order
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
-  const { settings, credentials, signal, now } = context;
+  const { settings, credentials, signal, now, fetch } = context;
   const { baseUrl, channelName, channelLinkId } = settings;
   const body = JSON.stringify(writeOrder(order, settings, now));
   const answer = await withinLimits(channelLinkId, now, () =>
@@ -38,6 +38,7 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
         },
         body,
         signal,
+        fetch,
       }).catch(quoteRefusal([401, 403], noAccess)),
     ),
   );

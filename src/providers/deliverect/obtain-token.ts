@@ -16,7 +16,7 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
  * https://developers.deliverect.com/reference/access-token and https://developers.deliverect.com/openapi/oauth2.json
  * @param signal not the order's: orders of other locations wait for the same token
  */
-async function obtainToken({ settings, now }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
+async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
   const { clientId, clientSecret, baseUrl } = settings;
   const answer = await callPos({
     method: 'POST',
@@ -29,6 +29,7 @@ async function obtainToken({ settings, now }: PosContext<Settings>, signal: Abor
       grant_type: 'client_credentials',
     }),
     signal,
+    fetch,
   }).catch(quoteRefusal([401, 403], refused));
   if (answer.status >= 300) throw new NeedsOperator(refused(answer.status), { httpStatus: answer.status });
   const granted = TokenGranted.safeParse(answer.json);

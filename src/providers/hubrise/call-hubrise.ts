@@ -29,7 +29,7 @@ export type HubriseRequest = {
  * @throws as `callPos` does; NeedsOperator on 404: the token belongs to no location, or `baseUrl` is wrong
  */
 export async function callHubrise(
-  { settings, signal, now }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now'>,
+  { settings, signal, now, fetch }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now' | 'fetch'>,
   { method, path, body, heavy = false }: HubriseRequest,
 ): Promise<PosAnswer> {
   const { accessToken, baseUrl } = settings;
@@ -37,7 +37,7 @@ export async function callHubrise(
     const headers = { 'x-access-token': accessToken, accept: 'application/json', 'content-type': 'application/json' };
     const content = body === undefined ? {} : { body: JSON.stringify(body) };
     try {
-      return await callPos({ method, url: `${baseUrl}${path}`, headers, signal, ...content });
+      return await callPos({ method, url: `${baseUrl}${path}`, headers, signal, fetch, ...content });
     } catch (error) {
       throw error instanceof TryAgain && error.httpStatus === 429 ? untilNextWindow(error, now) : error;
     }

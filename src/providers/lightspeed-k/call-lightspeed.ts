@@ -25,7 +25,7 @@ export function callLightspeed(
   path: string,
   body?: object,
 ): Promise<PosAnswer> {
-  const { settings, credentials, signal, now } = context;
+  const { settings, credentials, signal, now, fetch } = context;
   const { baseUrl, businessLocationId } = settings;
   const json = body === undefined ? {} : { body: JSON.stringify(body) };
   return withinLimits(`${baseUrl} ${businessLocationId}`, now, () =>
@@ -40,6 +40,7 @@ export function callLightspeed(
         },
         ...json,
         signal,
+        fetch,
       }),
     ),
   );

@@ -12,11 +12,10 @@ const RECONNECT = 'reconnect needed: have the restaurant authorise the API clien
  * secret or token URL of the same client does not: the valid refresh token is stored nowhere else.
  */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
-  const { settings } = context;
-  const { baseUrl, clientId, refreshToken } = settings;
+  const { baseUrl, clientId, refreshToken } = context.settings;
   return {
     seed: { baseUrl, clientId, refreshToken },
-    obtain: (lastRefreshToken, signal) => obtainToken(settings, lastRefreshToken ?? refreshToken, signal),
+    obtain: (lastRefreshToken, signal) => obtainToken({ ...context, signal }, lastRefreshToken ?? refreshToken),
   };
 }
 
@@ -24,10 +23,11 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
  * Exchanges a single-use refresh token for an access token of some 60 minutes and the next refresh token. The client's
  * credentials are sent as HTTP Basic.
  * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
- * @param signal not the order's: an aborted request would spend the refresh token for nothing
+ * @param context.signal not the order's: an aborted request would spend the refresh token for nothing
  * @throws NeedsOperator `reconnect needed` if the refresh token is spent or over 14 days old
  */
-async function obtainToken(settings: Settings, refreshToken: string, signal: AbortSignal): Promise<Grant> {
+async function obtainToken(context: PosContext<Settings>, refreshToken: string): Promise<Grant> {
+  const { settings, signal, fetch } = context;
   const { baseUrl, tokenUrl = `${baseUrl}/oauth/token`, clientId, clientSecret } = settings;
   const answer = await callPos({
     method: 'POST',
@@ -39,6 +39,7 @@ async function obtainToken(settings: Settings, refreshToken: string, signal: Abo
     },
     body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refreshToken }).toString(),
     signal,
+    fetch,
   }).catch((error: unknown) => {
     throw error instanceof NeedsOperator && error.httpStatus === 401 ? notKnown() : error;
   });

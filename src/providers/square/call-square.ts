@@ -10,11 +10,11 @@ export const API_VERSION = '2025-08-20';
 /** Limits by 429 alone: Square publishes no figures. */
 const limited = limitRate([]);
 
-export type Square = Pick<PosContext<Settings>, 'settings' | 'now' | 'signal'>;
+export type Square = Pick<PosContext<Settings>, 'settings' | 'now' | 'signal' | 'fetch'>;
 
 /** @throws as `callPos` does */
 export function callSquare(
-  { settings, now, signal }: Square,
+  { settings, now, signal, fetch }: Square,
   call: { method: 'GET' | 'POST' | 'PUT'; path: string; body?: unknown },
 ): Promise<PosAnswer> {
   const { method, path, body } = call;
@@ -30,6 +30,7 @@ export function callSquare(
       url: settings.baseUrl + path,
       headers,
       signal,
+      fetch,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     }),
   );

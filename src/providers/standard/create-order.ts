@@ -23,7 +23,7 @@ const REASON_MAX = 200;
  * - other 4xx, `{"reason"?}`: the POS will never take the order
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
-  const { settings, signal, now } = context;
+  const { settings, signal, now, fetch } = context;
   const body = JSON.stringify(order);
   const id = headerSafe(order.serviceOrderId);
   const timestamp = String(Math.floor(now.getTime() / 1000));
@@ -38,7 +38,7 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
   };
 
   const answer = await withinLimits(settings.ordersUrl, now, () =>
-    callPos({ method: 'POST', url: settings.ordersUrl, headers, body, signal }),
+    callPos({ method: 'POST', url: settings.ordersUrl, headers, body, signal, fetch }),
   );
   if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};
   const reason = reasonIn(answer.json);

@@ -23,7 +23,7 @@ export function callToast(
   path: string,
   body?: unknown,
 ): Promise<PosAnswer> {
-  const { settings, now, signal, credentials } = context;
+  const { settings, now, signal, credentials, fetch } = context;
   const { baseUrl, restaurantGuid } = settings;
   return callWithToken(credentials, tokenOf(context), (accessToken) =>
     withinRate(`${baseUrl} ${restaurantGuid}`, now, () =>
@@ -38,6 +38,7 @@ export function callToast(
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal,
+        fetch,
       }),
     ),
   );

@@ -26,7 +26,7 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
  * an operator. https://doc.toasttab.com/doc/devguide/authentication.html,
  * https://doc.toasttab.com/doc/devguide/apiAuthenticationRateLimit.html
  */
-async function obtainToken({ settings, now, signal }: PosContext<Settings>): Promise<Grant> {
+async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings>): Promise<Grant> {
   const { baseUrl, clientId, clientSecret } = settings;
   const client = JSON.stringify([baseUrl, clientId, clientSecret]);
   const recent = (answered.get(client) ?? []).filter((at) => at > now.getTime() - HOUR_MS);
@@ -43,9 +43,11 @@ async function obtainToken({ settings, now, signal }: PosContext<Settings>): Pro
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({ clientId, clientSecret, userAccessType: 'TOAST_MACHINE_CLIENT' }),
     signal,
+    fetch,
   })
     .catch((error: unknown) => {
-      if (error instanceof NeedsOperator) count();
+      // Without a status Toast never heard of it.
+      if (error instanceof NeedsOperator && error.httpStatus !== undefined) count();
       throw error;
     })
     .catch(

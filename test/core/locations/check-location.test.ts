@@ -8,6 +8,7 @@ import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/lo
 import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
 
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const NOW = new Date('2026-01-31T18:30:00Z');
@@ -27,6 +28,7 @@ const rules = {
   ]),
   keys,
   publicUrl: undefined,
+  allowedHosts,
 };
 
 let pool: pg.Pool;
@@ -39,7 +41,14 @@ beforeAll(async () => {
 afterAll(() => pool.end());
 
 function ask(locationId = 'asked', { open = settingsOpener(rules), withinMs = 5_000 } = {}): Promise<CheckedLocation> {
-  const deps = { pool, open, credentialsFor: credentialStore(pool, keys), now: () => NOW };
+  const deps = {
+    pool,
+    open,
+    credentialsFor: credentialStore(pool, keys),
+    posFetch: fetch,
+    allowedHosts,
+    now: () => NOW,
+  };
   return checkLocation(deps, locationId, withinMs);
 }
 
@@ -51,6 +60,7 @@ it('is fine when the POS answers, asked with what an order would be sent with', 
     now: NOW,
     signal: expect.any(AbortSignal) as AbortSignal,
     credentials: { accessToken: expect.any(Function) as () => unknown },
+    fetch,
   });
 });
 

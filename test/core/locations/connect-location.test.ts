@@ -7,6 +7,7 @@ import { findLocation, putLocation } from '../../../src/core/locations/locations
 import type { Connection, Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
 
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 let pool: pg.Pool;
@@ -20,7 +21,7 @@ const acme: Provider = {
   translateWebhook: () => [],
   connect: () => answer(),
 };
-const rules = { registry: new Map([['acme', acme]]), keys, publicUrl: 'https://expediter.example.com' };
+const rules = { registry: new Map([['acme', acme]]), keys, publicUrl: 'https://expediter.example.com', allowedHosts };
 
 beforeAll(async () => {
   pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
@@ -34,7 +35,7 @@ afterAll(() => pool.end());
 function put(settings: object): Promise<void> {
   return putLocation(pool, rules, { locationId: 'club-1', integration: 'acme', settings });
 }
-const connect = () => connectLocation({ pool, rules, now: () => new Date() }, 'club-1');
+const connect = () => connectLocation({ pool, rules, posFetch: fetch, now: () => new Date() }, 'club-1');
 async function validTokens(): Promise<number> {
   return (await pool.query('SELECT FROM webhook_tokens WHERE revoked_at IS NULL')).rows.length;
 }

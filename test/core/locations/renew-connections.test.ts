@@ -8,6 +8,7 @@ import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/lo
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
 
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const Settings = z.object({ refreshToken: z.string() });
@@ -52,6 +53,7 @@ it('spends every refresh token before it dies, and names the location that needs
     ]),
     keys,
     publicUrl: undefined,
+    allowedHosts,
   };
   const locations = { broken: 'lost', fine: 'first', paused: 'other' };
   for (const [locationId, refreshToken] of Object.entries(locations)) {
@@ -67,6 +69,7 @@ it('spends every refresh token before it dies, and names the location that needs
     open: settingsOpener(rules),
     now: () => new Date(),
     credentialsFor: credentialStore(pool, keys),
+    posFetch: fetch,
     signal: new AbortController().signal,
     log: { error: (about: object) => void logged.push(about as Record<string, unknown>) },
   };

@@ -4,7 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { createLog } from '../../../src/create-log.ts';
-import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
+import { pauseLocation, putLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { standard } from '../../../src/providers/standard/index.ts';
@@ -292,6 +294,22 @@ describe('what needs an operator', () => {
     expect(await reaches(serviceOrderId, 'held')).toMatchObject({ cause: { code: 'platform_answer_too_large' } });
     system.platform.answer = undefined;
     await due(serviceOrderId);
+    await reaches(serviceOrderId, 'sent');
+  });
+
+  it('a location leads to a host that may not be called: held, with words that tell the host alone', async () => {
+    const location = { locationId: 'inside', integration: 'standard' };
+    const settings = { ordersUrl: 'http://127.0.0.2:9/hidden?key=hidden', unsigned: true };
+    // Put by a version that knew no such rule, or while ALLOW_PRIVATE_HOSTS named it.
+    const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
+    const rules = { registry, keys, publicUrl: undefined, allowedHosts: parseAllowedHosts('127.0.0.2') };
+    await putLocation(system.pool, rules, { ...location, settings });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'inside' });
+    expect(await reaches(serviceOrderId, 'held')).toMatchObject({
+      cause: { code: 'pos_host_refused', reason: 'loopback' },
+      problem: expect.stringMatching(/^127\.0\.0\.2: (?!.*hidden).*ALLOW_PRIVATE_HOSTS/) as string,
+    });
+    await system.addLocation('inside', { ordersUrl: pos.ordersUrl });
     await reaches(serviceOrderId, 'sent');
   });
 

@@ -13,6 +13,7 @@ import { startPostgres, type Postgres } from '../../support/start-postgres.ts';
 import { startPubsub, type Pubsub } from '../../support/start-pubsub.ts';
 import { post } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
 
 const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 
@@ -32,7 +33,7 @@ beforeAll(async () => {
   const keys = parseSettingsKeys(SETTINGS_KEY);
   await putLocation(
     pool,
-    { registry, keys, publicUrl: undefined },
+    { registry, keys, publicUrl: undefined, allowedHosts },
     { locationId: 'club-1', integration: 'standard', settings },
   );
   const { token } = await issueToken(pool, { locationId: 'club-1' });
