@@ -14,7 +14,7 @@ export function addMigrateCommand(program: Command): void {
 Reads DATABASE_URL, and OWNER_DATABASE_URL where the service's role is not to own its tables: then the second one's role
 makes them, and gives the first one's what the service needs, each time. A role that is not there yet is made, with the
 password of DATABASE_URL.
-${examples('expediter migrate', 'OWNER_DATABASE_URL=postgres://expediter_owner@db.internal:5432/expediter expediter migrate')}`,
+${examples('expediter migrate', 'OWNER_DATABASE_URL=postgres://expediter_owner@db.internal:5432/expediter?sslmode=verify-full expediter migrate')}`,
     )
     .action(async (_options: object, command: Command) => {
       const { DATABASE_URL, OWNER_DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL', 'OWNER_DATABASE_URL');
