@@ -12,6 +12,7 @@ import { freePort } from './support/free-port.ts';
 import { holdConnections } from './support/hold-connections.ts';
 import { sampleOrder } from './support/sample-order.ts';
 import { runMain, spawnMain, type MainProcess } from './support/run-main.ts';
+import { sealUnbound } from './support/seal-unbound.ts';
 import { startPos, type Pos } from './support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
@@ -30,9 +31,12 @@ beforeAll(async () => {
     DRAIN_DELAY_MS: '300',
   };
   await system.addLocation('club-1', { ordersUrl: plain.ordersUrl });
-  // Its provider is known to the child process alone.
+  // Their providers are known to the child process alone.
+  const settings = await sealUnbound(String(env['SETTINGS_KEY']), { ordersUrl: plain.ordersUrl });
   await system.query(
-    `INSERT INTO locations (location_id, integration, settings) SELECT name, name, settings FROM locations, unnest(ARRAY['blind', 'findable']) AS name WHERE location_id = 'club-1'`,
+    `INSERT INTO locations (location_id, integration, settings)
+     SELECT name, name, $1 FROM unnest(ARRAY['blind', 'findable']) AS name`,
+    [settings],
   );
 });
 afterAll(() => Promise.all([system?.stop(), plain?.stop()]));
