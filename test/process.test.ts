@@ -10,11 +10,12 @@ import { rankOf } from '../src/core/domain/lifecycle.ts';
 import { OPERATOR_TOKEN, scrape } from './observe/scrape.ts';
 import { freePort } from './support/free-port.ts';
 import { holdConnections } from './support/hold-connections.ts';
+import { logIn } from './support/log-in.ts';
 import { sampleOrder } from './support/sample-order.ts';
 import { runMain, spawnMain, type MainProcess } from './support/run-main.ts';
 import { sealUnbound } from './support/seal-unbound.ts';
 import { startPos, type Pos } from './support/start-pos.ts';
-import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
+import { AUDIENCE, post, SERVICE_ACCOUNT, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
 
 let system: System;
@@ -251,6 +252,11 @@ describe('a process that may open 300 files', () => {
       'keep-alive',
     );
     expect((await ask(webhookUrl, { method: 'POST', agent: agent() })).connection).toBe('keep-alive');
+    const token = await system.pubsub.signPushToken({ aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true });
+    const push = { method: 'POST', agent: agent(), headers: { authorization: `Bearer ${token}` } };
+    expect((await ask(`${main.url}/pubsub/push`, push)).connection).toBe('keep-alive');
+    const cookie = await logIn(operatorUrl, OPERATOR_TOKEN);
+    expect(await connectionOf(`${operatorUrl}/console/api/orders`, { cookie })).toBe('keep-alive');
   });
 
   it('keeps the connection of a load balancer for others, though a wrong token came over it', async () => {
@@ -272,12 +278,25 @@ describe('a process that may open 300 files', () => {
     }
     expect((await post(webhookUrl.replace(main.url, operatorUrl), {})).status).toBe(404);
     expect((await post(`${operatorUrl}/pubsub/push`, {})).status).toBe(404);
+    // A path that cannot be decoded is answered as any other of its port.
+    expect([await statusOf(`${main.url}/orders/%zz`), await statusOf(`${operatorUrl}/webhook/%zz`)]).toEqual([
+      401, 400,
+    ]);
     for (const url of [main.url, operatorUrl]) {
       expect([await statusOf(`${url}/healthz`), await statusOf(`${url}/readyz`)]).toEqual([200, 200]);
     }
     expect([await statusOf(`${operatorUrl}/docs`), await statusOf(`${operatorUrl}/console/session`)]).toEqual([
       200, 401,
     ]);
+  });
+
+  it('ends both listeners, and the streams of operators, when it is told to stop', async () => {
+    const authorization = `Bearer ${OPERATOR_TOKEN}`;
+    const stream = await fetch(`${operatorUrl}/live`, { headers: { authorization } });
+    main.child.kill('SIGTERM');
+    expect(await stream.text()).toContain('event: complete');
+    expect(await main.exited).toBe(0);
+    for (const url of [main.url, operatorUrl]) await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed');
   });
 });
 
