@@ -124,28 +124,11 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   strangers: {
     what: 'somebody sends 10,000 invented tokens a second, 20 others 10 good webhooks each',
-    limit: 1.25,
-    locations: 21,
-    prepare: (pool) => seedOthers(pool, ROUND_S),
-    round: (stage, disturbed, say) =>
-      besideFlood(stage, disturbed, say, {
-        targets: inventedTargets(),
-        bodyBytes: 0,
-        perSecond: 10_000,
-      }),
+    ...besideInventedTokens(() => undefined),
   },
   guesser: {
     what: 'the same through a load balancer, whose connections are kept',
-    limit: 1.25,
-    locations: 21,
-    prepare: (pool) => seedOthers(pool, ROUND_S),
-    round: (stage, disturbed, say) =>
-      besideFlood(stage, disturbed, say, {
-        targets: inventedTargets(),
-        bodyBytes: 0,
-        perSecond: 10_000,
-        greeting: targetOf(stage),
-      }),
+    ...besideInventedTokens(targetOf),
   },
   forger: {
     what: 'somebody who knows one token sends 40 MB a second that are wrongly signed, 20 others 10 good webhooks each',
@@ -245,11 +228,26 @@ async function liveLags(pool: pg.Pool, lastS: number): Promise<number[]> {
   return rows.map(({ lag }) => lag);
 }
 
-/** With the right prefix and checksum, so that only Postgres knows that nobody was given them. */
-const inventedTargets = (): string[] =>
-  Array.from({ length: 1_000 }, () => `/webhook/standard/club-2?token=${makeToken()}`);
+function besideInventedTokens(greeting: (stage: SmallStage) => string | undefined): Omit<Scenario, 'what'> {
+  return {
+    limit: 1.25,
+    locations: 21,
+    prepare: (pool) => seedOthers(pool, ROUND_S),
+    round: (stage, disturbed, say) =>
+      besideFlood(stage, disturbed, say, {
+        // With the right prefix and checksum, so that only Postgres knows that nobody was given them.
+        targets: Array.from({ length: 1_000 }, () => `/webhook/standard/club-2?token=${makeToken()}`),
+        bodyBytes: 0,
+        perSecond: 10_000,
+        greeting: greeting(stage),
+      }),
+  };
+}
+
 /** Of the first location's webhooks. */
-const targetOf = ({ webhookUrls, url }: SmallStage): string => String(webhookUrls[0]).slice(url.length);
+function targetOf({ webhookUrls, url }: SmallStage): string {
+  return String(webhookUrls[0]).slice(url.length);
+}
 
 async function besideFlood(
   stage: SmallStage,

@@ -10,7 +10,7 @@ export type Flood = {
   perSecond: number;
   seconds: number;
   /** The path and query of a good webhook, which each connection sends first, as those of a load balancer have. */
-  greeting?: string;
+  greeting?: string | undefined;
 };
 
 /** Connections at a time. A flood that needs more than these is not sent, and counted as that. */

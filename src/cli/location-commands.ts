@@ -17,7 +17,7 @@ import { removeLocation } from '../core/locations/remove-location.ts';
 import { examples } from './examples.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
 import { facts, print, table, time } from './print.ts';
-import { settingsRules } from './settings-rules.ts';
+import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
 import { countValidTokens } from './token-commands.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -52,14 +52,7 @@ export function addLocationCommands(program: Command): void {
         options: { location: string; integration: string; settings: string; country?: string },
         command: Command,
       ) => {
-        const env = readConfigOf(
-          process.env,
-          'DATABASE_URL',
-          'SETTINGS_KEY',
-          'PUBLIC_URL',
-          'PROVIDER_MODULES',
-          'ALLOW_PRIVATE_HOSTS',
-        );
+        const env = readConfigOf(process.env, ...LOCATION_VARIABLES);
         const rules = { ...(await settingsRules(env)), allowedHosts: env.ALLOW_PRIVATE_HOSTS };
         const country = options.country === undefined ? undefined : await readCountry(options.country);
         const settings = await readSettings(options.settings);

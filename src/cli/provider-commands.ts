@@ -11,7 +11,7 @@ import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
 import { loadProviders } from './load-providers.ts';
 import { facts, print, table } from './print.ts';
-import { settingsRules } from './settings-rules.ts';
+import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
 import { withDatabase } from './with-database.ts';
 
 const CHECK_MS = 10_000;
@@ -76,14 +76,7 @@ export function addProviderCommands(program: Command): void {
     .argument('<location>', 'its id on the ordering platform')
     .addHelpText('after', examples('expediter provider check club-1', 'expediter provider check club-1 --json'))
     .action(async (locationId: string, _options: object, command: Command) => {
-      const env = readConfigOf(
-        process.env,
-        'DATABASE_URL',
-        'SETTINGS_KEY',
-        'PUBLIC_URL',
-        'PROVIDER_MODULES',
-        'ALLOW_PRIVATE_HOSTS',
-      );
+      const env = readConfigOf(process.env, ...LOCATION_VARIABLES);
       const open = settingsOpener(await settingsRules(env));
       const checked = await withDatabase(env.DATABASE_URL, async (pool) => {
         if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
@@ -108,14 +101,7 @@ export function addProviderCommands(program: Command): void {
     .argument('<location>', 'its id on the ordering platform')
     .addHelpText('after', examples('expediter provider connect club-1'))
     .action(async (locationId: string, _options: object, command: Command) => {
-      const env = readConfigOf(
-        process.env,
-        'DATABASE_URL',
-        'SETTINGS_KEY',
-        'PUBLIC_URL',
-        'PROVIDER_MODULES',
-        'ALLOW_PRIVATE_HOSTS',
-      );
+      const env = readConfigOf(process.env, ...LOCATION_VARIABLES);
       const { publicUrl, ...rules } = await settingsRules(env);
       if (publicUrl === undefined) {
         throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { OrderModule } from '../../src/core/domain/order-module.ts';
 import { orderRefetcher } from '../../src/core/placements/refetch-order.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
@@ -82,6 +83,9 @@ describe('the example', () => {
   });
 });
 
+const refetcherOf = (url: string, module: OrderModule, warn = (_problem: string): void => {}) =>
+  orderRefetcher({ url, token: undefined, module, countryOf: async () => null, warn });
+
 describe('what a module throws', () => {
   it('holds the order: with its class, code, field and place, and never with its message', async () => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { name: 'Ada' } }));
@@ -91,14 +95,7 @@ describe('what a module throws', () => {
       const name = `throws-${body.length}-${body.charCodeAt(0)}`;
       const text = `${imports}\n${QUERY}\nexport function toCanonicalOrder(data: { name: string }) {\n${body}\n}`;
       const module = await loadOrderModule({ ORDER_MODULE: await moduleOf(name, text) });
-      const refetch = orderRefetcher({
-        url: server.url,
-        token: undefined,
-        module,
-        countryOf: async () => null,
-        warn: () => {},
-      });
-      return refetch('x').catch((error: unknown) => error);
+      return refetcherOf(server.url, module)('x').catch((error: unknown) => error);
     };
     const own = await refetch("throw Object.assign(new RangeError('of ' + data.name), { code: 'NO_TABLE' });");
     expect(own).toMatchObject({
@@ -134,7 +131,7 @@ describe('an answer', () => {
     servers.push(server);
     const text = `${QUERY}\nexport function toCanonicalOrder() { throw new TypeError('it was asked') }\n${errorCode}`;
     const module = await loadOrderModule({ ORDER_MODULE: await moduleOf(`asked-${errorCode}`.slice(0, 100), text) });
-    const refetch = orderRefetcher({ url: server.url, token: undefined, module, countryOf: async () => null, warn });
+    const refetch = refetcherOf(server.url, module, warn);
     return () => refetch('x').catch((error: unknown) => error);
   };
   const ask = async (...about: Parameters<typeof asking>): Promise<unknown> => (await asking(...about))();
