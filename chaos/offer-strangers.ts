@@ -1,5 +1,6 @@
 /** A flood from outside in a process of its own. Its first message says what to send; it ends by itself. */
 import { connect, type Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export type Flood = {
@@ -15,6 +16,9 @@ export type Flood = {
 
 /** Connections at a time. A flood that needs more than these is not sent, and counted as that. */
 const CONNECTIONS = 500;
+
+/** Time after which a request counts as not sent. */
+const LATE_MS = 5;
 
 /** Sends at a steady pace, whatever the answers, and reuses what the other side leaves open. @returns answers by status */
 async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: Flood): Promise<Record<string, number>> {
@@ -46,6 +50,11 @@ async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: F
   for (let nth = 0; nth < pace.perSecond * pace.seconds; nth += 1) {
     const dueIn = began + (nth * 1_000) / pace.perSecond - performance.now();
     if (dueIn > 1) await sleep(dueIn);
+    // What it could not send in time it does not send at once later: that would be another flood.
+    if (dueIn < -LATE_MS) {
+      count('not sent');
+      continue;
+    }
     let socket = idle.pop();
     while (socket?.destroyed === true) socket = idle.pop();
     if (socket === undefined && all.size >= CONNECTIONS) {
@@ -72,6 +81,8 @@ async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: F
 
 const answer = process.send?.bind(process);
 if (answer !== undefined) {
+  // Strangers have machines of their own, and none of ours.
+  setPriority(constants.priority.PRIORITY_LOW);
   process.once('message', (flood: Flood) => {
     void offerStrangers(flood).then((answers) => {
       answer(answers, undefined, undefined, () => process.disconnect?.());

@@ -8,6 +8,8 @@ export type FairShare = {
   enter(locationId: string): void;
   /** Counts bytes of its body. */
   spend(locationId: string, bytes: number): void;
+  /** Holds it to its share for a while, though the process keeps up: its webhook proved nothing of who sends it. */
+  distrust(locationId: string): void;
   stop(): void;
 };
 
@@ -82,6 +84,10 @@ export function fairShare(perSecond: number, onHeldBack: (locationId: string) =>
       const account = accountOf(locationId, performance.now());
       // The debt is bounded, or one large body would shut its location out for long.
       account.tokens = Math.max(-burst, account.tokens - bytes / BYTES_PER_WEBHOOK);
+    },
+    distrust(locationId) {
+      const now = performance.now();
+      accountOf(locationId, now).heldBackUntil = now + HELD_BACK_MS;
     },
     stop: () => clearInterval(sampling),
   };

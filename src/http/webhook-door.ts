@@ -85,6 +85,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
       const read = await readBody(request.raw, deps.bodyLimit, { onBytes });
       const deadline = Date.now() + ANSWER_MS - spentMs;
       const webhook = await translateRequest(request, scope, { ...read, deadline }, deps);
+      if (webhook.dropped?.unproven === true) share.distrust(scope.locationId);
       const { outcome, serviceOrderIds } = webhook.id === null ? NOT_KEPT : await deps.accept(webhook, deadline);
       deps.observe({
         what: 'webhook',

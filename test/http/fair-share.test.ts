@@ -79,3 +79,12 @@ it('large bodies count for more', async () => {
   send('quiet', 1);
   expect(send('large', 100, 2 ** 20)).toBe(0);
 });
+
+it('a location that proves nothing is held to its share, though the process keeps up', () => {
+  begin();
+  share.distrust('forged');
+  send('quiet', 1);
+  expect(send('forged', 100, 2 ** 20)).toBeLessThan(20);
+  expect(send('large', 100, 2 ** 20)).toBe(100);
+  expect(send('quiet', 50)).toBe(50);
+});

@@ -33,6 +33,8 @@ export const TOKEN_STATES = ['valid', 'expired', 'revoked', 'of another integrat
 export type TokenState = (typeof TOKEN_STATES)[number];
 
 const CACHE_MS = 5_000;
+/** Age from which an answer that is still good is looked up anew, so that no webhook of a busy location waits for it. */
+const REFRESH_MS = 3_000;
 const CACHE_SIZE = 10_000;
 const MAX_WAITING = 1_024;
 
@@ -118,7 +120,8 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
             answer.reject(scope);
             continue;
           }
-          if (scope !== undefined) known.set(sha256, { scope, askedAt });
+          if (scope === undefined) known.delete(sha256);
+          else known.set(sha256, { scope, askedAt });
           answer.resolve(scope);
         }
       } catch (error) {
@@ -131,13 +134,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   const isFresh = ({ scope, askedAt }: { scope: TokenScope; askedAt: number }): boolean =>
     performance.now() - askedAt < CACHE_MS && (scope.expiresAt === null || scope.expiresAt > now().getTime());
 
-  return (token) => {
-    if (!mayBeToken(token)) return Promise.resolve(undefined);
-    const sha256 = digest(token);
-    const cached = known.get(sha256);
-    if (cached !== undefined && isFresh(cached)) return cached.scope;
-    if (known.size >= CACHE_SIZE) known.clear();
-    known.delete(sha256);
+  const ask = (sha256: string): Promise<TokenScope | undefined> => {
     let answer = waiting.get(sha256);
     if (answer === undefined) {
       if (waiting.size >= MAX_WAITING) return Promise.reject(new Error('too many tokens wait to be judged'));
@@ -146,6 +143,20 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
       if (!isLookingUp) void lookUp();
     }
     return answer.promise;
+  };
+
+  return (token) => {
+    if (!mayBeToken(token)) return Promise.resolve(undefined);
+    const sha256 = digest(token);
+    const cached = known.get(sha256);
+    if (cached !== undefined && isFresh(cached)) {
+      // If that fails, the next webhook asks again.
+      if (performance.now() - cached.askedAt > REFRESH_MS) ask(sha256).catch(() => {});
+      return cached.scope;
+    }
+    if (known.size >= CACHE_SIZE) known.clear();
+    known.delete(sha256);
+    return ask(sha256);
   };
 }
 

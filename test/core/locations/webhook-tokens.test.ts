@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { issueToken, revokeToken, tokenAuthenticator } from '../../../src/core/locations/webhook-tokens.ts';
@@ -25,6 +26,17 @@ it('a revoked token opens nothing after five seconds, though the clock of Postgr
   const later = performance.now() + 5_001;
   vi.spyOn(performance, 'now').mockReturnValue(later);
   expect(await judge(token)).toBeUndefined();
+});
+
+it('a token in use is judged anew before its answer is too old, and no webhook waits for that', async () => {
+  const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
+  const judge = tokenAuthenticator(pool, open, () => new Date());
+  expect(await judge(token)).toBeDefined();
+  await revokeToken(pool, tokenId);
+  const later = performance.now() + 3_001;
+  vi.spyOn(performance, 'now').mockReturnValue(later);
+  expect(judge(token)).toMatchObject({ tokenId });
+  while ((await judge(token)) !== undefined) await sleep(5);
 });
 
 describe('a token', () => {
