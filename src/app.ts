@@ -65,7 +65,7 @@ export function buildApp({ log, connections, readiness, outside, operator }: App
       } else void refuse(request, reply, outside?.webhook.bodyLimit ?? 0);
     },
   });
-  connections.watch(app.server);
+  connections.watch(app.server, (socket) => underWay.has(socket));
   app.server.on('request', (request, response) => {
     underWay.set(request.socket, response);
     response.once('close', () => {

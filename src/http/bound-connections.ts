@@ -7,8 +7,11 @@ export type Recognise = (response: ServerResponse) => void;
 
 /** The connections of all listeners of a process. */
 export type Connections = {
-  /** Counts a server's connections, and bounds them together with those of the others. */
-  watch(server: Server): void;
+  /**
+   * Counts a server's connections, and bounds them together with those of the others.
+   * @param isAtWork whether a request on it waits for its answer
+   */
+  watch(server: Server, isAtWork: (socket: Socket) => boolean): void;
   recognise: Recognise;
   counts(): ConnectionCounts;
 };
@@ -39,12 +42,10 @@ const TELL_AGAIN_MS = 60_000;
  * @param most connections of all servers
  */
 export function boundConnections(most: number, log: Log): Connections {
-  const open = new Map<Socket, { isRecognised: boolean; underWay: number }>();
+  const open = new Map<Socket, { isRecognised: boolean; askedAt: number; isAtWork: (socket: Socket) => boolean }>();
   /** In the order in which they came, each with its listener and address. */
   const strangers = new Map<Socket, string>();
   const strangersFrom = new Map<string, number>();
-  /** Recognised, without a request; the longest without one first. */
-  const resting = new Set<Socket>();
   /** Whether the sender of a stranger's request would keep the connection. */
   const wouldKeep = new WeakMap<ServerResponse, boolean>();
   const closed = { stranger: 0, recognised: 0 };
@@ -62,7 +63,6 @@ export function boundConnections(most: number, log: Log): Connections {
   const forget = (socket: Socket): void => {
     open.delete(socket);
     noStranger(socket);
-    resting.delete(socket);
   };
   /** The stranger that makes room for a new one, which is one itself. */
   const outstayed = (newcomer: Socket): Socket => {
@@ -70,6 +70,11 @@ export function boundConnections(most: number, log: Log): Connections {
     const crowds = (strangersFrom.get(own) ?? 0) > strangers.size / strangersFrom.size;
     for (const [socket, from] of strangers) if (!crowds || from === own) return socket;
     return newcomer;
+  };
+  /** Of those without a request, the one whose last came first. Looked for only where no stranger is left. */
+  const rested = (): Socket | undefined => {
+    const resting = [...open].filter(([socket, { isRecognised, isAtWork }]) => isRecognised && !isAtWork(socket));
+    return resting.toSorted(([, a], [, b]) => a.askedAt - b.askedAt)[0]?.[0];
   };
   const tell = (): void => {
     if (performance.now() - toldAt < TELL_AGAIN_MS) return;
@@ -79,9 +84,8 @@ export function boundConnections(most: number, log: Log): Connections {
   };
   const makeRoom = (newcomer: Socket): void => {
     const stranger = outstayed(newcomer);
-    const [rested] = resting;
-    const ending = stranger === newcomer ? (rested ?? newcomer) : stranger;
-    closed[ending === rested ? 'recognised' : 'stranger'] += 1;
+    const ending = stranger === newcomer ? (rested() ?? newcomer) : stranger;
+    closed[open.get(ending)?.isRecognised === true ? 'recognised' : 'stranger'] += 1;
     tell();
     // Its place is free at once; the event of its end comes later.
     forget(ending);
@@ -89,11 +93,11 @@ export function boundConnections(most: number, log: Log): Connections {
   };
 
   return {
-    watch(server) {
+    watch(server, isAtWork) {
       watched += 1;
       const listener = watched;
       server.on('connection', (socket: Socket) => {
-        open.set(socket, { isRecognised: false, underWay: 0 });
+        open.set(socket, { isRecognised: false, askedAt: 0, isAtWork });
         const from = `${listener} ${socket.remoteAddress}`;
         strangers.set(socket, from);
         strangersFrom.set(from, (strangersFrom.get(from) ?? 0) + 1);
@@ -104,22 +108,16 @@ export function boundConnections(most: number, log: Log): Connections {
       server.prependListener('request', ({ socket }, response) => {
         const connection = open.get(socket);
         if (connection === undefined) return;
-        connection.underWay += 1;
-        resting.delete(socket);
-        if (!connection.isRecognised) {
-          wouldKeep.set(response, response.shouldKeepAlive);
-          response.shouldKeepAlive = false;
-        }
-        response.once('close', () => {
-          connection.underWay -= 1;
-          if (connection.isRecognised && connection.underWay === 0 && open.has(socket)) resting.add(socket);
-        });
+        connection.askedAt = performance.now();
+        if (connection.isRecognised) return;
+        wouldKeep.set(response, response.shouldKeepAlive);
+        response.shouldKeepAlive = false;
       });
     },
     recognise(response) {
       const { socket } = response.req;
       const connection = open.get(socket);
-      if (connection === undefined) return;
+      if (connection === undefined || connection.isRecognised) return;
       connection.isRecognised = true;
       noStranger(socket);
       response.shouldKeepAlive = wouldKeep.get(response) ?? response.shouldKeepAlive;
