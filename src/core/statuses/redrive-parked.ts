@@ -27,10 +27,15 @@ const SOURCE = (alias: string): string => `(
     FROM gone
   ) AS ${alias}`;
 
-/** What waits may be a replay itself, which has an older time. A POS id has one event of each rank. */
+/**
+ * What waits may be a replay itself, which has an older time. A POS id has one event of each rank. The days are those of
+ * all: with `d.day = gone.webhook_day`, Postgres 18.4 chooses partitions as it goes, and crashes with all its connections
+ * if it has looked once more at a row meanwhile that another transaction changed.
+ */
 const FIRST_RECEIVED_AT = `(
     SELECT coalesce((SELECT d.first_received_at FROM webhooks d
-                     WHERE d.day = gone.webhook_day AND d.location_id = gone.location_id AND d.id = gone.webhook_id),
+                     WHERE d.day = ANY (ARRAY(SELECT webhook_day FROM gone)) AND d.location_id = gone.location_id
+                       AND d.id = gone.webhook_id),
                     gone.parked_at)
     FROM gone WHERE gone.rank = ruled.rank)`;
 
