@@ -17,11 +17,11 @@ function chaos(...args: string[]): Promise<{ code: number; out: string; err: str
 describe('twenty seconds of faults', () => {
   it('lose nothing, double nothing, and no order ends at the wrong place', { timeout: 240_000 }, async () => {
     // How soon it recovers is no claim of a machine that runs other tests beside it.
-    const { code, out, err } = await chaos('--seconds', '20', '--seed', '17', '--recovery', '30', '--json');
+    const { code, out, err } = await chaos('--seconds', '20', '--seed', '18', '--recovery', '30', '--json');
     expect(code, err).toBe(0);
     const result = JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, unknown>;
     expect(result).toMatchObject({
-      seed: 17,
+      seed: 18,
       ok: true,
       lost: 0,
       ticketsDoubled: 0,
