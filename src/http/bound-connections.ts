@@ -31,9 +31,9 @@ const TELL_AGAIN_MS = 60_000;
 
 /**
  * Bounds connections, so that whoever opens many shuts nobody out. Beyond the bound the stranger that came first is
- * closed, whatever it does: so strangers shut strangers out, and a POS that has shown its token never. An address that has
- * more of them at a listener than others have makes room among its own. Where only recognised connections are left, the one that has
- * rested for longest makes room, and if all are at work the new one.
+ * closed, whatever it does: so strangers shut strangers out, and a POS that has shown its token never. An address that
+ * has more of them at a listener than others have makes room among its own. Where only recognised connections are left,
+ * the one that has rested for longest makes room, and if all are at work the new one.
  *
  * A stranger gets one answer, and `Connection: close` with it: an idle time-out would now and then meet the next request
  * of a load balancer. One that sends no whole head is cut off by the server's `headersTimeout`, which Node counts from

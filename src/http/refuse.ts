@@ -7,7 +7,7 @@ import { CHUNK_BYTES } from './read-body.ts';
 const LINGER_MS = 1_000;
 
 /** Bytes of a body that are cheaper to read and discard than a new connection. */
-const SMALL_BODY = 64 * 1024;
+export const SMALL_BODY = 64 * 1024;
 const BODY = JSON.stringify({ error: 'unauthorized' });
 
 /**
@@ -34,7 +34,7 @@ export async function refuse(request: FastifyRequest, reply: FastifyReply, limit
   reply.raw.end();
 }
 
-/** The length that was announced; Infinity if none was. */
+/** The length of its body; Infinity where its end is not known beforehand. */
 function bytesOf({ headers }: FastifyRequest): number {
   if (headers['transfer-encoding'] !== undefined) return Infinity;
   return Number(headers['content-length'] ?? 0);

@@ -10,7 +10,7 @@ import type { Recognise } from './bound-connections.ts';
 import { BeyondShare, fairShare } from './fair-share.ts';
 import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
-import { refuse } from './refuse.ts';
+import { SMALL_BODY, refuse } from './refuse.ts';
 import { traceOf } from './request-ids.ts';
 import { translateRequest, type TranslateDeps } from './translate-request.ts';
 
@@ -24,8 +24,6 @@ export type WebhookDeps = TranslateDeps & {
   perSecond: number;
 };
 
-/** Bytes of a refused body that are cheaper to read than a new connection. */
-const SMALL_BODY = 64 * 1024;
 /** Time for an answer. A sender gets one within 1.5 s, whatever Postgres does. */
 const ANSWER_MS = 1_400;
 /** What becomes of a webhook that is beyond the quota. */
