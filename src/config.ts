@@ -22,6 +22,9 @@ const variables = {
   GOOGLE_CLOUD_PROJECT: [z.string().min(1), 'my-project'],
   STATUS_TOPIC: [z.string().min(1).default('order-status'), 'order-status'],
   PUBSUB_EMULATOR_HOST: [z.string().min(1).optional(), '127.0.0.1:8085'],
+  SPILL_TOPIC: [z.string().min(1).optional(), 'webhook-spill'],
+  SPILL_SUBSCRIPTION: [z.string().min(1).optional(), 'webhook-spill-drain'],
+  SPILL_TOKEN_AGE_S: [integer(60, 86_400).default(3600), '3600'],
 
   PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), 'oidc'],
   PUSH_AUDIENCE: [z.string().min(1).optional(), 'https://expediter.example.com/pubsub/push'],
@@ -119,6 +122,16 @@ const Environment = z
     path: ['PARK_TTL_S'],
     error:
       'is more than WEBHOOK_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is kept',
+    ...always,
+  })
+  .refine(({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_TOPIC === undefined || SPILL_SUBSCRIPTION !== undefined, {
+    path: ['SPILL_SUBSCRIPTION'],
+    error: 'is unset, and SPILL_TOPIC is set: what is spilled would never be read',
+    ...always,
+  })
+  .refine(({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_SUBSCRIPTION === undefined || SPILL_TOPIC !== undefined, {
+    path: ['SPILL_TOPIC'],
+    error: 'is unset, and SPILL_SUBSCRIPTION is set: nothing would be spilled',
     ...always,
   })
   .refine(({ PORT, OPERATOR_PORT }) => OPERATOR_PORT === 0 || OPERATOR_PORT !== PORT, {

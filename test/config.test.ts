@@ -73,3 +73,16 @@ it.each([
   expect(() => readConfig({ ...env, ...wrong })).toThrow(message);
   expect(() => readConfig({ ...env, ...wrong, OPERATOR_PORT: '8081' })).not.toThrow();
 });
+
+it.each([
+  ['a topic that nobody reads', { SPILL_TOPIC: 'spill' }, 'SPILL_SUBSCRIPTION: is unset, and SPILL_TOPIC is set'],
+  [
+    'a subscription to nothing',
+    { SPILL_SUBSCRIPTION: 'drain' },
+    'SPILL_TOPIC: is unset, and SPILL_SUBSCRIPTION is set',
+  ],
+])('the spill is not %s', (_what, half, message) => {
+  const whole = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'drain' };
+  expect(() => readConfig({ ...env, ...half })).toThrow(message);
+  expect(readConfig({ ...env, ...whole })).toMatchObject({ ...whole, SPILL_TOKEN_AGE_S: 3600 });
+});
