@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /** Scanners for secrets know our tokens by it. */
@@ -19,6 +19,11 @@ export function makeToken(): string {
 export function mayBeToken(text: string): boolean {
   const { secret = '', checksum } = TOKEN.exec(text)?.groups ?? {};
   return checksum === undefined ? OLD_TOKEN.test(text) : checksum === checksumOf(secret);
+}
+
+/** The SHA-256 by which a token is known, in base64. */
+export function digest(token: string): string {
+  return hash('sha256', token, 'base64');
 }
 
 function checksumOf(secret: string): string {

@@ -1,21 +1,14 @@
-import { hash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
-import { makeToken, mayBeToken } from './make-token.ts';
+import { digest, makeToken, mayBeToken } from './make-token.ts';
+import type { ListedToken } from './token-list.ts';
 import type { Provider } from '../domain/provider.ts';
 
 /** The scope of a valid token: one location, through one integration. */
-export type TokenScope = {
-  tokenId: string;
-  /** Milliseconds since the epoch, by Postgres's clock; null if the token does not expire. */
-  expiresAt: number | null;
-  integration: string;
-  locationId: string;
-  provider: Provider;
-  settings: unknown;
-};
+export type TokenScope = ListedToken & { provider: Provider; settings: unknown };
 
 export const TokenRow = z.object({
   tokenId: z.string(),
@@ -52,7 +45,7 @@ export async function issueToken(
     `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id, label, expires_at)
      SELECT $1, $2, integration, location_id, $4, $5 FROM locations WHERE location_id = $3
      RETURNING integration`,
-    [tokenId, Buffer.from(digest(token), 'hex'), about.locationId, about.label ?? null, about.expiresAt ?? null],
+    [tokenId, Buffer.from(digest(token), 'base64'), about.locationId, about.label ?? null, about.expiresAt ?? null],
   );
   const row = rows[0];
   if (row === undefined) throw new WrongLocation(`no location is called "${about.locationId}"`);
@@ -171,21 +164,17 @@ async function findScopes(pool: Pool, open: OpenSettings, digests: string[]): Pr
     sealedSettings: string;
   }>({
     name: 'find-token-scopes',
-    text: `SELECT encode(t.sha256, 'hex') AS sha256, t.token_id AS "tokenId", t.integration,
+    text: `SELECT encode(t.sha256, 'base64') AS sha256, t.token_id AS "tokenId", t.integration,
                   t.location_id AS "locationId", l.settings AS "sealedSettings",
                   extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"
            FROM webhook_tokens t JOIN locations l USING (location_id, integration)
            WHERE t.sha256 = ANY ($1::bytea[]) AND t.revoked_at IS NULL
              AND (t.expires_at IS NULL OR t.expires_at > now())`,
-    values: [digests.map((sha256) => Buffer.from(sha256, 'hex'))],
+    values: [digests.map((sha256) => Buffer.from(sha256, 'base64'))],
   });
   const scopes = rows.map(async ({ sha256, sealedSettings, ...row }) => {
     const opened = await open({ ...row, sealedSettings }).catch((error: Error) => error);
     return [sha256, opened instanceof Error ? opened : { ...row, ...opened }] as const;
   });
   return new Map(await Promise.all(scopes));
-}
-
-function digest(token: string): string {
-  return hash('sha256', token, 'hex');
 }

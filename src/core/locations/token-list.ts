@@ -1,0 +1,146 @@
+import type { Pool } from 'pg';
+import type { Log } from '../domain/log.ts';
+import { stopwatch } from '../domain/stopwatch.ts';
+import type { Now } from '../postgres/database-clock.ts';
+import { digest } from './make-token.ts';
+
+/** A valid token, without settings. */
+export type ListedToken = {
+  tokenId: string;
+  integration: string;
+  locationId: string;
+  /** Milliseconds since the epoch, by Postgres's clock; null if the token does not expire. */
+  expiresAt: number | null;
+};
+
+export type TokenList = {
+  /** Reads all valid tokens. @throws while Postgres cannot be asked */
+  load(): Promise<void>;
+  /**
+   * Reads what has changed; once an hour all, for what was deleted, and as long as nothing has been loaded. To be
+   * repeated every few seconds. @throws as `load`
+   */
+  refresh(): Promise<void>;
+  /** The token as last read. Undefined if it is not listed or has expired, or if nothing was read for `ageS`. */
+  find(token: string): ListedToken | undefined;
+  size(): number;
+};
+
+/** So few that neither Postgres nor the event loop is busy with one page for long. */
+const PAGE = 500;
+/** Some 130 MB. */
+const MOST = 500_000;
+/** A change is committed up to some seconds after the time that it bears. */
+const OVERLAP_S = 60;
+const LOAD_AFTER_MS = 3_600_000;
+
+/**
+ * Keeps all valid tokens in memory, to judge webhooks by while Postgres is away: at most 500,000.
+ * @param about.ageS the seconds for which what was read is good, also while the machine is suspended
+ */
+export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick<Log, 'warn'> }): TokenList {
+  const listed = new Map<string, ListedToken & { seenBy: number }>();
+  const integrations = new Map<string, string>();
+  /** When the last reading began, by Postgres's clock and by ours. */
+  let read: { mark: number; agoMs: () => number } | undefined;
+  let loadedMsAgo: (() => number) | undefined;
+  let loads = 0;
+
+  /** @returns whether there was room */
+  const list = ({ sha256, tokenId, integration, locationId, expiresAt }: Row): boolean => {
+    if (listed.size >= MOST && !listed.has(sha256)) return false;
+    const known = integrations.get(integration);
+    if (known === undefined) integrations.set(integration, integration);
+    listed.set(sha256, { tokenId, integration: known ?? integration, locationId, expiresAt, seenBy: loads });
+    return true;
+  };
+
+  const load = async (): Promise<void> => {
+    const agoMs = stopwatch();
+    const mark = await tellTime(pool);
+    loads += 1;
+    let leftOut = 0;
+    // In place: a new list beside the old one would take as much again.
+    for await (const rows of readInPages(pool, VALID, [])) {
+      for (const row of rows) if (!list(row)) leftOut += 1;
+    }
+    for (const [sha256, { seenBy }] of listed) if (seenBy < loads) listed.delete(sha256);
+    if (leftOut > 0) {
+      about.log.warn(
+        { listed: listed.size, leftOut },
+        'more tokens are valid than are kept in memory: while Postgres is away, webhooks with the others get 500',
+      );
+    }
+    read = { mark, agoMs };
+    loadedMsAgo = agoMs;
+  };
+
+  const refresh = async (): Promise<void> => {
+    if (read === undefined || loadedMsAgo === undefined || loadedMsAgo() > LOAD_AFTER_MS) return load();
+    const agoMs = stopwatch();
+    const mark = await tellTime(pool);
+    for await (const rows of readInPages(pool, CHANGED, [read.mark - OVERLAP_S])) {
+      for (const row of rows) {
+        if (!row.isValid) listed.delete(row.sha256);
+        else list(row);
+      }
+    }
+    read = { mark, agoMs };
+  };
+
+  let turn = Promise.resolve();
+  const inTurn = (work: () => Promise<void>) => (): Promise<void> => (turn = turn.then(work, work));
+
+  return {
+    load: inTurn(load),
+    refresh: inTurn(refresh),
+    find(token) {
+      if (read === undefined || read.agoMs() > about.ageS * 1_000) return undefined;
+      const found = listed.get(digest(token));
+      if (found === undefined) return undefined;
+      const { tokenId, integration, locationId, expiresAt } = found;
+      if (expiresAt !== null && expiresAt <= about.now().getTime()) return undefined;
+      return { tokenId, integration, locationId, expiresAt };
+    },
+    size: () => listed.size,
+  };
+}
+
+type Row = ListedToken & { sha256: string; isValid: boolean };
+
+const ROW = `encode(t.sha256, 'base64') AS sha256, t.token_id AS "tokenId", t.integration, t.location_id AS "locationId",
+             extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"`;
+
+const VALID = `
+  SELECT ${ROW}, true AS "isValid"
+  FROM webhook_tokens t JOIN locations l USING (location_id, integration)
+  WHERE t.sha256 > decode($1, 'base64') AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+  ORDER BY t.sha256 LIMIT $2`;
+
+const CHANGED = `
+  WITH changed AS (
+    SELECT sha256 FROM webhook_tokens WHERE greatest(created_at, revoked_at) > to_timestamp($3::float8)
+    UNION
+    SELECT t.sha256 FROM locations l JOIN webhook_tokens t USING (location_id)
+    WHERE l.updated_at > to_timestamp($3::float8)
+  )
+  SELECT ${ROW}, t.revoked_at IS NULL AND t.integration = l.integration AS "isValid"
+  FROM changed JOIN webhook_tokens t USING (sha256) JOIN locations l USING (location_id)
+  WHERE t.sha256 > decode($1, 'base64')
+  ORDER BY t.sha256 LIMIT $2`;
+
+async function* readInPages(pool: Pool, statement: string, values: unknown[]): AsyncGenerator<Row[]> {
+  let after = '';
+  for (;;) {
+    const { rows } = await pool.query<Row>(statement, [after, PAGE, ...values]);
+    yield rows;
+    if (rows.length < PAGE) return;
+    after = rows.at(-1)?.sha256 ?? '';
+  }
+}
+
+/** @returns seconds since the epoch */
+async function tellTime(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ seconds: number }>('SELECT extract(epoch FROM now())::float8 AS seconds');
+  return rows[0]?.seconds ?? Number.NaN;
+}

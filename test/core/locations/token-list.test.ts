@@ -1,0 +1,277 @@
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { issueToken, revokeToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { recordLastSeen } from '../../../src/core/locations/record-last-seen.ts';
+import { removeLocation } from '../../../src/core/locations/remove-location.ts';
+import { tokenList, type TokenList } from '../../../src/core/locations/token-list.ts';
+import { openDatabase } from '../../../src/database.ts';
+import { createDatabase } from '../../support/create-database.ts';
+import { readPlans, type ReadPlans } from '../../support/read-plans.ts';
+
+const AGE_S = 60;
+const HOUR_MS = 3_600_000;
+
+let pool: pg.Pool;
+let flushPool: pg.Pool;
+beforeAll(async () => {
+  ({ pool, flushPool } = openDatabase(await createDatabase(), 5, () => {}));
+});
+afterAll(() => Promise.all([pool.end(), flushPool.end()]));
+
+let list: TokenList;
+beforeEach(async () => {
+  await pool.query('DELETE FROM webhook_tokens');
+  await pool.query('DELETE FROM locations');
+  await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'standard', '')`);
+  list = listOf(pool);
+});
+afterEach(() => vi.restoreAllMocks());
+
+const listOf = (pool: pg.Pool, now = (): Date => new Date()): TokenList =>
+  tokenList(pool, { ageS: AGE_S, now, log: { warn: () => {} } });
+
+/** The pool, with each question in the hands of `query`. */
+const through = (query: (ask: () => Promise<unknown>) => Promise<unknown>): pg.Pool =>
+  ({ query: (...about: [string, unknown[]?]) => query(() => pool.query(...about)) }) as unknown as pg.Pool;
+
+/** Connects a location anew, as `location put` stores it. */
+const putIntegration = (integration: string): Promise<unknown> =>
+  pool.query(`UPDATE locations SET integration = $1, updated_at = now() WHERE location_id = 'club-1'`, [integration]);
+
+/** Has what was changed so far lie further back than any refresh looks. */
+async function pass(): Promise<void> {
+  await pool.query(
+    `UPDATE webhook_tokens SET created_at = created_at - interval '1 day', revoked_at = revoked_at - interval '1 day'`,
+  );
+  await pool.query(`UPDATE locations SET updated_at = updated_at - interval '1 day'`);
+}
+
+const later = (milliseconds: number): unknown =>
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + milliseconds);
+
+it('a valid token is found, with what it opens', async () => {
+  const expiresAt = new Date('2100-01-01');
+  const { token, tokenId } = await issueToken(pool, { locationId: 'club-1', expiresAt });
+  const { token: lasting } = await issueToken(pool, { locationId: 'club-1' });
+  await list.load();
+  expect(list.find(token)).toEqual({
+    tokenId,
+    integration: 'standard',
+    locationId: 'club-1',
+    expiresAt: expiresAt.getTime(),
+  });
+  expect(list.find(lasting)).toMatchObject({ expiresAt: null });
+  expect(list.find(token.slice(0, -1))).toBeUndefined();
+  expect(list.size()).toBe(2);
+});
+
+it('nothing is found before all has been read, and the first refresh reads all', async () => {
+  const { token } = await issueToken(pool, { locationId: 'club-1' });
+  await pass();
+  expect(list.find(token)).toBeUndefined();
+  await list.refresh();
+  expect(list.find(token)).toBeDefined();
+});
+
+it('what is revoked, expired or of another integration is not read at all', async () => {
+  const { tokenId } = await issueToken(pool, { locationId: 'club-1' });
+  await revokeToken(pool, tokenId);
+  await issueToken(pool, { locationId: 'club-1', expiresAt: new Date(Date.now() - 1) });
+  await putIntegration('square');
+  const { token } = await issueToken(pool, { locationId: 'club-1' });
+  await putIntegration('standard');
+  await list.load();
+  expect(list.size()).toBe(0);
+  await list.refresh();
+  expect(list.find(token)).toBeUndefined();
+});
+
+it('a token is not found once it is revoked', async () => {
+  const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
+  await pass();
+  await list.load();
+  await revokeToken(pool, tokenId);
+  expect(list.find(token)).toBeDefined();
+  await list.refresh();
+  expect(list.find(token)).toBeUndefined();
+});
+
+it('a token is not found once it has expired, with no refresh in between', async () => {
+  let now = new Date();
+  list = listOf(pool, () => now);
+  const { token } = await issueToken(pool, { locationId: 'club-1', expiresAt: new Date(now.getTime() + 60_000) });
+  await list.load();
+  now = new Date(now.getTime() + 59_999);
+  expect(list.find(token)).toBeDefined();
+  now = new Date(now.getTime() + 1);
+  expect(list.find(token)).toBeUndefined();
+});
+
+it('a token that is issued later is found', async () => {
+  await list.load();
+  const { token } = await issueToken(pool, { locationId: 'club-1' });
+  await list.refresh();
+  expect(list.find(token)).toBeDefined();
+});
+
+it('a change is read though it is committed after a refresh that began later', async () => {
+  const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
+  await pass();
+  await list.load();
+  const slow = await pool.connect();
+  try {
+    await slow.query('BEGIN');
+    await slow.query('UPDATE webhook_tokens SET revoked_at = now() WHERE token_id = $1', [tokenId]);
+    await list.refresh();
+    await slow.query('COMMIT');
+  } finally {
+    slow.release();
+  }
+  expect(list.find(token)).toBeDefined();
+  await list.refresh();
+  expect(list.find(token)).toBeUndefined();
+});
+
+it('a token of another integration is not found, and is once the location is put back', async () => {
+  const { token } = await issueToken(pool, { locationId: 'club-1' });
+  await pass();
+  await list.load();
+  await putIntegration('square');
+  await list.refresh();
+  expect(list.find(token)).toBeUndefined();
+  await pass();
+  await list.refresh();
+  await putIntegration('standard');
+  await list.refresh();
+  expect(list.find(token)).toMatchObject({ integration: 'standard' });
+});
+
+it('the tokens of a removed location go when all is read anew, which a refresh does once an hour', async () => {
+  const removed = await issueToken(pool, { locationId: 'club-1' });
+  await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-2', 'standard', '')`);
+  const kept = await issueToken(pool, { locationId: 'club-2' });
+  await list.load();
+  await pool.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-1'`);
+  expect(await removeLocation(pool, 'club-1')).toEqual({ tokens: 1 });
+  await list.refresh();
+  expect(list.find(removed.token)).toBeDefined();
+  later(HOUR_MS + 1);
+  await list.refresh();
+  expect(list.find(removed.token)).toBeUndefined();
+  expect(list.find(kept.token)).toBeDefined();
+});
+
+it('nothing is found in a list that is too old, until it is refreshed', async () => {
+  const { token } = await issueToken(pool, { locationId: 'club-1' });
+  await list.load();
+  const began = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(began + AGE_S * 1_000 - 1_000);
+  expect(list.find(token)).toBeDefined();
+  clock.mockReturnValue(began + AGE_S * 1_000 + 1);
+  expect(list.find(token)).toBeUndefined();
+  await list.refresh();
+  expect(list.find(token)).toBeDefined();
+});
+
+it('while Postgres cannot be asked the list stays as it is, and grows old', async () => {
+  const { token } = await issueToken(pool, { locationId: 'club-1' });
+  let answers = Number.POSITIVE_INFINITY;
+  list = listOf(through((ask) => (--answers < 0 ? Promise.reject(new Error('away')) : ask())));
+  await list.load();
+  const clock = vi.spyOn(performance, 'now');
+  const began = performance.now();
+  clock.mockReturnValue(began + (AGE_S * 1_000) / 2);
+  for (const read of [list.refresh, list.load]) {
+    // At the first question, and at the second.
+    for (answers of [0, 1]) {
+      await expect(read()).rejects.toThrow('away');
+      expect(list.find(token)).toBeDefined();
+    }
+  }
+  clock.mockReturnValue(began + AGE_S * 1_000 + 1);
+  expect(list.find(token)).toBeUndefined();
+});
+
+it('a load and a refresh wait for each other, and for none that failed', async () => {
+  let [under, most] = [0, 0];
+  let isAway = true;
+  list = listOf(
+    through(async (ask) => {
+      most = Math.max(most, ++under);
+      const answer = await ask();
+      under -= 1;
+      if (isAway) throw new Error('away');
+      return answer;
+    }),
+  );
+  const failing = list.load();
+  await expect(failing).rejects.toThrow('away');
+  isAway = false;
+  await Promise.all([list.load(), list.refresh(), list.refresh(), list.load()]);
+  expect(most).toBe(1);
+});
+
+it('every page is read, of all tokens as of those that have changed', async () => {
+  const token = (nth: number): string => `token-${nth}`;
+  const issue = (from: number, to: number): Promise<unknown> =>
+    pool.query(
+      `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id)
+       SELECT gen_random_uuid(), sha256(('token-' || nth)::bytea), 'standard', 'club-1' FROM generate_series($1::int, $2) nth`,
+      [from, to],
+    );
+  await issue(1, 1_000);
+  await list.load();
+  expect(list.size()).toBe(1_000);
+  await issue(1_001, 2_100);
+  await list.refresh();
+  expect(list.size()).toBe(2_100);
+  for (let nth = 1; nth <= 2_100; nth++) expect(list.find(token(nth))).toBeDefined();
+  await putIntegration('square');
+  await list.refresh();
+  expect(list.size()).toBe(0);
+});
+
+it('a refresh reads what has changed and no more, and the use of a token is no change', async () => {
+  await pool.query(
+    `INSERT INTO locations (location_id, integration, settings)
+     SELECT 'many-' || nth, 'standard', '' FROM generate_series(1, 3000) nth`,
+  );
+  await pool.query(
+    `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id)
+     SELECT gen_random_uuid(), sha256(nth::text::bytea), 'standard', 'many-' || nth FROM generate_series(1, 3000) nth`,
+  );
+  const { tokenId } = await issueToken(pool, { locationId: 'club-1' });
+  await pass();
+  await pool.query('ANALYZE webhook_tokens, locations');
+  let asked = pool;
+  list = listOf(new Proxy(pool, { get: (_, name) => Reflect.get(asked, name) as unknown }));
+  await list.load();
+  const refresh = (): Promise<ReadPlans> =>
+    readPlans(pool, (recording) => {
+      asked = recording;
+      return list.refresh();
+    });
+  const seen = recordLastSeen(pool);
+  seen.observe({
+    what: 'webhook',
+    requestId: '',
+    trace: undefined,
+    milliseconds: 1,
+    outcome: 'applied',
+    integration: 'standard',
+    locationId: 'club-1',
+    tokenId,
+    webhookId: null,
+    serviceOrderIds: [],
+    dropped: undefined,
+  });
+  await seen.write();
+  expect(await refresh()).toMatchObject({ whole: [], reads: 0 });
+
+  await revokeToken(pool, tokenId);
+  await putIntegration('square');
+  const { whole, reads } = await refresh();
+  expect(whole).toEqual([]);
+  expect(reads).toBeLessThan(10);
+  expect(list.size()).toBe(3_000);
+});
