@@ -9,6 +9,8 @@ import { buildApp } from '../src/app.ts';
 import { applyWebhooks } from '../src/core/statuses/apply-webhooks.ts';
 import type { WebhookOutcome } from '../src/core/domain/webhook.ts';
 import { databaseClock } from '../src/core/postgres/database-clock.ts';
+import { watchDatabase } from '../src/core/postgres/watch-database.ts';
+import { tokenJudge } from '../src/http/judge-token.ts';
 import { batchWebhooks } from '../src/core/statuses/batch-webhooks.ts';
 import { settingsOpener } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
@@ -37,6 +39,7 @@ type Accept = WebhookDeps['accept'];
 async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyInstance> {
   const { pool } = openDatabase(databaseUrl, POOL_SIZE, () => {});
   const clock = databaseClock(pool);
+  const watch = watchDatabase(pool);
   await clock.follow();
   const keys = parseSettingsKeys(SETTINGS_KEY);
   const log = createLog(
@@ -52,12 +55,14 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
       push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')), observe },
       webhook: {
         now: clock.now,
-        authenticateToken: tokenAuthenticator(
-          pool,
-          settingsOpener({ registry, keys, publicUrl: undefined }),
-          clock.now,
+        judgeToken: tokenJudge(
+          tokenAuthenticator(pool, settingsOpener({ registry, keys, publicUrl: undefined }), clock.now),
+          watch,
+          undefined,
         ),
         accept,
+        watch,
+        spill: undefined,
         observe,
         keys,
         quota: { take: async () => 'whole' },

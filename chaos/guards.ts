@@ -184,7 +184,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'headers are stored in clear by a list',
-    file: 'src/http/translate-request.ts',
+    file: 'src/core/statuses/keep-arrived.ts',
     edits: [['for (const name of kept) {', 'for (const name in all) {']],
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),
   },
@@ -196,13 +196,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'no header has our token',
-    file: 'src/http/translate-request.ts',
+    file: 'src/core/statuses/keep-arrived.ts',
     edits: [['headers[name] = blankToken(value, token)', 'headers[name] = value']],
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),
   },
   {
     guard: 'a body with our token is sealed',
-    file: 'src/http/blank-token.ts',
+    file: 'src/core/statuses/blank-token.ts',
     edits: [["return body.includes(run, 'latin1');", 'return false;']],
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a body with our token in it'),
   },
@@ -214,7 +214,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'what nothing proves to be of the POS has a quota',
-    file: 'src/http/translate-request.ts',
+    file: 'src/core/statuses/keep-arrived.ts',
     edits: [['if (dropped?.unproven === true) {', 'if (dropped?.unproven === undefined) {']],
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a flood'),
   },
@@ -226,8 +226,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: "Postgres's clock",
-    file: 'src/http/translate-request.ts',
-    edits: [['const receivedAt = deps.now();', 'const receivedAt = new Date();']],
+    file: 'src/http/webhook-door.ts',
+    edits: [['receivedAt: deps.now(),', 'receivedAt: new Date(),']],
     noticedBy: chaos('clock,kill'),
   },
   {

@@ -10,6 +10,7 @@ import type { DatabaseClock } from './core/postgres/database-clock.ts';
 import { databaseState } from './core/postgres/database-state.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 import { runEvery } from './core/postgres/run-every.ts';
+import type { DatabaseWatch } from './core/postgres/watch-database.ts';
 import { deleteUnmatched } from './core/retention/delete-unmatched.ts';
 import { dropOldPartitions } from './core/retention/drop-old-partitions.ts';
 import { endOrders } from './core/retention/end-orders.ts';
@@ -17,13 +18,14 @@ import { eraseMembers } from './core/retention/erase-members.ts';
 import type { PosId } from './core/domain/webhook.ts';
 import { sweepParked } from './core/statuses/sweep-parked.ts';
 import { deleteOldTraffic } from './core/traffic/delete-old-traffic.ts';
-import type { Readiness } from './http/health.ts';
 import type { Observing } from './observe/start-observing.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** A token that was revoked during an outage that only this process sees is refused after it. */
+const TOKENS_MS = 3 * SECOND_MS;
 /** Time from the start to work that may be long overdue: a process may never live for an hour. */
 const SOON_MS = 5_000;
 /** Seconds that unmatched webhooks are kept, or longer while they may still match an order. */
@@ -41,10 +43,12 @@ export function periodicWork(deps: {
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   redrive: (posIds: readonly PosId[]) => Promise<void>;
-  readiness: Readiness;
+  watch: DatabaseWatch;
+  /** Undefined if nobody needs the tokens in memory. */
+  refreshTokens: (() => Promise<void>) | undefined;
   tasks: Observing['tasks'];
 }): { start(): void; stop(): Promise<void> } {
-  const { config, pool, flushPool, clock, log, observe, redrive, readiness, tasks } = deps;
+  const { config, pool, flushPool, clock, log, observe, redrive, watch, refreshTokens, tasks } = deps;
   const unmatchedKeptS = Math.max(UNMATCHED_KEPT_S, config.PARK_TTL_S);
   const stopping = new AbortController();
   let timers: ReturnType<typeof runEvery>[] = [];
@@ -53,7 +57,7 @@ export function periodicWork(deps: {
     // Idle connections of the flushers, too: a webhook should not be the one to find out. And they are kept by it: in a
     // quiet hour each webhook would wait for a new connection and the statement's plan.
     const flushing = Array.from({ length: flushPool.idleCount }, () => databaseState(flushPool));
-    [readiness.database] = await Promise.all([databaseState(pool), clock.follow().catch(() => {})]);
+    await Promise.all([watch.look(), databaseState(pool), clock.follow().catch(() => {})]);
     await Promise.all(flushing);
   };
   const renew = async (): Promise<void> => {
@@ -67,6 +71,7 @@ export function periodicWork(deps: {
     start() {
       repeat('sweep of parked events', 2 * SECOND_MS, async () => redrive(await sweepParked(pool)));
       repeat('look at Postgres', 2 * SECOND_MS, checkDatabase);
+      if (refreshTokens !== undefined) repeat('reading of webhook tokens', TOKENS_MS, refreshTokens);
       for (const { name, work } of tasks) repeat(name, 10 * SECOND_MS, work, SECOND_MS);
       repeat('end of orders', MINUTE_MS, () => endOrders(pool, config.ORDER_END_S));
       repeat('creation of partitions', HOUR_MS, () => ensureWebhookPartitions(pool));

@@ -18,8 +18,9 @@ import { refetchUnlessRefused } from './core/placements/refetch-unless-refused.t
 import { retryUnread } from './core/placements/retry-unread.ts';
 import { workPlacements } from './core/placements/work-placements.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
-import { databaseState } from './core/postgres/database-state.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
+import { watchDatabase } from './core/postgres/watch-database.ts';
+import type { SpillState } from './core/spill/spill-state.ts';
 import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
 import { dropQuota } from './core/statuses/drop-quota.ts';
 import { redriveParked } from './core/statuses/redrive-parked.ts';
@@ -27,6 +28,7 @@ import { FLUSHERS, openDatabase } from './database.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 import { boundConnections } from './http/bound-connections.ts';
 import type { Readiness } from './http/health.ts';
+import { tokenJudge } from './http/judge-token.ts';
 import { mostConnections } from './http/most-connections.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
 import { listen, type Listeners } from './listen.ts';
@@ -34,8 +36,12 @@ import { startObserving } from './observe/start-observing.ts';
 import { operatorParts } from './operator-parts.ts';
 import { periodicWork } from './periodic-work.ts';
 import { loadOrderModule } from './platform/load-order-module.ts';
+import { pubsubConnection } from './pubsub-connection.ts';
+import { spillParts } from './spill-parts.ts';
 import { statusTopic } from './status-topic.ts';
 
+/** Of a process that has none. */
+const NO_SPILL: SpillState = { waiting: 0, oldestAt: null };
 const DATABASE_RETRY_MS = 1_000;
 /** Time until a start that still waits for Postgres says so again. */
 const TELL_AGAIN_MS = 60_000;
@@ -73,7 +79,9 @@ export async function start(
   const clock = databaseClock(pool);
   const credentialsFor = credentialStore(pool, keys);
   const posFetch = guardedFetch(allowedHosts);
-  const readiness: Readiness = { ready: false, database: 'unknown' };
+  let isReady = false;
+  const watch = watchDatabase(flushPool, (isAway) => spill?.onDatabase(isAway));
+  const readiness = (): Readiness => ({ ready: isReady, database: watch.state() });
   const breaker = circuitBreaker(log);
   const connections = boundConnections(mostConnections(), log);
   const observing = startObserving({
@@ -83,14 +91,16 @@ export async function start(
     pool,
     flushPool,
     now: clock.now,
-    readiness: () => readiness,
+    readiness,
+    spill: config.SPILL_TOPIC === undefined ? undefined : () => spill?.state() ?? NO_SPILL,
     breakers: breaker.states,
     connections: connections.counts,
     droppedLines,
   });
   const { observe } = observing;
 
-  const topic = statusTopic({ project: config.GOOGLE_CLOUD_PROJECT, topic: config.STATUS_TOPIC });
+  const connection = pubsubConnection(config.GOOGLE_CLOUD_PROJECT);
+  const topic = statusTopic(connection, config.STATUS_TOPIC);
   const relay = publishLive({ pool, publish: topic.publish, log, observe });
   const translating = { pool, open, keys, publicUrl: config.PUBLIC_URL ?? '' };
   const wake = (): void => {
@@ -130,9 +140,8 @@ export async function start(
     }
   };
   const onAwaited = (posIds: readonly PosId[]): void => void redrive(posIds);
-  const batches = batchWebhooks({
+  const batching: Omit<Parameters<typeof batchWebhooks>[0], 'flushers'> = {
     pool: flushPool,
-    flushers: FLUSHERS,
     parkTtlS,
     observe,
     onRefused: (about) => log.warn(about, 'Postgres refuses a batch of webhooks'),
@@ -146,7 +155,10 @@ export async function start(
       if (applied.events.includes('applied')) onLive();
       onAwaited(applied.awaited);
     },
-  });
+  };
+  const batches = batchWebhooks({ ...batching, flushers: FLUSHERS });
+  /** Of what comes from the spill, so that no webhook waits behind it. */
+  const drained = batchWebhooks({ ...batching, flushers: 1 });
   const placements = workPlacements({
     pool,
     refetch: refetchUnlessRefused(refetch),
@@ -171,6 +183,17 @@ export async function start(
         'webhooks that nothing proves to be of the POS are beyond DROPPED_QUOTA: no longer kept today',
       ),
   });
+  const keeping = { keys, quota, publicUrl: translating.publicUrl, bodyLimit: config.WEBHOOK_BODY_LIMIT };
+  const spill = spillParts(config, {
+    ...keeping,
+    connection,
+    pool,
+    open,
+    now: clock.now,
+    accept: drained.accept,
+    observe,
+    log,
+  });
   const tasks = [...observing.tasks, { name: 'recording of webhooks not kept' as const, work: quota.write }];
   const periodic = periodicWork({
     config,
@@ -183,14 +206,15 @@ export async function start(
     credentialsFor,
     posFetch,
     redrive,
-    readiness,
+    watch,
+    refreshTokens: spill?.list.refresh,
     tasks,
   });
 
   const listeners = await listen(config, {
     log,
     connections,
-    readiness: () => readiness,
+    readiness,
     outside: {
       push: {
         verifyPushToken: pushTokenVerifier(config, clock.now),
@@ -204,13 +228,12 @@ export async function start(
       },
       webhook: {
         now: clock.now,
-        authenticateToken: tokenAuthenticator(pool, open, clock.now),
+        ...keeping,
+        judgeToken: tokenJudge(tokenAuthenticator(pool, open, clock.now), watch, spill?.list),
         accept: batches.accept,
+        watch,
+        spill: spill?.put,
         observe,
-        keys,
-        quota,
-        publicUrl: translating.publicUrl,
-        bodyLimit: config.WEBHOOK_BODY_LIMIT,
         bodyBudget: config.BODY_BUDGET,
         perSecond: config.WEBHOOK_SHARE,
       },
@@ -220,9 +243,10 @@ export async function start(
 
   const stopping = new AbortController();
   const begin = async (): Promise<void> => {
-    await Promise.all([databaseReady(pool, clock, log, stopping.signal), observing.load()]);
-    readiness.database = await databaseState(pool);
-    await topic.load();
+    const loadTokens = async (): Promise<void> => spill?.list.load();
+    await Promise.all([databaseReady({ pool, clock, loadTokens }, log, stopping.signal), observing.load()]);
+    await connection.load();
+    await watch.look();
     await loadUndici();
     if (stopping.signal.aborted) return;
     // They come again within half a minute as well.
@@ -230,7 +254,7 @@ export async function start(
     relay.start();
     placements.start();
     periodic.start();
-    readiness.ready = true;
+    isReady = true;
     log.info({ integrations: [...registry.keys()] }, 'ready');
   };
   const ready = begin();
@@ -241,7 +265,7 @@ export async function start(
     ready,
     async drain() {
       log.info('draining');
-      readiness.ready = false;
+      isReady = false;
       stopping.abort();
       const placing = placements.stop();
       // The load balancer must stop sending before connections are refused.
@@ -249,13 +273,15 @@ export async function start(
       const finished = (async () => {
         await listeners.close();
         await operator?.stop();
-        await batches.drain();
+        await spill?.stop();
+        await Promise.all([batches.drain(), drained.drain()]);
         await placing;
         await ready.catch(() => {});
         await periodic.stop();
         await relay.stop();
         await quota.write().catch((error: unknown) => log.warn({ err: error }, 'a count of webhooks not kept is lost'));
-        await topic.close();
+        watch.stop();
+        await connection.close();
         await observing.close();
         await Promise.all([pool.end(), flushPool.end()]);
       })();
@@ -271,8 +297,7 @@ export async function start(
 
 /** Waits for Postgres without limit, and says why: at once, when it changes, and now and then. A wrong schema ends it. */
 async function databaseReady(
-  pool: Pool,
-  clock: DatabaseClock,
+  { pool, clock, loadTokens }: { pool: Pool; clock: DatabaseClock; loadTokens: () => Promise<void> },
   log: FastifyBaseLogger,
   stopping: AbortSignal,
 ): Promise<void> {
@@ -282,6 +307,7 @@ async function databaseReady(
       await clock.follow();
       await checkSchema(pool);
       await ensureWebhookPartitions(pool);
+      await loadTokens();
       return;
     } catch (error) {
       if (error instanceof WrongSchema) throw error;

@@ -305,6 +305,30 @@ function cannotBeStored({ sqlstate }: { sqlstate: string }): Explanation {
   };
 }
 
+function tokenRevoked(_cause: object, about: About): Explanation {
+  return {
+    what: 'Its token was not valid any more when it came',
+    details: ['It came while Postgres was away, so nobody could tell; it was judged when Postgres was back.'],
+    toDo: [{ say: 'If the POS still calls with this token, give it a new one.' }, impostor(about)],
+  };
+}
+
+function locationGone(): Explanation {
+  return {
+    what: 'Its location was removed before it was read',
+    details: ['It came while Postgres was away, and was read when Postgres was back.'],
+    toDo: [{ say: 'If the location is to be served, configure it again and replay the webhook.' }],
+  };
+}
+
+function otherIntegration({ integration: now }: { integration: string }, { integration }: About): Explanation {
+  return {
+    what: `Its location is served by ${now} now`,
+    details: [`It came through ${integration} while Postgres was away, and was read when Postgres was back.`],
+    toDo: [{ say: 'Nothing, if the location was to be moved. Its old POS still sends.' }],
+  };
+}
+
 function notKnown({ webhookId }: About, reason: string | null): Explanation {
   return {
     what: NOT_KNOWN,
@@ -336,6 +360,9 @@ const WORDS: Words<DropCause> = {
   translator_failed: ourMistake,
   too_large: tooLarge,
   refused_by_postgres: cannotBeStored,
+  token_revoked: tokenRevoked,
+  no_location: locationGone,
+  other_integration: otherIntegration,
 };
 
 /** Explains to an operator why a webhook was dropped. */

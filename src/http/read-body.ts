@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
+import { BEGINNING } from '../core/domain/webhook.ts';
 
-/** Bytes kept of an oversized body, enough to recognise it. */
-export const KEEP = 64 * 1024;
 /** Bytes of a chunk that is kept as it is. It holds on to no more than what one read of a socket fills, 64 KiB. */
 const LARGE = 32 * 1024;
 const BLOCK = 64 * 1024;
@@ -22,7 +21,7 @@ export function readBody(
   limit: number,
   about: { keep?: number; onBytes?: (bytes: number) => void } = {},
 ): Promise<{ body: Buffer; truncated: boolean }> {
-  const keep = about.keep ?? KEEP;
+  const keep = about.keep ?? BEGINNING;
   return new Promise((resolve, reject) => {
     let held = gather();
     let cost = 0;

@@ -1,42 +1,66 @@
+import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
-import { withTimeout } from '../core/domain/with-timeout.ts';
+import type { ArrivedWebhook, TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
 import { WEBHOOK_PATH } from '../core/domain/webhook-path.ts';
+import type { Observe, WebhookObserved, WebhookRefused } from '../core/domain/observed.ts';
+import type { ListedToken } from '../core/locations/token-list.ts';
+import type { TokenScope } from '../core/locations/webhook-tokens.ts';
+import { isDataError } from '../core/postgres/is-data-error.ts';
+import type { Now } from '../core/postgres/database-clock.ts';
+import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
+import type { SpilledWebhook } from '../core/spill/seal-spilled.ts';
+import type { SpillWebhook } from '../core/spill/spill-webhook.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
-import type { Observe, WebhookRefused } from '../core/domain/observed.ts';
-import type { AuthenticateToken, TokenScope } from '../core/locations/webhook-tokens.ts';
-import { bodyBudget } from './body-budget.ts';
+import { keepArrived, type KeepDeps } from '../core/statuses/keep-arrived.ts';
+import { translateArrived, type TranslateRules } from '../core/statuses/translate-arrived.ts';
+import { bodyBudget, type BodyBudget } from './body-budget.ts';
 import type { Recognise } from './bound-connections.ts';
 import { BeyondShare, fairShare } from './fair-share.ts';
+import { flattenHeaders } from './flatten-headers.ts';
+import type { JudgeToken } from './judge-token.ts';
 import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
 import { SMALL_BODY, refuse } from './refuse.ts';
 import { traceOf } from './request-ids.ts';
-import { translateRequest, type TranslateDeps } from './translate-request.ts';
 
-export type WebhookDeps = TranslateDeps & {
-  authenticateToken: AuthenticateToken;
-  /** Resolves once the webhook is committed; `deadline` is in milliseconds since the epoch. */
-  accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
-  observe: Observe;
-  bodyBudget: number;
-  /** Webhooks a second that one location may always send, however busy the others are. */
-  perSecond: number;
-};
+export type WebhookDeps = KeepDeps &
+  TranslateRules & {
+    now: Now;
+    judgeToken: JudgeToken;
+    /** Resolves once the webhook is committed; `deadline` is in milliseconds since the epoch. */
+    accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
+    watch: Pick<DatabaseWatch, 'isAway' | 'look'>;
+    /** Where webhooks go that Postgres does not take in time. Undefined if there is no such place. */
+    spill: SpillWebhook | undefined;
+    observe: Observe;
+    bodyBudget: number;
+    /** Webhooks a second that one location may always send, however busy the others are. */
+    perSecond: number;
+  };
 
 /** Time for an answer. A sender gets one within 1.5 s, whatever Postgres does. */
 const ANSWER_MS = 1_400;
+/** Postgres's share of it where there is a spill. The rest is Pub/Sub's. */
+const COMMIT_MS = 800;
+type Answer = { outcome: WebhookOutcome; webhookId: string | null } | { outcome: 'accepted'; deliveryId: string };
+/** A listed token has no settings: Postgres did not answer. */
+type Scope = TokenScope | ListedToken;
+/** What all reports about a request have, with its time so far. */
+type Asked = () => Pick<WebhookObserved, 'requestId' | 'trace' | 'milliseconds' | 'integration' | 'locationId'>;
+type Room = ReturnType<BodyBudget['open']>;
+
 /** What becomes of a webhook that is beyond the quota. */
 const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
-const lateToken = (): Error => new Error(`the token was not looked up in ${ANSWER_MS} ms`);
 
 /**
  * Mounts the return door: first the token, then the bytes, then the provider verifies and translates, then one commit.
  *
  * - `200` the change is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale, unmatched,
  *   ignored or dropped; `webhookId` is null if it was dropped and not kept
+ * - `200` the webhook is durable in the spill, since Postgres did not take it in time:
+ *   `{"outcome": "accepted", "deliveryId"}`
  * - `401` the token is not valid here; the same answer for every reason, before the body is read
- * - `500` not committed, or the token could not be checked: the same request may succeed later (`Retry-After`)
+ * - `500` neither, or the token could not be checked: the same request may succeed later (`Retry-After`)
  *
  * There is no other answer: vendors interpret others in their own ways.
  */
@@ -46,7 +70,8 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     app.log.warn({ locationId }, 'location floods: held back for the others'),
   );
   app.addHook('onClose', async () => share.stop());
-  const authenticated = new WeakMap<FastifyRequest, { scope: TokenScope; spentMs: number }>();
+  const databaseMs = deps.spill === undefined ? ANSWER_MS : COMMIT_MS;
+  const authenticated = new WeakMap<FastifyRequest, { scope: Scope; spentMs: number }>();
   const turnAway = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     deps.observe(refusedBy(request, reply, 'unauthorized'));
     return refuse(request, reply, deps.bodyLimit);
@@ -57,8 +82,8 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
     // A token given twice is an array, and not valid.
-    const found = typeof token === 'string' && token !== '' ? deps.authenticateToken(token) : undefined;
-    const scope = found instanceof Promise ? await withTimeout(ANSWER_MS, () => found, lateToken) : found;
+    const judged = typeof token === 'string' ? deps.judgeToken(token, databaseMs) : undefined;
+    const scope = judged instanceof Promise ? await judged : judged;
     if (scope?.integration !== integration || scope.locationId !== locationId) {
       return turnAway(request, reply);
     }
@@ -67,38 +92,72 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     return undefined;
   };
 
-  const receive = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<{ outcome: WebhookOutcome; webhookId: string | null }> => {
+  const commit = async (
+    asked: Asked,
+    arrived: ArrivedWebhook,
+    scope: TokenScope,
+    deadline: number,
+  ): Promise<Answer> => {
+    const translated = translateArrived(arrived, scope, deps);
+    const webhook = await keepArrived(arrived, scope.provider, translated, deadline, deps);
+    const { id: webhookId, dropped } = webhook;
+    if (dropped?.unproven === true) share.distrust(scope.locationId);
+    const { outcome, serviceOrderIds } = webhook.id === null ? NOT_KEPT : await deps.accept(webhook, deadline);
+    const { tokenId } = scope;
+    deps.observe({ what: 'webhook', ...asked(), outcome, tokenId, webhookId, serviceOrderIds, dropped });
+    return { outcome, webhookId };
+  };
+
+  const spill = async (
+    asked: Asked,
+    spilled: SpilledWebhook,
+    room: Room,
+    deadline: number,
+    why: unknown,
+  ): Promise<Answer> => {
+    const report = (outcome: 'spilled' | 'refused'): void =>
+      deps.observe({ what: 'spill', ...asked(), outcome, webhookId: spilled.id, why });
+    try {
+      await deps.spill?.(spilled, { take: room.take, deadline });
+    } catch (error) {
+      report('refused');
+      throw error;
+    }
+    report('spilled');
+    return { outcome: 'accepted', deliveryId: spilled.id };
+  };
+
+  const receive = async (request: FastifyRequest, reply: FastifyReply): Promise<Answer> => {
     const { scope, spentMs } = authenticated.get(request) ?? {};
     if (scope === undefined || spentMs === undefined) throw new Error('a webhook came past its token');
-    share.enter(scope.locationId);
-    const room = budget.open(scope.locationId);
+    const { locationId, integration, tokenId } = scope;
+    share.enter(locationId);
+    const room = budget.open(locationId);
     const onBytes = (bytes: number): void => {
       room.take(bytes);
-      share.spend(scope.locationId, bytes);
+      share.spend(locationId, bytes);
     };
     try {
       const read = await readBody(request.raw, deps.bodyLimit, { onBytes });
-      const deadline = Date.now() + ANSWER_MS - spentMs;
-      const webhook = await translateRequest(request, scope, { ...read, deadline }, deps);
-      if (webhook.dropped?.unproven === true) share.distrust(scope.locationId);
-      const { outcome, serviceOrderIds } = webhook.id === null ? NOT_KEPT : await deps.accept(webhook, deadline);
-      deps.observe({
-        what: 'webhook',
-        outcome,
-        requestId: request.id,
-        trace: traceOf(request.headers),
-        milliseconds: reply.elapsedTime,
-        integration: scope.integration,
-        locationId: scope.locationId,
-        tokenId: scope.tokenId,
-        webhookId: webhook.id,
-        serviceOrderIds,
-        dropped: webhook.dropped,
-      });
-      return { outcome, webhookId: webhook.id };
+      const began = Date.now() - spentMs;
+      const id = randomUUIDv7();
+      const { rawHeaders, url: target = '' } = request.raw;
+      const headers = flattenHeaders(rawHeaders);
+      const arrived = { id, locationId, integration, receivedAt: deps.now(), target, headers, ...read };
+      const about = { requestId: request.id, trace: traceOf(request.headers) };
+      const asked: Asked = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });
+      let why: unknown;
+      if (isOpen(scope) && !(deps.spill !== undefined && deps.watch.isAway())) {
+        try {
+          return await commit(asked, arrived, scope, began + databaseMs);
+        } catch (error) {
+          // What Postgres refuses now, it would refuse from the spill.
+          if (deps.spill === undefined || isDataError((error as Error).cause)) throw error;
+          void deps.watch.look();
+          why = error;
+        }
+      }
+      return await spill(asked, { ...arrived, ...about, tokenId }, room, began + ANSWER_MS, why);
     } finally {
       room.release();
     }
@@ -130,6 +189,10 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
       scope.post(path, { onRequest: turnAway }, () => undefined);
     }
   });
+}
+
+function isOpen(scope: Scope): scope is TokenScope {
+  return 'provider' in scope;
 }
 
 function refusedBy(request: FastifyRequest, reply: FastifyReply, outcome: WebhookRefused['outcome']): WebhookRefused {

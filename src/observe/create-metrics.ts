@@ -2,6 +2,8 @@ import { Counter, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/database-state.ts';
 import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
+import type { SpillState } from '../core/spill/spill-state.ts';
+import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
 import { LEFT_OUT_CODES } from '../core/domain/left-out.ts';
 import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
@@ -11,6 +13,7 @@ import { countBy, type Count } from './count-by.ts';
 import { gaugeBy } from './gauge-by.ts';
 import { measureBy, type Measure } from './measure-by.ts';
 import { UNKNOWN, type Labels } from './series-of.ts';
+import { spillMetrics } from './spill-metrics.ts';
 
 export type Exposition = { contentType: string; body: string };
 
@@ -24,17 +27,7 @@ export type Metrics = {
 
 type Connections = { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
 
-const WEBHOOK_OUTCOMES = [
-  'applied',
-  'parked',
-  'duplicate',
-  'stale',
-  'unmatched',
-  'ignored',
-  'dropped',
-  'unauthorized',
-  'not_committed',
-];
+const REFUSED = ['unauthorized', 'not_committed'];
 const SIGNAL_OUTCOMES = ['recorded', 'known', 'poison', 'unauthorized', 'not_recorded'];
 const CALLS = ['createOrder', 'findOrder'];
 const ATTEMPT_OUTCOMES = ['placed', 'absent', 'TryAgain', 'NeedsOperator', 'GiveUp', UNKNOWN];
@@ -58,6 +51,7 @@ export function createMetrics(about: {
   now: Now;
   pools: Record<'main' | 'flush', Connections>;
   readiness: () => { ready: boolean; database: DatabaseState };
+  spill: (() => SpillState) | undefined;
   breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
   connections: () => ConnectionCounts;
   droppedLines: () => number;
@@ -74,7 +68,7 @@ export function createMetrics(about: {
 
   const webhooks = counter('webhooks_total', 'Webhooks by what became of them.', {
     integration: labelled,
-    outcome: WEBHOOK_OUTCOMES,
+    outcome: [...WEBHOOK_OUTCOMES, ...REFUSED],
   });
   const dropped = counter('webhooks_dropped_total', 'Webhooks that were dropped, by why.', {
     integration: labelled,
@@ -83,6 +77,7 @@ export function createMetrics(about: {
   const notKept = counter('webhooks_not_kept_total', 'Those of them that were beyond the quota, and only counted.', {
     integration: labelled,
   });
+  const spill = about.spill && spillMetrics(counter, gauge, { now: about.now, state: about.spill });
   const conflicts = counter('conflicts_total', 'What a POS said that contradicts what we know.', {
     integration: labelled,
   });
@@ -191,10 +186,17 @@ export function createMetrics(about: {
           webhooks(observed.integration, observed.outcome);
           if (observed.dropped !== undefined) dropped(observed.integration, observed.dropped.cause.code);
           if (observed.webhookId === null) notKept(observed.integration);
-          webhookSeconds(observed.milliseconds / 1_000, observed.integration);
+          if (observed.fromSpill === true) spill?.drained(observed.outcome);
+          else webhookSeconds(observed.milliseconds / 1_000, observed.integration);
           break;
         case 'webhook refused':
           webhooks(observed.integration, observed.outcome);
+          break;
+        case 'spill':
+          spill?.spilled(observed.outcome);
+          break;
+        case 'drain':
+          spill?.drained(observed.outcome);
           break;
         case 'signal':
           signals(observed.outcome);

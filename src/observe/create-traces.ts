@@ -159,6 +159,8 @@ function spansOf(observed: Observed, now: Now): [serviceOrderId: string, Span][]
       return [[serviceOrderId, { name: 'publish', kind: SpanKind.PRODUCER, milliseconds, attributes, failed }]];
     }
     case 'webhook refused':
+    case 'spill':
+    case 'drain':
     case 'left out':
     case 'placement':
     case 'conflict':

@@ -4,6 +4,7 @@ import type {
   Observed,
   PlacementObserved,
   SignalObserved,
+  SpillObserved,
   WebhookObserved,
   WebhookRefused,
 } from '../core/domain/observed.ts';
@@ -15,6 +16,8 @@ export function logJourneys(log: Log): Observe {
   const failing = limitLines((more) => log.error({ more }, 'webhooks not committed, beside those that were logged'));
   const strange = limitLines((more) => log.warn({ more }, 'pushes refused, beside those that were logged'));
   const notKept = limitLines((more) => log.warn({ more }, 'webhooks not kept, beside those that were logged'));
+  const spilled = limitLines((more) => log.warn({ more }, 'webhooks spilled, beside those that were logged'));
+  const undrained = limitLines((more) => log.error({ more }, 'messages not drained, beside those that were logged'));
   return (observed) => {
     if (observed.what === 'webhook') {
       if (observed.webhookId === null) notKept(() => logWebhook(log, observed));
@@ -22,6 +25,11 @@ export function logJourneys(log: Log): Observe {
     } else if (observed.what === 'webhook refused') {
       if (observed.outcome === 'unauthorized') refused(() => logRefused(log, observed));
       else if (observed.error !== undefined) failing(() => logRefused(log, observed));
+    } else if (observed.what === 'spill') {
+      // A refused one is logged as a webhook that was not committed.
+      if (observed.outcome === 'spilled') spilled(() => logSpilled(log, observed));
+    } else if (observed.what === 'drain') {
+      if (observed.outcome !== 'known') undrained(() => logUndrained(log, observed.outcome, observed.error));
     } else if (observed.what === 'signal') {
       if (observed.outcome === 'unauthorized') strange(() => logSignal(log, observed));
       else logSignal(log, observed);
@@ -53,6 +61,22 @@ function logRefused(log: Log, { requestId, trace, outcome, locationId, milliseco
   // The URL may contain anything, so it is not logged.
   if (outcome === 'unauthorized') log.info(about, 'webhook refused');
   else log.error({ ...about, locationId, err: error }, 'webhook not committed');
+}
+
+function logSpilled(
+  log: Log,
+  { requestId, trace, locationId, integration, webhookId, ...observed }: SpillObserved,
+): void {
+  const milliseconds = Math.round(observed.milliseconds);
+  log.warn(
+    { reqId: requestId, trace, locationId, integration, webhookId, milliseconds, err: observed.why },
+    'webhook spilled',
+  );
+}
+
+function logUndrained(log: Log, outcome: 'unopened' | 'put_back', error: unknown): void {
+  if (outcome === 'put_back') log.warn({ err: error }, 'a spilled webhook could not be committed; comes again');
+  else log.error({ err: error }, 'a spilled webhook cannot be opened; goes to the dead-letter topic in the end');
 }
 
 function logSignal(log: Log, observed: SignalObserved): void {

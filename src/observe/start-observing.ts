@@ -9,6 +9,7 @@ import type { Log } from '../core/domain/log.ts';
 import type { BackgroundWorkName, Observe } from '../core/domain/observed.ts';
 import { sampleBacklog } from '../core/orders/sample-backlog.ts';
 import type { ConnectionCounts } from '../http/bound-connections.ts';
+import type { SpillState } from '../core/spill/spill-state.ts';
 import { version } from '../version.ts';
 import type { Exposition, Metrics } from './create-metrics.ts';
 import type { Traces } from './create-traces.ts';
@@ -37,6 +38,8 @@ export function startObserving(about: {
   flushPool: Pool;
   now: Now;
   readiness: () => { ready: boolean; database: DatabaseState };
+  /** Undefined if there is no spill. */
+  spill: (() => SpillState) | undefined;
   breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
   connections: () => ConnectionCounts;
   droppedLines: () => number;

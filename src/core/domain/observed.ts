@@ -10,6 +10,13 @@ export type Observed =
   | SignalObserved
   | WebhookObserved
   | WebhookRefused
+  | SpillObserved
+  /**
+   * A message of the spill changed nothing. unopened: no key opens it, or it is none of ours; put_back: it could not be
+   * committed; known: it was committed before.
+   */
+  | { what: 'drain'; outcome: 'unopened' | 'put_back'; error: unknown }
+  | { what: 'drain'; outcome: 'known' }
   | PlacementObserved
   /** A worker claimed an order. `dueAt` is RFC 3339 or as Postgres writes it. */
   | { what: 'claim'; serviceOrderId: string; dueAt: string }
@@ -67,6 +74,7 @@ export const BACKGROUND_WORK = [
   'sweep of parked events',
   'look at Postgres',
   'look at the backlog',
+  'reading of webhook tokens',
   'recording of last-seen times',
   'recording of traffic',
   'recording of webhooks not kept',
@@ -98,7 +106,21 @@ export type SignalObserved = Asked & {
   error?: unknown;
 };
 
-/** A webhook that was answered 200. */
+/**
+ * A webhook that could not be committed in time. spilled: Pub/Sub has it, and it was answered 200; refused: nobody has
+ * it, and it was answered 500.
+ */
+export type SpillObserved = Asked & {
+  what: 'spill';
+  outcome: 'spilled' | 'refused';
+  integration: string;
+  locationId: string;
+  webhookId: string;
+  /** Why Postgres did not have it in time; undefined while it is known to be away. */
+  why: unknown;
+};
+
+/** A webhook that was committed or, beyond the quota, counted. It was answered 200. */
 export type WebhookObserved = Asked & {
   what: 'webhook';
   outcome: WebhookOutcome;
@@ -110,6 +132,8 @@ export type WebhookObserved = Asked & {
   /** Our orders that it is about. */
   serviceOrderIds: readonly string[];
   dropped: Drop | undefined;
+  /** True if it waited in the spill. Its time began when it came. */
+  fromSpill?: true;
 };
 
 /** A webhook that was answered 401 or 500. */

@@ -43,6 +43,14 @@ export const DropCause = z
     z.object({ code: z.literal('translator_failed'), error: CauseText }),
     z.object({ code: z.literal('too_large'), limit: Count }),
     z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
+
+    // It waited in the spill, and was judged once Postgres was back.
+    /** Or it had expired. */
+    z.object({ code: z.literal('token_revoked') }),
+    /** The location was removed meanwhile. */
+    z.object({ code: z.literal('no_location') }),
+    /** `integration` serves the location now. */
+    z.object({ code: z.literal('other_integration'), integration: CauseText }),
   ])
   .meta({ description: 'Why a webhook is dropped.' });
 export type DropCause = z.infer<typeof DropCause>;

@@ -18,7 +18,30 @@ export type Drop = {
   unproven?: true;
 };
 
-/** One authenticated webhook as it arrived, translated. */
+/** An authenticated webhook as it came. */
+export type ArrivedWebhook = {
+  id: string;
+  locationId: string;
+  integration: string;
+  receivedAt: Date;
+  /** The request target, with our token. */
+  target: string;
+  /** All headers, names in lower case. */
+  headers: Record<string, string>;
+  body: Buffer;
+  /** True if only the body's beginning is here. */
+  truncated: boolean;
+};
+
+/** Bytes kept of the body of a webhook that is too large, enough to recognise it. */
+export const BEGINNING = 64 * 1024;
+
+/** What a webhook says: its events, or why nothing of it can be used. */
+export type Translated =
+  | { events: readonly StatusEvent[]; dropped?: undefined }
+  | { events: readonly []; dropped: Drop };
+
+/** An authenticated webhook, translated, as it is stored. */
 export type TranslatedWebhook = {
   id: string;
   locationId: string;
@@ -36,6 +59,8 @@ export type TranslatedWebhook = {
   dropped?: Drop | undefined;
   /** For a replay: the original webhook and its time. */
   replayOf?: { webhookId: string; receivedAt: Date } | undefined;
+  /** True if it waited in the spill: the member is told when it came. */
+  isLate?: true;
 };
 
 /** An event with the webhook that brought it. */

@@ -18,12 +18,12 @@ export function recordLastSeen(pool: Pool): {
   return {
     observe(observed) {
       if (observed.what !== 'webhook') return;
-      const at = performance.now();
+      const at = performance.now() - (observed.fromSpill === true ? observed.milliseconds : 0);
       const { locationId, integration } = observed;
       const seen = locations.get(locationId);
-      if (seen?.integration === integration) seen.at = at;
+      if (seen?.integration === integration) seen.at = Math.max(seen.at, at);
       else locations.set(locationId, { integration, at });
-      tokens.set(observed.tokenId, at);
+      tokens.set(observed.tokenId, Math.max(tokens.get(observed.tokenId) ?? at, at));
     },
     async write() {
       if (tokens.size === 0) return;

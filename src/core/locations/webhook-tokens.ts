@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
-import { digest, makeToken, mayBeToken } from './make-token.ts';
+import { digest, makeToken } from './make-token.ts';
 import type { ListedToken } from './token-list.ts';
 import type { Provider } from '../domain/provider.ts';
 
@@ -139,7 +139,6 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   };
 
   return (token) => {
-    if (!mayBeToken(token)) return Promise.resolve(undefined);
     const sha256 = digest(token);
     const cached = known.get(sha256);
     if (cached !== undefined && isFresh(cached)) {

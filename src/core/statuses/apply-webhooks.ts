@@ -44,7 +44,11 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
   ['reason', 'text', ({ dropped }) => dropped?.reason],
   ['cause', 'text', ({ dropped }) => dropped && JSON.stringify(dropped.cause), 'd.cause::jsonb'],
   ['replay_of', 'uuid', (webhook) => webhook.replayOf?.webhookId],
-  ['first_received_at', 'timestamptz', (webhook) => webhook.replayOf?.receivedAt],
+  [
+    'first_received_at',
+    'timestamptz',
+    ({ replayOf, receivedAt, isLate }) => replayOf?.receivedAt ?? (isLate === true ? receivedAt : undefined),
+  ],
 ];
 const WEBHOOKS = unnestRows(STORED);
 
@@ -68,7 +72,7 @@ const EVENTS = unnestRows<PlacedEvent>(
   WEBHOOKS.next,
 );
 const PARK_TTL_S = `$${EVENTS.next}::int`;
-/** By the webhook's number and not with each event: at the door there is none, and only replays have one. */
+/** By the webhook's number and not with each event: at the door there is none. */
 const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
 
 /**

@@ -5,7 +5,7 @@ import { StatusEvent, describeIssues } from '../domain/order.ts';
 import type { Provider, Webhook } from '../domain/provider.ts';
 import { shapeIssues } from '../domain/shape-issues.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
-import type { Drop } from '../domain/webhook.ts';
+import type { Drop, Translated } from '../domain/webhook.ts';
 
 /** The most events of a webhook. No POS sends more at once, and thousands would delay all other commits. */
 const MAX_EVENTS = 50;
@@ -16,11 +16,7 @@ const Events = z.array(StatusEvent);
  * Lets the provider verify and translate a webhook. Any failure becomes the reason for dropping it, without any value
  * of the payload.
  */
-export function verifyAndTranslate(
-  provider: Provider,
-  settings: unknown,
-  webhook: Webhook,
-): { events: readonly StatusEvent[]; dropped?: undefined } | { events: readonly []; dropped: Drop } {
+export function verifyAndTranslate(provider: Provider, settings: unknown, webhook: Webhook): Translated {
   try {
     const events = provider.translateWebhook(webhook, settings);
     if (events instanceof Promise) {

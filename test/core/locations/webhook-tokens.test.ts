@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { issueToken, revokeToken, tokenAuthenticator } from '../../../src/core/locations/webhook-tokens.ts';
+import { watchDatabase } from '../../../src/core/postgres/watch-database.ts';
+import { tokenJudge } from '../../../src/http/judge-token.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 const open = async (): Promise<never> => ({ provider: {}, settings: {} }) as never;
@@ -50,7 +52,11 @@ describe('a token', () => {
   it('that was made up, mistyped or cut off is refused without a question to Postgres', async () => {
     const { token } = await issueToken(pool, { locationId: 'club-1' });
     const asked = vi.spyOn(pool, 'query');
-    const judge = tokenAuthenticator(pool, open, () => new Date());
+    const judge = tokenJudge(
+      tokenAuthenticator(pool, open, () => new Date()),
+      watchDatabase(pool),
+      undefined,
+    );
     const last = token.endsWith('A') ? 'B' : 'A';
     const inMiddle = token[20] === 'A' ? 'B' : 'A';
     for (const wrong of [
@@ -64,7 +70,7 @@ describe('a token', () => {
       `exw_${'x'.repeat(49)}`,
       'wrong',
     ])
-      expect(await judge(wrong), wrong).toBeUndefined();
+      expect(await judge(wrong, 1_000), wrong).toBeUndefined();
     expect(asked).not.toHaveBeenCalled();
   });
 

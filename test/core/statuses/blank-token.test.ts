@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { makeToken } from '../../src/core/locations/make-token.ts';
-import { blankToken, holdsToken } from '../../src/http/blank-token.ts';
+import { makeToken } from '../../../src/core/locations/make-token.ts';
+import { blankToken, holdsToken } from '../../../src/core/statuses/blank-token.ts';
 
 const TOKEN = makeToken();
 const OLD = 'b_-'.repeat(3) + 'Jx7'.repeat(11) + 'Q';

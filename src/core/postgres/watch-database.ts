@@ -1,0 +1,62 @@
+import type { Pool } from 'pg';
+import { databaseState, type DatabaseState } from './database-state.ts';
+
+export type DatabaseWatch = {
+  /** As it was last seen. */
+  state(): DatabaseState;
+  /** True while Postgres is known to take no writes. It is not asked then, but by this watch. */
+  isAway(): boolean;
+  /** Looks at once, unless it does already. Called now and then, and by whoever got no answer. */
+  look(): Promise<void>;
+  stop(): void;
+};
+
+/** Time for an answer. It asks for nothing that takes time. */
+const PATIENCE_MS = 300;
+/** Pause between two looks while Postgres is away. */
+const AGAIN_MS = 250;
+
+/**
+ * Watches whether Postgres takes writes, as a circuit breaker does: open while it does not, and closed by the first
+ * look that finds that it does. One look at a time, so that one which hangs takes one connection and no more.
+ * @param pool whose connections are to be known to work
+ * @param onChange called when Postgres goes away, and when it is back; first when it is first seen
+ */
+export function watchDatabase(pool: Pool, onChange: (isAway: boolean) => void = () => {}): DatabaseWatch {
+  let state: DatabaseState = 'unknown';
+  let looking: Promise<void> | undefined;
+  let again: NodeJS.Timeout | undefined;
+  let isStopped = false;
+
+  const isAway = (): boolean => state === 'down' || state === 'read_only';
+  const see = (now: DatabaseState): void => {
+    const [wasUnknown, wasAway] = [state === 'unknown', isAway()];
+    state = now;
+    if (wasUnknown || wasAway !== isAway()) onChange(isAway());
+  };
+  const lookOnce = async (): Promise<void> => {
+    const late = setTimeout(see, PATIENCE_MS, 'down');
+    const now = await databaseState(pool);
+    clearTimeout(late);
+    if (isStopped) return;
+    see(now);
+    clearTimeout(again);
+    if (isAway()) again = setTimeout(() => void look(), AGAIN_MS);
+  };
+  const look = (): Promise<void> => {
+    looking ??= lookOnce().finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  };
+
+  return {
+    state: () => state,
+    isAway,
+    look,
+    stop() {
+      isStopped = true;
+      clearTimeout(again);
+    },
+  };
+}

@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { toCauseText } from '../domain/cause-text.ts';
+import type { Log } from '../domain/log.ts';
+import type { Observe } from '../domain/observed.ts';
+import type { Provider } from '../domain/provider.ts';
+import type { Drop, Translated, TranslatedWebhook } from '../domain/webhook.ts';
+import type { OpenSettings } from '../locations/locations.ts';
+import type { Accepted, BatchWebhooks } from '../statuses/batch-webhooks.ts';
+import { keepArrived, type KeepDeps, type NotKept } from '../statuses/keep-arrived.ts';
+import { translateArrived, type TranslateRules } from '../statuses/translate-arrived.ts';
+import { lookUpSpilled, type Looked } from './look-up-spilled.ts';
+import { openSpilled, type SpilledWebhook } from './seal-spilled.ts';
+
+/** A message of the spill subscription. Exactly one of the two is called. */
+export type SpillMessage = {
+  data: Uint8Array;
+  ack(): void;
+  /** Has it come again later, and in the end to the dead-letter topic. */
+  nack(): void;
+};
+
+export type DrainSpill = {
+  receive(message: SpillMessage): void;
+  /** Messages that are received and not drained yet, and when the oldest of them came here as a webhook. */
+  waiting(): { count: number; oldestAt: Date | null };
+  /** Gives back what is not begun, and resolves when the rest is done. */
+  stop(): Promise<void>;
+};
+
+/** Messages that are drained together: one look-up, and mostly one commit. */
+const CHUNK = 64;
+/** Chunks at a time, so that one is opened while another is committed. */
+const UNDER_WAY = 2;
+/** Time for a commit. Nobody waits for the answer. */
+const COMMIT_MS = 5_000;
+/** Pause after something was put back: Postgres may be away, or have too much to do. */
+const REST_MS = 1_000;
+
+/** What becomes of a webhook that is beyond the quota. */
+const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
+/** Of a location without a provider, no header is its own. */
+const NO_PROVIDER = {};
+
+type Opened = { message: SpillMessage; spilled: SpilledWebhook };
+type Prepared = Opened & { looked: Looked; webhook: TranslatedWebhook | NotKept };
+
+/**
+ * Applies what waits in the spill: as the door would have done when it came, with the settings of now. A message is
+ * acknowledged after its commit, and one that comes again is known by its id, so each is applied once.
+ */
+export function drainSpill(
+  deps: KeepDeps &
+    TranslateRules & {
+      pool: Pool;
+      open: OpenSettings;
+      accept: BatchWebhooks['accept'];
+      observe: Observe;
+      log: Pick<Log, 'error'>;
+    },
+): DrainSpill {
+  let received: SpillMessage[] = [];
+  const underWay = new Map<SpillMessage, Date | undefined>();
+  let runs: Promise<void>[] = [];
+  let isStopping = false;
+  let restUntil = -Infinity;
+
+  const putBack = (message: SpillMessage, outcome: 'put_back' | 'unopened', error: unknown): undefined => {
+    deps.observe({ what: 'drain', outcome, error });
+    message.nack();
+    if (outcome === 'put_back') restUntil = performance.now() + REST_MS;
+  };
+
+  const open = async (message: SpillMessage): Promise<Opened | undefined> => {
+    try {
+      const spilled = await openSpilled(deps.keys, message.data);
+      underWay.set(message, spilled.receivedAt);
+      return { message, spilled };
+    } catch (error) {
+      return putBack(message, 'unopened', error);
+    }
+  };
+
+  const prepare = async ({ message, spilled }: Opened, looked: Looked): Promise<Prepared | undefined> => {
+    try {
+      const { provider, translated } = await translate(spilled, looked);
+      const webhook = await keepArrived(spilled, provider, translated, Date.now() + COMMIT_MS, deps);
+      return { message, spilled, looked, webhook };
+    } catch (error) {
+      return putBack(message, 'put_back', error);
+    }
+  };
+
+  const apply = async ({ message, spilled, looked, webhook }: Prepared): Promise<void> => {
+    try {
+      const { outcome, serviceOrderIds } =
+        webhook.id === null ? NOT_KEPT : await deps.accept({ ...webhook, isLate: true }, Date.now() + COMMIT_MS);
+      message.ack();
+      deps.observe({
+        what: 'webhook',
+        outcome,
+        requestId: spilled.requestId,
+        trace: spilled.trace,
+        milliseconds: looked.ageMs,
+        integration: spilled.integration,
+        locationId: spilled.locationId,
+        tokenId: spilled.tokenId,
+        webhookId: webhook.id,
+        serviceOrderIds,
+        dropped: webhook.dropped,
+        fromSpill: true,
+      });
+    } catch (error) {
+      putBack(message, 'put_back', error);
+    }
+  };
+
+  const translate = async (
+    spilled: SpilledWebhook,
+    { wasValid, location }: Looked,
+  ): Promise<{ provider: Pick<Provider, 'webhookAuth' | 'webhookHeaders'>; translated: Translated }> => {
+    const dropped = whyDropped(spilled, wasValid, location?.integration);
+    if (dropped !== undefined || location === undefined) {
+      return { provider: NO_PROVIDER, translated: { events: [], dropped: dropped ?? NO_LOCATION } };
+    }
+    const opened = await deps.open({ ...location, locationId: spilled.locationId });
+    return { provider: opened.provider, translated: translateArrived(spilled, opened, deps) };
+  };
+
+  const drainChunk = async (chunk: readonly SpillMessage[]): Promise<void> => {
+    const opened = present(await Promise.all(chunk.map(open)));
+    // Pub/Sub delivers in any order. What came first is applied first, so that the member hears of every status.
+    opened.sort((one, other) => one.spilled.receivedAt.getTime() - other.spilled.receivedAt.getTime());
+    let looked: Looked[];
+    try {
+      looked = await lookUpSpilled(
+        deps.pool,
+        opened.map(({ spilled }) => spilled),
+      );
+    } catch (error) {
+      for (const { message } of opened) putBack(message, 'put_back', error);
+      return;
+    }
+    const preparing = opened.map(async (each, nth) => {
+      const about = looked[nth];
+      if (about?.isStored === false) return prepare(each, about);
+      deps.observe({ what: 'drain', outcome: 'known' });
+      each.message.ack();
+      return undefined;
+    });
+    await Promise.all(present(await Promise.all(preparing)).map(apply));
+  };
+
+  const run = async (): Promise<void> => {
+    while (received.length > 0) {
+      await sleep(Math.max(0, restUntil - performance.now()));
+      const chunk = received.splice(0, CHUNK);
+      for (const message of chunk) underWay.set(message, undefined);
+      await drainChunk(chunk);
+      for (const message of chunk) underWay.delete(message);
+    }
+  };
+
+  return {
+    receive(message) {
+      if (isStopping) return message.nack();
+      received.push(message);
+      if (runs.length >= UNDER_WAY) return;
+      const running = run()
+        .catch((error: unknown) => deps.log.error({ err: error }, 'the spill is not drained'))
+        .finally(() => {
+          runs = runs.filter((each) => each !== running);
+        });
+      runs.push(running);
+    },
+    waiting() {
+      const times = [...underWay.values()].flatMap((at) => at?.getTime() ?? []);
+      return {
+        count: received.length + underWay.size,
+        oldestAt: times.length === 0 ? null : new Date(Math.min(...times)),
+      };
+    },
+    async stop() {
+      isStopping = true;
+      for (const message of received) message.nack();
+      received = [];
+      await Promise.all(runs);
+    },
+  };
+}
+
+function present<Value>(values: readonly (Value | undefined)[]): Value[] {
+  return values.filter((value) => value !== undefined);
+}
+
+const NO_LOCATION: Drop = { reason: 'its location was removed meanwhile', cause: { code: 'no_location' } };
+
+/** @param integration the present one of its location; undefined if there is no such location any more */
+function whyDropped(spilled: SpilledWebhook, wasValid: boolean, integration: string | undefined): Drop | undefined {
+  if (integration === undefined) return NO_LOCATION;
+  if (!wasValid) {
+    return { reason: 'its token was revoked before it came', cause: { code: 'token_revoked' }, unproven: true };
+  }
+  if (integration === spilled.integration) return undefined;
+  const now = toCauseText(integration);
+  return {
+    reason: `it came through "${toCauseText(spilled.integration)}", and its location is served by "${now}" now`,
+    cause: { code: 'other_integration', integration: now },
+    unproven: true,
+  };
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import type { ArrivedWebhook } from '../domain/webhook.ts';
+import { seal, unseal, type SettingsKeys } from '../locations/settings-key.ts';
+
+/** A webhook in the spill, with who sent it and what its log lines name it by. */
+export type SpilledWebhook = ArrivedWebhook & { tokenId: string; requestId: string; trace: string | undefined };
+
+/** Other places hold rows. What was sealed for them opens no message, nor the reverse. */
+const PLACE = 'spill';
+
+const Sealed = z.object({
+  id: z.uuidv7(),
+  locationId: z.string(),
+  integration: z.string(),
+  tokenId: z.uuid(),
+  requestId: z.string(),
+  trace: z.string().optional(),
+  receivedAt: z.iso.datetime().transform((text) => new Date(text)),
+  target: z.string(),
+  headers: z.record(z.string(), z.string()),
+  body: z.base64().transform((text) => Buffer.from(text, 'base64')),
+  truncated: z.boolean(),
+});
+
+/** Encrypts a webhook for the spill topic: a JWE in ASCII, nearly twice as long as the body. */
+export async function sealSpilled(keys: SettingsKeys, spilled: SpilledWebhook): Promise<Buffer> {
+  return Buffer.from(await seal(keys, { ...spilled, body: spilled.body.toString('base64') }, PLACE), 'latin1');
+}
+
+/** @throws Error if no key fits, if it was not sealed for the spill, or if it is of a version that this one cannot read */
+export async function openSpilled(keys: SettingsKeys, data: Uint8Array): Promise<SpilledWebhook> {
+  const { trace, ...webhook } = Sealed.parse(await unseal(keys, Buffer.from(data).toString('latin1'), PLACE));
+  return { ...webhook, trace };
+}

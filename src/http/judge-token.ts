@@ -1,0 +1,39 @@
+import { withTimeout } from '../core/domain/with-timeout.ts';
+import { mayBeToken } from '../core/locations/make-token.ts';
+import type { ListedToken, TokenList } from '../core/locations/token-list.ts';
+import type { AuthenticateToken, TokenScope } from '../core/locations/webhook-tokens.ts';
+import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
+
+/**
+ * @returns the token's scope; without settings if Postgres does not answer and the token is in the list of those that
+ *   were valid; undefined if it is not valid
+ * @throws if nobody can judge it in time
+ */
+export type JudgeToken = (
+  token: string,
+  milliseconds: number,
+) => TokenScope | Promise<TokenScope | ListedToken | undefined> | undefined;
+
+/** Judges tokens by Postgres, and by the last known list while there is one and Postgres does not answer. */
+export function tokenJudge(
+  authenticateToken: AuthenticateToken,
+  watch: Pick<DatabaseWatch, 'isAway' | 'look'>,
+  list: Pick<TokenList, 'find'> | undefined,
+): JudgeToken {
+  const byList = (token: string, error: Error): ListedToken => {
+    const listed = list?.find(token);
+    if (listed === undefined) throw error;
+    return listed;
+  };
+  return (token, milliseconds) => {
+    if (!mayBeToken(token)) return undefined;
+    if (list !== undefined && watch.isAway()) return Promise.resolve(byList(token, new Error('Postgres is away')));
+    const found = authenticateToken(token);
+    if (!(found instanceof Promise)) return found;
+    const late = (): Error => new Error(`the token was not looked up in ${milliseconds} ms`);
+    return withTimeout(milliseconds, () => found, late).catch((error: Error) => {
+      void watch.look();
+      return byList(token, error);
+    });
+  };
+}

@@ -1,0 +1,54 @@
+import type { ClientConfig, PubSub, v1 } from '@google-cloud/pubsub';
+import { loadPubsub } from './load-pubsub.ts';
+
+export type PubsubClient = {
+  /** The library's client. It knows the address of Pub/Sub or of an emulator, and full names. */
+  pubsub: PubSub;
+  /** The client generated from Pub/Sub's interface. */
+  publisher: v1.PublisherClient;
+};
+
+export type PubsubConnection = {
+  /** Loads the library, 300 ms that would delay the start, and begins to search for credentials. */
+  load(): Promise<void>;
+  /** @throws if there are no credentials; a later call searches anew */
+  client(): Promise<PubsubClient>;
+  close(): Promise<void>;
+};
+
+/** The process's one connection to Pub/Sub, opened when it is first needed. */
+export function pubsubConnection(project: string): PubsubConnection {
+  const open = async (): Promise<PubsubClient> => {
+    const { PubSub, v1 } = await loadPubsub();
+    const options: ClientConfig & Record<string, unknown> = {
+      projectId: project,
+      // After an outage the default would wait up to two minutes before it reconnects.
+      'grpc.initial_reconnect_backoff_ms': 200,
+      'grpc.max_reconnect_backoff_ms': 1_000,
+    };
+    const pubsub = new PubSub(options);
+    const publisher = new v1.PublisherClient({ ...(await pubsub.getClientConfig()) });
+    // Searches for credentials: in the client's first call, a failure could not be caught and would end the process.
+    await publisher.initialize();
+    return { pubsub, publisher };
+  };
+  let opened: Promise<PubsubClient> | undefined;
+  /** A client that found no credentials never finds any, so the next call makes a new one. */
+  const client = (): Promise<PubsubClient> =>
+    (opened ??= open().catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    }));
+  return {
+    client,
+    async load() {
+      // Called early, since it blocks the process for 80 ms. The first message reports why it failed.
+      client().catch(() => {});
+      await loadPubsub();
+    },
+    async close() {
+      const { pubsub, publisher } = (await opened?.catch(() => undefined)) ?? {};
+      await Promise.all([publisher?.close(), pubsub?.close()]);
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import type { Pool } from 'pg';
+import type { Config } from './config.ts';
+import type { Log } from './core/domain/log.ts';
+import type { Observe } from './core/domain/observed.ts';
+import { tokenList, type TokenList } from './core/locations/token-list.ts';
+import type { OpenSettings } from './core/locations/locations.ts';
+import type { Now } from './core/postgres/database-clock.ts';
+import { drainSpill } from './core/spill/drain-spill.ts';
+import type { SpillState } from './core/spill/spill-state.ts';
+import { webhookSpiller, type SpillWebhook } from './core/spill/spill-webhook.ts';
+import type { BatchWebhooks } from './core/statuses/batch-webhooks.ts';
+import type { KeepDeps } from './core/statuses/keep-arrived.ts';
+import type { TranslateRules } from './core/statuses/translate-arrived.ts';
+import type { PubsubConnection } from './pubsub-connection.ts';
+import { spillTopic } from './spill-topic.ts';
+
+export type Spill = {
+  list: TokenList;
+  put: SpillWebhook;
+  state(): SpillState;
+  /** Reads the spill while Postgres takes writes, and only then. */
+  onDatabase(isAway: boolean): void;
+  stop(): Promise<void>;
+};
+
+/** Builds the spill: the tokens in memory, the way in and the way out. Undefined while SPILL_TOPIC is unset. */
+export function spillParts(
+  config: Pick<Config, 'SPILL_TOPIC' | 'SPILL_SUBSCRIPTION' | 'SPILL_TOKEN_AGE_S'>,
+  deps: KeepDeps &
+    TranslateRules & {
+      connection: PubsubConnection;
+      pool: Pool;
+      open: OpenSettings;
+      now: Now;
+      accept: BatchWebhooks['accept'];
+      observe: Observe;
+      log: Log;
+    },
+): Spill | undefined {
+  const { SPILL_TOPIC: topic, SPILL_SUBSCRIPTION: subscription } = config;
+  if (topic === undefined || subscription === undefined) return undefined;
+  const { log } = deps;
+  const onError = (error: unknown): void => log.error({ err: error }, 'the spill cannot be read; tried again');
+  const pubsub = spillTopic(deps.connection, { topic, subscription, onError });
+  const spill = webhookSpiller({ keys: deps.keys, publish: pubsub.publish });
+  const drain = drainSpill(deps);
+  let reading: ReturnType<typeof pubsub.read> | undefined;
+  /** Those of the present outage. */
+  let spilled: SpillState = { waiting: 0, oldestAt: null };
+
+  return {
+    list: tokenList(deps.pool, { ageS: config.SPILL_TOKEN_AGE_S, now: deps.now, log }),
+    async put(webhook, about) {
+      await spill(webhook, about);
+      spilled = { waiting: spilled.waiting + 1, oldestAt: spilled.oldestAt ?? webhook.receivedAt };
+    },
+    state() {
+      const received = drain.waiting();
+      const { oldestAt } = spilled.oldestAt === null ? received : spilled;
+      return { waiting: spilled.waiting + received.count, oldestAt };
+    },
+    onDatabase(isAway) {
+      if (isAway) {
+        log.error({}, 'Postgres is away: webhooks go to the spill');
+        void reading?.stop();
+        reading = undefined;
+      } else {
+        log.info({ spilled: spilled.waiting }, 'Postgres is there: the spill is read');
+        spilled = { waiting: 0, oldestAt: null };
+        reading ??= pubsub.read(drain.receive);
+      }
+    },
+    async stop() {
+      await drain.stop();
+      await reading?.stop();
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import type { Message, Subscription } from '@google-cloud/pubsub';
+import type { SpillMessage } from './core/spill/drain-spill.ts';
+import { loadPubsub } from './load-pubsub.ts';
+import type { PubsubConnection } from './pubsub-connection.ts';
+
+/** Time for a request. It has to fit into what is left of an answer's 1.5 s once Postgres has had its share. */
+const CALL = { timeout: 550, retry: null };
+/** Time for which messages are gathered into one request. */
+const GATHER_MS = 3;
+/** Messages and bytes of a request. Pub/Sub takes 1,000 and 10 MB, of which some is its own. */
+const MOST = { messages: 500, bytes: 9_000_000 };
+
+/** Messages held at a time: some chunks of the drain. */
+const OUTSTANDING = 256;
+/** Time for the last acknowledgements when the subscription is closed. */
+const CLOSE_S = 2;
+/** Time until a subscription that failed is read again. */
+const AGAIN_MS = 5_000;
+
+export type SpillTopic = {
+  /** Resolves when Pub/Sub has acknowledged the message. @throws if it did not, or if it is too large for Pub/Sub */
+  publish(data: Buffer): Promise<void>;
+  /** Reads the subscription until it is stopped. Then everything that was received and not acknowledged goes back. */
+  read(receive: (message: SpillMessage) => void): { stop(): Promise<void> };
+};
+
+type Waiting = { data: Buffer; resolve(): void; reject(error: unknown): void };
+
+/** The topic that webhooks wait in while Postgres is away, and the subscription that they are read from. */
+export function spillTopic(
+  { client }: PubsubConnection,
+  about: { topic: string; subscription: string; onError: (error: unknown) => void },
+): SpillTopic {
+  let gathered: Waiting[] = [];
+  let bytes = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  const send = async (): Promise<void> => {
+    const batch = gathered;
+    gathered = [];
+    bytes = 0;
+    clearTimeout(timer);
+    timer = undefined;
+    try {
+      const { pubsub, publisher } = await client();
+      const request = { topic: pubsub.topic(about.topic).name, messages: batch.map(({ data }) => ({ data })) };
+      await publisher.publish(request, { ...CALL }); // It writes into the options.
+      for (const { resolve } of batch) resolve();
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  };
+
+  const open = async (receive: (message: SpillMessage) => void): Promise<Subscription> => {
+    const [{ pubsub }, { Duration }] = await Promise.all([client(), loadPubsub()]);
+    return pubsub
+      .subscription(about.subscription, {
+        flowControl: { maxMessages: OUTSTANDING, allowExcessMessages: false },
+        streamingOptions: { maxStreams: 1 },
+        closeOptions: { timeout: Duration.from({ seconds: CLOSE_S }) },
+      })
+      .on('message', (message: Message) => receive(message));
+  };
+
+  return {
+    publish(data) {
+      if (data.length > MOST.bytes) {
+        return Promise.reject(new Error(`sealed, it is ${data.length} bytes; Pub/Sub takes ${MOST.bytes}`));
+      }
+      if (bytes + data.length > MOST.bytes || gathered.length === MOST.messages) void send();
+      bytes += data.length;
+      timer ??= setTimeout(() => void send(), GATHER_MS);
+      return new Promise((resolve, reject) => {
+        gathered.push({ data, resolve, reject });
+      });
+    },
+    read(receive) {
+      let isStopped = false;
+      let again: NodeJS.Timeout | undefined;
+      let reading: Promise<Subscription | undefined>;
+      const fail = (error: unknown): void => {
+        about.onError(error);
+        if (isStopped) return;
+        again = setTimeout(begin, AGAIN_MS);
+      };
+      const begin = (): void => {
+        reading = open(receive).then(
+          (subscription) => {
+            // It has closed itself.
+            subscription.on('error', fail);
+            if (isStopped) void subscription.close();
+            return subscription;
+          },
+          (error: unknown) => {
+            fail(error);
+            return undefined;
+          },
+        );
+      };
+      begin();
+      return {
+        async stop() {
+          isStopped = true;
+          clearTimeout(again);
+          await (await reading)?.close();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,249 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
+import { PubSub } from '@google-cloud/pubsub';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
+import { makeToken } from '../../../src/core/locations/make-token.ts';
+import { revokeToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { createDatabase } from '../../support/create-database.ts';
+import { PROJECT, post, startSystem, statusWebhook, type Answer, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const env = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain', OPERATOR_TOKEN: 'x'.repeat(24) };
+
+/** Past the proxy: for what happens to Postgres while this process does not reach it. */
+let direct: pg.Pool;
+let proxy: FaultProxy;
+let system: System;
+let webhook: string;
+
+beforeAll(async () => {
+  const databaseUrl = await createDatabase();
+  direct = new pg.Pool({ connectionString: databaseUrl, max: 2 });
+  proxy = await startFaultProxy({ targetPort: Number(new URL(databaseUrl).port) });
+  system = await startSystem({ databaseUrl: proxy.through(databaseUrl), env });
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  webhook = await system.webhookUrl('club-1');
+  await sleep(3_100); // The list of tokens is read every three seconds.
+});
+afterAll(async () => {
+  await system?.stop();
+  await proxy?.stop();
+  await direct?.end();
+});
+
+/** As if its host were gone: nothing answers, and nothing is reset. */
+const vanish = (): void => void (proxy.faults.blackhole = true);
+const goDown = (): void => {
+  proxy.refuse();
+  proxy.resetAll();
+};
+async function comeBack(): Promise<void> {
+  delete proxy.faults.blackhole;
+  await proxy.accept().catch(() => {});
+  await until(async () => (await health()).database === 'up', 15_000);
+}
+async function health(): Promise<{ ready: boolean; database: string }> {
+  return (await (await fetch(`${system.urls[0]}/readyz`)).json()) as { ready: boolean; database: string };
+}
+const stored = async (id: unknown): Promise<Record<string, unknown>[]> =>
+  (await direct.query('SELECT outcome, reason, cause, body FROM webhooks WHERE id = $1', [id])).rows;
+const untilStored = async (id: unknown): Promise<boolean> => until(async () => (await stored(id)).length > 0, 10_000);
+afterEach(async () => {
+  system.pubsub.faults.publishError = undefined;
+  system.pubsub.faults.publishHangs = false;
+  await comeBack();
+});
+
+let orders = 0;
+async function newOrder(): Promise<string> {
+  orders += 1;
+  const serviceOrderId = `order-${orders}`;
+  await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+  return serviceOrderId;
+}
+async function timed(sending: Promise<Answer>): Promise<Answer & { took: number }> {
+  const began = performance.now();
+  return { ...(await sending), took: performance.now() - began };
+}
+
+/** The id of a webhook that is answered 200 by way of the spill. */
+async function spill(url: string, body: unknown): Promise<string> {
+  const answer = await post(url, body);
+  expect(answer).toMatchObject({ status: 200, body: { outcome: 'accepted' } });
+  return String(answer.body['deliveryId']);
+}
+const spilled = (): readonly { data: Buffer; attributes: object }[] => system.pubsub.published('spill');
+async function publish(data: Buffer): Promise<void> {
+  const client = new PubSub({ projectId: PROJECT });
+  await client.topic('spill').publishMessage({ data });
+  await client.close();
+}
+async function drained(outcome: string): Promise<number> {
+  const authorization = `Bearer ${env.OPERATOR_TOKEN}`;
+  const text = await (await fetch(`${system.operatorUrls[0]}/metrics`, { headers: { authorization } })).text();
+  return Number(new RegExp(`^expediter_spill_drained_total\\{outcome="${outcome}"\\} (\\d+)`, 'm').exec(text)?.[1]);
+}
+const historyOf = async (serviceOrderId: string): Promise<unknown[]> =>
+  system.query('SELECT status, outcome FROM status_events WHERE service_order_id = $1', [serviceOrderId]);
+
+describe.each([
+  ['vanishes', vanish],
+  ['goes down', goDown],
+])('while Postgres is away that %s', (_how, goAway) => {
+  it('a webhook is accepted within 1.5 s, from the first one on, and applied when it is back, in order', async () => {
+    const serviceOrderId = await newOrder();
+    goAway();
+    const answers: (Answer & { took: number })[] = [];
+    for (const each of ['received', 'ready', 'completed']) {
+      answers.push(await timed(post(webhook, statusWebhook({ serviceOrderId, status: each }))));
+    }
+    for (const { status: code, body, took } of answers) {
+      expect({ code, outcome: body['outcome'] }).toEqual({ code: 200, outcome: 'accepted' });
+      expect(took).toBeLessThan(1_500);
+    }
+    await comeBack();
+    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'completed', 10_000);
+    const ids = answers.map(({ body }) => body['deliveryId']);
+    for (const id of ids) expect(await stored(id)).toMatchObject([{ outcome: 'applied' }]);
+    await until(() => system.live(serviceOrderId).length === 3);
+    const live = system.live(serviceOrderId);
+    expect(live.map((message) => message.status)).toEqual(['received', 'ready', 'completed']);
+    for (const { appliedAt, firstReceivedAt = appliedAt } of live) expect(firstReceivedAt < appliedAt).toBe(true);
+  }, 30_000);
+});
+
+describe('while Postgres is away', () => {
+  it('and Pub/Sub as well, a webhook is answered 500 within 1.5 s', async () => {
+    vanish();
+    system.pubsub.faults.publishHangs = true;
+    const hung = await timed(post(webhook, statusWebhook({ serviceOrderId: 'x', status: 'ready' })));
+    expect(hung).toMatchObject({ status: 500, body: { error: 'send it again later' } });
+    expect(hung.headers.get('retry-after')).toBe('1');
+    expect(hung.took).toBeLessThan(1_500);
+    system.pubsub.faults.publishHangs = false;
+    system.pubsub.faults.publishError = () => status.UNAVAILABLE;
+    const refused = await timed(post(webhook, statusWebhook({ serviceOrderId: 'x', status: 'ready' })));
+    expect(refused.status).toBe(500);
+    expect(refused.took).toBeLessThan(1_500);
+  });
+
+  it('a token that nobody can judge is answered 500 and not spilled; what is surely none, and a wrong door, 401', async () => {
+    vanish();
+    const before = spilled().length;
+    const with_ = (token: string): string => webhook.replace(/token=.*/, `token=${token}`);
+    expect((await post(with_(makeToken()), {})).status).toBe(500);
+    expect((await post(with_('mistyped'), {})).status).toBe(401);
+    expect((await post(webhook.replace('club-1', 'club-2'), {})).status).toBe(401);
+    expect(spilled().length).toBe(before);
+  });
+
+  it('what lies in the topic says nothing to who has no key', async () => {
+    goDown();
+    const before = spilled().length;
+    await spill(webhook, { eventType: 'order.status', note: 'for Ada Lovelace' });
+    const token = new URL(webhook).searchParams.get('token') ?? '?';
+    const [message] = spilled().slice(before);
+    const data = message?.data.toString() ?? '';
+    const opened = data.split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'));
+    for (const text of ['Ada Lovelace', token, 'club-1', 'standard'])
+      expect([data, ...opened].join()).not.toContain(text);
+    expect(message?.attributes).toEqual({});
+  });
+
+  it('a body that is too large is kept as one: its beginning, dropped', async () => {
+    goDown();
+    const id = await spill(webhook, 'x'.repeat(1_100_000));
+    await comeBack();
+    await untilStored(id);
+    expect(await stored(id)).toMatchObject([{ outcome: 'dropped', cause: { code: 'too_large' } }]);
+  });
+
+  it('a token that is revoked meanwhile ends there: what came before is applied, what came after is dropped and kept', async () => {
+    const [serviceOrderId, late] = [await newOrder(), await newOrder()];
+    const url = await system.webhookUrl('club-1');
+    await sleep(3_100);
+    const { rows } = await direct.query(`SELECT token_id FROM webhook_tokens ORDER BY created_at DESC LIMIT 1`);
+    vanish();
+    const before = await spill(url, statusWebhook({ serviceOrderId, status: 'ready' }));
+    await revokeToken(direct, String(rows[0]?.token_id));
+    const after = await spill(url, statusWebhook({ serviceOrderId: late, status: 'ready' }));
+    await comeBack();
+    await Promise.all([untilStored(before), untilStored(after)]);
+    expect(await stored(before)).toMatchObject([{ outcome: 'applied' }]);
+    expect(await stored(after)).toMatchObject([{ outcome: 'dropped', cause: { code: 'token_revoked' } }]);
+    expect(await historyOf(late)).toEqual([]);
+    await until(async () => (await post(url, {})).status === 401, 5_000);
+  }, 30_000);
+
+  it('a location that is removed, or moved to another POS, has its webhooks kept as dropped', async () => {
+    for (const id of ['gone', 'moved']) await system.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
+    const [gone, moved] = [await system.webhookUrl('gone'), await system.webhookUrl('moved')];
+    await sleep(3_100);
+    vanish();
+    const ofGone = await spill(gone, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
+    const ofMoved = await spill(moved, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
+    await direct.query(`DELETE FROM locations WHERE location_id = 'gone'`);
+    await direct.query(`UPDATE locations SET integration = 'square' WHERE location_id = 'moved'`);
+    await comeBack();
+    await Promise.all([untilStored(ofGone), untilStored(ofMoved)]);
+    expect(await stored(ofGone)).toMatchObject([{ outcome: 'dropped', cause: { code: 'no_location' } }]);
+    const cause = { code: 'other_integration', integration: 'square' };
+    expect(await stored(ofMoved)).toMatchObject([{ outcome: 'dropped', cause }]);
+  }, 30_000);
+});
+
+it('a webhook that was committed and spilled is applied once', async () => {
+  const serviceOrderId = await newOrder();
+  let cut = false;
+  proxy.faults.cutAfterCommit = ({ statement }) => {
+    if (cut || !statement.includes('apply')) return undefined;
+    cut = true;
+    return 'answered';
+  };
+  const known = await drained('known');
+  const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
+  proxy.faults.cutAfterCommit = undefined;
+  expect(await stored(id)).toMatchObject([{ outcome: 'applied' }]);
+  await until(async () => (await drained('known')) === known + 1, 10_000);
+  expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
+});
+
+it('a message that is delivered five times is applied once', async () => {
+  const serviceOrderId = await newOrder();
+  goDown();
+  const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
+  const message = spilled().at(-1);
+  for (let nth = 0; nth < 4; nth += 1) await publish(message?.data ?? Buffer.alloc(0));
+  const known = await drained('known');
+  await comeBack();
+  await until(async () => (await drained('known')) === known + 4, 10_000);
+  expect(await stored(id)).toHaveLength(1);
+  expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
+});
+
+it('a message that no key opens is told, given back, and holds up nobody', async () => {
+  const serviceOrderId = await newOrder();
+  const unopened = await drained('unopened');
+  await publish(Buffer.from('not sealed by us'));
+  await until(async () => (await drained('unopened')) >= unopened + 2, 10_000); // It came again.
+  goDown();
+  const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
+  await comeBack();
+  await untilStored(id);
+  expect(system.logged.join('')).toContain('cannot be opened');
+});
+
+it('a webhook that waits for a lock longer than its sender does is spilled, and applied after it', async () => {
+  const serviceOrderId = await newOrder();
+  const holder = await direct.connect();
+  await holder.query('BEGIN');
+  await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
+  const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
+  expect((await health()).database).toBe('up');
+  await holder.query('COMMIT');
+  holder.release();
+  await untilStored(id);
+  expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
+});
