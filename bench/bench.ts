@@ -12,6 +12,7 @@ import { measureLive } from './measure-live.ts';
 import { measureMemory } from './measure-memory.ts';
 import { measureParked } from './measure-parked.ts';
 import { measurePlacements } from './measure-placements.ts';
+import { measureSpill } from './measure-spill.ts';
 import { measureStart } from './measure-start.ts';
 import { readBenchArguments } from './read-bench-arguments.ts';
 import { startContest } from './start-contest.ts';
@@ -68,6 +69,10 @@ try {
   if (args.only.includes('start')) {
     say('start');
     measured.startMs = (await measureStart(postgres, { times: 5 }, say)).startMs;
+  }
+  if (args.only.includes('spill')) {
+    say('the spill, while Postgres is away and after it');
+    Object.assign(measured, await measureSpill(postgres, { rounds: args.rounds }, say));
   }
   if (args.only.includes('parked')) {
     say('events that wait for their POS id');

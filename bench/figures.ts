@@ -59,6 +59,18 @@ export const FIGURES = {
     what: 'a claim of 200 due, beside 50,000 locations with open orders that are not, against alone',
     goal: { atMost: 2 },
   },
+  spilledPerSecond: {
+    what: 'webhooks a second taken while Postgres is away, 64 connections',
+    goal: { atLeast: 2_000 },
+    unit: '/s',
+  },
+  spillDrainedPerSecond: {
+    what: 'webhooks a second applied from the spill, beside 200 live ones',
+    goal: { atLeast: 3_000 },
+    unit: '/s',
+  },
+  spillLiveP99: { what: 'p99 of live webhooks beside the drain, against without', goal: { atMost: 1.25 } },
+  spillOnVsOff: { what: 'throughput with the spill on against off, 64 connections', goal: { atLeast: 0.98 } },
   rssMb: { what: 'resident memory under load, 256 connections', goal: { atMost: 220 }, unit: ' MB' },
   eveningP99: { what: 'p99 of an evening, its last third against its first', goal: { atMost: 1.2 } },
   eveningMemory: { what: 'resident memory of an evening, its last third against its first', goal: { atMost: 1.1 } },

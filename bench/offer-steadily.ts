@@ -13,25 +13,37 @@ export type Steady = {
   url: string;
   senders: readonly Sender[];
   perSecond: number;
-  /** The number of webhooks. The n-th moves the n-th order, from 0 on. */
+  /** The number of webhooks. Each moves one order, from the first on. */
   webhooks: number;
+  /** The first order; 0 by default. */
+  from?: number;
 };
 
-/** `lateMs`: milliseconds from a webhook's due time to its sending, the 99th percentile. */
-export type Offered = { answers: Answers; lateMs: number };
+/**
+ * The 99th percentiles, in milliseconds from a webhook's due time: `lateMs` to its sending, `p99Ms` to its answer, if
+ * that was 200.
+ */
+export type Offered = { answers: Answers; lateMs: number; p99Ms: number };
 
 async function offerSteadily(url: string, requests: readonly SignedRequest[], perSecond: number): Promise<Offered> {
   const late: number[] = [];
-  const answers = await postAtPace({ count: requests.length, perSecond }, (nth, dueAt) => {
-    const { path, ...posted } = requests[nth] as SignedRequest;
-    late.push(performance.now() - dueAt);
-    return { url: url + path, ...posted };
-  });
-  return { answers, lateMs: percentile(late, 0.99) };
+  const took: number[] = [];
+  const answers = await postAtPace(
+    { count: requests.length, perSecond },
+    (nth, dueAt) => {
+      const { path, ...posted } = requests[nth] as SignedRequest;
+      late.push(performance.now() - dueAt);
+      return { url: url + path, ...posted };
+    },
+    (status, dueAt) => {
+      if (status === '200') took.push(performance.now() - dueAt);
+    },
+  );
+  return { answers, lateMs: percentile(late, 0.99), p99Ms: percentile(took, 0.99) };
 }
 
-process.once('message', ({ url, senders, perSecond, webhooks }: Steady) => {
-  const requests = Array.from({ length: webhooks }, (_, nth) => signRequest(senders, nth, 'received'));
+process.once('message', ({ url, senders, perSecond, webhooks, from = 0 }: Steady) => {
+  const requests = Array.from({ length: webhooks }, (_, nth) => signRequest(senders, from + nth, 'received'));
   process.send?.('signed');
   void once(process, 'message').then(async () => process.send?.(await offerSteadily(url, requests, perSecond)));
 });

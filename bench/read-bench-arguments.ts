@@ -1,7 +1,17 @@
 import { Command, InvalidArgumentError } from 'commander';
 
 /** The parts of the benchmark, in the order in which they run. */
-export const PARTS = ['compare', 'live', 'placements', 'claims', 'memory', 'start', 'parked', 'evening'] as const;
+export const PARTS = [
+  'compare',
+  'live',
+  'placements',
+  'claims',
+  'memory',
+  'start',
+  'spill',
+  'parked',
+  'evening',
+] as const;
 export type Part = (typeof PARTS)[number];
 
 const QUICK: readonly Part[] = ['compare', 'start'];

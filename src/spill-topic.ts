@@ -3,8 +3,8 @@ import type { SpillMessage } from './core/spill/drain-spill.ts';
 import { loadPubsub } from './load-pubsub.ts';
 import type { PubsubConnection } from './pubsub-connection.ts';
 
-/** Time for a request. It has to fit into what is left of an answer's 1.5 s once Postgres has had its share. */
-const CALL = { timeout: 550, retry: null };
+/** Time for a request: that of an answer, of which Postgres may have had none. Nobody waits for longer. */
+const CALL = { timeout: 1_400, retry: null };
 /** Time for which messages are gathered into one request. */
 const GATHER_MS = 3;
 /** Messages and bytes of a request. Pub/Sub takes 1,000 and 10 MB, of which some is its own. */

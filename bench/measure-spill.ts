@@ -1,0 +1,193 @@
+import { PubSub } from '@google-cloud/pubsub';
+import pg from 'pg';
+import { until } from '../test/support/until.ts';
+import { compileService } from './compile-service.ts';
+import { forkChild, type Child } from './fork-child.ts';
+import type { Load } from './generate-load.ts';
+import type { Offered, Steady } from './offer-steadily.ts';
+import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
+import { seedOrders } from './seed-orders.ts';
+import type { Published } from './serve-pubsub.ts';
+import { startService, type Service } from './start-service.ts';
+import { median, type Measured } from './summarize.ts';
+
+export type SpillMeasurement = {
+  /** Webhooks a second answered 200 while Postgres is away. */
+  spilledPerSecond: number;
+  /** Webhooks a second applied from the spill, beside live ones. */
+  spillDrainedPerSecond: number;
+  /** The p99 of live webhooks beside the drain, against without. */
+  spillLiveP99: number;
+  /** Throughput with the spill on against off, Postgres there. */
+  spillOnVsOff: number;
+};
+
+const PROJECT = 'bench';
+const TOPIC = 'order-status';
+const SPILL = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain' };
+const LOCATIONS = 20;
+const CONNECTIONS = 64;
+/** Webhooks of one outage. */
+const SPILLED = 400 * CONNECTIONS;
+const LIVE_PER_SECOND = 200;
+const LIVE_S = 8;
+const LIVE = LIVE_PER_SECOND * LIVE_S;
+/** Webhooks of one comparison of on and off. */
+const COMPARED = 320 * CONNECTIONS;
+const AWAY_WITHIN_MS = 10_000;
+const DRAINED_WITHIN_MS = 120_000;
+
+type Stage = { databaseUrl: string; senders: Sender[]; server: pg.Client; client: pg.Client; generator: Child };
+
+/** Measures one process of the service, with a Pub/Sub of its own, while Postgres goes away and comes back. */
+export async function measureSpill(
+  postgres: { url: string },
+  about: { rounds: number },
+  say: (line: string) => void,
+): Promise<SpillMeasurement> {
+  const main = await compileService();
+  const pubsub = forkChild('serve-pubsub.ts', [PROJECT, TOPIC]);
+  const generator = forkChild('generate-load.ts');
+  const { databaseUrl, senders } = await prepareBenchDatabase(postgres.url, {
+    name: 'bench_spill',
+    locations: LOCATIONS,
+  });
+  const [server, client] = [new pg.Client(postgres.url), new pg.Client(databaseUrl)];
+  await Promise.all([server.connect(), client.connect()]);
+  const stage = { databaseUrl, senders, server, client, generator };
+  try {
+    const { host } = await pubsub.ask<Published>({});
+    await openSpill(host);
+    const env = {
+      DATABASE_URL: databaseUrl,
+      WEBHOOK_SHARE: '100000',
+      GOOGLE_CLOUD_PROJECT: PROJECT,
+      STATUS_TOPIC: TOPIC,
+      PUBSUB_EMULATOR_HOST: host,
+    };
+    const on = await startService(main, { ...env, ...SPILL });
+    try {
+      const rounds: Omit<SpillMeasurement, 'spillOnVsOff'>[] = [];
+      for (let nth = 0; nth <= about.rounds; nth += 1) rounds.push(await playOutage(stage, on, say));
+      // The first one warms up.
+      const counted = rounds.slice(1);
+      const off = await startService(main, env);
+      try {
+        const spillOnVsOff = await compare(stage, { on, off }, about.rounds, say);
+        return {
+          spilledPerSecond: median(counted.map((round) => round.spilledPerSecond)),
+          spillDrainedPerSecond: median(counted.map((round) => round.spillDrainedPerSecond)),
+          spillLiveP99: median(counted.map((round) => round.spillLiveP99)),
+          spillOnVsOff,
+        };
+      } finally {
+        await off.stop();
+      }
+    } finally {
+      await on.stop();
+    }
+  } finally {
+    await Promise.all([server.end(), client.end(), pubsub.stop(), generator.stop()]);
+  }
+}
+
+async function openSpill(host: string): Promise<void> {
+  const client = new PubSub({ projectId: PROJECT, apiEndpoint: host, emulatorMode: true });
+  const [topic] = await client.createTopic(SPILL.SPILL_TOPIC);
+  await topic.createSubscription(SPILL.SPILL_SUBSCRIPTION);
+  await client.close();
+}
+
+async function playOutage(
+  stage: Stage,
+  { url }: Service,
+  say: (line: string) => void,
+): Promise<Omit<SpillMeasurement, 'spillOnVsOff'>> {
+  await seedOrders(stage.databaseUrl, stage.senders, SPILLED + 2 * LIVE);
+  const alone = await offerLive(stage, url, SPILLED).then(({ begin }) => begin());
+  const { begin, stop } = await offerLive(stage, url, SPILLED + LIVE);
+
+  await allowConnections(stage, false);
+  await until(async () => (await healthOf(url)) === 'down', AWAY_WITHIN_MS);
+  const spilled = await generate(stage, url, SPILLED, 0);
+  await allowConnections(stage, true);
+  await until(async () => (await healthOf(url)) === 'up', AWAY_WITHIN_MS);
+
+  const began = performance.now();
+  const live = begin();
+  const drained = async (): Promise<boolean> => {
+    // Cheap enough to ask often: the spilled ones alone are told when they came.
+    const { rows } = await stage.client.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM webhooks WHERE first_received_at IS NOT NULL',
+    );
+    // One that was answered 500 may have been taken all the same.
+    return (rows[0]?.count ?? 0) >= (spilled.answers['200'] ?? 0);
+  };
+  await until(drained, DRAINED_WITHIN_MS);
+  const seconds = (performance.now() - began) / 1_000;
+  const beside = await live;
+  await stop();
+  const round = {
+    spilledPerSecond: spilled.perSecond,
+    spillDrainedPerSecond: SPILLED / seconds,
+    spillLiveP99: beside.p99Ms / alone.p99Ms,
+  };
+  say(
+    `  spilled ${spilled.perSecond.toFixed(0)} a second, p99 ${spilled.p99Ms.toFixed(0)} ms, ` +
+      `${JSON.stringify(spilled.answers)}; drained ${round.spillDrainedPerSecond.toFixed(0)} a second; ` +
+      `live p99 ${beside.p99Ms.toFixed(1)} ms beside it, ${alone.p99Ms.toFixed(1)} without, ${JSON.stringify(beside.answers)}`,
+  );
+  return round;
+}
+
+/** Both services take the same load in turn. */
+async function compare(
+  stage: Stage,
+  { on, off }: Record<'on' | 'off', Service>,
+  rounds: number,
+  say: (line: string) => void,
+): Promise<number> {
+  const ratios: number[] = [];
+  for (let nth = 0; nth <= 2 * rounds; nth += 1) {
+    const inTurn = nth % 2 === 0 ? ([on, off] as const) : ([off, on] as const);
+    const rates = new Map<Service, number>();
+    for (const service of inTurn) {
+      await seedOrders(stage.databaseUrl, stage.senders, COMPARED);
+      rates.set(service, (await generate(stage, service.url, COMPARED, 0)).perSecond);
+    }
+    ratios.push((rates.get(on) ?? Number.NaN) / (rates.get(off) ?? Number.NaN));
+    say(`  on ${rates.get(on)?.toFixed(0)}, off ${rates.get(off)?.toFixed(0)} webhooks a second`);
+  }
+  return median(ratios.slice(1));
+}
+
+async function generate({ senders, generator }: Stage, url: string, requests: number, from: number): Promise<Measured> {
+  const about = { connections: CONNECTIONS, requests, from, plan: 'spread', orders: requests } as const;
+  return generator.ask<Measured>({ senders, port: Number(new URL(url).port), ...about } satisfies Load);
+}
+
+/** @param from the first of the orders that it moves */
+async function offerLive(
+  { senders }: Stage,
+  url: string,
+  from: number,
+): Promise<{ begin: () => Promise<Offered>; stop: () => Promise<void> }> {
+  const sender = forkChild('offer-steadily.ts');
+  await sender.ask({ url, senders, perSecond: LIVE_PER_SECOND, webhooks: LIVE, from } satisfies Steady);
+  return { begin: () => sender.ask<Offered>({}), stop: () => sender.stop() };
+}
+
+async function allowConnections({ server, client }: Stage, isAllowed: boolean): Promise<void> {
+  await server.query(`ALTER DATABASE bench_spill ALLOW_CONNECTIONS ${isAllowed}`);
+  if (isAllowed) return;
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  await server.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'bench_spill' AND pid <> $1`,
+    [rows[0]?.pid],
+  );
+}
+
+async function healthOf(url: string): Promise<string> {
+  const { database } = (await (await fetch(`${url}/readyz`)).json()) as { database: string };
+  return database;
+}
