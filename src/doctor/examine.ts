@@ -10,6 +10,7 @@ import { examineLocations } from './examine-locations.ts';
 import { examinePlatform } from './examine-platform.ts';
 import { examinePublicUrl } from './examine-public-url.ts';
 import { examinePush } from './examine-push.ts';
+import { examineSpill } from './examine-spill.ts';
 import { examineTopic } from './examine-topic.ts';
 import { examinePart } from './examine-part.ts';
 import { PARTS, reporterOf, type Finding, type Part } from './finding.ts';
@@ -23,14 +24,19 @@ const CONNECTIONS = 4;
  */
 export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PARTS): Promise<Finding[]> {
   // Loading takes 300 ms, on a busy machine seconds, and other answers would come too late meanwhile.
-  if (only.includes('topic')) await import('@google-cloud/pubsub');
+  if (only.includes('topic') || only.includes('spill')) await import('@google-cloud/pubsub');
   // The platform's answer serves the clock as well.
   let asked: ReturnType<typeof askPlatform> | undefined;
   const ask = (): ReturnType<typeof askPlatform> => (asked ??= askPlatform(env));
   const outside: Partial<Record<Part, () => Promise<Finding[]>>> = {
     environment: () => examineEnvironment(env),
     platform: async () => examinePlatform(await ask()),
-    topic: () => examineTopic(env),
+    topic: async () => {
+      const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'PUBSUB_EMULATOR_HOST');
+      const { GOOGLE_CLOUD_PROJECT: project, STATUS_TOPIC: name } = config;
+      return examineTopic({ part: 'topic', variable: 'STATUS_TOPIC', project, name });
+    },
+    spill: () => examineSpill(env),
     push: () => examinePush(env),
     'public-url': () => examinePublicUrl(env),
   };

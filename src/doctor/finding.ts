@@ -6,6 +6,7 @@ export const PARTS = [
   'keys',
   'platform',
   'topic',
+  'spill',
   'push',
   'public-url',
   'locations',

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PubSub, type CreateSubscriptionOptions } from '@google-cloud/pubsub';
 import { buildSchema, graphql, introspectionFromSchema } from 'graphql';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -634,6 +635,125 @@ describe('of the topic', () => {
     expect(await run({ PUBSUB_EMULATOR_HOST: '', GOOGLE_APPLICATION_CREDENTIALS: '/nowhere' })).toMatch(
       /Google does not know who we are/,
     );
+  });
+});
+
+describe('of the spill', () => {
+  const change = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'drain' };
+  /** A subscription with nothing wrong. */
+  const fine: CreateSubscriptionOptions = {
+    ackDeadlineSeconds: 60,
+    messageRetentionDuration: 7 * 86_400,
+    deadLetterPolicy: { deadLetterTopic: 'projects/test-project/topics/spill-dead', maxDeliveryAttempts: 100 },
+  };
+  let pubsub: PubSub;
+  let made = 0;
+  beforeAll(async () => {
+    pubsub = new PubSub({ projectId: 'test-project' });
+    await Promise.all(['spill', 'spill-dead'].map((name) => pubsub.createTopic(name)));
+    await pubsub.createSubscription('spill', 'drain', fine);
+  });
+  afterAll(() => pubsub.close());
+
+  /** What is said of a subscription that is made otherwise. */
+  async function wrongWith(otherwise: CreateSubscriptionOptions, topic = 'spill'): Promise<Omit<Finding, 'part'>[]> {
+    made += 1;
+    const SPILL_SUBSCRIPTION = `otherwise-${made}`;
+    await pubsub.createSubscription(topic, SPILL_SUBSCRIPTION, { ...fine, ...otherwise });
+    return wrong('spill', { ...change, SPILL_SUBSCRIPTION });
+  }
+
+  it('where there is none, what that means is said in one line; half of one fails', async () => {
+    expect(await examine(env, ['spill'])).toEqual([
+      {
+        part: 'spill',
+        check: 'SPILL_TOPIC',
+        state: 'ok',
+        found: 'unset: while Postgres is away, webhooks are answered 500',
+      },
+    ]);
+    expect(await wrong('spill', { SPILL_TOPIC: 'spill' })).toEqual([
+      failed('SPILL_SUBSCRIPTION', /is unset, and SPILL_TOPIC is set/, /both/),
+    ]);
+    expect(await wrong('spill', { SPILL_SUBSCRIPTION: 'drain' })).toEqual([
+      failed('SPILL_TOPIC', /is unset, and SPILL_SUBSCRIPTION is set/, /both/),
+    ]);
+  });
+
+  it('what is not there is made', async () => {
+    expect(await wrong('spill', change)).toEqual([]);
+    expect(await wrong('spill', { SPILL_TOPIC: 'no-spill', SPILL_SUBSCRIPTION: 'no-drain' })).toEqual([
+      failed('SPILL_TOPIC', /there is no "no-spill"/, /gcloud pubsub topics create no-spill/),
+      failed(
+        'SPILL_SUBSCRIPTION',
+        /there is no "no-drain"/,
+        /subscriptions create no-drain --project test-project --topic no-spill/,
+      ),
+    ]);
+  });
+
+  it('one that we may not publish to or read from fails; where we may not look, that is said', async () => {
+    const { faults } = system.pubsub;
+    faults.permissions = [];
+    expect(await wrong('spill', change)).toEqual([
+      failed('SPILL_TOPIC', /may not publish/, /roles\/pubsub\.publisher/),
+      failed('SPILL_SUBSCRIPTION', /may not read/, /roles\/pubsub\.subscriber/),
+    ]);
+    faults.permissions = ['pubsub.topics.publish', 'pubsub.subscriptions.consume'];
+    expect(await wrong('spill', change)).toEqual([
+      {
+        check: 'SPILL_SUBSCRIPTION',
+        state: 'skipped',
+        found: expect.stringMatching(/not how it is made, for want of roles\/pubsub\.viewer/),
+      },
+    ]);
+    faults.permissions = [...faults.permissions, 'pubsub.subscriptions.get'];
+    expect(await wrong('spill', change)).toEqual([]);
+    delete faults.permissions;
+    expect(system.pubsub.published('spill')).toEqual([]);
+  });
+
+  it.each<[string, CreateSubscriptionOptions, object]>([
+    ['a filter', { filter: 'attributes.club = "1"' }, failed('SPILL_SUBSCRIPTION', /has a filter/, /another one/)],
+    [
+      'pushes',
+      { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/' } },
+      failed('SPILL_SUBSCRIPTION', /delivers elsewhere/, /--push-endpoint=/),
+    ],
+    [
+      'a table that it fills',
+      { bigqueryConfig: { table: 'p.d.t' } },
+      failed('SPILL_SUBSCRIPTION', /delivers elsewhere/),
+    ],
+    [
+      'too short a deadline',
+      { ackDeadlineSeconds: 10 },
+      warning('SPILL_SUBSCRIPTION', /ack deadline is 10 s/, /--ack-deadline 60/),
+    ],
+    ['too long a deadline', { ackDeadlineSeconds: 600 }, warning('SPILL_SUBSCRIPTION', /ack deadline is 600 s/)],
+    [
+      'a short memory',
+      { messageRetentionDuration: 86_400 },
+      warning('SPILL_SUBSCRIPTION', /keeps messages for 86400 s/, /--message-retention-duration 7d/),
+    ],
+    [
+      'no dead letter',
+      { deadLetterPolicy: null },
+      warning('SPILL_SUBSCRIPTION', /no dead letter/, /--dead-letter-topic/),
+    ],
+    [
+      'few attempts',
+      { deadLetterPolicy: { ...fine.deadLetterPolicy, maxDeliveryAttempts: 5 } },
+      warning('SPILL_SUBSCRIPTION', /delivered 5 times/, /--max-delivery-attempts 100/),
+    ],
+  ])('%s is told', async (_, otherwise, finding) => {
+    expect(await wrongWith(otherwise)).toEqual([finding]);
+  });
+
+  it('the subscription of another topic is told', async () => {
+    expect(await wrongWith({}, 'order-status')).toEqual([
+      failed('SPILL_SUBSCRIPTION', /is of projects\/test-project\/topics\/order-status/, /another one on "spill"/),
+    ]);
   });
 });
 
