@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes what Expediter needs on Google Cloud: topics, the push subscription, service accounts with the least rights,
+# Makes what Expediter needs on Google Cloud: topics, subscriptions, service accounts with the least rights,
 # Postgres, secrets, a place for images. What is there already is left as it is, so it can be run again at any time.
 #
 #   PROJECT=my-project REGION=europe-west1 deploy/google-cloud/set-up.sh [--dry-run]
@@ -22,6 +22,9 @@ fi
 order_topic=${ORDER_TOPIC:-order-placed}
 status_topic=order-status
 dead_letter=expediter-dead-letter
+spill=webhook-spill
+drain=webhook-spill-drain
+spill_dead_letter=webhook-spill-dead-letter
 service=expediter@$PROJECT.iam.gserviceaccount.com
 migrator=expediter-migrate@$PROJECT.iam.gserviceaccount.com
 pusher=expediter-push@$PROJECT.iam.gserviceaccount.com
@@ -64,6 +67,18 @@ ensure_secret() {
   fi
 }
 
+# A topic, and a subscription that keeps for a week what comes there.
+ensure_dead_letter() {
+  ensure "topic $1" pubsub topics describe "$1" -- pubsub topics create "$1"
+  ensure "subscription $1" pubsub subscriptions describe "$1" -- \
+    pubsub subscriptions create "$1" --topic="$1" --expiration-period=never --message-retention-duration=7d
+}
+# Pub/Sub itself moves what was delivered too often from $1, a subscription, to $2, a topic.
+let_move() {
+  change pubsub topics add-iam-policy-binding "$2" --member="$google_pubsub" --role=roles/pubsub.publisher
+  change pubsub subscriptions add-iam-policy-binding "$1" --member="$google_pubsub" --role=roles/pubsub.subscriber
+}
+
 say "# What is used"
 change services enable artifactregistry.googleapis.com iam.googleapis.com pubsub.googleapis.com run.googleapis.com \
   secretmanager.googleapis.com sqladmin.googleapis.com
@@ -96,10 +111,7 @@ case $order_topic in
 projects/*) say "= topic $order_topic is somebody else's" ;;
 *) ensure "topic $order_topic" pubsub topics describe "$order_topic" -- pubsub topics create "$order_topic" ;;
 esac
-ensure "topic $dead_letter" pubsub topics describe "$dead_letter" -- pubsub topics create "$dead_letter"
-ensure "subscription $dead_letter" pubsub subscriptions describe "$dead_letter" -- \
-  pubsub subscriptions create "$dead_letter" --topic="$dead_letter" --expiration-period=never \
-  --message-retention-duration=7d
+ensure_dead_letter "$dead_letter"
 # A signal that could not be recorded comes again for some three hours, then it waits in the dead letter for a person.
 # What was acknowledged is kept as well: after a restore of Postgres, signals have to come again.
 ensure 'subscription expediter-orders' pubsub subscriptions describe expediter-orders -- \
@@ -107,9 +119,23 @@ ensure 'subscription expediter-orders' pubsub subscriptions describe expediter-o
   --push-auth-service-account="$pusher" --push-auth-token-audience="$public_url/pubsub/push" --ack-deadline=60 \
   --min-retry-delay=5s --max-retry-delay=120s --dead-letter-topic="$dead_letter" --max-delivery-attempts=100 \
   --message-retention-duration=7d --retain-acked-messages --expiration-period=never
-change pubsub topics add-iam-policy-binding "$dead_letter" --member="$google_pubsub" --role=roles/pubsub.publisher
-change pubsub subscriptions add-iam-policy-binding expediter-orders --member="$google_pubsub" \
-  --role=roles/pubsub.subscriber
+let_move expediter-orders "$dead_letter"
+
+say "# Webhooks while Postgres is away"
+ensure "topic $spill" pubsub topics describe "$spill" -- pubsub topics create "$spill"
+ensure_dead_letter "$spill_dead_letter"
+# Nothing is delivered while Postgres is away, so attempts are used up by what no key opens: in some 16 hours.
+ensure "subscription $drain" pubsub subscriptions describe "$drain" -- \
+  pubsub subscriptions create "$drain" --topic="$spill" --ack-deadline=60 --min-retry-delay=10s \
+  --max-retry-delay=600s --dead-letter-topic="$spill_dead_letter" --max-delivery-attempts=100 \
+  --message-retention-duration=7d --expiration-period=never
+let_move "$drain" "$spill_dead_letter"
+change pubsub topics add-iam-policy-binding "$spill" --member="serviceAccount:$service" --role=roles/pubsub.publisher
+# The second is for `expediter doctor`, which looks at how it was made.
+for role in subscriber viewer; do
+  change pubsub subscriptions add-iam-policy-binding "$drain" --member="serviceAccount:$service" \
+    --role="roles/pubsub.$role"
+done
 
 say "# Postgres: takes some ten minutes the first time"
 ensure 'instance expediter' sql instances describe expediter -- \

@@ -390,7 +390,12 @@ describe('docs/deploy.md', () => {
 
   it('names secrets, accounts and topics as the script makes them', () => {
     const script = readFileSync(join(PROJECT, 'deploy/google-cloud/set-up.sh'), 'utf8');
-    for (const name of ['expediter-orders', 'expediter-dead-letter', 'order-status', 'expediter-settings-key']) {
+    const spills = services.flatMap(([, , { SPILL_TOPIC = 'none', SPILL_SUBSCRIPTION = 'none' }]) => [
+      SPILL_TOPIC,
+      SPILL_SUBSCRIPTION,
+    ]);
+    const others = ['expediter-orders', 'expediter-dead-letter', 'order-status', 'expediter-settings-key'];
+    for (const name of [...others, ...new Set(spills)]) {
       expect(document).toContain(name);
       expect(script).toContain(name);
     }

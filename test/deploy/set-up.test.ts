@@ -108,18 +108,44 @@ describe('deploy/google-cloud/set-up.sh', () => {
     );
   });
 
+  it('makes where webhooks wait while Postgres is away, and where those lie that cannot be opened', () => {
+    const [drain] = called('pubsub', 'subscriptions', 'create', 'webhook-spill-drain');
+    expect(drain?.words.slice(4).sort()).toEqual([
+      '--ack-deadline=60',
+      '--dead-letter-topic=webhook-spill-dead-letter',
+      '--expiration-period=never',
+      '--max-delivery-attempts=100',
+      '--max-retry-delay=600s',
+      '--message-retention-duration=7d',
+      '--min-retry-delay=10s',
+      '--topic=webhook-spill',
+    ]);
+    const [dead] = called('pubsub', 'subscriptions', 'create', 'webhook-spill-dead-letter');
+    expect(dead?.words).toEqual(
+      expect.arrayContaining(['--topic=webhook-spill-dead-letter', '--message-retention-duration=7d']),
+    );
+    const topics = called('pubsub', 'topics', 'create').map(({ words }) => words[3]);
+    expect(topics).toEqual(expect.arrayContaining(['webhook-spill', 'webhook-spill-dead-letter']));
+  });
+
   it('gives the service no more than it needs', () => {
     const service = '--member=serviceAccount:expediter@my-project.iam.gserviceaccount.com';
     const given = calls()
       .filter(({ words }) => words.includes(service))
-      .map(({ words }) => `${words[0]} ${words.find((word) => word.startsWith('--role='))?.slice(7)}`);
+      .map(({ words }) => {
+        const on = words[words.indexOf('add-iam-policy-binding') + 1];
+        return `${on} ${words.find((word) => word.startsWith('--role='))?.slice(7)}`;
+      });
     expect(given.sort()).toEqual([
-      'projects roles/cloudsql.client',
-      'pubsub roles/pubsub.publisher',
-      'secrets roles/secretmanager.secretAccessor',
-      'secrets roles/secretmanager.secretAccessor',
-      'secrets roles/secretmanager.secretAccessor',
-      'secrets roles/secretmanager.secretAccessor',
+      'expediter-database-url roles/secretmanager.secretAccessor',
+      'expediter-operator-token roles/secretmanager.secretAccessor',
+      'expediter-order-api-token roles/secretmanager.secretAccessor',
+      'expediter-settings-key roles/secretmanager.secretAccessor',
+      'my-project roles/cloudsql.client',
+      'order-status roles/pubsub.publisher',
+      'webhook-spill roles/pubsub.publisher',
+      'webhook-spill-drain roles/pubsub.subscriber',
+      'webhook-spill-drain roles/pubsub.viewer',
     ]);
     const migrator = '--member=serviceAccount:expediter-migrate@my-project.iam.gserviceaccount.com';
     const readBy = (account: string): unknown[] =>
@@ -139,6 +165,8 @@ describe('deploy/google-cloud/set-up.sh', () => {
       'iam service-accounts add-iam-policy-binding expediter-push@my-project.iam.gserviceaccount.com',
       'pubsub topics add-iam-policy-binding expediter-dead-letter',
       'pubsub subscriptions add-iam-policy-binding expediter-orders',
+      'pubsub topics add-iam-policy-binding webhook-spill-dead-letter',
+      'pubsub subscriptions add-iam-policy-binding webhook-spill-drain',
     ]);
   });
 
@@ -226,6 +254,8 @@ describe('deploy/google-cloud/set-up.sh, otherwise', () => {
     expect(called('pubsub', 'topics', 'create').map(({ words }) => words[3])).toEqual([
       'order-status',
       'expediter-dead-letter',
+      'webhook-spill',
+      'webhook-spill-dead-letter',
     ]);
     expect(called('pubsub', 'subscriptions', 'create', 'expediter-orders')[0]?.words).toContain(
       '--topic=projects/platform/topics/orders',
