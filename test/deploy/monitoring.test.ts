@@ -39,7 +39,9 @@ describe('an alert', () => {
 describe('alerts and dashboard', () => {
   let system: System;
   beforeAll(async () => {
-    system = await startSystem({ env: { OPERATOR_TOKEN } });
+    system = await startSystem({
+      env: { OPERATOR_TOKEN, SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain' },
+    });
     await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   });
   afterAll(() => system?.stop());

@@ -63,7 +63,9 @@ describe('the dashboard', () => {
 describe('what the service tells Prometheus', () => {
   let system: System;
   beforeAll(async () => {
-    system = await startSystem({ env: { OPERATOR_TOKEN } });
+    system = await startSystem({
+      env: { OPERATOR_TOKEN, SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain' },
+    });
   });
   afterAll(() => system?.stop());
 
