@@ -82,6 +82,7 @@ export async function start(
   let isReady = false;
   const watch = watchDatabase(flushPool, (isAway) => spill?.onDatabase(isAway));
   const readiness = (): Readiness => ({ ready: isReady, database: watch.state() });
+  const spillState = (): SpillState => spill?.state() ?? NO_SPILL;
   const breaker = circuitBreaker(log);
   const connections = boundConnections(mostConnections(), log);
   const observing = startObserving({
@@ -92,7 +93,7 @@ export async function start(
     flushPool,
     now: clock.now,
     readiness,
-    spill: config.SPILL_TOPIC === undefined ? undefined : () => spill?.state() ?? NO_SPILL,
+    spill: config.SPILL_TOPIC === undefined ? undefined : spillState,
     breakers: breaker.states,
     connections: connections.counts,
     droppedLines,
@@ -118,6 +119,8 @@ export async function start(
     allowedHosts,
     parkTtlS,
     metrics: observing.metrics,
+    readiness,
+    spillState,
     wake,
   });
   const onLive = (): void => {

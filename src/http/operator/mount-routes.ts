@@ -7,6 +7,8 @@ import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
 import type { OrderFeed } from '../../core/live/order-feed.ts';
 import type { Credentials, Registry } from '../../core/domain/provider.ts';
 import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
+import type { SpillState } from '../../core/spill/spill-state.ts';
+import type { Readiness } from '../health.ts';
 import { answerErrors } from './answer-errors.ts';
 import { boardRoutes } from './board-routes.ts';
 import { webhookRoutes } from './webhook-routes.ts';
@@ -15,6 +17,7 @@ import { liveRoutes } from './live-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 import { orderRoutes } from './order-routes.ts';
+import { spillRoutes } from './spill-routes.ts';
 import { takeJson } from './take-json.ts';
 import { trafficRoutes } from './traffic-routes.ts';
 
@@ -35,6 +38,8 @@ export type OperatorDeps = {
   follow: OrderFeed['follow'];
   watch: BoardFeed['watch'];
   metrics: RenderMetrics;
+  readiness: () => Readiness;
+  spillState: () => SpillState;
   /** Signals work to the workers of this process. */
   wake(): void;
 };
@@ -70,6 +75,7 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
     webhookRoutes(scope, deps, shared.closing);
     locationRoutes(scope, deps, shared.closing);
     trafficRoutes(scope, deps);
+    spillRoutes(scope, deps);
   };
 }
 

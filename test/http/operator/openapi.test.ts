@@ -146,6 +146,7 @@ describe('the OpenAPI document', () => {
       '/locations',
       '/locations/club-1',
       '/traffic',
+      '/spill',
       '/metrics',
       '/docs',
     ]) {
