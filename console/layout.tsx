@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Outage } from './outage.tsx';
 import { announced } from './parts/announce.ts';
 import { logOut, session } from './sign-in.ts';
 
@@ -49,6 +50,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
         </button>
       </header>
       <main id="main" tabIndex={-1}>
+        <Outage />
         {children}
       </main>
       <output class="unseen" aria-live="polite">

@@ -21,6 +21,7 @@ import type * as replays from '../src/core/replay/replay-webhooks.ts';
 import type * as webhook from '../src/core/replay/show-webhook.ts';
 import type * as traffic from '../src/core/traffic/read-traffic.ts';
 import type * as answers from '../src/http/operator/answers.ts';
+import type * as spill from '../src/http/operator/spill-answer.ts';
 import type * as orderRequests from '../src/http/operator/order-requests.ts';
 import type * as webhookRequests from '../src/http/operator/webhook-requests.ts';
 
@@ -69,4 +70,5 @@ export type RevokedToken = Answer<typeof tokens.RevokedToken>;
 export type PausedLocation = Answer<typeof pause.PausedLocation>;
 
 export type Traffic = Answer<typeof traffic.ReadTraffic>;
+export type SpillAnswer = Answer<typeof spill.SpillAnswer>;
 export type Failure = Answer<typeof answers.Failure>;

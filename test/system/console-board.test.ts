@@ -239,7 +239,8 @@ describe('behind a load balancer', () => {
       await main.exited;
     }
     // The balancer has nobody to ask for a while.
-    const refused = /^50[23]: \/console\/(api\/live|session)$|^console: .*EventSource|^failed: .*\/console\/api\/live /;
+    const refused =
+      /^50[23]: \/console\/(api\/(live|spill)|session)$|^console: .*EventSource|^failed: .*\/console\/api\/(live|spill) /;
     expect(pass.complaints().filter((complaint) => !refused.test(complaint))).toEqual([]);
   });
 });
