@@ -11,12 +11,13 @@ export type OpenPubsub = {
   pushOrdersTo(url: string): Promise<void>;
   /** Subscribes to the status topic as a member's client. */
   subscribeToStatus(): Promise<Subscription>;
-  /** Deletes everything except the topics. */
+  /** Deletes everything except the two topics of all runs. */
   stop(): Promise<void>;
 };
 
 const ORDERS = 'orders';
 const STATUS = 'order-status';
+const SPILL = 'webhook-spill';
 const AUDIENCE = 'https://expediter.demo/pubsub/push';
 const SERVICE_ACCOUNT = 'push@expediter-demo.iam.gserviceaccount.com';
 const ALREADY_EXISTS = 6;
@@ -24,8 +25,8 @@ const ALREADY_EXISTS = 6;
 const PATIENCE = { timeout: 5_000, retry: null };
 
 /**
- * Opens the two topics, at the given emulator or else at the stand-in, which signs its pushes as Google does. An
- * emulator may be shared, so the subscriptions are this run's own.
+ * Opens the topics, at the given emulator or else at the stand-in, which signs its pushes as Google does. An emulator
+ * may be shared, so the subscriptions are this run's own, and so is the spill: nobody else has the key to what is in it.
  */
 export async function openPubsub(about: {
   emulatorHost: string | undefined;
@@ -35,12 +36,12 @@ export async function openPubsub(about: {
   const standIn = about.emulatorHost === undefined ? await startPubsub() : undefined;
   const host = standIn?.host ?? about.emulatorHost ?? '';
   const client = new PubSub({ projectId: about.project, apiEndpoint: host, emulatorMode: true });
-  const subscriptions: Subscription[] = [];
+  const undoing: (() => Promise<unknown>)[] = [];
 
   const stop = async (): Promise<void> => {
     try {
-      // The stand-in's subscriptions end with it.
-      if (standIn === undefined) for (const subscription of subscriptions) await subscription.delete(PATIENCE);
+      // What the stand-in has ends with it.
+      if (standIn === undefined) for (const undo of undoing.toReversed()) await undo();
     } finally {
       await client.close();
       await standIn?.stop();
@@ -54,21 +55,26 @@ export async function openPubsub(about: {
     return client.topic(name);
   };
   const subscribe = async (topic: Topic, options: CreateSubscriptionOptions): Promise<Subscription> => {
-    const name = `${topic.name.split('/').at(-1)}-demo-${about.run}`;
+    const name = `${shortId(topic)}-demo-${about.run}`;
     const [subscription] = await topic.createSubscription(name, { ...options, gaxOpts: PATIENCE });
-    subscriptions.push(subscription);
+    undoing.push(() => subscription.delete(PATIENCE));
     return subscription;
   };
 
   try {
     const orders = await ensureTopic(ORDERS);
     const status = await ensureTopic(STATUS);
+    const spill = await ensureTopic(`${SPILL}-${about.run}`);
+    undoing.push(() => spill.delete(PATIENCE));
+    const spilled = await subscribe(spill, {});
     return {
       where: standIn === undefined ? `PUBSUB_EMULATOR_HOST, ${host}` : `stand-in, gRPC at ${host}`,
       env: {
         GOOGLE_CLOUD_PROJECT: about.project,
         PUBSUB_EMULATOR_HOST: host,
         STATUS_TOPIC: STATUS,
+        SPILL_TOPIC: shortId(spill),
+        SPILL_SUBSCRIPTION: shortId(spilled),
         ...pushEnv(standIn),
       },
       orders,
@@ -83,6 +89,10 @@ export async function openPubsub(about: {
     await stop();
     throw error;
   }
+}
+
+function shortId({ name }: Topic | Subscription): string {
+  return name.split('/').at(-1) ?? '';
 }
 
 function pushEnv(standIn: Pubsub | undefined): Record<string, string> {

@@ -96,8 +96,10 @@ describe('npm run demo -- --once --json', () => {
       });
       expect(await code, stderr()).toBe(0);
       expect(lastLineOf(stdout())).toEqual(COMPLETE);
-      for (const topic of ['orders', 'order-status']) {
-        const [subscriptions] = await client.topic(topic).getSubscriptions();
+      const [topics] = await client.getTopics();
+      expect(new Set(topics.map(({ name }) => name.split('/').at(-1)))).toEqual(new Set(['orders', 'order-status']));
+      for (const topic of topics) {
+        const [subscriptions] = await topic.getSubscriptions();
         expect(subscriptions).toEqual([]);
       }
       const published = pubsub
