@@ -7,22 +7,35 @@ const PAUSE_MS = 600;
 /** Wait after the vendor gave a webhook up, which a real kitchen would not notice. */
 const TRY_AGAIN_MS = 1_000;
 
-/** Plays the kitchen: moves every ticket of the POS through its life, and reports each step to the webhook. */
+export type WebhookAnswer = Awaited<ReturnType<Simulator['report']>>;
+
+/**
+ * Plays the kitchen: moves every ticket of the POS through its life, and reports each step to the webhook.
+ * @returns the answers, which go on to come
+ */
 export function cookOrders(about: {
   pos: Simulator;
   /** Where what becomes of an order is told. */
   webhookUrlOf: (serviceOrderId: string) => string;
   timeline: Timeline;
   signal: AbortSignal;
-}): void {
+}): readonly WebhookAnswer[] {
   const { pos, webhookUrlOf, timeline, signal } = about;
+  const answers: WebhookAnswer[] = [];
 
   const report = async (ticket: Ticket, status: string, width: number): Promise<boolean> => {
     const answer = await pos.report(webhookUrlOf(ticket.serviceOrderId), ticket, status);
     if (signal.aborted) return false;
-    const said = answer.status === 0 ? 'no answer' : `${answer.status} ${outcomeIn(answer.body)}`;
+    answers.push(answer);
+    const deliveryId = deliveryIdIn(answer);
+    const said = [answer.status || 'no answer', outcomeIn(answer.body), deliveryId && `(${deliveryId})`];
     const good = answer.status === 200;
-    timeline.print(ticket.serviceOrderId, 'POS', `webhook ${status.padEnd(width)}  ${said}`, good ? 'good' : 'bad');
+    timeline.print(
+      ticket.serviceOrderId,
+      'POS',
+      `webhook ${status.padEnd(width)}  ${said.filter(Boolean).join(' ')}`,
+      good ? 'good' : 'bad',
+    );
     return good;
   };
 
@@ -44,6 +57,13 @@ export function cookOrders(about: {
       if (!signal.aborted) throw error;
     });
   };
+  return answers;
+}
+
+/** The id under which a webhook that is not in Postgres yet will be kept. */
+export function deliveryIdIn({ body }: WebhookAnswer): string | undefined {
+  const deliveryId = (body as { deliveryId?: unknown } | null)?.deliveryId;
+  return typeof deliveryId === 'string' ? deliveryId : undefined;
 }
 
 function outcomeIn(body: unknown): string {

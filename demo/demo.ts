@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { endings } from './endings.ts';
 import { journeyOf, checkJourney, type Journey } from './check-journey.ts';
+import { checkOutage, OUTAGE_MS, type Outage } from './interrupt-postgres.ts';
 import { USAGE, WrongUsage, readDemoArguments, type Arguments } from './read-demo-arguments.ts';
 import type { Demo } from './start-demo.ts';
 import { journeyLines } from './journey-lines.ts';
@@ -13,6 +14,9 @@ import { journeyLines } from './journey-lines.ts';
 class Stopped extends Error {
   override readonly name = 'Stopped';
 }
+
+/** What the demo found, in its JSON. */
+type Result = { orders: Journey[]; outage?: Outage };
 
 /** Time for a journey, which takes three to four seconds. */
 const JOURNEYS_WITHIN_MS = 20_000;
@@ -25,7 +29,7 @@ setTimeout(() => process.exit(), LINGER_MS).unref();
 
 async function main(argv: string[]): Promise<number> {
   try {
-    const options = readDemoArguments(argv);
+    const options = readDemoArguments(argv, process.env);
     if (options.help) {
       process.stdout.write(USAGE);
       return 0;
@@ -52,10 +56,10 @@ async function run(options: Arguments): Promise<number> {
   }
 
   const ends = endings();
-  const journeys: Journey[] = [];
+  const result: Result = { orders: [] };
   let failure: Error | undefined;
   try {
-    await show(options, { print, stopping, ends, journeys, colourful: screen.isTTY && !process.env['NO_COLOR'] });
+    await show(options, { print, stopping, ends, result, colourful: screen.isTTY && !process.env['NO_COLOR'] });
   } catch (error) {
     if (options.once || !(error instanceof Stopped)) failure = error as Error;
   }
@@ -68,7 +72,7 @@ async function run(options: Arguments): Promise<number> {
   if (failure !== undefined) process.stderr.write(`\nThe demo failed: ${failure.message}\n`);
   if (options.json) {
     const error = failure === undefined ? {} : { error: failure.message };
-    process.stdout.write(`${JSON.stringify({ ok: failure === undefined, ...error, orders: journeys })}\n`);
+    process.stdout.write(`${JSON.stringify({ ok: failure === undefined, ...error, ...result })}\n`);
   }
   return failure === undefined ? 0 : 1;
 }
@@ -79,11 +83,11 @@ async function show(
     print: (line: string) => void;
     stopping: AbortController;
     ends: ReturnType<typeof endings>;
-    journeys: Journey[];
+    result: Result;
     colourful: boolean;
   },
 ): Promise<void> {
-  const { print, stopping } = about;
+  const { print, stopping, result } = about;
   const { signal } = stopping;
   const { watch } = options;
   const lines = journeyLines(print, about.colourful);
@@ -114,29 +118,35 @@ async function show(
   const which = options.own === undefined ? 'One order for pickup, one for delivery' : 'Orders of your platform';
   print(`\n${which}, each timed from its own signal\n`);
   lines.head();
-  about.journeys.push(...(await travel(demo, signal)));
+  Object.assign(result, await travel(demo, options.outage, signal));
   const wrong: string[] = [];
-  for (const journey of about.journeys) {
+  for (const journey of result.orders) {
     const broken = checkJourney(journey);
     if (broken === undefined) continue;
     const problem = await demo.problemOf(journey.serviceOrderId);
     wrong.push(problem === undefined ? broken : `${broken} (${problem})`);
   }
+  const broken = result.outage && checkOutage(result.outage);
+  if (broken !== undefined) wrong.push(broken);
   if (wrong.length > 0) {
-    const silent = about.journeys.every((journey) => journey.memberStates.length === 0);
+    const silent = result.orders.every((journey) => journey.memberStates.length === 0);
     const hint =
       silent && process.env['PUBSUB_EMULATOR_HOST']
         ? ` Can the emulator reach ${demo.serviceUrl}? From a container of its own it cannot.`
         : '';
     throw new Error(`${wrong.join('; ')}.${hint} The service's log is in ${demo.logFile}`);
   }
-  const { length } = about.journeys;
+  const { length } = result.orders;
   const all = length === 1 ? 'The order is' : length === 2 ? 'Both orders are' : `All ${length} orders are`;
   print(`\n${all} complete: one ticket each, every step told to the member once and in order.`);
+  if (result.outage !== undefined) {
+    const { accepted, seconds } = result.outage;
+    print(`Postgres was away for ${seconds} s: ${accepted} webhooks were accepted meanwhile, and none is lost.`);
+  }
   if (options.once) return;
 
   const busy = await demo.sample?.keepBusy();
-  const links = about.journeys.map(
+  const links = result.orders.map(
     ({ serviceOrderId, fulfillment }) =>
       `${`The ${fulfillment}:`.padEnd(16)}${demo.consoleUrl}orders/${encodeURIComponent(serviceOrderId)}`,
   );
@@ -190,16 +200,24 @@ Ctrl-C ends everything. The data stays in ${dir}
   signal.throwIfAborted();
 }
 
-/** Places the first orders and waits for their ends, within a limit. */
-async function travel(demo: Demo, signal: AbortSignal): Promise<Journey[]> {
-  const late = AbortSignal.timeout(JOURNEYS_WITHIN_MS);
+/** Places the first orders and waits for their ends, within a limit, through an outage if asked to. */
+async function travel(demo: Demo, withOutage: boolean, signal: AbortSignal): Promise<Result> {
+  const late = AbortSignal.timeout(JOURNEYS_WITHIN_MS + (withOutage ? OUTAGE_MS : 0));
   const orders = await demo.placeFirst();
-  const ended = orders.map((order) => demo.live.ended(order.serviceOrderId, AbortSignal.any([signal, late])));
-  await Promise.all(ended).catch((error: unknown) => {
-    // At the limit, the orders' progress shows what is wrong.
-    if (error !== late.reason) throw error;
-  });
-  return orders.map((order) => journeyOf(order, demo.live.messagesOf(order.serviceOrderId), demo.pos.tickets));
+  const all = async (come: 'sent' | 'ended'): Promise<void> => {
+    const coming = orders.map((order) => demo.live[come](order.serviceOrderId, AbortSignal.any([signal, late])));
+    await Promise.all(coming).catch((error: unknown) => {
+      // At the limit, the orders' progress shows what is wrong.
+      if (error !== late.reason) throw error;
+    });
+  };
+  if (withOutage) await all('sent');
+  const tellOutage = withOutage ? await demo.outage() : undefined;
+  await all('ended');
+  const journeys = orders.map((order) =>
+    journeyOf(order, demo.live.messagesOf(order.serviceOrderId), demo.pos.tickets),
+  );
+  return { orders: journeys, ...(tellOutage && { outage: await tellOutage() }) };
 }
 
 /** Ends the demo with npm, which passes SIGTERM to a shell between us that ends silently. */

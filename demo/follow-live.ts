@@ -8,6 +8,8 @@ import type { Timeline } from './journey-lines.ts';
 export type Live = {
   /** An order's messages in the order of arrival, without repeats. */
   messagesOf(serviceOrderId: string): readonly LiveMessage[];
+  /** Resolves once the order is at the POS, or failed. @throws the signal's reason */
+  sent(serviceOrderId: string, signal: AbortSignal): Promise<void>;
   /** Resolves after the order's last message. @throws the signal's reason */
   ended(serviceOrderId: string, signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
@@ -40,25 +42,25 @@ export function followLive(about: {
   subscription.on('message', receive);
   subscription.on('error', about.onError);
 
-  const hasEnded = (serviceOrderId: string): boolean =>
-    (orders.get(serviceOrderId) ?? []).some(({ status }) => status !== null && ENDS.has(status));
+  const heard = (id: string, signal: AbortSignal, isIt: (message: LiveMessage) => boolean): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const settle = (): void => {
+        const isHeard = (orders.get(id) ?? []).some(isIt);
+        if (!signal.aborted && !isHeard) return;
+        news.off(id, settle);
+        signal.removeEventListener('abort', settle);
+        if (isHeard) resolve();
+        else reject(signal.reason as Error);
+      };
+      news.on(id, settle);
+      signal.addEventListener('abort', settle);
+      settle();
+    });
 
   return {
     messagesOf: (serviceOrderId) => orders.get(serviceOrderId) ?? [],
-    ended(serviceOrderId, signal) {
-      return new Promise((resolve, reject) => {
-        const settle = (): void => {
-          if (!signal.aborted && !hasEnded(serviceOrderId)) return;
-          news.off(serviceOrderId, settle);
-          signal.removeEventListener('abort', settle);
-          if (hasEnded(serviceOrderId)) resolve();
-          else reject(signal.reason as Error);
-        };
-        news.on(serviceOrderId, settle);
-        signal.addEventListener('abort', settle);
-        settle();
-      });
-    },
+    sent: (id, signal) => heard(id, signal, ({ memberState }) => memberState !== 'placed'),
+    ended: (id, signal) => heard(id, signal, ({ status }) => status !== null && ENDS.has(status)),
     async stop() {
       subscription.removeListener('message', receive);
       await subscription.close();

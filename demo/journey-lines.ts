@@ -2,12 +2,15 @@ import { styleText } from 'node:util';
 import type { FulfillmentType } from '../src/core/domain/lifecycle.ts';
 
 export type Who = 'platform' | 'POS' | 'member';
+type Mood = keyof typeof MOODS;
 
 /** The printed events of the orders, one line each. */
 export type Timeline = {
   /** Starts an order's clock. Events of orders that were not begun are not printed. */
   begin(order: { serviceOrderId: string; fulfillment: FulfillmentType }): void;
-  print(serviceOrderId: string, who: Who, what: string, mood?: 'good' | 'bad'): void;
+  print(serviceOrderId: string, who: Who, what: string, mood?: Mood): void;
+  /** Prints an event that concerns all orders. */
+  printOfAll(who: 'Postgres', what: string, mood: Mood): void;
   /** Prints the columns' names. */
   head(): void;
 };
@@ -35,6 +38,9 @@ export function journeyLines(print: (line: string) => void, colourful: boolean):
       const time = `+${((performance.now() - order.since) / 1000).toFixed(3)}s`;
       const actor = paint(COLOURS[who], who.padEnd(WHO_WIDTH));
       print(row(time, order.fulfillment, serviceOrderId, actor, mood === undefined ? what : paint(MOODS[mood], what)));
+    },
+    printOfAll(who, what, mood) {
+      print(row('', '', '', who, paint(MOODS[mood], what)));
     },
     head() {
       print(paint('dim', row('time', 'type', 'order', 'who'.padEnd(WHO_WIDTH), 'what')));

@@ -1,12 +1,14 @@
 import { join } from 'node:path';
 import { readConfigOf } from '../src/config.ts';
 import { migrate } from '../src/migrate.ts';
-import { startPostgres } from '../test/support/start-postgres.ts';
+import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
 
 export type Database = {
   url: string;
   /** A description for people, without a password. */
   where: string;
+  /** Undefined for a given one. */
+  embedded: Postgres | undefined;
   stop(): Promise<void>;
 };
 
@@ -29,7 +31,7 @@ export async function prepareDemoDatabase(about: { dir: string; databaseUrl: str
       cause: error,
     });
   }
-  return { url: postgres.url, where: `embedded, ${postgres.url}`, stop: () => postgres.stop() };
+  return { url: postgres.url, where: `embedded, ${postgres.url}`, embedded: postgres, stop: () => postgres.stop() };
 }
 
 async function useDatabase(given: string): Promise<Database> {
@@ -42,5 +44,5 @@ async function useDatabase(given: string): Promise<Database> {
     });
   }
   const { host, pathname } = new URL(url);
-  return { url, where: `DATABASE_URL, ${host}${pathname}`, stop: async () => {} };
+  return { url, where: `DATABASE_URL, ${host}${pathname}`, embedded: undefined, stop: async () => {} };
 }

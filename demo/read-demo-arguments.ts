@@ -8,6 +8,7 @@ export type Arguments = {
   once: boolean;
   watch: boolean;
   json: boolean;
+  outage: boolean;
   pos: PosName;
   dir: string;
   /** A platform of the reader's own: its module, and orders of it. */
@@ -30,6 +31,8 @@ Options:
   --once       end as soon as both orders are complete; exit code 0 when all went well, otherwise 1
   --watch      place no order, and start the service anew when a file of src changes: see npm run dev
   --json       with --once: the last line of standard output is the result as JSON; the rest goes to standard error
+  --outage     stop the embedded Postgres for ten seconds once the orders are sent, and show that the kitchen's webhooks
+               are taken all the same, and that the member hears of each of them afterwards, in order
   --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard)
   --dir <dir>  keep the data there, from one run to the next (default: .demo in this repository)
   --platform <module>
@@ -48,19 +51,30 @@ Environment:
 `;
 
 /** @throws WrongUsage */
-export function readDemoArguments(argv: string[]): Arguments {
+export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Arguments {
   const { help = false, once = false, watch = false, json = false, pos: name = 'standard', ...given } = parse(argv);
-  const { dir = DEFAULT_DIR, platform: module, order: orders = [] } = given;
+  const { outage = false, dir = DEFAULT_DIR, platform: module, order: orders = [] } = given;
   const pos = POS_NAMES.find((each) => each === name);
   if (pos === undefined) throw new WrongUsage(`--pos is none of ${POS_NAMES.join(', ')}`);
   if (json && !once && !help) throw new WrongUsage('--json needs --once');
   if (watch && once) throw new WrongUsage('--watch never ends by itself, so there is no --once');
+  if (watch && outage) throw new WrongUsage('--watch places no order, so there is no --outage');
+  if (outage && env['DATABASE_URL']) throw new WrongUsage('--outage stops the embedded Postgres: unset DATABASE_URL');
   if (module === undefined && orders.length > 0) throw new WrongUsage('--order needs --platform');
   if (module !== undefined && orders.length === 0) throw new WrongUsage('--platform needs an --order or more of them');
   if (module !== undefined && watch) throw new WrongUsage('--watch places no order, so there is no --platform');
   if (dir === '') throw new WrongUsage('--dir needs a directory');
   const own = module === undefined ? undefined : { module: /^[./]/.test(module) ? resolve(module) : module, orders };
-  return { help, once, watch, json, pos, dir: resolve(dir, ...(own === undefined ? [] : ['own-platform'])), own };
+  return {
+    help,
+    once,
+    watch,
+    json,
+    outage,
+    pos,
+    dir: resolve(dir, ...(own === undefined ? [] : ['own-platform'])),
+    own,
+  };
 }
 
 function parse(argv: string[]) {
@@ -72,6 +86,7 @@ function parse(argv: string[]) {
         once: { type: 'boolean' },
         watch: { type: 'boolean' },
         json: { type: 'boolean' },
+        outage: { type: 'boolean' },
         pos: { type: 'string' },
         dir: { type: 'string' },
         platform: { type: 'string' },

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ShownOrder } from '../src/core/orders/show-order.ts';
+import type { ShownWebhook } from '../src/core/replay/show-webhook.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { until } from '../test/support/until.ts';
 import type { Simulator } from '../test/simulators/simulator.ts';
@@ -13,6 +14,7 @@ import { followLive, type Live } from './follow-live.ts';
 import { BUSY, BEHIND, keepBusy } from './keep-busy.ts';
 import { keepSecret } from './keep-secret.ts';
 import { openPubsub } from './open-pubsub.ts';
+import { interruptPostgres, type Outage } from './interrupt-postgres.ts';
 import { ownPlatform } from './own-platform.ts';
 import { placeOrders, signal as signalOrder, type PlacedOrder } from './place-orders.ts';
 import { prepareDemoDatabase } from './prepare-demo-database.ts';
@@ -33,6 +35,8 @@ export type Demo = {
   placeFirst(): Promise<PlacedOrder[]>;
   /** @returns what the console and `order show` say is wrong with an order; undefined if nothing is */
   problemOf(serviceOrderId: string): Promise<string | undefined>;
+  /** Takes Postgres away for a while: see `interruptPostgres`. @throws Error if it is not ours */
+  outage(): Promise<() => Promise<Outage>>;
   live: Live;
   pos: Simulator;
   kitchenUrl: string;
@@ -134,6 +138,9 @@ export async function startDemo(about: {
     webhookUrls.set(key, opened);
     return opened;
   };
+  // Before the service starts, so that it knows their tokens at once, and without Postgres.
+  for (const order of own?.orders ?? []) fillMenu(pos, order);
+  await Promise.all((own?.orders ?? [{ locationId: LOCATION }]).map(({ locationId }) => openLocation(locationId)));
   signal.throwIfAborted();
 
   const run: RunService = {
@@ -161,7 +168,7 @@ export async function startDemo(about: {
 
   const webhookUrlOf = new Map<string, string>();
   const sampleUrl = platform && (await openLocation(LOCATION));
-  cookOrders({ pos, webhookUrlOf: (id) => webhookUrlOf.get(id) ?? sampleUrl ?? '', timeline, signal });
+  const answers = cookOrders({ pos, webhookUrlOf: (id) => webhookUrlOf.get(id) ?? sampleUrl ?? '', timeline, signal });
   const subscription = await pubsub.subscribeToStatus();
   const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
   endings.add('the subscriber', () => live.stop());
@@ -184,16 +191,27 @@ export async function startDemo(about: {
   const counter = await (place === undefined ? takeOwnOrders(placeOwn) : takeOrders(place));
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
+  const show = async <Shown>(path: string): Promise<Shown | undefined> => {
+    const headers = { authorization: `Bearer ${operatorToken}` };
+    const answer = await fetch(`${operators.url}${path}`, { headers, signal });
+    return answer.ok ? ((await answer.json()) as Shown) : undefined;
+  };
   return {
     placeFirst: () =>
       Promise.all(place === undefined ? (about.own?.orders ?? []).map(placeOwn) : [place('pickup'), place('delivery')]),
     async problemOf(orderId) {
-      const headers = { authorization: `Bearer ${operatorToken}` };
-      const answer = await fetch(`${operators.url}/orders/${encodeURIComponent(orderId)}`, { headers, signal });
-      if (!answer.ok) return undefined;
-      const { placement, order } = (await answer.json()) as ShownOrder;
+      const shown = await show<ShownOrder>(`/orders/${encodeURIComponent(orderId)}`);
+      if (shown === undefined) return undefined;
+      const { placement, order } = shown;
       const problem = placement.problem ?? order?.reason;
       return problem ? `${placement.state.replace('_', ' ')}: ${problem}` : undefined;
+    },
+    async outage() {
+      const postgres = database.embedded;
+      if (postgres === undefined) throw new Error('only the embedded Postgres can be stopped');
+      const outcomeOf = async (id: string): Promise<string | undefined> =>
+        (await show<ShownWebhook>(`/webhooks/${id}?contents=false`))?.outcome;
+      return interruptPostgres({ postgres, answers, outcomeOf, timeline, signal });
     },
     live,
     pos,

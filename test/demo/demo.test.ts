@@ -250,9 +250,11 @@ describe('npm run demo', () => {
     [['--watch', '--once'], 'there is no --once'],
     [['--platform', './map-order.ts'], '--platform needs an --order'],
     [['--order', '4711'], '--order needs --platform'],
+    [['--watch', '--outage'], 'there is no --outage'],
+    [['--outage'], '--outage stops the embedded Postgres', { DATABASE_URL: 'postgres://x@127.0.0.1:1/x' }],
     [['later'], "argument 'later'"],
-  ])('explains itself to %j', async (args, message) => {
-    const { code, stdout, stderr } = run(args);
+  ])('explains itself to %j', async (args, message, env: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = run(args, env);
     expect(await code).toBe(2);
     expect(stderr()).toContain(message);
     expect(stderr()).toContain('Usage: npm run demo');
