@@ -17,8 +17,8 @@ export type TokenList = {
   /** Reads all valid tokens. @throws while Postgres cannot be asked */
   load(): Promise<void>;
   /**
-   * Reads what has changed; once an hour all, for what was deleted, and as long as nothing has been loaded. To be
-   * repeated every few seconds. @throws as `load`
+   * Reads what has changed; all, if that is much, if nothing has been loaded yet, and once an hour, for what was
+   * deleted. To be repeated every few seconds. @throws as `load`
    */
   refresh(): Promise<void>;
   /** The token as last read. Undefined if it is not listed or has expired, or if nothing was read for `ageS`. */
@@ -28,7 +28,7 @@ export type TokenList = {
 
 /** So few that neither Postgres nor the event loop is busy with one page for long. */
 const PAGE = 500;
-/** Some 130 MB. */
+/** Some 150 MB. */
 const MOST = 500_000;
 /** A change is committed up to some seconds after the time that it bears. */
 const OVERLAP_S = 60;
@@ -61,7 +61,7 @@ export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick
     loads += 1;
     let leftOut = 0;
     // In place: a new list beside the old one would take as much again.
-    for await (const rows of readInPages(pool, VALID, [])) {
+    for await (const rows of readInPages(pool)) {
       for (const row of rows) if (!list(row)) leftOut += 1;
     }
     for (const [sha256, { seenBy }] of listed) if (seenBy < loads) listed.delete(sha256);
@@ -79,11 +79,11 @@ export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick
     if (read === undefined || loadedMsAgo === undefined || loadedMsAgo() > LOAD_AFTER_MS) return load();
     const agoMs = stopwatch();
     const mark = await tellTime(pool);
-    for await (const rows of readInPages(pool, CHANGED, [read.mark - OVERLAP_S])) {
-      for (const row of rows) {
-        if (!row.isValid) listed.delete(row.sha256);
-        else list(row);
-      }
+    const { rows } = await pool.query<Row>(CHANGED, [read.mark - OVERLAP_S, PAGE]);
+    if (rows.length === PAGE) return load();
+    for (const row of rows) {
+      if (!row.isValid) listed.delete(row.sha256);
+      else list(row);
     }
     read = { mark, agoMs };
   };
@@ -117,22 +117,22 @@ const VALID = `
   WHERE t.sha256 > decode($1, 'base64') AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
   ORDER BY t.sha256 LIMIT $2`;
 
+/** A token whose location has changed as well is there twice. */
 const CHANGED = `
   WITH changed AS (
-    SELECT sha256 FROM webhook_tokens WHERE greatest(created_at, revoked_at) > to_timestamp($3::float8)
-    UNION
+    SELECT sha256 FROM webhook_tokens WHERE greatest(created_at, revoked_at) > to_timestamp($1::float8)
+    UNION ALL
     SELECT t.sha256 FROM locations l JOIN webhook_tokens t USING (location_id)
-    WHERE l.updated_at > to_timestamp($3::float8)
+    WHERE l.updated_at > to_timestamp($1::float8)
+    LIMIT $2
   )
   SELECT ${ROW}, t.revoked_at IS NULL AND t.integration = l.integration AS "isValid"
-  FROM changed JOIN webhook_tokens t USING (sha256) JOIN locations l USING (location_id)
-  WHERE t.sha256 > decode($1, 'base64')
-  ORDER BY t.sha256 LIMIT $2`;
+  FROM changed JOIN webhook_tokens t USING (sha256) JOIN locations l USING (location_id)`;
 
-async function* readInPages(pool: Pool, statement: string, values: unknown[]): AsyncGenerator<Row[]> {
+async function* readInPages(pool: Pool): AsyncGenerator<Row[]> {
   let after = '';
   for (;;) {
-    const { rows } = await pool.query<Row>(statement, [after, PAGE, ...values]);
+    const { rows } = await pool.query<Row>(VALID, [after, PAGE]);
     yield rows;
     if (rows.length < PAGE) return;
     after = rows.at(-1)?.sha256 ?? '';

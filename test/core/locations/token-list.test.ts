@@ -211,7 +211,7 @@ it('a load and a refresh wait for each other, and for none that failed', async (
   expect(most).toBe(1);
 });
 
-it('every page is read, of all tokens as of those that have changed', async () => {
+it('every page is read, and all anew where more than a page has changed', async () => {
   const token = (nth: number): string => `token-${nth}`;
   const issue = (from: number, to: number): Promise<unknown> =>
     pool.query(
