@@ -222,6 +222,23 @@ test('who pulls is told the attempt, and a nack counts as one', async () => {
   expect(attempts).toEqual([1, 2, 3, 4, 5]);
 });
 
+test('a message is unacknowledged until it is acknowledged, and again if one before it comes again', async () => {
+  const topic = await newTopic();
+  const [subscription] = await topic.createSubscription('counted', { enableMessageOrdering: true });
+  const held: Message[] = [];
+  listen(subscription, (message) => void held.push(message));
+  for (const text of ['soup', 'fish']) await topic.publishMessage({ data: Buffer.from(text), orderingKey: 'a' });
+  await vi.waitFor(() => expect(held).toHaveLength(2));
+  expect(pubsub.unacknowledged('counted')).toBe(2);
+  held[1]?.ack();
+  await vi.waitFor(() => expect(pubsub.unacknowledged('counted')).toBe(1));
+  held[0]?.nack();
+  await vi.waitFor(() => expect(held).toHaveLength(4));
+  expect(pubsub.unacknowledged(subscription.name)).toBe(2);
+  for (const message of held) message.ack();
+  await vi.waitFor(() => expect(pubsub.unacknowledged('counted')).toBe(0));
+});
+
 test('a message outlives a dead-letter topic that is gone', async () => {
   let pushes = 0;
   const endpoint = await serveHttp((_, response) => {

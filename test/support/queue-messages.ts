@@ -43,6 +43,8 @@ export type MessageQueue = {
   extend(ackIds: readonly string[], ms: number): void;
   /** Delivers waiting messages to consumers that take more than before. */
   wake(): void;
+  /** Returns how many messages are not acknowledged, leased ones included. */
+  unacknowledged(): number;
   close(): void;
 };
 
@@ -71,8 +73,10 @@ export function queueMessages(options: {
   const outstanding = new Map<string, Outstanding>();
   const load = new Map<Consumer, number>();
   const resting = new Set<NodeJS.Timeout>();
+  let unacknowledged = 0;
 
   function add(messages: readonly Message[]): void {
+    unacknowledged += messages.length;
     for (const message of messages) {
       const lane = laneFor(options.ordered && message.orderingKey !== '' ? message.orderingKey : undefined);
       lane.entries.push({ message, lane, attempt: 0, acknowledged: false, ackId: '' });
@@ -168,6 +172,7 @@ export function queueMessages(options: {
 
   function finish(entry: Entry): void {
     entry.acknowledged = true;
+    unacknowledged -= 1;
     const { lane } = entry;
     while (lane.entries[0]?.acknowledged) {
       lane.entries.shift();
@@ -202,6 +207,7 @@ export function queueMessages(options: {
     const first = lane.entries.findIndex((entry) => entry.ackId === ackId);
     for (const later of lane.entries.slice(first, lane.sent)) {
       settle(later.ackId);
+      if (later.acknowledged) unacknowledged += 1;
       later.acknowledged = false;
     }
     lane.sent = first;
@@ -227,6 +233,7 @@ export function queueMessages(options: {
     ack,
     nack,
     wake: deliver,
+    unacknowledged: () => unacknowledged,
     attach(consumer) {
       load.set(consumer, 0);
       deliver();

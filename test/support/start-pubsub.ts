@@ -61,6 +61,8 @@ export type Pubsub = {
   signPushToken(claims: PushClaims): Promise<string>;
   /** Messages published to a topic so far, oldest first, by its short or full name. */
   published(topic: string): readonly Message[];
+  /** The number of a subscription's messages that are not acknowledged, by its short or full name. */
+  unacknowledged(subscription: string): number;
   /** Ends streams and pushes. Safe to repeat. */
   stop(): Promise<void>;
 };
@@ -341,10 +343,8 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
     issuer: tokens.issuer,
     faults,
     signPushToken: (claims) => tokens.sign(claims),
-    published(topic) {
-      const name = [...topics.keys()].find((known) => known === topic || known.endsWith(`/topics/${topic}`));
-      return topics.get(name ?? '')?.published ?? [];
-    },
+    published: (topic) => byName(topics, 'topics', topic)?.published ?? [],
+    unacknowledged: (subscription) => byName(subscriptions, 'subscriptions', subscription)?.queue.unacknowledged() ?? 0,
     async stop() {
       delete faults.publishHangs;
       server.forceShutdown();
@@ -356,6 +356,12 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
 
 function refuseIf(code: status | undefined): void {
   if (code !== undefined) throw new Refusal(code, 'A fault of the stand-in');
+}
+
+/** Finds by a short name, of whichever project, or by the full one. */
+function byName<Found>(all: Map<string, Found>, kind: string, name: string): Found | undefined {
+  const full = [...all.keys()].find((known) => known === name || known.endsWith(`/${kind}/${name}`));
+  return all.get(full ?? '');
 }
 
 function find<Found>(all: Map<string, Found>, name: string): Found {
