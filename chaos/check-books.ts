@@ -14,6 +14,8 @@ export type Books = {
   ticketsDoubled: number;
   /** Orders without an end (no ticket, not failed with a reason, not with an operator), or failed for no good reason. */
   ticketsMissing: number;
+  /** Webhooks that are stored, or whose event is in the history, more than once. */
+  webhooksDoubled: number;
   /** Orders whose status is not the maximum of what was reported and applied. */
   ordersDiverged: number;
   liveMissing: number;
@@ -37,7 +39,7 @@ type OrderRow = {
   posIdKnown: boolean;
 };
 type PlacementRow = { id: string; state: string; flagged: boolean; problem: string | null; cause: string | null };
-type EventRow = { id: string; status: Status; outcome: string; sequence: number | null; from: string | null };
+type EventRow = { id: string; status: Status; outcome: string; sequence: number | null; webhookId: string | null };
 
 /** Compares what the senders saw with Postgres, the kitchens and the topic. */
 export async function checkBooks(about: {
@@ -48,8 +50,8 @@ export async function checkBooks(about: {
 }): Promise<{ books: Books; broken: Broken[] }> {
   const { pool, served, kitchens } = about;
   const read = async <Row extends object>(sql: string): Promise<Row[]> => (await pool.query<Row>(sql)).rows;
-  const webhooks = await read<{ id: string; locationId: string }>(
-    'SELECT id, location_id AS "locationId" FROM webhooks',
+  const webhooks = await read<{ id: string; locationId: string; outcome: string }>(
+    'SELECT id, location_id AS "locationId", outcome FROM webhooks',
   );
   const orders = await read<OrderRow>(
     `SELECT service_order_id AS id, location_id AS "locationId", rank, sequence, failed_by_us AS "failedByUs",
@@ -64,8 +66,8 @@ export async function checkBooks(about: {
      FROM placements`,
   );
   const events = await read<EventRow>(
-    `SELECT e.service_order_id AS id, e.status, e.outcome, e.sequence, d.location_id AS "from"
-     FROM status_events e LEFT JOIN webhooks d ON d.id = e.webhook_id ORDER BY e.event_id`,
+    `SELECT service_order_id AS id, status, outcome, sequence, webhook_id AS "webhookId"
+     FROM status_events ORDER BY event_id`,
   );
 
   const broken: Broken[] = [];
@@ -82,9 +84,14 @@ export async function checkBooks(about: {
   const liveOf = Map.groupBy(about.live, (message) => message.orderingKey);
   const acknowledgedOf = Map.groupBy(served.acknowledged, (each) => each.order ?? '');
 
-  const locationOf = new Map(webhooks.map((webhook) => [webhook.id, webhook.locationId]));
+  const webhookOf = new Map(webhooks.map((webhook) => [webhook.id, webhook]));
   for (const { webhookId, locationId, order } of served.acknowledged) {
-    if (locationOf.get(webhookId) !== locationId) breaks('lost', order, `webhook ${webhookId} was answered 200`);
+    if (webhookOf.get(webhookId)?.locationId !== locationId) {
+      breaks('lost', order, `webhook ${webhookId} was answered 200`);
+    }
+  }
+  for (const [id, rows] of Map.groupBy(webhooks, (webhook) => webhook.id)) {
+    if (rows.length > 1) breaks('webhooksDoubled', undefined, `webhook ${id} is stored ${rows.length} times`);
   }
 
   for (const id of served.accepted) {
@@ -101,13 +108,20 @@ export async function checkBooks(about: {
     for (const why of divergence(order, history, acknowledgedOf.get(order.id) ?? [], served.reported.get(order.id))) {
       breaks('ordersDiverged', order.id, why);
     }
-    const strangers = history.filter(({ from }) => from !== null && from !== order.locationId);
-    for (const { from, status } of strangers) breaks('crossLocation', order.id, `${status} came from ${from}`);
+    const told = history.filter(({ webhookId }) => webhookId !== null);
+    for (const { webhookId, status } of told) {
+      const from = webhookOf.get(webhookId ?? '')?.locationId ?? order.locationId;
+      if (from !== order.locationId) breaks('crossLocation', order.id, `${status} came from ${from}`);
+    }
+    for (const [event, times] of Map.groupBy(told, ({ webhookId, status }) => `${status} of ${webhookId}`)) {
+      if (times.length > 1) breaks('webhooksDoubled', order.id, `${event} is in its history ${times.length} times`);
+    }
     checkLive(order, liveOf.get(order.id) ?? [], history, breaks);
   }
-  for (const { order, foreign, outcome } of served.acknowledged) {
-    if (foreign === true && ['applied', 'duplicate', 'stale'].includes(outcome)) {
-      breaks('crossLocation', order, `a foreign webhook was answered ${outcome}`);
+  for (const { webhookId, order, foreign, outcome } of served.acknowledged) {
+    const became = outcome === 'accepted' ? webhookOf.get(webhookId)?.outcome : outcome;
+    if (foreign === true && ['applied', 'duplicate', 'stale'].includes(became ?? '')) {
+      breaks('crossLocation', order, `a foreign webhook was answered ${outcome}, and is ${became}`);
     }
   }
   for (const order of served.trespasses) breaks('crossLocation', order, "a token opened another location's door");
@@ -120,6 +134,7 @@ export async function checkBooks(about: {
       lost: count('lost'),
       ticketsDoubled: count('ticketsDoubled'),
       ticketsMissing: count('ticketsMissing'),
+      webhooksDoubled: count('webhooksDoubled'),
       ordersDiverged: count('ordersDiverged'),
       liveMissing: count('liveMissing'),
       liveOutOfOrder: count('liveOutOfOrder'),

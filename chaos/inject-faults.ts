@@ -12,7 +12,7 @@ import { holdBodies } from './hold-bodies.ts';
 import { holdRow } from './hold-row.ts';
 import { neighbour } from './neighbour.ts';
 import type { Fault, Lane, TimedKind } from './plan-faults.ts';
-import { FILES } from './run-instances.ts';
+import { FILES, type Instances } from './run-instances.ts';
 import { BODY_BUDGET, type Kitchen, type Stage } from './set-stage.ts';
 
 const LATENCY_MS = 40;
@@ -124,6 +124,31 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
     await postgres.restart();
   },
 
+  async away({ postgres, proxy, instances }, { lasts, nth, kills = 0 }, seed) {
+    // Or nobody might be left who knows the tokens.
+    if (kills > 0) await instances.untilReady();
+    const killing = killInTurn(instances, { first: nth * kills, kills, seconds: lasts });
+    const hangs = async (): Promise<void> => {
+      proxy.faults.blackhole = true;
+      await sleep(lasts * 500);
+    };
+    const isStopped = async (): Promise<void> => {
+      process.kill(postgres.pid, 'SIGQUIT');
+      proxy.faults.blackhole = false;
+      await sleep(lasts * 500);
+    };
+    if ((seed + nth) % 2 === 0) {
+      await hangs();
+      await isStopped();
+      await postgres.restart();
+    } else {
+      await isStopped();
+      await Promise.all([postgres.restart(), hangs()]);
+      proxy.faults.blackhole = false;
+    }
+    await killing;
+  },
+
   async failover({ failOver }, { lasts }) {
     await failOver(lasts);
   },
@@ -181,6 +206,19 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
     proxy.faults.latencyMs = undefined;
   },
 };
+
+/** Kills processes at different places, at equal pauses. */
+async function killInTurn(
+  instances: Instances,
+  about: { first: number; kills: number; seconds: number },
+): Promise<void> {
+  const { first, kills, seconds } = about;
+  const kill = async (nth: number): Promise<void> => {
+    await sleep((1_000 * seconds * (nth + 1)) / (kills + 1));
+    await instances.kill(first + nth);
+  };
+  await Promise.all(Array.from({ length: kills }, (_, nth) => kill(nth)));
+}
 
 /** Makes the parts around the service consult the faults under way before they answer. */
 function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: number): void {

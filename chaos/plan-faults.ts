@@ -1,4 +1,5 @@
 import { chance, shuffle } from './chance.ts';
+import type { Arguments } from './read-chaos-arguments.ts';
 
 /**
  * Faults that last for some time, with their seconds in a run of five minutes. A lane has one fault at a time; the
@@ -16,6 +17,8 @@ export const LANES = {
   database: {
     /** `pg_ctl stop -m immediate`, and a restart. */
     crash: 1,
+    /** As long as `--away` says: for one half it is stopped, for the other nothing arrives. */
+    away: 10,
     /** A standby is promoted, and the name still leads to the old primary, which takes no writes any more. */
     failover: 20,
     /** `pg_terminate_backend` for every connection of the service, again and again. */
@@ -88,8 +91,18 @@ export type Lane = keyof typeof LANES;
 export type TimedKind = { [L in Lane]: keyof (typeof LANES)[L] }[Lane];
 export type Kind = TimedKind | (typeof ALWAYS)[number];
 
+type PlanOptions = Pick<Arguments, 'seed' | 'seconds' | 'only' | 'kills' | 'awayS'>;
+
 /** A fault. `at` and `lasts` are seconds since the run's beginning. */
-export type Fault = { lane: Lane; kind: TimedKind; nth: number; at: number; lasts: number };
+export type Fault = {
+  lane: Lane;
+  kind: TimedKind;
+  nth: number;
+  at: number;
+  lasts: number;
+  /** How many processes are killed meanwhile, beside those of their own lane; 0 by default. */
+  kills?: number;
+};
 
 export const KINDS: readonly Kind[] = [
   ...Object.values(LANES).flatMap((lane) => Object.keys(lane) as TimedKind[]),
@@ -105,20 +118,47 @@ const GAPS: Record<Lane, readonly [number, number]> = {
   others: [1, 3],
   lasting: [1, 3],
 };
-/** The longest share of a run that a fault may take. */
+/** The longest share of a run that a fault may take, unless it is the only kind. */
 const LONGEST: Record<Lane, number> = { processes: 1 / 8, database: 1 / 8, others: 1 / 8, lasting: 1 / 3 };
 const FIRST_AT = 2;
+
+/** Processes of a run in which Postgres is away and nothing else happens. */
+export const PLACES_WHILE_AWAY = 4;
+/** Seconds of such a run: orders to begin with, time to recover, and the calm at its end. */
+const BEFORE_AWAY_S = 10;
+const BETWEEN_AWAY_S = 7;
+const AFTER_AWAY_S = 5;
+
+/** True for a run in which Postgres is away and nothing else happens. */
+export const isAwayAlone = (only: ReadonlySet<Kind>): boolean => only.size === 1 && only.has('away');
+
+/** Returns the least seconds of such a run. */
+export const secondsToBeAway = (awayS: number): number => BEFORE_AWAY_S + awayS + AFTER_AWAY_S;
 
 /**
  * Plans all timed faults, in order. Every kind of a lane occurs in each of its rounds, a kill `kills` times. In a
  * short run faults and pauses are shorter, so that more fit in.
  */
-export function planFaults(seed: number, seconds: number, only: ReadonlySet<Kind>, kills: number): Fault[] {
+export function planFaults({ seed, seconds, only, kills, awayS }: PlanOptions): Fault[] {
+  if (isAwayAlone(only)) return planOutages(seconds, awayS);
   const weights: Partial<Record<TimedKind, number>> = { kill: kills, 'drop-answer': DROPPED_ANSWERS };
-  const lanes = Object.entries(LANES) as [Lane, Record<string, number>][];
-  return lanes
+  const lanes = Object.entries({ ...LANES, database: { ...LANES.database, away: awayS } });
+  return (lanes as [Lane, Record<string, number>][])
     .flatMap(([lane, lengths]) => planLane(seed, seconds, only, lane, lengths, weights))
     .toSorted((a, b) => a.at - b.at);
+}
+
+/**
+ * Plans outages of full length, and that all processes but one are killed meanwhile: who starts without Postgres knows
+ * no token, so one has to stay.
+ */
+function planOutages(seconds: number, awayS: number): Fault[] {
+  const plan: Fault[] = [];
+  const kills = PLACES_WHILE_AWAY - 1;
+  for (let at = BEFORE_AWAY_S; at + awayS + AFTER_AWAY_S <= seconds; at += awayS + BETWEEN_AWAY_S) {
+    plan.push({ lane: 'database', kind: 'away', nth: plan.length + 1, at, lasts: awayS, kills });
+  }
+  return plan;
 }
 
 function planLane(

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { memberStateAt, statusAt } from '../src/core/domain/lifecycle.ts';
-import type { Answers } from './check-answers.ts';
+import { countAnswers } from './check-answers.ts';
 import { checkBooks, type Books, type Broken } from './check-books.ts';
 import type { History } from './history.ts';
 import { probeDoor, type Probe } from './probe-door.ts';
@@ -11,7 +11,7 @@ import type { Stage, StageDatabase } from './set-stage.ts';
 import { resolveDoubts, settle } from './settle.ts';
 
 export type Played = {
-  served: Served & { answers: Answers };
+  served: Served;
   probe: Probe;
   /** Until then the probe went on, in milliseconds since the beginning. */
   ended: number;
@@ -50,7 +50,7 @@ export async function playOut(about: {
     const served = serveOrders({ stage, scripts, ordersPerSecond, history, signal: closing.signal });
     const [first] = stage.kitchens;
     if (first === undefined) throw new Error('there is no kitchen');
-    probe = probeDoor(first, history, served.acknowledged);
+    probe = probeDoor(first, history, served);
     await about.disturb(served);
     const calmFrom = new Date();
     await sleep(Math.max(CALM_S, seconds + CALM_S - history.now() / 1_000) * 1_000);
@@ -65,7 +65,7 @@ export async function playOut(about: {
     const complaints: string[] = [];
     // An order that an operator resolved may be tried again, and be in doubt again.
     for (let doubts = -1; doubts !== 0 && complaints.length === 0;) {
-      const open = await settle(pool, served.accepted, SETTLE_S);
+      const open = await settle(pool, stage.pubsub, served.accepted, SETTLE_S);
       if (open !== undefined) complaints.push(`not settled after ${SETTLE_S} s: ${JSON.stringify(open)}`);
       doubts = await resolveDoubts(pool, stage.kitchens, history);
       if (doubts > 0) print(`an operator settled ${doubts} orders in doubt`);
@@ -74,7 +74,7 @@ export async function playOut(about: {
     const { books, broken } = await checkBooks({ pool, served, kitchens: stage.kitchens, live });
     complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
     const liveLagP99Ms = await lagOf(pool, calmFrom, calmUntil);
-    const answered = [...served.answers].map(([status, count]) => `answered ${status} ${count}`);
+    const answered = [...countAnswers(served.answers)].map(([status, count]) => `answered ${status} ${count}`);
     const words = `${answered.join(', ')}, ${await summary(pool)}`;
     return { served, probe, ended, books, broken, complaints, liveLagP99Ms, words };
   } finally {

@@ -1,12 +1,14 @@
 import type { History } from './history.ts';
-import type { Acknowledged } from './serve-orders.ts';
+import { sendStatus } from './send-status.ts';
+import type { Served } from './serve-orders.ts';
 import type { Kitchen } from './set-stage.ts';
 
 export type Probe = {
   stop(): Promise<void>;
   /**
-   * Seconds from `at` (milliseconds since the run's beginning) to the first whole second in which the door takes 95 %
-   * of the offers at the first try; undefined if there is none before `until`.
+   * Seconds from `at` (milliseconds since the run's beginning) to the first whole second in which Postgres takes 95 % of
+   * the offers at the first try; undefined if there is none before `until`. A spilled one waits for Postgres, and does not
+   * count.
    */
   recoverySeconds(at: number, until: number): number | undefined;
   /** @returns how many of the offers within these spans were not taken */
@@ -24,23 +26,21 @@ const WINDOW_MS = 1_000;
 export const ANSWER_MS = 2_000;
 
 /** Offers webhooks at a steady pace, whatever the answers. Each is a small durable write: an event that is ignored. */
-export function probeDoor(kitchen: Kitchen, history: History, acknowledged: Acknowledged[]): Probe {
-  const offered: { at: number; taken: boolean }[] = [];
+export function probeDoor(kitchen: Kitchen, history: History, { answers, acknowledged }: Served): Probe {
+  const offered: { at: number; taken: boolean; committed: boolean }[] = [];
   const underWay = new Set<Promise<void>>();
 
   const offer = async (): Promise<void> => {
-    const probe = { at: history.now(), taken: false };
+    const probe = { at: history.now(), taken: false, committed: false };
     offered.push(probe);
-    try {
-      const report = { eventType: 'menu.changed', serviceOrderId: 'none', status: 'none' };
-      const { status, body } = await kitchen.pos.sendStatus(kitchen.webhookUrl, report, ANSWER_MS);
-      if (status !== 200) return;
-      const { webhookId, outcome } = body as { webhookId: string; outcome: string };
-      acknowledged.push({ webhookId, outcome, locationId: kitchen.locationId });
-      probe.taken = true;
-    } catch {
-      // Without an answer in time, it was not taken.
-    }
+    const report = { eventType: 'menu.changed', serviceOrderId: 'none', status: 'none' };
+    const answer = await sendStatus(kitchen, report, ANSWER_MS);
+    answers.push(answer);
+    const { status, webhookId, outcome } = answer;
+    if (status !== 200) return;
+    acknowledged.push({ webhookId, outcome, locationId: kitchen.locationId });
+    probe.taken = true;
+    probe.committed = outcome !== 'accepted';
   };
   const timer = setInterval(() => {
     const offering: Promise<void> = offer().finally(() => underWay.delete(offering));
@@ -55,9 +55,9 @@ export function probeDoor(kitchen: Kitchen, history: History, acknowledged: Ackn
     recoverySeconds(at, until) {
       for (let from = at; from + WINDOW_MS <= until; from += STEP_MS) {
         const inWindow = offered.filter((probe) => probe.at >= from && probe.at < from + WINDOW_MS);
-        const taken = inWindow.filter((probe) => probe.taken).length;
+        const committed = inWindow.filter((probe) => probe.committed).length;
         // Compared with what was due, so that a stalling harness does not look like a recovery.
-        if (taken >= SHARE * Math.max(inWindow.length, PER_SECOND * 0.7)) return (from - at) / 1_000;
+        if (committed >= SHARE * Math.max(inWindow.length, PER_SECOND * 0.7)) return (from - at) / 1_000;
       }
       return undefined;
     },

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { KINDS, type Kind } from './plan-faults.ts';
+import { KINDS, isAwayAlone, secondsToBeAway, type Kind } from './plan-faults.ts';
 
 export type Arguments = {
   help: boolean;
@@ -9,6 +9,7 @@ export type Arguments = {
   ordersPerSecond: number;
   recoveryS: number;
   kills: number;
+  awayS: number;
   only: ReadonlySet<Kind>;
 };
 
@@ -24,12 +25,16 @@ Postgres restarts, networks break and senders misbehave, and then checks the boo
 order, or at the wrong location? Exit code 0 when all is well, otherwise 1.
 
 Options:
-  --seconds <n>         how long faults go on (default 60); a minute or two more pass until all has settled.
+  --seconds <n>         how long faults go on (default 60, or what --away needs); a minute or two more pass until all has
+                        settled.
                         Under 60, no POS takes part that has to be asked before a repeat: that alone takes a minute
   --seed <n>            the same seed gives the same orders and the same faults (default: by the clock)
   --only <kinds>        these faults alone, with commas between them
   --orders <n>          orders a second (default 8)
   --kills <n>           how often a process is killed for each time one is replaced and frozen (default 6)
+  --away <seconds>      how long Postgres is away (default 10); beside other faults at most an eighth of the run.
+                        With --only away four processes run, of which all but one are killed meanwhile, senders
+                        repeat nothing, and fewer than 99.9 % answered 200 within 1.5 s are a complaint
   --recovery <seconds>  within which the service has to be back after a fault of Postgres (default 5)
   --json                the last line of standard output is the result as JSON; the rest goes to standard error
   -h, --help            print this
@@ -43,15 +48,21 @@ export function readChaosArguments(argv: string[]): Arguments {
   const kinds = given.only?.split(',').map((kind) => kind.trim());
   const unknown = kinds?.find((kind) => !KINDS.includes(kind as Kind));
   if (unknown !== undefined) throw new WrongUsage(`--only: there is no fault "${unknown}"`);
+  const only = new Set((kinds as Kind[] | undefined) ?? KINDS);
+  const awayS = number('--away', given.away ?? '10', 1, 3_600);
+  const needed = isAwayAlone(only) ? secondsToBeAway(awayS) : 0;
+  const seconds = number('--seconds', given.seconds ?? String(Math.max(60, needed)), 5, 86_400);
+  if (seconds < needed) throw new WrongUsage(`--away ${awayS} needs --seconds ${needed} at least, not "${seconds}"`);
   return {
     help: given.help ?? false,
     json: given.json ?? false,
-    seconds: number('--seconds', given.seconds ?? '60', 5, 86_400),
+    seconds,
     seed: number('--seed', given.seed ?? String(Date.now() % 1_000_000), 0, Number.MAX_SAFE_INTEGER),
     ordersPerSecond: number('--orders', given.orders ?? '8', 1, 100),
     recoveryS: number('--recovery', given.recovery ?? '5', 1, 600),
     kills: number('--kills', given.kills ?? '6', 1, 100),
-    only: new Set((kinds as Kind[] | undefined) ?? KINDS),
+    awayS,
+    only,
   };
 }
 
@@ -74,6 +85,7 @@ function parse(argv: string[]) {
         orders: { type: 'string' },
         recovery: { type: 'string' },
         kills: { type: 'string' },
+        away: { type: 'string' },
       },
     }).values;
   } catch (error) {

@@ -4,21 +4,26 @@ import { recordHistory, type Entry, type History } from './history.ts';
 import { holdSnapshot } from './hold-snapshot.ts';
 import { startFaultyPostgres } from './faulty-postgres.ts';
 import { injectFaults } from './inject-faults.ts';
-import { checkAnswers } from './check-answers.ts';
+import { checkAnswers, known200 } from './check-answers.ts';
 import { lastingAlone } from './lasting-alone.ts';
-import { LANES, planFaults, type Kind } from './plan-faults.ts';
+import { LANES, PLACES_WHILE_AWAY, isAwayAlone, planFaults, type Kind } from './plan-faults.ts';
 import { playOut, type Played } from './play-out.ts';
 import type { Probe } from './probe-door.ts';
 import type { Arguments } from './read-chaos-arguments.ts';
 import { scriptOrder, type Script } from './script-order.ts';
 import { TILL_LOCATIONS, sellAtTills, type Tills } from './sell-at-tills.ts';
+import { CARELESS } from './send-webhook.ts';
 import { MEMBER, NOTES } from './serve-orders.ts';
 import { setStage, type Stage } from './set-stage.ts';
 
 export type Result = Books & {
   seed: number;
   ok: boolean;
-  /** The longest time until the door recovered from a fault of Postgres; null if it did not. */
+  /** Share of the webhooks sent with a token of their own location that were answered 200 within 1.5 s, 0 to 1. */
+  known200: number;
+  /** Webhooks that were answered `accepted`. */
+  spilled: number;
+  /** The longest time until webhooks went to Postgres again after a fault of it; null if they did not. */
   recoverySeconds: number | null;
   /** The same after a failover, since the name led to the new primary. */
   failoverSeconds: number | null;
@@ -47,6 +52,8 @@ const FINDABLE_FROM_S = 60;
 const LIVE_LAG_MS = 12_000;
 /** For faults that take longer than planned: a process that has to be ready, a Postgres that starts again. */
 const LATE_S = 120;
+/** The longest step of kitchens that cook through an outage, as a share of it. */
+const SLOWEST_STEP = 0.4;
 /** Least share of the run in which there has to be an old snapshot. */
 const SNAPSHOT_SHARE = 0.5;
 /** Of the time to recover, what a failover may take: 3 of 5 s. The new primary is there already. */
@@ -56,20 +63,26 @@ const FAILOVER_SHARE = 0.6;
 export async function runChaos(args: Arguments, print: (line: string) => void): Promise<Report> {
   const { seed, seconds, ordersPerSecond, only } = args;
   const history = recordHistory();
+  const awayAlone = isAwayAlone(only);
   const stage = await setStage({
     seed,
     history,
     database: await startFaultyPostgres(),
-    deadlineS: DEADLINE_S,
+    // An outage of Postgres alone must not end an order.
+    deadlineS: DEADLINE_S + (awayAlone ? args.awayS : 0),
     deadPos: only.has('dead-pos'),
     clocks: only.has('clock'),
     findable: seconds >= FINDABLE_FROM_S,
+    ...(awayAlone && { places: PLACES_WHILE_AWAY, vendors: [CARELESS] }),
   });
   const locationIds = stage.kitchens.map((kitchen) => kitchen.locationId);
+  const plan = planFaults(args);
+  // They are cooked while Postgres is away: orders that are placed then are not at a POS before it is back.
+  const slowestStepMs = SLOWEST_STEP * args.awayS * 1_000;
+  const orderedBefore = awayAlone ? Number(plan[0]?.at) * ordersPerSecond : 0;
   const scripts = Array.from({ length: seconds * ordersPerSecond }, (_, nth) =>
-    scriptOrder(seed, nth + 1, locationIds, only),
+    scriptOrder(seed, nth + 1, locationIds, only, nth < orderedBefore ? slowestStepMs : undefined),
   );
-  const plan = planFaults(seed, seconds, only, args.kills);
   const snapshot = only.has('snapshot') ? holdSnapshot(() => stage.databaseUrl) : undefined;
   try {
     print(`seed ${seed}: ${scripts.length} orders, ${plan.length} faults in ${seconds} s`);
@@ -109,6 +122,8 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
         seed,
         ok: complaints.length === 0,
         ...books,
+        known200: known200(served.answers),
+        spilled: served.answers.filter(({ outcome }) => outcome === 'accepted').length,
         recoverySeconds: recovery,
         failoverSeconds: failover,
         refusedBesideLasting,
@@ -163,6 +178,8 @@ function countFaults(
   const counts: Partial<Record<Kind, number>> = {};
   const all = [...plan.map((fault) => fault.kind), ...scripts.flatMap((script) => script.faults)];
   for (const kind of all) counts[kind] = (counts[kind] ?? 0) + 1;
+  const kills = plan.reduce((sum, fault) => sum + (fault.kills ?? 0), counts.kill ?? 0);
+  if (kills > 0) counts.kill = kills;
   if (only.has('dead-pos')) counts['dead-pos'] = stage.kitchens.filter((kitchen) => kitchen.dead).length;
   if (only.has('clock')) counts.clock = 1 + plan.filter(({ kind }) => kind === 'kill' || kind === 'roll').length;
   if (only.has('tills')) counts.tills = TILL_LOCATIONS;

@@ -7,6 +7,8 @@ import type { History } from './history.ts';
 export type Instances = {
   /** URLs of running processes, ready or not. */
   urls(): readonly string[];
+  /** Resolves when all are ready, or after a minute. */
+  untilReady(): Promise<void>;
   /** Kills one by kill -9, and starts another after a moment. */
   kill(nth: number): Promise<void>;
   /** Starts a new one, then ends the old one by SIGTERM; it has to exit with 0. */
@@ -23,25 +25,28 @@ export type Instances = {
 
 type Instance = ReturnType<typeof spawnMain> & { name: string; url: string; leaving: boolean };
 
-const PLACES = 2;
 /** That a process may open: the least that docs/deploy.md asks for. */
 export const FILES = 1_024;
 const CLOCK = new URL('../test/support/shift-clock.ts', import.meta.url).href;
 const TEN_MINUTES_MS = 600_000;
 /** Time for a replacement to be ready. A start itself waits for Postgres without limit. */
 const READY_WITHIN_MS = 5_000;
+/** The same for all at once. */
+const ALL_READY_WITHIN_MS = 60_000;
 /** Time to exit: Cloud Run's, the shortest of a platform, for which DRAIN_FINISH_MS is made by default. */
 const EXIT_WITHIN_MS = 10_000;
 
-/** Runs two processes of the service, each of which may be replaced at any time. */
+/** Runs processes of the service, each of which may be replaced at any time. */
 export async function runInstances(about: {
   env: Record<string, string>;
   seed: number;
   /** Every other process has a clock that is ten minutes off. */
   clocks: boolean;
   history: History;
+  /** How many there are. */
+  places: number;
 }): Promise<Instances> {
-  const { env, seed, clocks, history } = about;
+  const { env, seed, clocks, history, places: count } = about;
   const misbehaved: string[] = [];
   const all: Instance[] = [];
   const places: (Instance | undefined)[] = [];
@@ -84,8 +89,8 @@ export async function runInstances(about: {
     await instance.exited;
   };
 
-  const ready = async ({ url }: Instance): Promise<void> => {
-    const deadline = performance.now() + READY_WITHIN_MS;
+  const ready = async ({ url }: Instance, withinMs: number): Promise<void> => {
+    const deadline = performance.now() + withinMs;
     while (performance.now() < deadline) {
       if (
         await fetch(`${url}/readyz`).then(
@@ -98,10 +103,17 @@ export async function runInstances(about: {
     }
   };
 
-  await Promise.all((await Promise.all(Array.from({ length: PLACES }, (_, place) => begin(place)))).map(ready));
+  const untilReady = async (): Promise<void> => {
+    const running = places.filter((instance) => instance !== undefined);
+    await Promise.all(running.map((instance) => ready(instance, ALL_READY_WITHIN_MS)));
+  };
+
+  await Promise.all(Array.from({ length: count }, (_, place) => begin(place)));
+  await untilReady();
 
   return {
     misbehaved,
+    untilReady,
     // A process that is ending gets requests until it says that it is not ready.
     urls: () => all.flatMap(({ child, url }) => (child.exitCode === null && child.signalCode === null ? url : [])),
     log: () => all.map((instance) => instance.output()).join(''),
@@ -113,7 +125,7 @@ export async function runInstances(about: {
       }
     },
     async kill(nth) {
-      const place = nth % PLACES;
+      const place = nth % count;
       const instance = places[place];
       if (instance !== undefined) await leave(instance, 'SIGKILL');
       places[place] = undefined;
@@ -121,13 +133,13 @@ export async function runInstances(about: {
       await begin(place);
     },
     async roll(nth) {
-      const place = nth % PLACES;
+      const place = nth % count;
       const old = places[place];
-      await ready(await begin(place));
+      await ready(await begin(place), READY_WITHIN_MS);
       if (old !== undefined) await leave(old, 'SIGTERM');
     },
     async freeze(nth, seconds) {
-      const instance = places[nth % PLACES];
+      const instance = places[nth % count];
       instance?.child.kill('SIGSTOP');
       await sleep(seconds * 1_000);
       instance?.child.kill('SIGCONT');

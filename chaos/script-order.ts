@@ -35,12 +35,16 @@ const COURSE: Record<FulfillmentType, readonly Status[]> = {
 /** Milliseconds between two steps in the kitchen. */
 const STEP_MS = [200, 1_800] as const;
 
-/** @param nth the order's number within the run, from 1 */
+/**
+ * @param nth the order's number within the run, from 1
+ * @param longestStepMs for a kitchen that takes its time
+ */
 export function scriptOrder(
   seed: number,
   nth: number,
   locationIds: readonly string[],
   only: ReadonlySet<Kind>,
+  longestStepMs: number = STEP_MS[1],
 ): Script {
   const serviceOrderId = `chaos-${seed}-${nth}`;
   const drawn = (about: string, step = 0): number => chance(seed, 'order', nth, about, step);
@@ -59,7 +63,7 @@ export function scriptOrder(
 
   let at = 0;
   const reports = course.map((status, step): Report => {
-    at += STEP_MS[0] + drawn('step', step) * (STEP_MS[1] - STEP_MS[0]);
+    at += STEP_MS[0] + drawn('step', step) * (longestStepMs - STEP_MS[0]);
     return {
       status,
       afterMs: at + (happens('delay', 0.05, step) ? 3_000 + 5_000 * drawn('late', step) : 0),

@@ -1,6 +1,6 @@
 import { chance } from './chance.ts';
-import type { Answers } from './check-answers.ts';
-import type { Acknowledged } from './serve-orders.ts';
+import { sendStatus } from './send-status.ts';
+import type { Served } from './serve-orders.ts';
 import type { Kitchen } from './set-stage.ts';
 
 /** Sales a second and location: a POS id that is never ours, and its end. */
@@ -16,6 +16,9 @@ const ANSWER_MS = 3_000;
 /** Sales under way; a till that hears nothing sends no more. */
 const MAX_UNDER_WAY = 200;
 
+/** Answers to a sale under a POS id that is nobody's, or not yet: spilled, it is judged later. */
+const MAY_BE = new Set(['parked', 'unmatched', 'accepted']);
+
 export type Tills = {
   /** Sales that were answered 200. */
   sales(): number;
@@ -25,31 +28,21 @@ export type Tills = {
 };
 
 /** Sends the tills' own sales of a few locations, at a steady pace, whatever the answers. */
-export function sellAtTills(
-  kitchens: readonly Kitchen[],
-  seed: number,
-  { answers, acknowledged }: { answers: Answers; acknowledged: Acknowledged[] },
-): Tills {
+export function sellAtTills(kitchens: readonly Kitchen[], seed: number, { answers, acknowledged }: Served): Tills {
   // Not of the location whose door is measured, nor of the one whose POS is dead.
   const selling = kitchens.slice(2, 2 + TILL_LOCATIONS);
   const outcomes = new Map<string, number>();
   const underWay = new Set<Promise<void>>();
   let nth = 0;
 
-  const sell = async ({ pos, webhookUrl, locationId }: Kitchen, providerOrderId: string): Promise<void> => {
+  const sell = async (kitchen: Kitchen, providerOrderId: string): Promise<void> => {
     const again = chance(seed, 'sale', providerOrderId) < AGAIN;
     for (let times = again ? 2 : 1; times > 0; times -= 1) {
-      let answer: { status: number; body: unknown } | undefined;
-      try {
-        answer = await pos.sendStatus(webhookUrl, { providerOrderId, status: 'completed' }, ANSWER_MS);
-      } catch {
-        // No answer in time.
-      }
-      const status = answer?.status ?? 'timeout';
-      answers.set(status, (answers.get(status) ?? 0) + 1);
-      if (answer === undefined || status !== 200) continue;
-      const { webhookId, outcome } = answer.body as { webhookId: string; outcome: string };
-      acknowledged.push({ webhookId, outcome, locationId });
+      const answer = await sendStatus(kitchen, { providerOrderId, status: 'completed' }, ANSWER_MS);
+      answers.push(answer);
+      const { status, webhookId, outcome } = answer;
+      if (status !== 200) continue;
+      acknowledged.push({ webhookId, outcome, locationId: kitchen.locationId });
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     }
   };
@@ -70,7 +63,7 @@ export function sellAtTills(
     },
     misjudged: () =>
       [...outcomes]
-        .filter(([outcome]) => outcome !== 'parked' && outcome !== 'unmatched')
+        .filter(([outcome]) => !MAY_BE.has(outcome))
         .map(([outcome, count]) => `${count} sales of tills were answered ${outcome}`),
   };
 }

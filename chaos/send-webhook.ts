@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pos, StatusReport } from '../test/support/start-pos.ts';
+import type { StatusReport } from '../test/support/start-pos.ts';
+import { sendStatus, type Answer } from './send-status.ts';
+import type { Kitchen } from './set-stage.ts';
 
 /**
  * How a vendor repeats a webhook that was not answered with 2xx. Real pauses are minutes; here they are seconds, so
@@ -15,6 +17,9 @@ export type Vendor = {
 const isWorthTwo = (status: number | 'timeout'): boolean =>
   status === 'timeout' || status === 404 || status === 429 || status >= 500;
 
+/** Sends everything once. */
+export const CARELESS: Vendor = { name: 'careless', timeoutMs: 3_000, again: () => undefined };
+
 export const VENDORS: readonly Vendor[] = [
   { name: 'patient', timeoutMs: 10_000, again: (_, tries) => Math.min(5_000, 250 * 2 ** tries) },
   {
@@ -22,38 +27,25 @@ export const VENDORS: readonly Vendor[] = [
     timeoutMs: 5_000,
     again: (status, tries) => (tries <= 2 && isWorthTwo(status) ? 1_000 * tries : undefined),
   },
-  { name: 'careless', timeoutMs: 3_000, again: () => undefined },
+  CARELESS,
 ];
-
-export type Answer = { status: number | 'timeout'; outcome?: string; webhookId?: string };
 
 /** Sends one webhook and repeats it as its vendor does. @returns every answer, in order; the last one counts */
 export async function sendWebhook(about: {
-  pos: Pos;
-  vendor: Vendor;
-  url: string;
+  kitchen: Kitchen;
   report: StatusReport;
   /** Ends the repeats. */
   signal: AbortSignal;
   onAnswer: (answer: Answer) => void;
 }): Promise<void> {
-  const { pos, vendor, url, report, signal, onAnswer } = about;
+  const { kitchen, report, signal, onAnswer } = about;
+  const { vendor } = kitchen;
   for (let tries = 1; ; tries += 1) {
-    const answer = await once(pos, url, report, vendor.timeoutMs);
+    const answer = await sendStatus(kitchen, report, vendor.timeoutMs);
     onAnswer(answer);
     if (answer.status !== 'timeout' && answer.status >= 200 && answer.status < 300) return;
     const waitMs = vendor.again(answer.status, tries);
     if (waitMs === undefined || signal.aborted) return;
     await sleep(waitMs, undefined, { signal }).catch(() => {});
-  }
-}
-
-async function once(pos: Pos, url: string, report: StatusReport, timeoutMs: number): Promise<Answer> {
-  try {
-    const { status, body } = await pos.sendStatus(url, report, timeoutMs);
-    const { outcome, webhookId } = (body ?? {}) as { outcome?: string; webhookId?: string };
-    return { status, ...(outcome !== undefined && { outcome }), ...(webhookId !== undefined && { webhookId }) };
-  } catch {
-    return { status: 'timeout' };
   }
 }

@@ -3,13 +3,14 @@ import { sampleOrder } from '../test/support/sample-order.ts';
 import type { StatusReport, Ticket } from '../test/support/start-pos.ts';
 import type { History } from './history.ts';
 import type { Script } from './script-order.ts';
-import type { Answers } from './check-answers.ts';
+import type { Answer } from './send-status.ts';
 import { sendWebhook } from './send-webhook.ts';
 import type { Kitchen, Stage, StageDatabase } from './set-stage.ts';
 
 /** A webhook that was answered 200. */
 export type Acknowledged = {
   webhookId: string;
+  /** `accepted` if it was spilled: what became of it then is told by nobody but the books. */
   outcome: string;
   locationId: string;
   /** Its order and status; absent for an event that is not about an order. */
@@ -26,6 +27,8 @@ export type Served = {
   accepted: Set<string>;
   /** All webhooks that were answered 200. */
   acknowledged: Acknowledged[];
+  /** Every answer to a webhook that was sent to its own location's path, with its own token. */
+  answers: Answer[];
   /** Statuses that the POS reported or tried to report, by order. */
   reported: Map<string, Set<string>>;
   /** Requests with another location's token in a location's path that were not refused. */
@@ -56,10 +59,15 @@ export function serveOrders(about: {
   history: History;
   /** Ends the repeats of patient vendors. */
   signal: AbortSignal;
-}): Served & { answers: Answers; finished(): Promise<void> } {
+}): Served & { finished(): Promise<void> } {
   const { stage, scripts, ordersPerSecond, history, signal } = about;
-  const served: Served = { accepted: new Set(), acknowledged: [], reported: new Map(), trespasses: [] };
-  const answers: Answers = new Map();
+  const served: Served = {
+    accepted: new Set(),
+    acknowledged: [],
+    answers: [],
+    reported: new Map(),
+    trespasses: [],
+  };
   const scriptOf = new Map(scripts.map((script) => [script.serviceOrderId, script]));
   const kitchenOf = new Map(stage.kitchens.map((kitchen) => [kitchen.locationId, kitchen]));
   const underWay = new Set<Promise<void>>();
@@ -96,16 +104,15 @@ export function serveOrders(about: {
 
   const send = (kitchen: Kitchen, order: string, report: StatusReport, foreign = false): Promise<void> =>
     sendWebhook({
-      pos: kitchen.pos,
-      vendor: kitchen.vendor,
-      url: kitchen.webhookUrl,
+      kitchen,
       report,
       signal,
-      onAnswer({ status, outcome = '', webhookId = '' }) {
+      onAnswer(answer) {
+        const { status, outcome, webhookId } = answer;
         const { locationId } = kitchen;
         const what = foreign ? 'foreign webhook answered' : 'webhook answered';
         history.note(what, { order, from: locationId, says: report.status, status, outcome, webhookId });
-        answers.set(status, (answers.get(status) ?? 0) + 1);
+        served.answers.push(answer);
         if (status !== 200) return;
         const byPosIdAlone = report.serviceOrderId === undefined;
         served.acknowledged.push({
@@ -161,7 +168,6 @@ export function serveOrders(about: {
   begin(placeAll());
   return {
     ...served,
-    answers,
     async finished() {
       while (underWay.size > 0) await Promise.all(underWay);
     },

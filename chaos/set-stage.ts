@@ -61,8 +61,11 @@ const KEY = Buffer.alloc(32, 7).toString('base64');
 const SETTINGS_KEY = `chaos:${KEY}`;
 /** Bytes of bodies that a process holds. Few, so that slow senders can take them all. */
 export const BODY_BUDGET = 4 * 2 ** 20;
+export const SPILL_SUBSCRIPTION = 'spill-drain';
 /** The most that Google allows: an outage of minutes must not lose an order. */
 const DELIVERY_ATTEMPTS = 100;
+/** The waits of a message that is refused. */
+const AGAIN = { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 3 } };
 /** Options of a call by the publisher, the same as the service's. */
 const PATIENCE = { timeout: 5_000, retry: null };
 
@@ -70,7 +73,7 @@ const PROVIDER_MODULES = ['pos-without-deduplication.ts', 'findable-pos.ts']
   .map((file) => fileURLToPath(new URL(`../test/support/${file}`, import.meta.url)))
   .join(',');
 
-/** Sets up the whole system around two processes of the service, on free ports of 127.0.0.1. */
+/** Sets up the whole system around the processes of the service, on free ports of 127.0.0.1. */
 export async function setStage<Database extends StageDatabase>(about: {
   database: Database;
   seed: number;
@@ -81,8 +84,12 @@ export async function setStage<Database extends StageDatabase>(about: {
   clocks: boolean;
   /** Locations whose POS has to be asked before a repeat. */
   findable: boolean;
+  /** How many processes; two by default. */
+  places?: number;
+  /** How the locations' senders repeat, in turn; by default in every way. */
+  vendors?: readonly Vendor[];
 }): Promise<Stage<Database>> {
-  const { database } = about;
+  const { database, places = 2, vendors = VENDORS } = about;
   const [pubsub, platform] = await Promise.all([
     startPubsub({ pushBackoff: { minMs: 100, maxMs: 3_000 }, pushSlowdown: { minMs: 50, maxMs: 2_000 } }),
     startOrderingPlatform({ token: PLATFORM_TOKEN }),
@@ -90,20 +97,29 @@ export async function setStage<Database extends StageDatabase>(about: {
   await migrate(database.databaseUrl);
 
   const client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
-  const [[orders], [dead]] = await Promise.all([
+  const [[orders], [dead], [spill], [spillDead]] = await Promise.all([
     client.createTopic('orders', PATIENCE),
     client.createTopic('orders-dead', PATIENCE),
+    client.createTopic('spill', PATIENCE),
+    client.createTopic('spill-dead', PATIENCE),
     client.createTopic('order-status', PATIENCE),
   ]);
+  await spill.createSubscription(SPILL_SUBSCRIPTION, {
+    ackDeadlineSeconds: 30,
+    retryPolicy: AGAIN,
+    deadLetterPolicy: { deadLetterTopic: spillDead.name, maxDeliveryAttempts: DELIVERY_ATTEMPTS },
+    gaxOpts: PATIENCE,
+  });
 
   let instances: Instances | undefined;
   const balancer = await balanceLoad(() => instances?.urls() ?? []);
-  const kitchens = await openKitchens(about, database.databaseUrl, balancer);
+  const kitchens = await openKitchens({ ...about, vendors }, database.databaseUrl, balancer);
 
   instances = await runInstances({
     seed: about.seed,
     clocks: about.clocks,
     history: about.history,
+    places,
     env: {
       DATABASE_URL: database.serviceUrl,
       HOST: '127.0.0.1',
@@ -111,6 +127,8 @@ export async function setStage<Database extends StageDatabase>(about: {
       ORDER_API_TOKEN: PLATFORM_TOKEN,
       GOOGLE_CLOUD_PROJECT: PROJECT,
       PUBSUB_EMULATOR_HOST: pubsub.host,
+      SPILL_TOPIC: 'spill',
+      SPILL_SUBSCRIPTION,
       PUSH_AUDIENCE: AUDIENCE,
       PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
       PUSH_ISSUER: pubsub.issuer,
@@ -128,7 +146,7 @@ export async function setStage<Database extends StageDatabase>(about: {
   });
   await orders.createSubscription('orders-push', {
     ackDeadlineSeconds: 10,
-    retryPolicy: { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 3 } },
+    retryPolicy: AGAIN,
     deadLetterPolicy: { deadLetterTopic: dead.name, maxDeliveryAttempts: DELIVERY_ATTEMPTS },
     pushConfig: {
       pushEndpoint: `${balancer.url}/pubsub/push`,
@@ -161,7 +179,7 @@ export async function setStage<Database extends StageDatabase>(about: {
 }
 
 async function openKitchens(
-  about: { deadPos: boolean; findable: boolean },
+  about: { deadPos: boolean; findable: boolean; vendors: readonly Vendor[] },
   databaseUrl: string,
   balancer: HttpServer,
 ): Promise<Kitchen[]> {
@@ -183,7 +201,7 @@ async function openKitchens(
         await putLocation(pool, rules, { locationId, integration, settings });
         const { token } = await issueToken(pool, { locationId });
         const webhookUrl = `${balancer.url}/webhook/${integration}/${locationId}?token=${token}`;
-        const vendor = VENDORS[nth % VENDORS.length];
+        const vendor = about.vendors[nth % about.vendors.length];
         if (vendor === undefined) throw new Error('no vendor');
         return { locationId, integration, pos, vendor, webhookUrl, dead };
       }),

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { resolveNotThere, resolveThere } from '../src/core/placements/resolve-doubt.ts';
+import type { Pubsub } from '../test/support/start-pubsub.ts';
 import type { History } from './history.ts';
-import type { Kitchen } from './set-stage.ts';
+import { SPILL_SUBSCRIPTION, type Kitchen } from './set-stage.ts';
 
 /** Work that the service will still do by itself. */
-type Open = { placements: number; live: number; parked: number };
+type Open = { placements: number; live: number; parked: number; spilled: number };
 
 const OPEN = `
   SELECT (SELECT count(*)::int FROM unnest($1::text[]) AS accepted(id) LEFT JOIN placements p ON p.service_order_id = id
@@ -19,13 +20,21 @@ const OPEN = `
  * Waits until the service has nothing left to do, after all faults.
  * @returns what is left after `patienceS` seconds, or undefined
  */
-export async function settle(pool: Pool, accepted: ReadonlySet<string>, patienceS: number): Promise<Open | undefined> {
+export async function settle(
+  pool: Pool,
+  pubsub: Pubsub,
+  accepted: ReadonlySet<string>,
+  patienceS: number,
+): Promise<Open | undefined> {
   const deadline = performance.now() + patienceS * 1_000;
   for (;;) {
-    const { rows } = await pool.query<Open>(OPEN, [[...accepted]]);
-    const [open] = rows;
-    if (open === undefined) throw new Error('no answer');
-    if (open.placements === 0 && open.live === 0 && open.parked === 0) return undefined;
+    // Before what follows from it is counted.
+    const spilled = pubsub.unacknowledged(SPILL_SUBSCRIPTION);
+    const { rows } = await pool.query<Omit<Open, 'spilled'>>(OPEN, [[...accepted]]);
+    const [row] = rows;
+    if (row === undefined) throw new Error('no answer');
+    const open = { ...row, spilled };
+    if (Object.values(open).every((count) => count === 0)) return undefined;
     if (performance.now() > deadline) return open;
     await sleep(250);
   }

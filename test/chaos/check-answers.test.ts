@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { checkAnswers, type Answers } from '../../chaos/check-answers.ts';
+import { checkAnswers, known200 } from '../../chaos/check-answers.ts';
+import type { Answer } from '../../chaos/send-status.ts';
 
-const answered = (...statuses: (number | 'timeout')[]): Answers => new Map(statuses.map((status) => [status, 1]));
+const answered = (...statuses: Answer['status'][]): Answer[] => statuses.map((status) => inMs(status, 10));
+const inMs = (status: Answer['status'], tookMs: number): Answer => ({ status, tookMs, outcome: '', webhookId: '' });
 
 describe('an answer that is not in the contract', () => {
   it.each([401, 413, 404, 400, 204])('is a complaint, whatever the faults: %i', (status) => {
@@ -18,4 +20,34 @@ describe('an answer that is not in the contract', () => {
   it('is none of our two', () => {
     expect(checkAnswers(answered(200, 500), new Set(['roll']))).toEqual([]);
   });
+});
+
+describe('an answer that is late', () => {
+  const oneLate = [...answered(...Array.from({ length: 99 }, () => 500)), inMs(500, 1_501)];
+
+  it('is a complaint while Postgres and Pub/Sub are away', () => {
+    expect(checkAnswers(oneLate, new Set(['away', 'publish-hang']))).toEqual([
+      '0.99 of all webhooks were answered 200 or 500 within 1500 ms',
+    ]);
+    expect(checkAnswers(answered(200, 500), new Set(['away', 'publish-hang']))).toEqual([]);
+  });
+
+  it('is none where processes stand still as well', () => {
+    expect(checkAnswers(oneLate, new Set(['away', 'freeze']))).toEqual([]);
+  });
+});
+
+it('of the webhooks with a token that we know, those count that were answered 200 in time', () => {
+  expect(known200([...answered(200, 200, 200, 500, 'timeout'), inMs(200, 1_501)])).toBe(0.5);
+  expect(known200(answered(200, 200, 500))).toBe(0.666_666);
+  expect(known200([])).toBe(1);
+});
+
+it('while Postgres alone is away, one in a thousand of them may be missing', () => {
+  const missing = (count: number): Answer[] =>
+    answered(...Array.from({ length: 1_000 }, (_, nth) => (nth < count ? 500 : 200)));
+  expect(checkAnswers(missing(1), new Set(['away']))).toEqual([]);
+  expect(checkAnswers(missing(2), new Set(['away']))).toEqual([
+    '0.998 of all webhooks were answered 200 within 1500 ms',
+  ]);
 });

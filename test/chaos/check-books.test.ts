@@ -46,6 +46,7 @@ async function allWell(): Promise<World> {
     served: {
       accepted: new Set([order]),
       acknowledged: [{ webhookId, outcome: 'applied', locationId: 'club-1', order, status: 'received' }],
+      answers: [],
       reported: new Map([[order, new Set(['received'])]]),
       trespasses: [],
     },
@@ -91,6 +92,29 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
     sql(`UPDATE webhooks SET location_id = 'club-2'`),
   ],
   ['nobody has heard of an accepted signal', { lost: 1 }, sql('DELETE FROM placements')],
+  [
+    'a webhook that was accepted is not among the webhooks',
+    { lost: 1 },
+    ({ served }) => {
+      served.acknowledged.push({ webhookId: randomUUID(), outcome: 'accepted', locationId: 'club-1' });
+    },
+  ],
+  [
+    'a webhook is stored twice, of two days',
+    { webhooksDoubled: 1 },
+    sql(
+      `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
+       SELECT day + 1, location_id, id, integration, received_at, headers, body, events, outcome FROM webhooks`,
+    ),
+  ],
+  [
+    'a webhook’s event is in the history twice',
+    { webhooksDoubled: 1 },
+    sql(
+      `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome)
+       SELECT service_order_id, webhook_id, status, native_status, 'duplicate' FROM status_events`,
+    ),
+  ],
   ['there are two tickets', { ticketsDoubled: 1 }, ({ tickets, order }) => tickets.push({ serviceOrderId: order })],
   ['there is no ticket', { ticketsMissing: 1 }, ({ tickets }) => tickets.pop()],
   [
@@ -147,6 +171,11 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
     'another location’s webhook was applied, by its own answer',
     { crossLocation: 1 },
     ({ served }) => Object.assign(served.acknowledged[0] ?? {}, { foreign: true }),
+  ],
+  [
+    'another location’s webhook was accepted, and applied later',
+    { crossLocation: 1 },
+    ({ served }) => Object.assign(served.acknowledged[0] ?? {}, { foreign: true, outcome: 'accepted' }),
   ],
   [
     'a token opened another location’s door',

@@ -1,7 +1,16 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { KINDS, LANES, planFaults, type Fault } from '../../chaos/plan-faults.ts';
+import {
+  KINDS,
+  LANES,
+  PLACES_WHILE_AWAY,
+  planFaults,
+  secondsToBeAway,
+  type Fault,
+  type Lane,
+} from '../../chaos/plan-faults.ts';
+import { readChaosArguments } from '../../chaos/read-chaos-arguments.ts';
 import { scriptOrder } from '../../chaos/script-order.ts';
 
 const CHAOS = fileURLToPath(new URL('../../chaos/chaos.ts', import.meta.url));
@@ -17,15 +26,16 @@ function chaos(...args: string[]): Promise<{ code: number; out: string; err: str
 describe('twenty seconds of faults', () => {
   it('lose nothing, double nothing, and no order ends at the wrong place', { timeout: 240_000 }, async () => {
     // How soon it recovers is no claim of a machine that runs other tests beside it.
-    const { code, out, err } = await chaos('--seconds', '20', '--seed', '18', '--recovery', '30', '--json');
+    const { code, out, err } = await chaos('--seconds', '20', '--seed', '61', '--recovery', '30', '--json');
     expect(code, err).toBe(0);
     const result = JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, unknown>;
     expect(result).toMatchObject({
-      seed: 18,
+      seed: 61,
       ok: true,
       lost: 0,
       ticketsDoubled: 0,
       ticketsMissing: 0,
+      webhooksDoubled: 0,
       ordersDiverged: 0,
       liveMissing: 0,
       liveOutOfOrder: 0,
@@ -35,9 +45,11 @@ describe('twenty seconds of faults', () => {
       failoverSeconds: expect.any(Number),
     });
     expect(result['acknowledged']).toBeGreaterThan(500);
+    expect(result['spilled']).toBeGreaterThan(0);
     expect(result['faults']).toMatchObject({
       kill: expect.any(Number),
       commit: expect.any(Number),
+      away: 1,
       failover: 1,
       'dead-pos': 1,
       tills: 2,
@@ -49,37 +61,60 @@ describe('twenty seconds of faults', () => {
 describe('a seed', () => {
   const all = new Set(KINDS);
   const locations = ['club-1', 'club-2', 'club-3'];
+  const plan = (seed: number, kills = 6) => planFaults({ seed, seconds: 300, only: all, kills, awayS: 10 });
   const scripts = (seed: number) => Array.from({ length: 200 }, (_, nth) => scriptOrder(seed, nth + 1, locations, all));
 
   it('gives the same faults and the same orders again, and another seed gives others', () => {
-    expect(planFaults(7, 300, all, 6)).toEqual(planFaults(7, 300, all, 6));
+    expect(plan(7)).toEqual(plan(7));
     expect(scripts(7)).toEqual(scripts(7));
-    expect(planFaults(7, 300, all, 6)).not.toEqual(planFaults(8, 300, all, 6));
+    expect(plan(7)).not.toEqual(plan(8));
     expect(scripts(7).map(({ reports }) => reports)).not.toEqual(scripts(8).map(({ reports }) => reports));
   });
 
   it('leaves no kind of fault out of five minutes, and two of a lane never overlap', () => {
-    const plan = planFaults(7, 300, all, 6);
-    const planned = new Set([...plan.map(({ kind }) => kind), ...scripts(7).flatMap(({ faults }) => faults)]);
+    const faults = plan(7);
+    const planned = new Set([...faults.map(({ kind }) => kind), ...scripts(7).flatMap(({ faults }) => faults)]);
     expect([...all].filter((kind) => !planned.has(kind))).toEqual(['dead-pos', 'clock', 'snapshot', 'tills']);
     for (const lane of Object.keys(LANES)) {
-      const own = plan.filter((fault) => fault.lane === lane);
+      const own = faults.filter((fault) => fault.lane === lane);
+      expect(own.filter(({ kind }) => !Object.hasOwn(LANES[lane as Lane], kind))).toEqual([]);
       for (const [nth, { at, lasts }] of own.entries()) {
         expect(at + lasts).toBeLessThanOrEqual(own[nth + 1]?.at ?? 300);
       }
     }
     const kills = (each: Fault[]): number => each.filter(({ kind }) => kind === 'kill').length;
-    expect(kills(plan)).toBeGreaterThanOrEqual(20);
-    expect(kills(planFaults(7, 300, all, 24))).toBeGreaterThanOrEqual(45);
+    expect(kills(faults)).toBeGreaterThanOrEqual(20);
+    expect(kills(plan(7, 24))).toBeGreaterThanOrEqual(45);
   });
 });
 
 describe('--only', () => {
   it('leaves the other faults out', () => {
     const only = new Set(['kill', 'early'] as const);
-    expect(new Set(planFaults(7, 300, only, 6).map(({ kind }) => kind))).toEqual(new Set(['kill']));
+    const plan = planFaults({ seed: 7, seconds: 300, only, kills: 6, awayS: 10 });
+    expect(new Set(plan.map(({ kind }) => kind))).toEqual(new Set(['kill']));
     const scripts = Array.from({ length: 100 }, (_, nth) => scriptOrder(7, nth, ['club-1', 'club-2'], only));
     expect(new Set(scripts.flatMap(({ faults }) => faults))).toEqual(new Set(['early']));
+  });
+
+  it('with away takes Postgres away for the whole time, and leaves one process that has seen it', () => {
+    const only = new Set(['away'] as const);
+    for (const awayS of [1, 10, 60, 600]) {
+      const seconds = Math.max(60, secondsToBeAway(awayS));
+      const plan = planFaults({ seed: 7, seconds, only, kills: 6, awayS });
+      const outages = plan.filter(({ kind }) => kind === 'away');
+      expect(outages.length).toBeGreaterThan(0);
+      expect(new Set(outages.map(({ lasts }) => lasts))).toEqual(new Set([awayS]));
+      expect(plan).toEqual(outages);
+      for (const { kills } of outages) expect(kills).toBe(PLACES_WHILE_AWAY - 1);
+    }
+  });
+
+  it('with away takes as long as the outage needs, and refuses less', () => {
+    const read = (...args: string[]) => readChaosArguments(['--only', 'away', ...args]);
+    expect(read()).toMatchObject({ seconds: 60, awayS: 10 });
+    expect(read('--away', '600')).toMatchObject({ seconds: 615, awayS: 600 });
+    expect(() => read('--away', '60', '--seconds', '74')).toThrow('--away 60 needs --seconds 75 at least, not "74"');
   });
 
   it('names the faults there are when one is unknown', async () => {
