@@ -206,7 +206,21 @@ it('a webhook that was committed and spilled is applied once', async () => {
   const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
   proxy.faults.cutAfterCommit = undefined;
   expect(await stored(id)).toMatchObject([{ outcome: 'applied' }]);
-  await until(async () => (await drained('known')) === known + 1, 10_000);
+  await until(async () => (await drained('known')) > known, 10_000);
+  expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
+});
+
+it('a message whose commit fails comes again, and is applied', async () => {
+  const serviceOrderId = await newOrder();
+  goDown();
+  const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
+  const putBack = await drained('put_back');
+  proxy.faults.cutAfterCommit = ({ statement }) => (statement.includes('apply') ? 'unsent' : undefined);
+  await comeBack();
+  await until(async () => (await drained('put_back')) > putBack, 10_000);
+  expect(await stored(id)).toEqual([]);
+  proxy.faults.cutAfterCommit = undefined;
+  await untilStored(id);
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
 });
 
@@ -218,7 +232,7 @@ it('a message that is delivered five times is applied once', async () => {
   for (let nth = 0; nth < 4; nth += 1) await publish(message?.data ?? Buffer.alloc(0));
   const known = await drained('known');
   await comeBack();
-  await until(async () => (await drained('known')) === known + 4, 10_000);
+  await until(async () => (await drained('known')) >= known + 4, 10_000);
   expect(await stored(id)).toHaveLength(1);
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
 });
