@@ -389,4 +389,50 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [["AND ${isAwaited('p')}", 'AND false']],
     noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'in the very moment'),
   },
+  {
+    guard: 'a spilled webhook is acknowledged after its commit',
+    file: 'src/core/spill/drain-spill.ts',
+    edits: [
+      ['const { outcome, serviceOrderIds } =\n', 'message.ack();\n      const { outcome, serviceOrderIds } =\n'],
+      ['      message.ack();\n      deps.observe({', '      deps.observe({'],
+    ],
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'whose commit fails'),
+  },
+  {
+    guard: 'a spilled webhook is answered once Pub/Sub has it',
+    file: 'src/core/spill/spill-webhook.ts',
+    edits: [
+      [
+        'await withTimeout(deadline - Date.now(), () => deps.publish(data), late);',
+        'void withTimeout(deadline - Date.now(), () => deps.publish(data), late).catch(() => {});',
+      ],
+    ],
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'and Pub/Sub as well'),
+  },
+  {
+    guard: 'a spilled webhook keeps its id',
+    file: 'src/core/spill/drain-spill.ts',
+    edits: [
+      [
+        'const spilled = await openSpilled(deps.keys, message.data);',
+        'const spilled = { ...(await openSpilled(deps.keys, message.data)), id: crypto.randomUUID() };',
+      ],
+    ],
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'delivered five times'),
+  },
+  {
+    guard: 'a spilled webhook is sealed',
+    file: 'src/core/spill/seal-spilled.ts',
+    edits: [
+      [
+        "await seal(keys, { ...spilled, body: spilled.body.toString('base64') }, PLACE)",
+        "JSON.stringify({ ...spilled, body: spilled.body.toString('base64') })",
+      ],
+      [
+        "await unseal(keys, Buffer.from(data).toString('latin1'), PLACE)",
+        "JSON.parse(Buffer.from(data).toString('latin1'))",
+      ],
+    ],
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'who has no key'),
+  },
 ];
