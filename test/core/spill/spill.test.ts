@@ -6,11 +6,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
 import { makeToken } from '../../../src/core/locations/make-token.ts';
 import { revokeToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { PROJECT, post, startSystem, statusWebhook, type Answer, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
-const env = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain', OPERATOR_TOKEN: 'x'.repeat(24) };
+const env = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain', OPERATOR_TOKEN };
 
 /** Past the proxy: for what happens to Postgres while this process does not reach it. */
 let direct: pg.Pool;
@@ -81,7 +82,7 @@ async function publish(data: Buffer): Promise<void> {
   await client.close();
 }
 async function drained(outcome: string): Promise<number> {
-  const authorization = `Bearer ${env.OPERATOR_TOKEN}`;
+  const authorization = `Bearer ${OPERATOR_TOKEN}`;
   const text = await (await fetch(`${system.operatorUrls[0]}/metrics`, { headers: { authorization } })).text();
   return Number(new RegExp(`^expediter_spill_drained_total\\{outcome="${outcome}"\\} (\\d+)`, 'm').exec(text)?.[1]);
 }
@@ -137,6 +138,21 @@ describe('while Postgres is away', () => {
     expect((await post(with_('mistyped'), {})).status).toBe(401);
     expect((await post(webhook.replace('club-1', 'club-2'), {})).status).toBe(401);
     expect(spilled().length).toBe(before);
+  });
+
+  it('operators are told how many wait, and since when', async () => {
+    const operator = await askOperator(system.operatorUrls[0] ?? '');
+    const before = new Date().toISOString();
+    goDown();
+    await spill(webhook, { eventType: 'menu.changed' });
+    const last = await spill(webhook, { eventType: 'menu.changed' });
+    const { body } = await operator.get('/spill');
+    expect(body).toEqual({ database: 'down', waiting: 2, oldestAt: expect.stringMatching(/Z$/) });
+    expect(String(body['oldestAt']) > before).toBe(true);
+    expect((await operator.get('/locations')).status).toBe(503);
+    await comeBack();
+    await untilStored(last);
+    expect((await operator.get('/spill')).body).toEqual({ database: 'up', waiting: 0, oldestAt: null });
   });
 
   it('what lies in the topic says nothing to who has no key', async () => {
