@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { migrate } from '../../src/migrate.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { post, statusWebhook } from '../support/start-system.ts';
 import { askAxe } from './open-browser.ts';
+import { openConsole, type Console } from './open-console.ts';
 
 let postgres: Postgres;
 let pass: Console;
@@ -10,23 +12,41 @@ let pass: Console;
 beforeAll(async () => {
   postgres = await startPostgres();
   await migrate(postgres.url);
-  pass = await openConsole({ databaseUrl: postgres.url });
+  const env = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain' };
+  pass = await openConsole({ databaseUrl: postgres.url, env });
 });
 afterAll(async () => {
   await pass?.stop();
   await postgres?.stop();
 });
 
-it('every page says that Postgres is away, until it is back', async () => {
+it('every page says that Postgres is away and how many webhooks wait, until it is back and they are applied', async () => {
+  const { system } = pass;
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await system.seedOrder({ serviceOrderId: 'order-spilled', locationId: 'club-1' });
+  const webhook = await system.webhookUrl('club-1');
+  await sleep(3_100); // The list of tokens is read every three seconds.
   const { page } = await pass.open();
   await page.getByText('Live', { exact: true }).waitFor();
-  const banner = page.getByText('Postgres is away').first();
-  expect(await banner.count()).toBe(0);
+  expect(await page.getByText('Postgres is away').count()).toBe(0);
+
   await postgres.kill();
+  for (const status of ['RECEIVED', 'READY']) {
+    const answer = await post(webhook, statusWebhook({ serviceOrderId: 'order-spilled', status }));
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'accepted' } });
+  }
+  const banner = page.locator('main').getByText('Postgres is away: 2 webhooks wait in the spill');
   await banner.waitFor();
   expect(await askAxe(page)).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await askAxe(page, { colours: true })).toEqual([]);
+
   await postgres.restart();
   await banner.waitFor({ state: 'detached' });
   await page.getByText('The outage is over').waitFor({ state: 'attached' });
+  await page
+    .getByRole('region', { name: /^Ready / })
+    .getByRole('link', { name: /order-spilled/ })
+    .waitFor();
   expect(pass.complaints()).toEqual([]);
 });
