@@ -59,7 +59,14 @@ export function spillTopic(
         streamingOptions: { maxStreams: 1 },
         closeOptions: { timeout: Duration.from({ seconds: CLOSE_S }) },
       })
-      .on('message', (message: Message) => receive(message));
+      .on('message', (message: Message) =>
+        receive({
+          data: message.data,
+          publishedAt: message.publishTime.getTime(),
+          ack: () => message.ack(),
+          nack: () => message.nack(),
+        }),
+      );
   };
 
   return {

@@ -15,6 +15,8 @@ import { openSpilled, type SpilledWebhook } from './seal-spilled.ts';
 /** A message of the spill subscription. Exactly one of the two is called. */
 export type SpillMessage = {
   data: Uint8Array;
+  /** Milliseconds since the epoch, by Pub/Sub's clock. */
+  publishedAt: number;
   ack(): void;
   /** Has it come again later, and in the end to the dead-letter topic. */
   nack(): void;
@@ -30,8 +32,8 @@ export type DrainSpill = {
 
 /** Messages that are drained together: one look-up, and mostly one commit. */
 const CHUNK = 64;
-/** Chunks at a time, so that one is opened while another is committed. */
-const UNDER_WAY = 2;
+/** Time to gather the first ones, which come in any order. */
+const GATHER_MS = 50;
 /** Time for a commit. Nobody waits for the answer. */
 const COMMIT_MS = 5_000;
 /** Pause after something was put back: Postgres may be away, or have too much to do. */
@@ -61,13 +63,14 @@ export function drainSpill(
 ): DrainSpill {
   let received: SpillMessage[] = [];
   const underWay = new Map<SpillMessage, Date | undefined>();
-  let runs: Promise<void>[] = [];
+  let running: Promise<void> | undefined;
   let isStopping = false;
   let restUntil = -Infinity;
 
   const putBack = (message: SpillMessage, outcome: 'put_back' | 'unopened', error: unknown): undefined => {
     deps.observe({ what: 'drain', outcome, error });
     message.nack();
+    underWay.delete(message);
     if (outcome === 'put_back') restUntil = performance.now() + REST_MS;
   };
 
@@ -127,10 +130,19 @@ export function drainSpill(
     return { provider: opened.provider, translated: translateArrived(spilled, opened, deps) };
   };
 
-  const drainChunk = async (chunk: readonly SpillMessage[]): Promise<void> => {
+  /**
+   * Pub/Sub delivers in any order. What came first is applied first, as far as it is here, since the member hears nothing
+   * of a status that a later one has overtaken.
+   */
+  const openNext = async (): Promise<Opened[]> => {
+    received.sort((one, other) => one.publishedAt - other.publishedAt);
+    const chunk = received.splice(0, CHUNK);
+    for (const message of chunk) underWay.set(message, undefined);
     const opened = present(await Promise.all(chunk.map(open)));
-    // Pub/Sub delivers in any order. What came first is applied first, so that the member hears of every status.
-    opened.sort((one, other) => one.spilled.receivedAt.getTime() - other.spilled.receivedAt.getTime());
+    return opened.sort((one, other) => one.spilled.receivedAt.getTime() - other.spilled.receivedAt.getTime());
+  };
+
+  const drainChunk = async (opened: readonly Opened[]): Promise<void> => {
     let looked: Looked[];
     try {
       looked = await lookUpSpilled(
@@ -152,26 +164,32 @@ export function drainSpill(
   };
 
   const run = async (): Promise<void> => {
-    while (received.length > 0) {
+    await sleep(GATHER_MS);
+    // One chunk after the other, for their order; the next is opened while this one is committed.
+    let next = openNext();
+    for (let opened = await next; opened.length > 0 || received.length > 0; opened = await next) {
+      next = openNext();
+      await drainChunk(opened);
+      for (const { message } of opened) underWay.delete(message);
       await sleep(Math.max(0, restUntil - performance.now()));
-      const chunk = received.splice(0, CHUNK);
-      for (const message of chunk) underWay.set(message, undefined);
-      await drainChunk(chunk);
-      for (const message of chunk) underWay.delete(message);
     }
+  };
+
+  const start = (): void => {
+    if (received.length === 0) return;
+    running ??= run()
+      .catch((error: unknown) => deps.log.error({ err: error }, 'the spill is not drained'))
+      .finally(() => {
+        running = undefined;
+        start();
+      });
   };
 
   return {
     receive(message) {
       if (isStopping) return message.nack();
       received.push(message);
-      if (runs.length >= UNDER_WAY) return;
-      const running = run()
-        .catch((error: unknown) => deps.log.error({ err: error }, 'the spill is not drained'))
-        .finally(() => {
-          runs = runs.filter((each) => each !== running);
-        });
-      runs.push(running);
+      start();
     },
     waiting() {
       const times = [...underWay.values()].flatMap((at) => at?.getTime() ?? []);
@@ -184,7 +202,7 @@ export function drainSpill(
       isStopping = true;
       for (const message of received) message.nack();
       received = [];
-      await Promise.all(runs);
+      await running;
     },
   };
 }
