@@ -1,38 +1,56 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
 import { makeToken } from '../../../src/core/locations/make-token.ts';
-import { revokeToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { putLocation } from '../../../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { registry } from '../../../src/providers/index.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { PROJECT, post, startSystem, statusWebhook, type Answer, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
-const env = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain', OPERATOR_TOKEN };
+const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
+const env = { SETTINGS_KEY, SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain', OPERATOR_TOKEN };
 
 /** Past the proxy: for what happens to Postgres while this process does not reach it. */
 let direct: pg.Pool;
 let proxy: FaultProxy;
 let system: System;
 let webhook: string;
+/** Of locations and tokens to which something happens. */
+let ofRevoked: string;
+let ofGone: string;
+let ofMoved: string;
 
 beforeAll(async () => {
   const databaseUrl = await createDatabase();
   direct = new pg.Pool({ connectionString: databaseUrl, max: 2 });
   proxy = await startFaultProxy({ targetPort: Number(new URL(databaseUrl).port) });
+  const tokens = await Promise.all(['club-1', 'revoked', 'gone', 'moved'].map(openLocation));
   system = await startSystem({ databaseUrl: proxy.through(databaseUrl), env });
-  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-  webhook = await system.webhookUrl('club-1');
-  await sleep(3_100); // The list of tokens is read every three seconds.
+  [webhook = '', ofRevoked = '', ofGone = '', ofMoved = ''] = tokens.map(
+    ({ token, locationId }) => `${system.urls[0]}/webhook/standard/${locationId}?token=${token}`,
+  );
 });
 afterAll(async () => {
   await system?.stop();
   await proxy?.stop();
   await direct?.end();
 });
+
+/** Before the system starts, which reads all tokens then. */
+async function openLocation(locationId: string): Promise<{ locationId: string; token: string }> {
+  const keys = parseSettingsKeys(SETTINGS_KEY);
+  const settings = { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true };
+  const rules = { registry, keys, publicUrl: undefined, allowedHosts };
+  await putLocation(direct, rules, { locationId, integration: 'standard', settings });
+  return { locationId, token: (await issueToken(direct, { locationId })).token };
+}
 
 /** As if its host were gone: nothing answers, and nothing is reset. */
 const vanish = (): void => void (proxy.faults.blackhole = true);
@@ -58,10 +76,10 @@ afterEach(async () => {
 });
 
 let orders = 0;
-async function newOrder(): Promise<string> {
+async function newOrder(locationId = 'club-1'): Promise<string> {
   orders += 1;
   const serviceOrderId = `order-${orders}`;
-  await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+  await system.seedOrder({ serviceOrderId, locationId });
   return serviceOrderId;
 }
 async function timed(sending: Promise<Answer>): Promise<Answer & { took: number }> {
@@ -177,36 +195,30 @@ describe('while Postgres is away', () => {
   });
 
   it('a token that is revoked meanwhile ends there: what came before is applied, what came after is dropped and kept', async () => {
-    const [serviceOrderId, late] = [await newOrder(), await newOrder()];
-    const url = await system.webhookUrl('club-1');
-    await sleep(3_100);
-    const { rows } = await direct.query(`SELECT token_id FROM webhook_tokens ORDER BY created_at DESC LIMIT 1`);
+    const [serviceOrderId, late] = [await newOrder('revoked'), await newOrder('revoked')];
     vanish();
-    const before = await spill(url, statusWebhook({ serviceOrderId, status: 'ready' }));
-    await revokeToken(direct, String(rows[0]?.token_id));
-    const after = await spill(url, statusWebhook({ serviceOrderId: late, status: 'ready' }));
+    const before = await spill(ofRevoked, statusWebhook({ serviceOrderId, status: 'ready' }));
+    await direct.query(`UPDATE webhook_tokens SET revoked_at = now() WHERE location_id = 'revoked'`);
+    const after = await spill(ofRevoked, statusWebhook({ serviceOrderId: late, status: 'ready' }));
     await comeBack();
     await Promise.all([untilStored(before), untilStored(after)]);
     expect(await stored(before)).toMatchObject([{ outcome: 'applied' }]);
     expect(await stored(after)).toMatchObject([{ outcome: 'dropped', cause: { code: 'token_revoked' } }]);
     expect(await historyOf(late)).toEqual([]);
-    await until(async () => (await post(url, {})).status === 401, 5_000);
+    await until(async () => (await post(ofRevoked, {})).status === 401, 5_000);
   }, 30_000);
 
   it('a location that is removed, or moved to another POS, has its webhooks kept as dropped', async () => {
-    for (const id of ['gone', 'moved']) await system.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
-    const [gone, moved] = [await system.webhookUrl('gone'), await system.webhookUrl('moved')];
-    await sleep(3_100);
     vanish();
-    const ofGone = await spill(gone, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
-    const ofMoved = await spill(moved, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
+    const gone = await spill(ofGone, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
+    const moved = await spill(ofMoved, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
     await direct.query(`DELETE FROM locations WHERE location_id = 'gone'`);
     await direct.query(`UPDATE locations SET integration = 'square' WHERE location_id = 'moved'`);
     await comeBack();
-    await Promise.all([untilStored(ofGone), untilStored(ofMoved)]);
-    expect(await stored(ofGone)).toMatchObject([{ outcome: 'dropped', cause: { code: 'no_location' } }]);
+    await Promise.all([untilStored(gone), untilStored(moved)]);
+    expect(await stored(gone)).toMatchObject([{ outcome: 'dropped', cause: { code: 'no_location' } }]);
     const cause = { code: 'other_integration', integration: 'square' };
-    expect(await stored(ofMoved)).toMatchObject([{ outcome: 'dropped', cause }]);
+    expect(await stored(moved)).toMatchObject([{ outcome: 'dropped', cause }]);
   }, 30_000);
 });
 
