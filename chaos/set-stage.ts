@@ -13,6 +13,7 @@ import { startOrderingPlatform, type OrderingPlatform } from '../test/support/st
 import { startPos, type Pos } from '../test/support/start-pos.ts';
 import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
 import { balanceLoad } from '../test/support/balance-load.ts';
+import { until } from '../test/support/until.ts';
 import type { FaultyPostgres } from './faulty-postgres.ts';
 import type { History } from './history.ts';
 import { runInstances, type Instances } from './run-instances.ts';
@@ -154,6 +155,9 @@ export async function setStage<Database extends StageDatabase>(about: {
     },
     gaxOpts: PATIENCE,
   });
+
+  // It asks them now and then.
+  await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);
 
   const { stop } = instances;
   return Object.assign(database, {
