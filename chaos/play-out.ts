@@ -63,12 +63,14 @@ export async function playOut(about: {
     pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 4 });
     pool.on('error', () => {});
     const complaints: string[] = [];
-    // An order that an operator resolved may be tried again, and be in doubt again.
-    for (let doubts = -1; doubts !== 0 && complaints.length === 0;) {
+    // An order that an operator resolved may be tried again, and be in doubt again; a kitchen reports a late ticket.
+    for (let isOver = false; !isOver && complaints.length === 0;) {
       const open = await settle(pool, stage.pubsub, served.accepted, SETTLE_S);
       if (open !== undefined) complaints.push(`not settled after ${SETTLE_S} s: ${JSON.stringify(open)}`);
-      doubts = await resolveDoubts(pool, stage.kitchens, history);
+      const doubts = await resolveDoubts(pool, stage.kitchens, history);
       if (doubts > 0) print(`an operator settled ${doubts} orders in doubt`);
+      const { waited } = await served.finished();
+      isOver = doubts === 0 && !waited;
     }
     const live = stage.pubsub.published('order-status');
     const { books, broken } = await checkBooks({ pool, served, kitchens: stage.kitchens, live });

@@ -59,7 +59,7 @@ export function serveOrders(about: {
   history: History;
   /** Ends the repeats of patient vendors. */
   signal: AbortSignal;
-}): Served & { finished(): Promise<void> } {
+}): Served & { finished(): Promise<{ waited: boolean }> } {
   const { stage, scripts, ordersPerSecond, history, signal } = about;
   const served: Served = {
     accepted: new Set(),
@@ -169,7 +169,9 @@ export function serveOrders(about: {
   return {
     ...served,
     async finished() {
+      const waited = underWay.size > 0;
       while (underWay.size > 0) await Promise.all(underWay);
+      return { waited };
     },
   };
 }
