@@ -128,6 +128,8 @@ export const PLACES_WHILE_AWAY = 4;
 const BEFORE_AWAY_S = 10;
 const BETWEEN_AWAY_S = 7;
 const AFTER_AWAY_S = 5;
+/** A process that is killed takes some webhooks with it, those of the milliseconds until its connections are closed. */
+const A_KILL_EVERY_S = 10;
 
 /** True for a run in which Postgres is away and nothing else happens. */
 export const isAwayAlone = (only: ReadonlySet<Kind>): boolean => only.size === 1 && only.has('away');
@@ -149,12 +151,12 @@ export function planFaults({ seed, seconds, only, kills, awayS }: PlanOptions): 
 }
 
 /**
- * Plans outages of full length, and that all processes but one are killed meanwhile: who starts without Postgres knows
- * no token, so one has to stay.
+ * Plans outages of full length, in which processes are killed, in a long one all but one: who starts without Postgres
+ * knows no token, so one has to stay.
  */
 function planOutages(seconds: number, awayS: number): Fault[] {
   const plan: Fault[] = [];
-  const kills = PLACES_WHILE_AWAY - 1;
+  const kills = Math.min(PLACES_WHILE_AWAY - 1, Math.ceil(awayS / A_KILL_EVERY_S));
   for (let at = BEFORE_AWAY_S; at + awayS + AFTER_AWAY_S <= seconds; at += awayS + BETWEEN_AWAY_S) {
     plan.push({ lane: 'database', kind: 'away', nth: plan.length + 1, at, lasts: awayS, kills });
   }

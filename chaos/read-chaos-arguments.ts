@@ -30,10 +30,10 @@ Options:
                         Under 60, no POS takes part that has to be asked before a repeat: that alone takes a minute
   --seed <n>            the same seed gives the same orders and the same faults (default: by the clock)
   --only <kinds>        these faults alone, with commas between them
-  --orders <n>          orders a second (default 8)
+  --orders <n>          orders a second (default 8, with --only away 4)
   --kills <n>           how often a process is killed for each time one is replaced and frozen (default 6)
   --away <seconds>      how long Postgres is away (default 10); beside other faults at most an eighth of the run.
-                        With --only away four processes run, of which all but one are killed meanwhile, senders
+                        With --only away four processes run, of which up to three are killed meanwhile, senders
                         repeat nothing, and fewer than 99.9 % answered 200 within 1.5 s are a complaint
   --recovery <seconds>  within which the service has to be back after a fault of Postgres (default 5)
   --json                the last line of standard output is the result as JSON; the rest goes to standard error
@@ -58,7 +58,8 @@ export function readChaosArguments(argv: string[]): Arguments {
     json: given.json ?? false,
     seconds,
     seed: number('--seed', given.seed ?? String(Date.now() % 1_000_000), 0, Number.MAX_SAFE_INTEGER),
-    ordersPerSecond: number('--orders', given.orders ?? '8', 1, 100),
+    // After an outage, all orders of it come at once.
+    ordersPerSecond: number('--orders', given.orders ?? (isAwayAlone(only) ? '4' : '8'), 1, 100),
     recoveryS: number('--recovery', given.recovery ?? '5', 1, 600),
     kills: number('--kills', given.kills ?? '6', 1, 100),
     awayS,

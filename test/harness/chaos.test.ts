@@ -106,7 +106,10 @@ describe('--only', () => {
       expect(outages.length).toBeGreaterThan(0);
       expect(new Set(outages.map(({ lasts }) => lasts))).toEqual(new Set([awayS]));
       expect(plan).toEqual(outages);
-      for (const { kills } of outages) expect(kills).toBe(PLACES_WHILE_AWAY - 1);
+      for (const { kills } of outages) {
+        expect(kills).toBeGreaterThan(0);
+        expect(kills).toBeLessThan(PLACES_WHILE_AWAY);
+      }
     }
   });
 
