@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { until } from '../test/support/until.ts';
@@ -34,6 +35,7 @@ const LIVE_S = 8;
 const LIVE = LIVE_PER_SECOND * LIVE_S;
 /** Webhooks of one comparison of on and off. */
 const COMPARED = 320 * CONNECTIONS;
+const WARM_UP_MS = 1_500;
 const AWAY_WITHIN_MS = 10_000;
 const DRAINED_WITHIN_MS = 120_000;
 
@@ -104,7 +106,9 @@ async function playOutage(
   say: (line: string) => void,
 ): Promise<Omit<SpillMeasurement, 'spillOnVsOff'>> {
   await seedOrders(stage.databaseUrl, stage.senders, SPILLED + 2 * LIVE);
-  const alone = await offerLive(stage, url, SPILLED).then(({ begin }) => begin());
+  const quiet = await offerLive(stage, url, SPILLED);
+  const alone = await quiet.begin();
+  await quiet.stop();
   const { begin, stop } = await offerLive(stage, url, SPILLED + LIVE);
 
   await allowConnections(stage, false);
@@ -114,7 +118,8 @@ async function playOutage(
   await until(async () => (await healthOf(url)) === 'up', AWAY_WITHIN_MS);
 
   const began = performance.now();
-  const live = begin();
+  // Connections that are new, with plans to be made, cost every return as much, with a drain or without.
+  const live = sleep(WARM_UP_MS).then(begin);
   const drained = async (): Promise<boolean> => {
     // Cheap enough to ask often: the spilled ones alone are told when they came.
     const { rows } = await stage.client.query<{ count: number }>(

@@ -10,8 +10,10 @@ const GATHER_MS = 3;
 /** Messages and bytes of a request. Pub/Sub takes 1,000 and 10 MB, of which some is its own. */
 const MOST = { messages: 500, bytes: 9_000_000 };
 
-/** Messages held at a time: some chunks of the drain. */
-const OUTSTANDING = 256;
+/** Messages and bytes held at a time. They count until they are acknowledged. */
+const HELD = { maxMessages: 1_000, maxBytes: 16 * 2 ** 20, allowExcessMessages: false };
+/** Time for which acknowledgements are gathered. The library's own 100 ms would have the drain wait for messages. */
+const ACK_MS = 20;
 /** Time for the last acknowledgements when the subscription is closed. */
 const CLOSE_S = 2;
 /** Time until a subscription that failed is read again. */
@@ -55,7 +57,8 @@ export function spillTopic(
     const [{ pubsub }, { Duration }] = await Promise.all([client(), loadPubsub()]);
     return pubsub
       .subscription(about.subscription, {
-        flowControl: { maxMessages: OUTSTANDING, allowExcessMessages: false },
+        flowControl: { ...HELD },
+        batching: { maxMilliseconds: ACK_MS },
         streamingOptions: { maxStreams: 1 },
         closeOptions: { timeout: Duration.from({ seconds: CLOSE_S }) },
       })

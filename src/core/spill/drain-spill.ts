@@ -38,6 +38,8 @@ const GATHER_MS = 50;
 const COMMIT_MS = 5_000;
 /** Pause after something was put back: Postgres may be away, or have too much to do. */
 const REST_MS = 1_000;
+/** Pause after a commit, as a share of the time that it took: the door's own webhooks go first. */
+const SHARE = 1;
 
 /** What becomes of a webhook that is beyond the quota. */
 const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
@@ -67,11 +69,15 @@ export function drainSpill(
   let isStopping = false;
   let restUntil = -Infinity;
 
-  const putBack = (message: SpillMessage, outcome: 'put_back' | 'unopened', error: unknown): undefined => {
-    deps.observe({ what: 'drain', outcome, error });
-    message.nack();
+  const settle = (message: SpillMessage, by: 'ack' | 'nack'): undefined => {
+    message[by]();
     underWay.delete(message);
-    if (outcome === 'put_back') restUntil = performance.now() + REST_MS;
+  };
+
+  const putBack = (message: SpillMessage, error: unknown): undefined => {
+    deps.observe({ what: 'drain', outcome: 'put_back', error });
+    restUntil = performance.now() + REST_MS;
+    return settle(message, 'nack');
   };
 
   const open = async (message: SpillMessage): Promise<Opened | undefined> => {
@@ -80,7 +86,8 @@ export function drainSpill(
       underWay.set(message, spilled.receivedAt);
       return { message, spilled };
     } catch (error) {
-      return putBack(message, 'unopened', error);
+      deps.observe({ what: 'drain', outcome: 'unopened', error });
+      return settle(message, 'nack');
     }
   };
 
@@ -90,7 +97,7 @@ export function drainSpill(
       const webhook = await keepArrived(spilled, provider, translated, Date.now() + COMMIT_MS, deps);
       return { message, spilled, looked, webhook };
     } catch (error) {
-      return putBack(message, 'put_back', error);
+      return putBack(message, error);
     }
   };
 
@@ -98,7 +105,7 @@ export function drainSpill(
     try {
       const { outcome, serviceOrderIds } =
         webhook.id === null ? NOT_KEPT : await deps.accept({ ...webhook, isLate: true }, Date.now() + COMMIT_MS);
-      message.ack();
+      settle(message, 'ack');
       deps.observe({
         what: 'webhook',
         outcome,
@@ -114,7 +121,7 @@ export function drainSpill(
         fromSpill: true,
       });
     } catch (error) {
-      putBack(message, 'put_back', error);
+      putBack(message, error);
     }
   };
 
@@ -142,7 +149,8 @@ export function drainSpill(
     return opened.sort((one, other) => one.spilled.receivedAt.getTime() - other.spilled.receivedAt.getTime());
   };
 
-  const drainChunk = async (opened: readonly Opened[]): Promise<void> => {
+  const prepareNext = async (): Promise<Prepared[]> => {
+    const opened = await openNext();
     let looked: Looked[];
     try {
       looked = await lookUpSpilled(
@@ -150,29 +158,31 @@ export function drainSpill(
         opened.map(({ spilled }) => spilled),
       );
     } catch (error) {
-      for (const { message } of opened) putBack(message, 'put_back', error);
-      return;
+      for (const { message } of opened) putBack(message, error);
+      return [];
     }
     const preparing = opened.map(async (each, nth) => {
       const about = looked[nth];
       if (about?.isStored === false) return prepare(each, about);
       deps.observe({ what: 'drain', outcome: 'known' });
-      each.message.ack();
-      return undefined;
+      return settle(each.message, 'ack');
     });
-    await Promise.all(present(await Promise.all(preparing)).map(apply));
+    return present(await Promise.all(preparing));
   };
 
   const run = async (): Promise<void> => {
     await sleep(GATHER_MS);
-    // One chunk after the other, for their order; the next is opened while this one is committed.
-    let next = openNext();
-    for (let opened = await next; opened.length > 0 || received.length > 0; opened = await next) {
-      next = openNext();
-      await drainChunk(opened);
-      for (const { message } of opened) underWay.delete(message);
-      await sleep(Math.max(0, restUntil - performance.now()));
+    // One chunk is applied after the other, for their order; the next is prepared meanwhile.
+    let next = prepareNext();
+    while (underWay.size > 0 || received.length > 0) {
+      const chunk = await next;
+      next = prepareNext();
+      const began = performance.now();
+      await Promise.all(chunk.map(apply));
+      const now = performance.now();
+      await sleep(Math.max(SHARE * (now - began), restUntil - now));
     }
+    await next;
   };
 
   const start = (): void => {
