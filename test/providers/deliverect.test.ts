@@ -43,7 +43,7 @@ providerContract(deliverect, {
   provenSettings: ['clientId', 'clientSecret'],
   statuses: {
     ...Object.fromEntries(
-      [1, 3, 4, 5, 6, 7, 25, 30, 81, 83, 84, 85, 100, 115, 121, 124].map((code) => [code, null] as const),
+      [1, 3, 4, 5, 6, 7, 25, 30, 80, 81, 83, 84, 85, 100, 115, 121, 124].map((code) => [code, null] as const),
     ),
     2: 'received',
     10: 'received',
@@ -52,7 +52,6 @@ providerContract(deliverect, {
     50: 'in_progress',
     60: 'ready',
     70: 'ready',
-    80: 'en_route',
     87: 'en_route',
     89: 'en_route',
     90: 'completed',

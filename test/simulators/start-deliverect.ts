@@ -21,7 +21,7 @@ const DELIVERY = { waits: [], timeoutMs: 20_000, acknowledges: (status: number) 
  * Codes sent as a courier's update, which names no channel link:
  * https://developers.deliverect.com/page/courier-status-update-model
  */
-const OF_A_COURIER = new Set(['81', '83', '84', '85', '87', '89', '115']);
+const OF_A_COURIER = new Set(['80', '81', '83', '84', '85', '87', '89', '115']);
 
 /** Digits of the currencies that do not have two. */
 const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
@@ -192,7 +192,8 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
     onTicket: undefined,
     lifeOf: (fulfillment) =>
       fulfillment === 'delivery'
-        ? ['1', '2', '20', '50', '60', '70', '83', '87', '89', '90']
+        ? // The courier is sent for while the kitchen works.
+          ['1', '2', '20', '50', '80', '83', '60', '70', '85', '87', '89', '90']
         : ['1', '2', '20', '50', '60', '70', '90'],
     sign,
     async report(webhookUrl, ticket, nativeStatus) {

@@ -18,7 +18,8 @@ export const webhookAuth = {
 /**
  * Our status for each of Deliverect's codes: https://developers.deliverect.com/page/order-status
  * Others are internal, about a courier's way to the restaurant, or unknown, which "can safely be ignored". 30 says that
- * an order came twice and the second was dropped.
+ * an order came twice and the second was dropped. 80 is called "in delivery", but says that a courier was assigned,
+ * before 83 and often before the food is ready.
  */
 const MEANINGS: ReadonlyMap<number, Status> = new Map([
   [2, 'received'], // the POS's webhook took it
@@ -28,8 +29,7 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
   [50, 'in_progress'],
   [60, 'ready'], // prepared
   [70, 'ready'], // to be picked up
-  [80, 'en_route'], // "en route to customer"; one version of the page calls it the assignment of a courier
-  [87, 'en_route'],
+  [87, 'en_route'], // to the drop-off
   [89, 'en_route'], // at the door
   [90, 'completed'], // finalized; of a courier: delivered
   [95, 'completed'], // finalized by Deliverect, after silence from the POS
