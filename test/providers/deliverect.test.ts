@@ -43,7 +43,7 @@ providerContract(deliverect, {
   provenSettings: ['clientId', 'clientSecret'],
   statuses: {
     ...Object.fromEntries(
-      [1, 3, 4, 5, 6, 7, 25, 30, 80, 81, 83, 84, 85, 100, 115, 121, 124].map((code) => [code, null] as const),
+      [1, 3, 4, 5, 6, 7, 25, 30, 80, 81, 83, 84, 85, 100, 115].map((code) => [code, null] as const),
     ),
     2: 'received',
     10: 'received',
@@ -59,6 +59,8 @@ providerContract(deliverect, {
     35: 'cancelled',
     110: 'cancelled',
     120: 'failed',
+    121: 'failed',
+    124: 'failed',
   },
 });
 
@@ -467,11 +469,18 @@ describe('translateWebhook', () => {
     }
   });
 
-  it("tells the member nothing of a failure's technicalities, nor a reason for good news", () => {
-    const reason = '68e7f01c94e78a7fe9b1: document not found';
-    expect(translate({ ...accepted, status: 120, reason })).toMatchObject([
-      { status: 'failed', reason: 'The restaurant could not take this order.' },
+  it.each([120, 121, 124])("tells the member a failure's code, %i, and nothing of its technicalities", (status) => {
+    expect(translate({ ...accepted, status, reason: '68e7f01c94e78a7fe9b1: document not found' })).toMatchObject([
+      {
+        status: 'failed',
+        reason: `The restaurant could not take this order (Deliverect ${status}).`,
+        nativeStatus: String(status),
+      },
     ]);
+  });
+
+  it('tells the member no reason for good news', () => {
+    const reason = '68e7f01c94e78a7fe9b1: document not found';
     expect(translate({ ...accepted, reason })[0]).not.toHaveProperty('reason', expect.anything());
   });
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memberStateAt, rankOf } from '../../src/core/domain/lifecycle.ts';
 import { registry } from '../../src/providers/index.ts';
 import { SIMULATORS } from '../simulators/index.ts';
+import { startDeliverect } from '../simulators/start-deliverect.ts';
 import { balanceLoad } from '../support/balance-load.ts';
 import type { HttpServer } from '../support/serve-http.ts';
 import { startSystem, type System } from '../support/start-system.ts';
@@ -53,4 +54,19 @@ describe.each(Object.entries(SIMULATORS))('%s, from the signal to the hand-over'
       await pos.stop();
     }
   });
+});
+
+it('an order that never reached the POS behind Deliverect is failed to its member, with the code', async () => {
+  const pos = await startDeliverect();
+  try {
+    await system.addLocation('unreached', pos.settings, 'deliverect');
+    const url = await system.webhookUrl('unreached');
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'unreached' });
+    const ticket = await until(() => pos.tickets[0]);
+    expect(await pos.report(url, ticket, '121')).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    const told = await until(() => system.live(serviceOrderId).find((message) => message.memberState === 'failed'));
+    expect(told).toMatchObject({ reason: 'The restaurant could not take this order (Deliverect 121).' });
+  } finally {
+    await pos.stop();
+  }
 });

@@ -20,6 +20,10 @@ export const webhookAuth = {
  * Others are internal, about a courier's way to the restaurant, or unknown, which "can safely be ignored". 30 says that
  * an order came twice and the second was dropped. 80 is called "in delivery", but says that a courier was assigned,
  * before 83 and often before the food is ready.
+ *
+ * "Statuses higher than 95 indicate that something went wrong". Two of them end nothing: 100 is a channel's own request
+ * to cancel, and 115 a courier's, after which the food still waits for another. 121 and 124:
+ * https://developers.deliverect.com/reference/post-order-status-update
  */
 const MEANINGS: ReadonlyMap<number, Status> = new Map([
   [2, 'received'], // the POS's webhook took it
@@ -36,6 +40,8 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
   [110, 'cancelled'],
   [35, 'cancelled'], // denied by the restaurant
   [120, 'failed'],
+  [121, 'failed'], // the POS did not receive it
+  [124, 'failed'], // Deliverect could not parse it
 ]);
 
 /**
@@ -70,7 +76,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
     status,
     serviceOrderId: channelOrderId,
     providerOrderId: orderId,
-    reason: reasonFor(status, reason),
+    reason: reasonFor(status, code, reason),
     occurredAt: StatusEvent.shape.occurredAt.safeParse(timeStamp).data,
     nativeStatus: String(code),
   };
@@ -81,8 +87,11 @@ function namesAnOrder(json: unknown): boolean {
   return typeof json === 'object' && json !== null && ('channelOrderId' in json || 'orderId' in json);
 }
 
-/** The reason for the member: a cancelling restaurant's own ("Item out of stock"), never a failure's technical one. */
-function reasonFor(status: Status, reason: string | null | undefined): string | undefined {
-  if (status === 'failed') return 'The restaurant could not take this order.';
+/**
+ * The reason for the member: a cancelling restaurant's own ("Item out of stock"), never a failure's technical one. A
+ * failure's code is all that the member's question needs for its answer.
+ */
+function reasonFor(status: Status, code: number, reason: string | null | undefined): string | undefined {
+  if (status === 'failed') return `The restaurant could not take this order (Deliverect ${code}).`;
   return status === 'cancelled' ? reason?.trim() || undefined : undefined;
 }
