@@ -9,9 +9,9 @@ export type { ErrorCode, OrderInput, OrderModule, PlatformError } from './core/d
 export type { LeftOut } from './core/domain/left-out.ts';
 export { joinName, splitName } from './core/domain/person-name.ts';
 export { readCanonicalOrder, type ReadOrder } from './core/domain/read-canonical-order.ts';
+export * from './core/domain/street-line.ts';
 export * from './platform/map-value.ts';
 export * from './platform/mapping-error.ts';
 export * from './platform/phone-in-country.ts';
 export * from './platform/platform-time.ts';
-export * from './platform/street-line.ts';
 export * from './platform/to-minor-units.ts';

@@ -144,7 +144,19 @@ describe('names and streets', () => {
     ['14, rue de la Paix', 'rue de la Paix', '14'],
     ['The Manor House', 'The Manor House', ''],
     ['', '', ''],
-  ])('%j is split as %j and %j', (line, street, houseNumber) => {
-    expect(splitStreet(line)).toEqual({ street, houseNumber });
+    ['Calle Mayor, 5', 'Calle Mayor', '5'],
+    ['350 5th Avenue', '5th Avenue', '350'],
+    ['1 Maja 5', '1 Maja', '5', 'PL'],
+    ['12 Main Street Apt 4', 'Main Street Apt 4', '12', 'US'],
+    ['500 E Main Street', 'E Main Street', '500', 'us'],
+    ["12 - 14 King's Road", "King's Road", '12 - 14', 'GB'],
+    ['12 rue du 8 Mai 1945', 'rue du 8 Mai 1945', '12', 'FR'],
+    ['Rue du 8 Mai 1945', 'Rue du 8 Mai 1945', '', 'FR'],
+    ['5th Avenue', '5th Avenue', '', 'US'],
+    ['Straße des 17. Juni', 'Straße des 17. Juni', '', 'DE'],
+    ['350', '350', '', 'US'],
+    ['14', '14', ''],
+  ])('%j is split as %j and %j', (line, street, houseNumber, country?: string) => {
+    expect(splitStreet(line, country)).toEqual({ street, houseNumber });
   });
 });

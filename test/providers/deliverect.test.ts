@@ -129,7 +129,8 @@ describe('the order as Deliverect wants it', () => {
       payment: { amount: 5184 },
     });
     expect(body['deliveryAddress']).toEqual({
-      street: 'Lindenstraße 14',
+      street: 'Lindenstraße',
+      streetNumber: '14',
       postalCode: '10969',
       city: 'Berlin',
       country: 'DE',
@@ -138,18 +139,78 @@ describe('the order as Deliverect wants it', () => {
     });
   });
 
-  it('guesses no house number: the line stays whole', () => {
-    for (const line1 of ['Rue du 8 Mai 1945', '350 5th Avenue', 'Calle 14', 'Straße des 17. Juni 135']) {
-      const order = orderOf({ fulfillment: { type: 'delivery', destination: { line1 } } });
-      expect(written(order)['deliveryAddress']).toEqual({ street: line1 });
+  it.each([
+    ['Straße des 17. Juni 135', 'DE', 'Straße des 17. Juni', '135'],
+    ['350 5th Avenue', 'US', '5th Avenue', '350'],
+    ['12 Main St Apt 4', 'US', 'Main St Apt 4', '12'],
+    ['12 rue du 8 Mai 1945', 'FR', 'rue du 8 Mai 1945', '12'],
+    ['14, rue de la Paix', 'FR', 'rue de la Paix', '14'],
+    ['Lindenstraße 14, 3. OG', 'DE', 'Lindenstraße', '14', '3. OG'],
+    ['Lindenstraße 14, Apt 4', 'DE', 'Lindenstraße', '14', 'Apt 4'],
+    ['Calle Mayor, 5, 3º B', 'ES', 'Calle Mayor', '5', '3º B'],
+    ['Flat 4, 12 High Street', 'GB', 'High Street', '12', 'Flat 4'],
+    ['Flat 4, 12, High Street', 'GB', 'High Street', '12', 'Flat 4'],
+  ])(
+    'of a delivery to %j in %s says street and number apart',
+    (line1, country, street, streetNumber, more?: string) => {
+      const order = orderOf({ fulfillment: { type: 'delivery', destination: { ...PLACE, line1, country } } });
+      expect(written(order)['deliveryAddress']).toEqual({
+        street,
+        streetNumber,
+        postalCode: '10969',
+        city: 'Berlin',
+        country,
+        ...(more !== undefined && { extraAddressInfo: more }),
+      });
+      expect(checkDeliverectOrder(written(order))).toBeUndefined();
+    },
+  );
+
+  it.each([
+    ['Rue du 8 Mai 1945', 'FR'],
+    ['5th Avenue', 'US'],
+    ['Schloss Sanssouci, Raum 5', 'DE'],
+    ['Lindenstraße 14 Hinterhaus', 'DE'],
+    ['The Manor House', 'GB'],
+  ])('guesses no house number in %j in %s: it gives up before it asks, and says so', async (line1, country) => {
+    const error = await unsent({ ...PLACE, line1, country });
+    expect(error).toMatchObject({
+      name: 'GiveUp',
+      message:
+        'fulfillment.destination.line1 has no house number that can be told, and Deliverect requires a house number ' +
+        'for a delivery',
+      reason: 'The restaurant could not take this order: its address needs a house number.',
+    });
+  });
+
+  it.each([
+    ['postalCode', 'a postal code'],
+    ['city', 'a city'],
+    ['country', 'a country'],
+  ])('gives up on a delivery without %s before it asks, and says so', async (field, words) => {
+    for (const nothing of [undefined, '', ' ']) {
+      const error = await unsent({ ...PLACE, [field]: nothing });
+      expect(error).toMatchObject({
+        name: 'GiveUp',
+        message: `fulfillment.destination.${field} is missing, and Deliverect requires ${words} for a delivery`,
+        reason: `The restaurant could not take this order: its address needs ${words}.`,
+      });
     }
   });
 
+  it('minds no address of a pickup', () => {
+    const order = orderOf({ fulfillment: { type: 'pickup', destination: { line1: 'The Manor House' } } });
+    expect(written(order)).not.toHaveProperty('deliveryAddress');
+  });
+
   it('names a region where an address has one, and no half of a place', () => {
-    const destination = { line1: '1 Main St', city: 'Springfield', region: 'IL', latitude: 39.8 };
+    const destination = { ...PLACE, line1: '1 Main St', region: 'IL', country: 'US', latitude: 39.8 };
     expect(written(orderOf({ fulfillment: { type: 'delivery', destination } }))['deliveryAddress']).toEqual({
-      street: '1 Main St',
-      city: 'Springfield',
+      street: 'Main St',
+      streetNumber: '1',
+      postalCode: '10969',
+      city: 'Berlin',
+      country: 'US',
       extraAddressInfo: 'IL',
     });
   });
@@ -614,6 +675,14 @@ describe('the simulator', () => {
     ['items', { items: [{ plu: 'P-1', name: 'Pizza', price: 9.5, quantity: 1 }] }],
     ['items', { items: [{ plu: 'P-1', name: 'Pizza', quantity: 1 }] }],
     ['deliveryAddress', { orderType: 2, deliveryAddress: undefined }],
+    [
+      'deliveryAddress',
+      { deliveryAddress: { street: 'Lindenstraße', postalCode: '10969', city: 'Berlin', country: 'DE' } },
+    ],
+    [
+      'deliveryAddress',
+      { deliveryAddress: { street: 'Lindenstraße', streetNumber: '14', city: 'Berlin', country: 'DE' } },
+    ],
     ['deliveryTime', { orderType: 2, deliveryIsAsap: false, deliveryTime: undefined }],
     ['tip', { tip: 1.5 }],
   ])('refuses an order for its %s: %j', (field, part) => {
@@ -626,6 +695,26 @@ describe('the simulator', () => {
     expect(checkDeliverectOrder(body)?.orderPaymentErrors).toEqual({ amount: 'Missing from the payload.' });
   });
 });
+
+const PLACE = { line1: 'Lindenstraße 14', postalCode: '10969', city: 'Berlin', country: 'DE' };
+
+/** What createOrder throws for a delivery there without having asked Deliverect, and `checkOrder` likewise. */
+async function unsent(destination: object): Promise<Error> {
+  const order = { ...orderOf(), fulfillment: { type: 'delivery', destination } } as CanonicalOrder;
+  const fetch = () => expect.unreachable('Deliverect was asked');
+  const context = {
+    settings,
+    now: NOW,
+    signal: AbortSignal.timeout(5000),
+    credentials: inMemoryCredentials(() => NOW),
+  };
+  const error = await deliverect.createOrder(order, { ...context, fetch }).then(
+    () => expect.unreachable('was taken'),
+    (error: unknown) => error as Error,
+  );
+  expect(errorOf(() => deliverect.checkOrder?.(order))).toEqual(error);
+  return error;
+}
 
 const anItem = {
   serviceItemId: 'pizza',

@@ -92,15 +92,15 @@ const OPTIONAL: Record<string, Check> = {
       {},
       { name: isText, companyName: isText, phoneNumber: isText, email: isText, tin: isText, note: isText },
     ),
-  // The street is required if the restaurant delivers. The pages differ about its number.
+  // "Required if delivery is done by restaurant or a dispatch provider":
+  // https://developers.deliverect.com/page/glossary-channel-orders
   deliveryAddress: (value) =>
     hasFields(
       value,
-      { street: isName },
+      { street: isName, streetNumber: isName, postalCode: isName, city: isName, country: isName },
       {
-        ...Object.fromEntries(
-          ['streetNumber', 'postalCode', 'area', 'city', 'country', 'extraAddressInfo'].map((name) => [name, isText]),
-        ),
+        area: isText,
+        extraAddressInfo: isText,
         coordinates: (at) => hasFields(at, { latitude: isNumber, longitude: isNumber }, {}),
       },
     ),

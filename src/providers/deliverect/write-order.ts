@@ -4,6 +4,7 @@ import { minorDigits } from '../../core/domain/money.ts';
 import { orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
+import { writeAddress } from './write-address.ts';
 
 /** The length of ids, names and notes: Deliverect documents no limit. */
 const UNLIMITED = Infinity;
@@ -19,7 +20,7 @@ type Item = CanonicalOrder['items'][number];
 /**
  * Writes the order in Deliverect's format: https://developers.deliverect.com/page/channel-orders Amounts are integers
  * with `decimalDigits` digits after the point, as our minor units are.
- * @throws GiveUp if an item has no price
+ * @throws GiveUp if an item has no price, or a delivery not the whole address
  */
 export function writeOrder(
   order: CanonicalOrder,
@@ -38,7 +39,7 @@ export function writeOrder(
     courier: 'restaurant',
     // This flag is for the driver; the kitchen reads the note.
     ageCheck: items.some((item) => item.ageRestricted),
-    ...(isDelivery && { deliveryAddress: addressOf(fulfillment.destination) }),
+    ...(isDelivery && { deliveryAddress: writeAddress(fulfillment.destination) }),
     decimalDigits: minorDigits(money.currency),
     payment: { amount: money.total, type: PAID_ONLINE, due: 0 },
     orderIsAlreadyPaid: true,
@@ -76,25 +77,6 @@ function timesOf({ fulfillment }: CanonicalOrder, now: Date): Record<string, unk
 /** Writes a time in UTC as yyyy-MM-ddTHH:mm:ssZ. */
 function writeTime(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, 'Z');
-}
-
-/**
- * The address. `street` is "the full street address in a single-line string", and `streetNumber` must not repeat a part
- * of it (https://developers.deliverect.com/page/glossary-delivery-only-model). No rule finds the house number of a line
- * in every country, so the line stays whole. Another page requires the number wherever the restaurant delivers; no page
- * says that an order without it is refused.
- */
-function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
-  const { line1, line2, city, postalCode, region, country, latitude, longitude, instructions } = destination;
-  const extra = [line2, region, instructions].filter(Boolean).join(', ');
-  return {
-    street: line1,
-    postalCode,
-    city,
-    country,
-    ...(extra !== '' && { extraAddressInfo: extra }),
-    ...(latitude !== undefined && longitude !== undefined && { coordinates: { latitude, longitude } }),
-  };
 }
 
 /**

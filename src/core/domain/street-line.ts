@@ -1,0 +1,34 @@
+/**
+ * Countries in which the house number comes before the street, by ISO 3166-1 alpha-2. There a number at the end is a flat
+ * or part of the name: "12 Main Street Apt 4", "12 rue du 8 Mai 1945".
+ */
+const NUMBER_FIRST = new Set('AE AU CA FR GB HK IE IN LU MA MC MT MY NZ PH SG TH US ZA'.split(' '));
+
+const AT_END = /(?<=[^\d ] )\d+ ?[a-zA-Z]?(?: ?[-/] ?\d+ ?[a-zA-Z]?)?$/;
+/** No letter of its own: "500 E Main Street". What follows may be "5th Avenue", and no second number. */
+const AT_BEGINNING = /^(\d+[a-zA-Z]?(?: ?[-/] ?\d+[a-zA-Z]?)?),? (\d*[^\d ].*)$/;
+
+/**
+ * Joins a street and a house number as one line: "Lindenstraße 14", or "14 Main Street" with `numberFirst`. What is missing
+ * or blank is left out.
+ */
+export function joinStreet(
+  street: string | null | undefined,
+  houseNumber: string | number | null | undefined,
+  { numberFirst = false }: { numberFirst?: boolean } = {},
+): string {
+  const parts = [street?.trim(), String(houseNumber ?? '').trim()];
+  return (numberFirst ? parts.toReversed() : parts).filter(Boolean).join(' ');
+}
+
+/**
+ * Splits a line into street and house number. Without a number it is all street.
+ * @param country ISO 3166-1 alpha-2; it decides where both ends have a number
+ */
+export function splitStreet(line: string, country = ''): { street: string; houseNumber: string } {
+  const text = line.trim().replaceAll(/ {2,}/g, ' ');
+  const last = NUMBER_FIRST.has(country.toUpperCase()) ? null : AT_END.exec(text);
+  if (last !== null) return { street: text.slice(0, last.index).replace(/,? $/, ''), houseNumber: last[0] };
+  const [, houseNumber = '', street = text] = AT_BEGINNING.exec(text) ?? [];
+  return { street, houseNumber };
+}
