@@ -52,7 +52,8 @@ function Result({ checked, at }: { checked: CheckedLocation; at: string }) {
   if (checked.state === 'ok') {
     return (
       <p>
-        <Badge tone="good">ok</Badge> The settings reach the POS. Tested <Time at={at} />.
+        <Badge tone="good">ok</Badge> The settings reach the POS{checked.now && `; ${checked.now}`}. Tested{' '}
+        <Time at={at} />.
       </p>
     );
   }

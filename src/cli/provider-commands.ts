@@ -121,7 +121,8 @@ export function addProviderCommands(program: Command): void {
 
 function describeCheck(checked: CheckedLocation): string {
   const { locationId } = checked;
-  if (checked.state === 'ok') return `the settings of ${locationId} reach its POS`;
+  if (checked.state === 'ok')
+    return `the settings of ${locationId} reach its POS${checked.now ? `; ${checked.now}` : ''}`;
   if (checked.state === 'unchecked') return `the settings of ${locationId} were not checked: ${checked.why}`;
   return facts({ location: locationId, problem: checked.problem, 'to do': checked.toDo });
 }

@@ -68,7 +68,10 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
 async function reached(deps: Parameters<typeof checkLocation>[0], location: LocationRow): Promise<Finding> {
   const { locationId, pausedAt } = location;
   const checked = await checkLocation(deps, locationId, CHECK_MS);
-  if (checked.state === 'ok') return ok(locationId, `reaches its POS${pausedAt === null ? '' : ', and is paused'}`);
+  if (checked.state === 'ok') {
+    const now = checked.now === undefined ? '' : `; ${checked.now}`;
+    return ok(locationId, `reaches its POS${pausedAt === null ? '' : ', and is paused'}${now}`);
+  }
   if (checked.state === 'unchecked') return ok(locationId, `was not tried: ${checked.why}`);
   // Nothing is sent to a paused location.
   return pausedAt === null

@@ -15,6 +15,7 @@ import type { Finding, Part } from '../../src/doctor/finding.ts';
 import { judgeEncryption } from '../../src/doctor/judge-encryption.ts';
 import { migrate } from '../../src/migrate.ts';
 import { startHubrise } from '../simulators/start-hubrise.ts';
+import { startLightspeedK } from '../simulators/start-lightspeed-k.ts';
 import type { Simulator } from '../simulators/simulator.ts';
 import { asService } from '../support/as-service.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
@@ -43,7 +44,7 @@ let nobody: string;
 let folder: string;
 /** A deployment with nothing wrong. */
 let env: Record<string, string>;
-const servers: HttpServer[] = [];
+const servers: Pick<HttpServer, 'stop'>[] = [];
 
 beforeAll(async () => {
   certificates = prepareTls('host all expediter all scram-sha-256\nhost all all all trust\n');
@@ -822,6 +823,18 @@ describe('of the locations', () => {
     await system.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-2'`);
     expect(await wrong('locations')).toEqual([warning('club-2', /is paused: HubRise refuses/), fromBefore]);
     await system.query(`DELETE FROM locations WHERE location_id <> 'club-1'`);
+  });
+
+  it('one whose tills are closed is fine, and says so', async () => {
+    const closed = await startLightspeedK();
+    servers.push(closed);
+    closed.tills.salesPeriod = 'CLOSED';
+    await system.addLocation('closed', closed.settings, 'lightspeed-k');
+    expect(await runCli(env, ['provider', 'connect', 'closed'])).toMatchObject({ code: 0 });
+    const findings = await examine(env, ['locations']);
+    await system.query(`DELETE FROM locations WHERE location_id = 'closed'`);
+    const found = 'reaches its POS; no till takes online orders now: the sales period is closed';
+    expect(findings).toContainEqual({ part: 'locations', check: 'closed', state: 'ok', found });
   });
 
   it('one whose settings no key opens is told', async () => {

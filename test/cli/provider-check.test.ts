@@ -6,6 +6,7 @@ import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
 import { registry } from '../../src/providers/index.ts';
 import { startDeliverect } from '../simulators/start-deliverect.ts';
 import { startHubrise } from '../simulators/start-hubrise.ts';
+import { startLightspeedK } from '../simulators/start-lightspeed-k.ts';
 import type { Simulator, StartSimulator } from '../simulators/simulator.ts';
 import { asService } from '../support/as-service.ts';
 import { createDatabase } from '../support/create-database.ts';
@@ -53,6 +54,19 @@ it('says that settings reach their POS, where nothing comes of it', async () => 
   expect(JSON.parse((await check('fine', '--json')).out)).toEqual({ locationId: 'fine', state: 'ok' });
   expect(pos.requests).toBe(0);
   expect(pos.refusals).toEqual([]);
+});
+
+it('says what the POS says of this moment, which makes no settings wrong', async () => {
+  const pos = await startLightspeedK();
+  started.push(pos);
+  await put('closed', 'lightspeed-k', pos.settings);
+  const PUBLIC_URL = 'https://expediter.example.com';
+  expect(await runCli({ ...env, PUBLIC_URL }, ['provider', 'connect', 'closed'])).toMatchObject({ code: 0 });
+  pos.tills.salesPeriod = 'CLOSED';
+  const now = 'no till takes online orders now: the sales period is closed';
+  const out = `the settings of closed reach its POS; ${now}\n`;
+  expect(await check('closed')).toEqual({ code: 0, out, error: '' });
+  expect(JSON.parse((await check('closed', '--json')).out)).toEqual({ locationId: 'closed', state: 'ok', now });
 });
 
 it('exits 1 with what is wrong and what to do, and shows no secret', async () => {

@@ -607,7 +607,7 @@ describe('check', () => {
     expect(requests).toHaveLength(1);
   });
 
-  async function failureOf(checking: Promise<void> | undefined): Promise<Error> {
+  async function failureOf(checking: Promise<unknown> | undefined): Promise<Error> {
     return (checking ?? Promise.resolve()).then(
       () => expect.unreachable('passed'),
       (error: unknown) => error as Error,

@@ -643,6 +643,11 @@ describe('a webhook', () => {
 });
 
 describe('check', () => {
+  const READY = {
+    status: 'READY',
+    onlineOrderingApiConfiguration: { enabled: true },
+    posStatus: { salesPeriod: 'OPENED', acceptingOnlineOrders: true, availableDevices: true },
+  };
   const HERE = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';
 
   it('spends one refresh token however often, as orders do', async () => {
@@ -695,9 +700,58 @@ describe('check', () => {
     expect(error.message).toMatch(words);
   });
 
+  it('says whether tills take orders now, and whether or not they do the settings are right', async () => {
+    const at = await stage();
+    await at.connect(HERE);
+    expect(await at.check()).toBe('its tills take online orders now');
+    const not = 'no till takes online orders now: ';
+    Object.assign(at.pos.tills, { salesPeriod: 'CLOSED' });
+    expect(await at.check()).toBe(`${not}the sales period is closed`);
+    Object.assign(at.pos.tills, { acceptingOnlineOrders: false, availableDevices: false });
+    expect(await at.check()).toBe(
+      `${not}the sales period is closed, online orders are switched off at the POS, no device is online with the app open`,
+    );
+    expect(at.pos.refusals).toEqual([]);
+  });
+
+  it('finds the Online Ordering API switched off, which is a setting', async () => {
+    const at = await stage();
+    await at.connect(HERE);
+    at.pos.tills.enabled = false;
+    const error = await failureOf(at.check());
+    expect(error).toBeInstanceOf(NeedsOperator);
+    expect(error.message).toContain("switched off for the business location in Lightspeed's Back Office");
+  });
+
+  it.each([
+    ['refused', 403, {}, 'NeedsOperator', /403/],
+    [
+      'refused by form',
+      400,
+      { errors: [{ field: 'businessLocationId', code: 'NotNull' }] },
+      'NeedsOperator',
+      /NotNull/,
+    ],
+    ['answered with nothing', 200, {}, 'NeedsOperator', /says of its tills cannot be read/],
+    ['too early', 429, {}, 'TryAgain', /429/],
+  ])('that is %s on the tills says so', async (_name, status, body, name, words) => {
+    const { url, stop } = await serveHttp((request, response) => {
+      if (request.url === '/oauth/token') sendJson(response, 200, { access_token: 'a', expires_in: 60 });
+      else if (request.url?.startsWith('/o/wh/')) sendJson(response, 200, { url: HERE });
+      else if (request.url?.includes('Readiness')) sendJson(response, status, body);
+      else sendJson(response, 200, [{ businessLocations: [{ id: LOCATION }] }]);
+    });
+    stops.push(stop);
+    const settings = settingsOf({ baseUrl: url, accountProfileCodes: {} });
+    const error = await failureOf(checkWith(contextOf(settings)));
+    expect(error.name).toBe(name);
+    expect(error.message).toMatch(words);
+  });
+
   it('knows an int64 that JSON cannot say exactly', async () => {
     const { url, stop } = await serveHttp((request, response) => {
       if (request.url === '/oauth/token') sendJson(response, 200, { access_token: 'a', expires_in: 60 });
+      else if (request.url?.includes('Readiness')) sendJson(response, 200, READY);
       else if (request.url?.startsWith('/o/wh/')) sendJson(response, 200, { url: HERE });
       else response.end(`[{"businessLocations":[{"id":${INT64}}]}]`);
     });
@@ -787,7 +841,7 @@ function contextOf(
   return { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials, fetch: boundedFetch() };
 }
 
-function checkWith(context: PosContext<Settings>): Promise<void> {
+function checkWith(context: PosContext<Settings>): Promise<string | void> {
   return lightspeedK.check?.(context) ?? expect.unreachable('no check');
 }
 

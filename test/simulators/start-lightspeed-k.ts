@@ -37,6 +37,13 @@ export type LightspeedEndpoint = {
 };
 
 export type LightspeedSimulator = Simulator & {
+  /** What must all be so for READY, for a test to change. */
+  readonly tills: {
+    enabled: boolean;
+    salesPeriod: 'OPENED' | 'CLOSED';
+    acceptingOnlineOrders: boolean;
+    availableDevices: boolean;
+  };
   /** Endpoints by id. */
   readonly endpoints: ReadonlyMap<string, LightspeedEndpoint>;
   /** Bodies of well-formed orders, oldest first. */
@@ -62,6 +69,12 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   const orders: unknown[] = [];
   const refusals: string[] = [];
   const endpoints = new Map<string, LightspeedEndpoint>();
+  const tills: LightspeedSimulator['tills'] = {
+    enabled: true,
+    salesPeriod: 'OPENED',
+    acceptingOnlineOrders: true,
+    availableDevices: true,
+  };
   /** True while the token is valid. */
   const accessTokens = new Map<string, boolean>();
   /** True while the token is unspent. */
@@ -102,6 +115,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url: path = '' } = request;
     const profilesOf = /^\/o\/op\/data\/account-profiles\?businessLocationId=(\d+)$/.exec(path);
+    const readinessOf = /^\/o\/op\/1\/onlineOrderReadiness\?businessLocationId=(\d+)$/.exec(path);
     const endpoint = /^\/o\/wh\/1\/webhook\/([^/?]+)$/.exec(path);
     if (method === 'POST' && path === '/oauth/token') return grantToken(request, response);
     if (method === 'POST' && path === '/o/op/1/order/toGo') return takeOrder(request, response);
@@ -110,6 +124,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     }
     if (method === 'GET' && path === '/o/op/data/businesses') return listBusinesses(request, response);
     if (method === 'GET' && profilesOf !== null) return listProfiles(request, response, profilesOf[1] ?? '');
+    if (method === 'GET' && readinessOf !== null) return showReadiness(request, response, readinessOf[1] ?? '');
     if (method === 'GET' && endpoint !== null) return showEndpoint(request, response, endpoint[1] ?? '');
     return refuse(response, 404, notFound(path, 'No message available'), `${method} ${path}: there is no such path`);
   }
@@ -282,6 +297,25 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     sendJson(response, 200, { businessLocationId: Number(businessLocationId), accountProfileList });
   }
 
+  /**
+   * READY if all four conditions are met:
+   * https://api-portal.lsk.lightspeed.app/guides/integration-guides/online-ordering/online-order-readiness/online-order-readiness-setup
+   * Another location's is not documented.
+   */
+  function showReadiness(request: IncomingMessage, response: ServerResponse, id: string): void {
+    if (!isAuthorized(request, response)) return;
+    if (id !== businessLocationId) return refuse(response, 403, {}, 'the business location is another');
+    const { enabled, ...posStatus } = tills;
+    const { salesPeriod, acceptingOnlineOrders, availableDevices } = posStatus;
+    const isReady = enabled && salesPeriod === 'OPENED' && acceptingOnlineOrders && availableDevices;
+    sendJson(response, 200, {
+      status: isReady ? 'READY' : 'NOT_READY',
+      lastUpdatedAt: new Date().toISOString(),
+      onlineOrderingApiConfiguration: { enabled, orderProfileId: null, staffId: null },
+      posStatus,
+    });
+  }
+
   /** Makes a flat webhook, as incomplete as the samples: only later statuses name the business location. */
   function sign(_webhookUrl: string, ticket: Ticket, status: string): SignedWebhook {
     const { providerOrderId: ikentooAccountIdentifier, serviceOrderId: thirdPartyReference } = ticket;
@@ -335,6 +369,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     tickets,
     orders,
     endpoints,
+    tills,
     get requests() {
       return requests;
     },

@@ -120,9 +120,11 @@ export type Provider<Settings = unknown> = {
   /**
    * Checks that the settings reach their POS, by a read without side effects or costs. It asks the POS every time, and
    * examines the answer for settings that are well-formed and wrong. Omitted if the POS has no such read.
+   * @returns what the POS says of this moment and no setting changes, such as a till that is closed: a clause for the
+   *   operator, without secrets. Mostly nothing
    * @throws TryAgain if the POS cannot be reached now; NeedsOperator, which names the wrong setting
    */
-  check?(context: PosContext<Settings>): Promise<void>;
+  check?(context: PosContext<Settings>): Promise<string | void>;
   /**
    * Registers the webhook if the POS's API allows it, and returns what is left to do. Safe to repeat.
    * @param context.webhookUrl with its token

@@ -11,7 +11,13 @@ import { withTimeout } from '../domain/with-timeout.ts';
 /** The result of a check. Sentences are for the operator, without secrets. */
 export const CheckedLocation = z
   .discriminatedUnion('state', [
-    z.object({ locationId: z.string(), state: z.literal('ok') }),
+    z.object({
+      locationId: z.string(),
+      state: z.literal('ok'),
+      now: z.string().exactOptional().meta({
+        description: 'What the POS says of this moment and no setting changes; some POS systems say nothing.',
+      }),
+    }),
     z.object({
       locationId: z.string(),
       state: z.literal('unchecked'),
@@ -49,13 +55,13 @@ export async function checkLocation(
       const why = `${integration} knows no call that would prove it; the first order will tell`;
       return { locationId, state: 'unchecked', why };
     }
-    await withTimeout(
+    const said = await withTimeout(
       withinMs,
       async (signal) =>
         provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration), fetch: posFetch }),
       () => new TryAgain(`no answer in ${withinMs} ms`, { sent: false }),
     );
-    return { locationId, state: 'ok' };
+    return { locationId, state: 'ok', ...(typeof said === 'string' && { now: said }) };
   } catch (error) {
     return { locationId, state: 'failed', ...explain(error, locationId) };
   }

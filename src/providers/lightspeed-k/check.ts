@@ -3,15 +3,16 @@ import type { PosContext } from '../../core/domain/provider.ts';
 import { quoteRefusal } from '../quote-refusal.ts';
 import { callLightspeed, refusalOf } from './call-lightspeed.ts';
 import { findEndpoint } from './find-endpoint.ts';
-import { AccountProfiles, Businesses } from './payloads.ts';
+import { AccountProfiles, Businesses, Readiness } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
 /**
- * Checks what a read can show: the business location, its order profiles, and the webhook's registration. No equally
- * small read shows payment methods and SKUs.
+ * Checks what a read can show: the business location, its order profiles, the webhook's registration, and that online
+ * orders are switched on. No equally small read shows payment methods and SKUs.
+ * @returns whether tills take orders now
  * @throws TryAgain, NeedsOperator
  */
-export async function check(context: PosContext<Settings>): Promise<void> {
+export async function check(context: PosContext<Settings>): Promise<string> {
   const { businessLocationId, accountProfileCodes, endpointId } = context.settings;
   const locations = await listLocations(context);
   // Ids are compared as numbers: beyond 2^53, JSON leaves no more of them.
@@ -35,6 +36,38 @@ export async function check(context: PosContext<Settings>): Promise<void> {
         'location (expediter provider connect)',
     );
   }
+  return describeTills(await readReadiness(context));
+}
+
+/** Reads whether tills take orders: https://api-docs.lsk.lightspeed.app/operation/operation-apegetonlineorderreadiness */
+async function readReadiness(context: PosContext<Settings>): Promise<Readiness> {
+  const path = `/o/op/1/onlineOrderReadiness?businessLocationId=${context.settings.businessLocationId}`;
+  const answer = await callLightspeed(context, 'GET', path);
+  if (answer.status >= 300) {
+    throw refusalOf(answer, 'to say whether tills take orders', 'businessLocationId and baseUrl');
+  }
+  const readiness = Readiness.safeParse(answer.json);
+  if (!readiness.success) {
+    throw new NeedsOperator('What Lightspeed says of its tills cannot be read: is baseUrl right?');
+  }
+  return readiness.data;
+}
+
+/** The switch in the Back Office is a setting, unlike the rest: a restaurant may be closed. */
+function describeTills({ status, onlineOrderingApiConfiguration, posStatus }: Readiness): string {
+  if (!onlineOrderingApiConfiguration.enabled) {
+    throw new NeedsOperator(
+      "the Online Ordering API is switched off for the business location in Lightspeed's Back Office, and no till takes " +
+        'an order until it is on',
+    );
+  }
+  if (status === 'READY') return 'its tills take online orders now';
+  const why = [
+    posStatus.salesPeriod === 'CLOSED' && 'the sales period is closed',
+    !posStatus.acceptingOnlineOrders && 'online orders are switched off at the POS',
+    !posStatus.availableDevices && 'no device is online with the app open',
+  ].filter((reason) => reason !== false);
+  return ['no till takes online orders now', why.join(', ')].filter(Boolean).join(': ');
 }
 
 /** Ids that the token may see: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */

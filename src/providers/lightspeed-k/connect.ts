@@ -41,8 +41,9 @@ export async function connect(
       `${isNew ? 'Registered' : 'Updated'} the webhook endpoint ${endpointId} at Lightspeed, with Basic and DELIVERED.`,
     ],
     todo: [
-      `See in Lightspeed's Back Office that business location ${businessLocationId} has online orders enabled and an ` +
-        `active payment method with the code ${paymentMethod}: no order says so before it fails.`,
+      `See in Lightspeed's Back Office that business location ${businessLocationId} has an active payment method with ` +
+        `the code ${paymentMethod}: no order says so before it fails. Whether online orders are switched on and a till ` +
+        'takes them, expediter provider check says.',
     ],
   };
 }

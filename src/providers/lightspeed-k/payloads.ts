@@ -90,6 +90,22 @@ export const Businesses = z.array(z.object({ businessLocations: z.array(z.object
 /** Order profiles: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
 export const AccountProfiles = z.object({ accountProfileList: z.array(z.object({ code: z.string() })) });
 
+/**
+ * Whether tills take online orders now: https://api-docs.lsk.lightspeed.app/operation/operation-apegetonlineorderreadiness
+ * It is READY if all four are so.
+ */
+export const Readiness = z.object({
+  status: z.enum(['READY', 'NOT_READY']),
+  onlineOrderingApiConfiguration: z.object({ enabled: z.boolean() }),
+  posStatus: z.object({
+    salesPeriod: z.enum(['OPENED', 'CLOSED']),
+    acceptingOnlineOrders: z.boolean(),
+    availableDevices: z.boolean(),
+  }),
+});
+
+export type Readiness = z.infer<typeof Readiness>;
+
 export const OfLocation = z.object({
   /** Absent in some samples. */
   businessLocationId: absentable(Location),

@@ -16,7 +16,7 @@ type Token = Record<string, unknown> & { tokenId: string; state: string };
 
 const SECRET = 'the-secret-of-a-till';
 const ordersUrl = 'http://127.0.0.1:9/orders';
-const check = vi.fn<(context: PosContext<unknown>) => Promise<void>>();
+const check = vi.fn<(context: PosContext<unknown>) => Promise<string | void>>();
 
 /** A POS that can be asked whether its settings are right. */
 const asked: Provider = {
@@ -154,6 +154,12 @@ describe('a check', () => {
     expect(check.mock.lastCall?.[0]).toMatchObject({ settings: { key: SECRET } });
     await audited('check', { locationId: 'asked-1', state: 'ok' });
     expect((await operator.post('/locations/asked-1/resume')).status).toBe(200);
+  });
+
+  it('says what the POS says of this moment', async () => {
+    check.mockResolvedValueOnce('no till takes orders now');
+    const { body } = await operator.post('/locations/asked-1/check');
+    expect(body).toEqual({ locationId: 'asked-1', state: 'ok', now: 'no till takes orders now' });
   });
 
   it('says what is wrong and what to do', async () => {
