@@ -8,6 +8,8 @@ export type PosRequest = {
   url: string;
   headers?: Record<string, string>;
   body?: string;
+  /** The header of a 429, beside `Retry-After`, that says when the limit ends: in seconds since the Unix epoch. */
+  resetHeader?: string;
   signal: AbortSignal;
   /** The context's. */
   fetch: PosContext<unknown>['fetch'];
@@ -45,7 +47,7 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
     throw faultOf(error, call.signal, name);
   }
 
-  const refusal = refusalOf(response, name);
+  const refusal = refusalOf(response, call.resetHeader, name);
   if (refusal !== undefined) {
     // An unread answer would hold its connection.
     await response.body?.cancel().catch(() => {});
@@ -107,14 +109,15 @@ function neverConnected(cause: Cause): boolean {
   );
 }
 
-function refusalOf(response: Response, name: string): Error | undefined {
+function refusalOf(response: Response, resetHeader: string | undefined, name: string): Error | undefined {
   const { status: httpStatus } = response;
   const message = `${name}: the POS answered ${httpStatus}`;
   if (httpStatus >= 300 && httpStatus < 400) return new NeedsOperator(`${message}: the URL is wrong`, { httpStatus });
   if (httpStatus === 401 || httpStatus === 403) return new NeedsOperator(message, { httpStatus });
   if (httpStatus !== 408 && httpStatus !== 429 && httpStatus < 500) return undefined;
   const refused = [429, 500, 501, 503].includes(httpStatus);
-  const retryAfterMs = parseRetryAfter(response.headers);
+  // Any answer may tell when its limit is reset; only a 429 says that it is reached.
+  const retryAfterMs = parseRetryAfter(response.headers, httpStatus === 429 ? resetHeader : undefined);
   return new TryAgain(message, { sent: !refused, retryAfterMs, httpStatus });
 }
 

@@ -312,6 +312,47 @@ describe('an order in Toast’s words', () => {
   });
 });
 
+describe('a rate limit', () => {
+  const LOGIN = 'POST /authentication/v1/authentication/login';
+  const PRICES = 'POST /orders/v2/prices';
+  const inSeconds = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
+  const limited = (headers: Record<string, string>, status = 429): Answers[string] => [status, {}, headers];
+  const waitOf = async (request: string, answer: Answers[string]) => {
+    const { failure } = await toastThat({ [request]: answer });
+    const error = await failure(PAID);
+    expect(error).toBeInstanceOf(TryAgain);
+    return (error as TryAgain).retryAfterMs;
+  };
+
+  it('ends when it is reset, where Toast says no Retry-After, and the restaurant waits so long', async () => {
+    const { seen, failure } = await toastThat({ [PRICES]: limited({ 'x-toast-ratelimit-reset': inSeconds(70) }) });
+    const error = (await failure(PAID)) as TryAgain;
+    expect(error).toMatchObject({ name: 'TryAgain', sent: false });
+    expect(error.retryAfterMs).toBeGreaterThanOrEqual(68_000);
+    expect(error.retryAfterMs).toBeLessThanOrEqual(71_000);
+    answers = {};
+    expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: error.retryAfterMs });
+    expect(seen.filter(({ request }) => request === PRICES)).toHaveLength(1);
+  });
+
+  it('of logins ends so too', async () => {
+    expect(await waitOf(LOGIN, limited({ 'x-toast-ratelimit-reset': inSeconds(70) }))).toBeGreaterThan(60_000);
+  });
+
+  it('ends as Retry-After says where Toast says both, and no sooner than now, nor later than in an hour', async () => {
+    const reset = { 'x-toast-ratelimit-reset': inSeconds(70) };
+    expect(await waitOf(PRICES, limited({ ...reset, 'retry-after': '7' }))).toBe(7000);
+    expect(await waitOf(PRICES, limited({ ...reset, 'retry-after': 'soon' }))).toBeGreaterThan(60_000);
+    expect(await waitOf(PRICES, limited({ 'x-toast-ratelimit-reset': inSeconds(-70) }))).toBe(0);
+    expect(await waitOf(PRICES, limited({ 'x-toast-ratelimit-reset': inSeconds(86_400) }))).toBe(3_600_000);
+    expect(await waitOf(PRICES, limited({ 'x-toast-ratelimit-reset': 'soon' }))).toBeUndefined();
+  });
+
+  it('is not what a 503 is about, though every answer tells when the limit is reset', async () => {
+    expect(await waitOf(PRICES, limited({ 'x-toast-ratelimit-reset': inSeconds(70) }, 503))).toBeUndefined();
+  });
+});
+
 describe('createOrder', () => {
   it('logs in, asks the price, and orders', async () => {
     const { seen, create } = await toastThat();

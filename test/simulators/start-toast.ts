@@ -100,7 +100,16 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
       // Old tokens, rate limits and searches for what does not exist are no errors of form.
       const isForm = ![401, 429].includes(status) && request.method === 'POST';
       if (isForm) refusals.push(`${request.method} ${request.url}: ${status} ${message}`);
-      const headers: Record<string, string> = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
+      // https://doc.toasttab.com/doc/devguide/apiRateLimiting.html
+      const headers: Record<string, string> =
+        retryAfter === undefined
+          ? {}
+          : {
+              'retry-after': String(retryAfter),
+              'x-toast-ratelimit-by': 'API',
+              'x-toast-ratelimit-remaining': '0',
+              'x-toast-ratelimit-reset': String(Math.ceil(Date.now() / 1000) + retryAfter),
+            };
       sendJson(response, status, error.body(requestId), headers);
     }
   }

@@ -4,6 +4,7 @@ import type { PosAnswer } from '../call-pos.ts';
 import { callWithToken } from '../call-with-token.ts';
 import { limitRate } from '../limit-rate.ts';
 import { tokenOf } from './obtain-token.ts';
+import { RATE_LIMIT_RESET } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
 /** Limits per restaurant, in fixed windows: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html */
@@ -37,6 +38,7 @@ export function callToast(
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
+        resetHeader: RATE_LIMIT_RESET,
         signal,
         fetch,
       }),

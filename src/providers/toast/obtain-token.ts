@@ -2,7 +2,7 @@ import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import { quoteRefusal } from '../quote-refusal.ts';
-import { LoginAnswer } from './payloads.ts';
+import { LoginAnswer, RATE_LIMIT_RESET } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
 /** Logins allowed per hour. "Do not request a new authentication token more than twice in a one-hour period." */
@@ -42,6 +42,7 @@ async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings
     url: `${baseUrl}/authentication/v1/authentication/login`,
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({ clientId, clientSecret, userAccessType: 'TOAST_MACHINE_CLIENT' }),
+    resetHeader: RATE_LIMIT_RESET,
     signal,
     fetch,
   })

@@ -46,6 +46,12 @@ export const Settings = z.strictObject({
 });
 export type Settings = z.infer<typeof Settings>;
 
+/**
+ * The header that tells when a rate limit ends, "in UNIX epoch format". Whoever gets a 429 is to read it or `Retry-After`:
+ * https://doc.toasttab.com/doc/devguide/apiRateLimiting.html
+ */
+export const RATE_LIMIT_RESET = 'x-toast-ratelimit-reset';
+
 /** The answer to a login: https://doc.toasttab.com/openapi/authentication/operation/authenticationLoginPost/ */
 export const LoginAnswer = z.object({
   token: z.object({ accessToken: z.string().min(1), expiresIn: z.number().positive() }),
