@@ -28,6 +28,7 @@ providerContract(square, {
     signatureKey: ['', 'key\n', null],
     notificationUrl: ['', 'webhook', 'ftp://expediter.example.com', 'https://me:word@expediter.example.com'],
     baseUrl: ['', 'connect.squareup.com', 'file:///etc/passwd'],
+    ownCouriers: ['no', 0],
     itemMap: [7, { burger: '' }, { burger: 7 }],
   },
   secretSettings: ['accessToken', 'signatureKey'],
@@ -107,7 +108,7 @@ describe('the order', () => {
     });
   });
 
-  it('of a delivery has the address, the fee and the time', async () => {
+  it('of a delivery has the address, the fee, the tip and the time', async () => {
     const at = await stage();
     const order = orderOf({ type: 'delivery', placedAt: '2026-01-31T18:00:00Z' });
     order.fulfillment.requestedAt = '2026-01-31T20:15:00+01:00';
@@ -118,6 +119,12 @@ describe('the order', () => {
           {
             name: 'Fee',
             amount_money: { amount: 350, currency: 'EUR' },
+            calculation_phase: 'TOTAL_PHASE',
+            taxable: false,
+          },
+          {
+            name: 'Courier tip',
+            amount_money: { amount: 300, currency: 'EUR' },
             calculation_phase: 'TOTAL_PHASE',
             taxable: false,
           },
@@ -294,6 +301,51 @@ describe('the payment', () => {
     expect(at.sim.refusals).toEqual([]);
     expect(at.sim.tickets).toMatchObject([{ paid: 300 }]);
   });
+
+  it.each<[string, object, SampleOptions['type'], number]>([
+    ["a delivery's is its courier's", {}, 'delivery', 0],
+    ["a delivery's, brought by the seller's own staff, is theirs", { ownCouriers: true }, 'delivery', 300],
+    ["a pickup's is theirs", {}, 'pickup', 300],
+  ])('puts no tip into the pool of the staff but theirs: %s', async (_whose, settings, type, pooled) => {
+    const at = await stage();
+    const order = orderOf(type && { type });
+    await at.create(order, { settings: { ...at.settings, ...settings } });
+    expect(at.sim.refusals).toEqual([]);
+    expect(at.sim.orders).toMatchObject([{ tip: pooled }]);
+    expect(at.sim.tickets).toMatchObject([{ paid: order.money.total }]);
+    expect(at.bodyOf('POST /v2/payments')).not.toHaveProperty('note');
+  });
+
+  it('has the tip of an order whose charges have no names', async () => {
+    const at = await stage();
+    const total_money = { amount: 4534, currency: 'EUR' };
+    const order = { id: 'order-of-square', total_money, service_charges: [{ name: null }, {}] };
+    at.sim.fail = only('POST /v2/orders', { status: 200, body: { order } });
+    await failureOf(at.create(orderOf()));
+    expect(at.bodyOf('POST /v2/payments')).toMatchObject({ tip_money: { amount: 300 } });
+  });
+
+  it("of a courier's tip alone is none of the staff's", async () => {
+    const at = await stage();
+    await at.create({ ...gift(300), fulfillment: orderOf({ type: 'delivery' }).fulfillment });
+    expect(at.sim.refusals).toEqual([]);
+    expect(at.sim.orders).toMatchObject([{ tip: 0 }]);
+    expect(at.sim.tickets).toMatchObject([{ paid: 300 }]);
+  });
+
+  it.each([true, false])(
+    'holds the tip once though the setting changed in between: ownCouriers was %s',
+    async (was) => {
+      const at = await stage();
+      const order = orderOf({ type: 'delivery' });
+      at.sim.fail = only('POST /v2/orders', 'drop-answer');
+      await failureOf(at.create(order, { settings: { ...at.settings, ownCouriers: was } }));
+      at.sim.fail = undefined;
+      await at.create(order, { settings: { ...at.settings, ownCouriers: !was } });
+      expect(at.sim.orders).toMatchObject([{ tip: was ? 300 : 0 }]);
+      expect(at.sim.tickets).toMatchObject([{ paid: order.money.total }]);
+    },
+  );
 
   it.each<[string, number, object]>([
     // Said to be refused, it is not in doubt: the deadline ends it, not an operator.

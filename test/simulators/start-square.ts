@@ -25,8 +25,8 @@ export type SquareSimulator = Simulator & {
   /** The location's status. */
   locationStatus: 'ACTIVE' | 'INACTIVE';
   readonly catalog: SquareCatalog;
-  /** All orders, paid or not. */
-  readonly orders: readonly { readonly id: string; readonly isPaid: boolean }[];
+  /** All orders, paid or not. The payments' tips are the pool of the seller's staff. */
+  readonly orders: readonly { readonly id: string; readonly isPaid: boolean; readonly tip: number }[];
   /** Every request with a body, oldest first. */
   readonly calls: readonly { readonly route: string; readonly body: unknown }[];
   readonly subscriptions: SquareSubscription[];
@@ -128,6 +128,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     total_tip_money: money(order.tip),
     total_service_charge_money: money(order.charges),
     net_amount_due_money: money(order.isPaid ? 0 : order.total),
+    service_charges: order.content.service_charges,
   });
 
   /** Applies an idempotency key: repeats the first success, and refuses another body. */

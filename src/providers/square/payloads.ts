@@ -18,6 +18,8 @@ export const Settings = z.strictObject({
    * does: it means paid, and our orders are paid from the start.
    */
   closedMeansCompleted: z.boolean().default(true),
+  /** True if the seller's own staff deliver, whose tips Square pools. By default a delivery's tip is a courier's. */
+  ownCouriers: z.boolean().default(false),
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
 export type Settings = z.infer<typeof Settings>;
@@ -31,6 +33,7 @@ export const SquareOrder = z.object({
   reference_id: z.string().optional(),
   total_money: Money,
   net_amount_due_money: Money.optional(),
+  service_charges: z.array(z.object({ name: z.string().nullish() })).nullish(),
 });
 export type SquareOrder = z.infer<typeof SquareOrder>;
 

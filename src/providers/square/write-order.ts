@@ -26,6 +26,9 @@ const DELIVERY_NOTE_MAX = 550;
 const PREPARE_PICKUP = 'PT15M';
 const PREPARE_DELIVERY = 'PT30M';
 
+/** The name of the service charge that is a courier's tip. */
+const COURIER_TIP = 'Courier tip';
+
 /**
  * Derives the idempotency key: 43 characters for any id, within the 45 of a payment. Whether Square separates the keys
  * of its endpoints is not documented, so the key depends on the purpose.
@@ -48,12 +51,18 @@ export function referenceOf(serviceOrderId: string): string {
  * percentages, while ours is an amount, and the seller's books need the seller's rates.
  * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
  */
-export function writeOrder(order: CanonicalOrder, { locationId, itemMap }: Settings) {
-  const { serviceOrderId, member, money } = order;
+export function writeOrder(order: CanonicalOrder, { locationId, itemMap, ownCouriers }: Settings) {
+  const { serviceOrderId, member, money, fulfillment } = order;
   const { currency } = money;
   const reference = referenceOf(serviceOrderId);
   const price = (unitPrice: number | undefined) =>
     unitPrice !== undefined && { base_price_money: { amount: unitPrice, currency } };
+  const charges = [
+    ...(money.fee > 0 ? [writeCharge('Fee', money.fee, currency)] : []),
+    ...(money.tip > 0 && fulfillment.type === 'delivery' && !ownCouriers
+      ? [writeCharge(COURIER_TIP, money.tip, currency)]
+      : []),
+  ];
 
   return {
     idempotency_key: keyOf('order', serviceOrderId),
@@ -75,21 +84,16 @@ export function writeOrder(order: CanonicalOrder, { locationId, itemMap }: Setti
           })),
         }),
       })),
-      // The fee is added after taxes, which do not apply to it: the member saw this amount.
-      ...(money.fee > 0 && {
-        service_charges: [
-          {
-            name: 'Fee',
-            amount_money: { amount: money.fee, currency },
-            calculation_phase: 'TOTAL_PHASE',
-            taxable: false,
-          },
-        ],
-      }),
+      ...(charges.length > 0 && { service_charges: charges }),
       pricing_options: { auto_apply_taxes: true },
-      fulfillments: [order.fulfillment.type === 'pickup' ? writePickup(order) : writeDelivery(order)],
+      fulfillments: [fulfillment.type === 'pickup' ? writePickup(order) : writeDelivery(order)],
     },
   };
+}
+
+/** Writes a service charge after taxes, which do not apply to it: the member saw this amount. */
+function writeCharge(name: string, amount: number, currency: string) {
+  return { name, amount_money: { amount, currency }, calculation_phase: 'TOTAL_PHASE', taxable: false };
 }
 
 function writePickup(order: CanonicalOrder) {
@@ -156,12 +160,23 @@ function writeAddress({ line1, line2, city, region, postalCode, country = '' }: 
 }
 
 /**
+ * The tip that goes with the payment, into the pool of the seller's staff. Couriers' tips do not belong there and are a
+ * service charge, part of the order's total: https://developer.squareup.com/docs/payments-api/take-payments/external-payments
+ * The order itself says which, since the settings may have changed since it was made.
+ */
+function staffTip({ money }: CanonicalOrder, square: SquareOrder): number {
+  return square.service_charges?.some(({ name }) => name === COURIER_TIP) ? 0 : money.tip;
+}
+
+/**
  * Writes the body of `POST /v2/payments`: the member has paid elsewhere. The amount is Square's total, since it takes
  * no other. If the member paid another amount, a note says so.
  * https://developer.squareup.com/docs/orders-api/pay-for-orders
  */
-export function writePayment({ serviceOrderId, money }: CanonicalOrder, square: SquareOrder, locationId: string) {
-  const { currency, total, tip } = money;
+export function writePayment(order: CanonicalOrder, square: SquareOrder, locationId: string) {
+  const { serviceOrderId } = order;
+  const { currency, total } = order.money;
+  const tip = staffTip(order, square);
   const due = square.total_money.amount;
   const inWords = (amount: number): string => `${toDecimal(amount, currency)} ${currency}`;
   return {
