@@ -29,6 +29,7 @@ providerContract(square, {
     notificationUrl: ['', 'webhook', 'ftp://expediter.example.com', 'https://me:word@expediter.example.com'],
     baseUrl: ['', 'connect.squareup.com', 'file:///etc/passwd'],
     ownCouriers: ['no', 0],
+    prepMinutes: [20, { pickup: 0 }, { delivery: 'PT30M' }, { delivery: 1441 }, { pickup: 1.5 }, { dinein: 15 }],
     itemMap: [7, { burger: '' }, { burger: 7 }],
   },
   secretSettings: ['accessToken', 'signatureKey'],
@@ -160,6 +161,21 @@ describe('the order', () => {
     const body = JSON.stringify(at.bodyOf('POST /v2/orders'));
     expect(body).toContain('"schedule_type":"ASAP","prep_time_duration":"PT30M"');
     expect(body).not.toContain('deliver_at');
+  });
+
+  it.each([
+    [{ pickup: 8 }, 'PT8M', 'PT30M'],
+    [{ delivery: 90 }, 'PT15M', 'PT90M'],
+  ])("takes as long as the location's settings say: %j", async (prepMinutes, pickup, delivery) => {
+    const at = await stage();
+    const settings = Settings.parse({ ...at.sim.settings, prepMinutes });
+    for (const [type, duration] of [['pickup', pickup] as const, ['delivery', delivery] as const]) {
+      await at.create(orderOf({ type }), { settings });
+      expect(at.bodyOf('POST /v2/orders')).toMatchObject({
+        order: { fulfillments: [{ [`${type}_details`]: { schedule_type: 'ASAP', prep_time_duration: duration } }] },
+      });
+    }
+    expect(at.sim.refusals).toEqual([]);
   });
 
   it('stays the same when its time has passed: the key would be refused with another body', async () => {

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
 
+/** A duration in minutes, of a day at most. */
+const Minutes = z.int().min(1).max(1440);
+
 /** The settings of one location. */
 export const Settings = z.strictObject({
   /** A seller's token, by OAuth, or the application's own. */
@@ -18,6 +21,11 @@ export const Settings = z.strictObject({
    * does: it means paid, and our orders are paid from the start.
    */
   closedMeansCompleted: z.boolean().default(true),
+  /**
+   * The kitchen's durations, which nobody tells us, a delivery's way included. How Square treats an ASAP pickup without
+   * one is not documented. A delivery must have one.
+   */
+  prepMinutes: z.strictObject({ pickup: Minutes.default(15), delivery: Minutes.default(30) }).prefault({}),
   /** True if the seller's own staff deliver, whose tips Square pools. By default a delivery's tip is a courier's. */
   ownCouriers: z.boolean().default(false),
   baseUrl: baseUrl('https://connect.squareup.com'),

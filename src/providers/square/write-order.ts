@@ -19,13 +19,6 @@ const EMAIL_MAX = 255;
 const PICKUP_NOTE_MAX = 500;
 const DELIVERY_NOTE_MAX = 550;
 
-/**
- * The kitchen's durations, which nobody tells us. How Square treats an ASAP pickup without one is not documented. A
- * delivery must have one, its way included.
- */
-const PREPARE_PICKUP = 'PT15M';
-const PREPARE_DELIVERY = 'PT30M';
-
 /** The name of the service charge that is a courier's tip. */
 const COURIER_TIP = 'Courier tip';
 
@@ -51,7 +44,8 @@ export function referenceOf(serviceOrderId: string): string {
  * percentages, while ours is an amount, and the seller's books need the seller's rates.
  * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
  */
-export function writeOrder(order: CanonicalOrder, { locationId, itemMap, ownCouriers }: Settings) {
+export function writeOrder(order: CanonicalOrder, settings: Settings) {
+  const { locationId, itemMap, ownCouriers } = settings;
   const { serviceOrderId, member, money, fulfillment } = order;
   const { currency } = money;
   const reference = referenceOf(serviceOrderId);
@@ -86,7 +80,7 @@ export function writeOrder(order: CanonicalOrder, { locationId, itemMap, ownCour
       })),
       ...(charges.length > 0 && { service_charges: charges }),
       pricing_options: { auto_apply_taxes: true },
-      fulfillments: [fulfillment.type === 'pickup' ? writePickup(order) : writeDelivery(order)],
+      fulfillments: [fulfillment.type === 'pickup' ? writePickup(order, settings) : writeDelivery(order, settings)],
     },
   };
 }
@@ -96,7 +90,7 @@ function writeCharge(name: string, amount: number, currency: string) {
   return { name, amount_money: { amount, currency }, calculation_phase: 'TOTAL_PHASE', taxable: false };
 }
 
-function writePickup(order: CanonicalOrder) {
+function writePickup(order: CanonicalOrder, { prepMinutes }: Settings) {
   const note = orderNote(order, PICKUP_NOTE_MAX);
   const at = requestedAt(order);
   return {
@@ -105,14 +99,14 @@ function writePickup(order: CanonicalOrder) {
     pickup_details: {
       recipient: writeRecipient(order),
       ...(at === undefined
-        ? { schedule_type: 'ASAP', prep_time_duration: PREPARE_PICKUP }
+        ? { schedule_type: 'ASAP', prep_time_duration: writeMinutes(prepMinutes.pickup) }
         : { schedule_type: 'SCHEDULED', pickup_at: at }),
       ...(note && { note }),
     },
   };
 }
 
-function writeDelivery(order: CanonicalOrder) {
+function writeDelivery(order: CanonicalOrder, { prepMinutes }: Settings) {
   const { destination } = order.fulfillment;
   const note = orderNote(order, DELIVERY_NOTE_MAX);
   const at = requestedAt(order);
@@ -122,12 +116,17 @@ function writeDelivery(order: CanonicalOrder) {
     delivery_details: {
       recipient: { ...writeRecipient(order), ...(destination && { address: writeAddress(destination) }) },
       ...(at === undefined
-        ? { schedule_type: 'ASAP', prep_time_duration: PREPARE_DELIVERY }
+        ? { schedule_type: 'ASAP', prep_time_duration: writeMinutes(prepMinutes.delivery) }
         : { schedule_type: 'SCHEDULED', deliver_at: at }),
       ...(note && { note }),
       ...(destination?.instructions && { dropoff_notes: cutText(destination.instructions, DELIVERY_NOTE_MAX) }),
     },
   };
+}
+
+/** Writes a duration as RFC 3339 does. */
+function writeMinutes(minutes: number): string {
+  return `PT${minutes}M`;
 }
 
 /** The requested time if it is after the order's placing. Not compared with now, so that a later repeat is the same. */
