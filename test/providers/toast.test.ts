@@ -63,6 +63,8 @@ providerContract(toast, {
       { cheddar: CHEDDAR },
       { cheddar: { item: CHEDDAR } },
       { cheddar: { item: 'c', optionGroup: OPTIONS } },
+      { cheddar: { item: CHEDDAR, optionGroup: 5000000082 } },
+      { cheddar: { item: '5'.repeat(21), optionGroup: OPTIONS } },
     ],
     closedMeansCompleted: ['yes'],
   },
@@ -237,6 +239,24 @@ describe('an order in Toast’s words', () => {
     });
   });
 
+  it('names what the menu has by multiLocationId, too, and never by both ids', () => {
+    const [group, item] = ['500000008202847047', '500000008202871058'];
+    const modifier = { serviceModifierId: `${OPTIONS}/${item}`, name: 'Cheddar', quantity: 1 };
+    const { checks } = written(
+      { items: [itemOf('burger-classic', [modifier]), itemOf(`${group}/${item}`)] },
+      { itemMap: { 'burger-classic': { item, itemGroup: GROUP } } },
+    );
+    expect(checks[0]?.selections.slice(0, 2)).toEqual([
+      {
+        item: { multiLocationId: item },
+        itemGroup: { guid: GROUP },
+        quantity: 1,
+        modifiers: [{ item: { multiLocationId: item }, optionGroup: { guid: OPTIONS }, quantity: 1, modifiers: [] }],
+      },
+      { item: { multiLocationId: item }, itemGroup: { multiLocationId: group }, quantity: 1, modifiers: [] },
+    ]);
+  });
+
   it.each([
     ['club-sandwich', 'itemMap["club-sandwich"] is missing'],
     ['constructor', 'itemMap["constructor"] is missing'],
@@ -409,6 +429,32 @@ describe('createOrder', () => {
     expect(seen[1]).not.toHaveProperty('body.checks.0.payments');
   });
 
+  it('orders by multiLocationIds what it orders by GUIDs, each kind beside the other', async () => {
+    const pos = await startToast();
+    ends.push(() => pos.stop());
+    const byGuid = Settings.parse(pos.settings);
+    const otherId = (guid = ''): string => pos.multiLocationIds.get(guid) ?? expect.unreachable(guid);
+    const itemMap = Object.fromEntries(
+      Object.entries(byGuid.itemMap).map(([ours, { item, itemGroup, optionGroup }], nth) => [
+        ours,
+        {
+          item: nth % 2 === 0 ? otherId(item) : item,
+          ...(itemGroup && { itemGroup: otherId(itemGroup) }),
+          ...(optionGroup && { optionGroup: otherId(optionGroup) }),
+        },
+      ]),
+    );
+    const about = { now: NOW, signal: AbortSignal.timeout(5000), fetch: boundedFetch() };
+    const credentials = inMemoryCredentials(() => NOW);
+    for (const settings of [byGuid, { ...byGuid, itemMap }]) {
+      await toast.createOrder(orderOf(), { ...about, credentials, settings });
+    }
+    expect(pos.refusals).toEqual([]);
+    const [one, other] = pos.tickets;
+    expect(one?.lines.map(({ name }) => name)).toEqual(['Classic Burger', 'Sweet Potato Fries', 'Pale Ale 0.33 l']);
+    expect(other?.lines).toEqual(one?.lines);
+  });
+
   it('reads the answer as its schema has it, too', async () => {
     const { create } = await toastThat({ 'POST /orders/v2/orders': [200, { orders: [{ guid: ORDER }] }] });
     expect(await create()).toEqual({ providerOrderId: ORDER });
@@ -480,7 +526,7 @@ describe('createOrder', () => {
   );
 
   it.each([
-    [404, {}, /does not know one of the GUIDs/],
+    [404, {}, /does not know one of the ids/],
     [400, { message: 'Invalid external identifier' }, /is namingAuthority right/],
     [400, { message: 'Existing authorities do not name this externalId' }, /is namingAuthority right/],
   ])('leaves %i %j to us', async (status, body, message) => {
@@ -907,6 +953,8 @@ describe('the simulated Toast', () => {
       [withCheck({ customer: undefined }), 400, /customer is required/],
       [withCheck({ selections: [{ ...burger, quantity: 3 }] }), 400, /a modifier's quantity is not its item's/],
       [withCheck({ selections: [{ ...burger, itemGroup: { guid: ORDER } }] }), 404, /not found in its itemGroup/],
+      [withCheck({ selections: [{ ...burger, item: { multiLocationId: '500' } }] }), 404, /not found in its itemGroup/],
+      [withCheck({ selections: [{ ...burger, item: { guid: ORDER, multiLocationId: '5' } }] }), 400, /or both/],
       [withCheck({ payments: [{ type: 'CASH', amount: 1, tipAmount: 0 }] }), 400, /payments/],
     ];
     for (const [body, status, message] of refused) {

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 
 /** A dish: its price and its groups in the menu. A modifier is in modifier groups. */
 export type Dish = { name: string; price: number; groups: ReadonlySet<string> };
@@ -10,6 +10,8 @@ export type ToastRestaurant = {
   diningOptions: ReadonlyMap<string, 'TAKE_OUT' | 'DELIVERY'>;
   dishes: ReadonlyMap<string, Dish>;
   modifiers: ReadonlyMap<string, Dish>;
+  /** The other id of each dish, modifier and group, by its GUID. */
+  multiLocationIds: ReadonlyMap<string, string>;
   alternatePayment: string;
   /** A service charge with the order's own amount, not taxed. */
   openServiceCharge: string;
@@ -21,22 +23,28 @@ const DIGITS: Readonly<Record<string, number>> = { JPY: 0, KWD: 3 };
 
 /** Makes a restaurant that serves `sampleOrder`'s items, and an online ordering client's settings for it. */
 export function openToastRestaurant(currency: string, baseUrl: string) {
-  const mains = randomUUID();
-  const drinks = randomUUID();
-  const extras = randomUUID();
+  const multiLocationIds = new Map<string, string>();
+  const newGuid = (): string => {
+    const guid = randomUUID();
+    multiLocationIds.set(guid, `5000000${String(randomInt(1e11)).padStart(11, '0')}`);
+    return guid;
+  };
+  const mains = newGuid();
+  const drinks = newGuid();
+  const extras = newGuid();
   const dishes = new Map<string, Dish>();
   const modifiers = new Map<string, Dish>();
   const itemMap: Record<string, object> = {};
 
   const serve = (id: string, itemGroup: string, name: string, price: number): void => {
     if (Object.hasOwn(itemMap, id)) return;
-    const item = randomUUID();
+    const item = newGuid();
     dishes.set(item, { name, price, groups: new Set([itemGroup]) });
     itemMap[id] = { item, itemGroup };
   };
   const offer = (id: string, name: string, price: number): void => {
     if (Object.hasOwn(itemMap, id)) return;
-    const item = randomUUID();
+    const item = newGuid();
     modifiers.set(item, { name, price, groups: new Set([extras]) });
     itemMap[id] = { item, optionGroup: extras };
   };
@@ -56,6 +64,7 @@ export function openToastRestaurant(currency: string, baseUrl: string) {
     ]),
     dishes,
     modifiers,
+    multiLocationIds,
     alternatePayment: randomUUID(),
     openServiceCharge: randomUUID(),
     secrets: { guest_order_status: randomBytes(24).toString('base64'), order_updated: randomUUID() },

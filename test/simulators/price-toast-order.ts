@@ -44,7 +44,7 @@ function priced(selection: ToastSelection, restaurant: ToastRestaurant, toAmount
   return { displayName: name, ...selection, price: toAmount(priceOf(selection, restaurant)), fulfillmentStatus: 'NEW' };
 }
 
-function priceOf({ item, quantity, modifiers = [] }: ToastSelection, restaurant: ToastRestaurant): number {
+function priceOf({ item, quantity, modifiers }: ToastSelection, restaurant: ToastRestaurant): number {
   const { dishes, modifiers: options } = restaurant;
   const each = (dishes.get(item?.guid ?? '') ?? options.get(item?.guid ?? ''))?.price ?? 0;
   return each * quantity + modifiers.reduce((sum, modifier) => sum + priceOf(modifier, restaurant), 0);

@@ -12,12 +12,22 @@ const ExternalId = z.string().regex(/^[^:]{1,16}:.{1,256}$/su);
 const Reference = z.strictObject({ guid: z.guid(), entityType: EntityType });
 const Amount = z.number().nonnegative();
 
+/**
+ * What the menu has, by one id of two: "You cannot submit both identifiers."
+ * https://doc.toasttab.com/doc/devguide/apiUsingMultiLocationIdsInOrders.html
+ */
+const MenuReference = z
+  .strictObject({ guid: z.guid().optional(), multiLocationId: z.string().optional(), entityType: EntityType })
+  .refine(({ guid, multiLocationId }) => (guid === undefined) !== (multiLocationId === undefined), {
+    error: 'has neither guid nor multiLocationId, or both',
+  });
+
 const Selection = z.strictObject({
   entityType: EntityType,
   externalId: ExternalId.optional(),
-  item: Reference.optional(),
-  itemGroup: Reference.optional(),
-  optionGroup: Reference.optional(),
+  item: MenuReference.optional(),
+  itemGroup: MenuReference.optional(),
+  optionGroup: MenuReference.optional(),
   quantity: z.number().positive(),
   selectionType: z.enum(['NONE', 'SPECIAL_REQUEST']).optional(),
   displayName: z.string().min(1).max(1000).optional(),
@@ -25,7 +35,14 @@ const Selection = z.strictObject({
     return z.array(Selection).optional();
   },
 });
-type Selection = z.infer<typeof Selection>;
+
+type Thing = { guid: string } | undefined;
+export type ToastSelection = Omit<z.infer<typeof Selection>, 'item' | 'itemGroup' | 'optionGroup' | 'modifiers'> & {
+  item: Thing;
+  itemGroup: Thing;
+  optionGroup: Thing;
+  modifiers: ToastSelection[];
+};
 
 const Customer = z.strictObject({
   entityType: EntityType,
@@ -91,16 +108,24 @@ const Order = z.strictObject({
   openedDate: Time.optional(),
   numberOfGuests: z.int().optional(),
 });
-export type ToastOrder = z.infer<typeof Order>;
-export type ToastSelection = Selection;
+type ToastCheck = Omit<z.infer<typeof Check>, 'selections'> & { selections: ToastSelection[] };
+/** An order whose selections name all by GUID, however they came. */
+export type ToastOrder = Omit<z.infer<typeof Order>, 'checks'> & { checks: ToastCheck[] };
 
 /** @throws ToastError that names the wrong field: 404 for what the restaurant does not have, 400 for all else */
 export function readToastOrder(json: unknown, restaurant: ToastRestaurant): ToastOrder {
-  const { data: order, error } = Order.safeParse(json);
-  if (order === undefined) {
+  const { data, error } = Order.safeParse(json);
+  if (data === undefined) {
     const issues = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
     throw new ToastError(400, `Invalid order: ${issues.join('; ')}`);
   }
+  const order = {
+    ...data,
+    checks: data.checks.map((check) => ({
+      ...check,
+      selections: check.selections.map((selection) => byGuid(selection, restaurant)),
+    })),
+  };
   const behavior = restaurant.diningOptions.get(order.diningOption.guid);
   if (behavior === undefined) throw new ToastError(404, 'diningOption was not found');
   if (behavior === 'DELIVERY' && order.deliveryInfo === undefined) {
@@ -113,7 +138,24 @@ export function readToastOrder(json: unknown, restaurant: ToastRestaurant): Toas
   return order;
 }
 
-function checkCheck(check: z.infer<typeof Check>, restaurant: ToastRestaurant): void {
+function byGuid(selection: z.infer<typeof Selection>, restaurant: ToastRestaurant): ToastSelection {
+  const { item, itemGroup, optionGroup, modifiers = [], ...others } = selection;
+  const ids = [...restaurant.multiLocationIds];
+  const named = (reference: z.infer<typeof MenuReference> | undefined): Thing => {
+    if (reference === undefined) return undefined;
+    const [guid = 'unknown'] = ids.find(([, id]) => id === reference.multiLocationId) ?? [];
+    return { guid: reference.guid ?? guid };
+  };
+  return {
+    ...others,
+    item: named(item),
+    itemGroup: named(itemGroup),
+    optionGroup: named(optionGroup),
+    modifiers: modifiers.map((modifier) => byGuid(modifier, restaurant)),
+  };
+}
+
+function checkCheck(check: ToastCheck, restaurant: ToastRestaurant): void {
   const { customer, selections, payments = [], appliedServiceCharges = [] } = check;
   if (customer === undefined) throw new ToastError(400, 'customer is required for takeout and delivery');
   const { phone, phoneCountryCode } = customer;
@@ -132,9 +174,9 @@ function checkCheck(check: z.infer<typeof Check>, restaurant: ToastRestaurant): 
   }
 }
 
-function checkSelection(selection: Selection, restaurant: ToastRestaurant): void {
+function checkSelection(selection: ToastSelection, restaurant: ToastRestaurant): void {
   if (selection.selectionType === 'SPECIAL_REQUEST') return checkRequest(selection);
-  const { item, itemGroup, optionGroup, quantity, modifiers = [] } = selection;
+  const { item, itemGroup, optionGroup, quantity, modifiers } = selection;
   if (item === undefined || itemGroup === undefined) throw new ToastError(400, 'item and itemGroup are required');
   if (optionGroup !== undefined) throw new ToastError(400, 'optionGroup is for modifiers');
   const dish = restaurant.dishes.get(item.guid);
@@ -142,7 +184,7 @@ function checkSelection(selection: Selection, restaurant: ToastRestaurant): void
   for (const modifier of modifiers) checkModifier(modifier, quantity, restaurant);
 }
 
-function checkModifier(modifier: Selection, quantity: number, restaurant: ToastRestaurant): void {
+function checkModifier(modifier: ToastSelection, quantity: number, restaurant: ToastRestaurant): void {
   if (modifier.quantity !== quantity) throw new ToastError(400, "a modifier's quantity is not its item's");
   if (modifier.selectionType === 'SPECIAL_REQUEST') return checkRequest(modifier);
   const { item, optionGroup } = modifier;
@@ -151,9 +193,9 @@ function checkModifier(modifier: Selection, quantity: number, restaurant: ToastR
   if (option?.groups.has(optionGroup.guid) !== true) throw new ToastError(404, 'item was not found in its optionGroup');
 }
 
-function checkRequest({ displayName, item, modifiers }: Selection): void {
+function checkRequest({ displayName, item, modifiers }: ToastSelection): void {
   if (displayName === undefined) throw new ToastError(400, 'a special request wants a displayName');
-  if (item !== undefined || modifiers !== undefined) throw new ToastError(400, 'a special request is words alone');
+  if (item !== undefined || modifiers.length > 0) throw new ToastError(400, 'a special request is words alone');
 }
 
 /** @throws ToastError if an amount has more digits than its currency */

@@ -29,6 +29,8 @@ type Kept = { ticket: Ticket; order: Record<string, unknown>; externalId: string
 export type ToastSimulator = Simulator & {
   /** The client's scopes: https://doc.toasttab.com/doc/devguide/apiScopes.html */
   scopes: string[];
+  /** The other id of what the menu has, by GUID. */
+  readonly multiLocationIds: ReadonlyMap<string, string>;
 };
 
 export async function startToast(options: SimulatorOptions = {}): Promise<ToastSimulator> {
@@ -55,6 +57,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
       return requests;
     },
     refusals,
+    multiLocationIds: restaurant.multiLocationIds,
     scopes: ['orders.orders:write', 'orders:read', 'orders.channel:read', 'config:read'],
     behave: undefined,
     onTicket: undefined,
@@ -282,7 +285,7 @@ function ticketOf(order: ToastOrder, guid: string, restaurant: ToastRestaurant):
 }
 
 /** Reads a line. A modifier that occurs twice is wanted twice per item. */
-function lineOf({ item, quantity, modifiers = [] }: ToastSelection, restaurant: ToastRestaurant): TicketLine {
+function lineOf({ item, quantity, modifiers }: ToastSelection, restaurant: ToastRestaurant): TicketLine {
   const requests = modifiers.flatMap(({ item: option, displayName = '' }) =>
     option === undefined ? [displayName] : [],
   );

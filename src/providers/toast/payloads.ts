@@ -5,9 +5,15 @@ import { BaseUrl, Secret } from '../shared-settings.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
 
+/** The form of a menu's ids, GUIDs or multiLocationIds, which all versions of a thing in a group of restaurants share. */
+export const MENU_ID = String.raw`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{1,20}`;
+const MenuId = z.string().regex(new RegExp(`^(?:${MENU_ID})$`), {
+  error: 'is neither a GUID nor a multiLocationId such as "500000008202871058", digits as text',
+});
+
 /** A place in Toast's menu: an item in a menu group, a modifier in a modifier group, or both. */
 const MenuEntry = z
-  .strictObject({ item: Guid, itemGroup: Guid.optional(), optionGroup: Guid.optional() })
+  .strictObject({ item: MenuId, itemGroup: MenuId.optional(), optionGroup: MenuId.optional() })
   .refine(({ itemGroup, optionGroup }) => itemGroup !== undefined || optionGroup !== undefined, {
     error: 'names neither itemGroup (of an item) nor optionGroup (of a modifier)',
   });
@@ -39,7 +45,7 @@ export const Settings = z.strictObject({
     .string()
     .regex(/^[A-Z]{2}$/, { error: 'is not a two-letter abbreviation such as MA' })
     .optional(),
-  /** Places in Toast's menu, by our ids. An id without an entry has to be `<group's GUID>/<item's GUID>` itself. */
+  /** Places in Toast's menu, by our ids. An id without an entry has to be `<group's id>/<item's id>` itself. */
   itemMap: z.record(Id, MenuEntry).default({}),
   /** True if a closed order means that the member has it. */
   closedMeansCompleted: z.boolean().default(true),

@@ -2,7 +2,7 @@ import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
 import { cutText } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
-import type { MenuEntry, Settings } from './payloads.ts';
+import { MENU_ID, type MenuEntry, type Settings } from './payloads.ts';
 
 // https://doc.toasttab.com/doc/devguide/apiSpecifyingModifiersAndInstructions.html
 
@@ -12,9 +12,8 @@ export const SPECIAL_REQUEST_MAX = 1000;
 /** The most modifiers of an order. Toast publishes no limit. */
 const MODIFIERS_MAX = 500;
 
-const GUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
 /** The form of an id without an entry in `itemMap`. */
-const PLAIN = new RegExp(`^(${GUID})/(${GUID})$`);
+const PLAIN = new RegExp(`^(${MENU_ID})/(${MENU_ID})$`);
 
 type Item = CanonicalOrder['items'][number];
 type Modifier = Item['modifiers'][number];
@@ -67,14 +66,24 @@ function referTo(id: string, group: Group, itemMap: Settings['itemMap']) {
   const entry = entryOf(itemMap, id) ?? readPlain(id, group);
   const name = JSON.stringify(id);
   if (entry === undefined) {
-    throw new NeedsOperator(`itemMap[${name}] is missing, and the id itself is not <${group}'s GUID>/<item's GUID>`);
+    throw new NeedsOperator(
+      `itemMap[${name}] is missing, and the id itself is not <${group}'s id>/<item's id>, GUIDs or multiLocationIds`,
+    );
   }
-  const guid = entry[group];
-  if (guid === undefined) throw new NeedsOperator(`itemMap[${name}].${group} is missing`);
-  return { item: { guid: entry.item }, [group]: { guid } };
+  const groupId = entry[group];
+  if (groupId === undefined) throw new NeedsOperator(`itemMap[${name}].${group} is missing`);
+  return { item: reference(entry.item), [group]: reference(groupId) };
+}
+
+/**
+ * Writes a reference by one kind of id: Toast refuses both at once.
+ * https://doc.toasttab.com/doc/devguide/apiUsingMultiLocationIdsInOrders.html
+ */
+function reference(id: string): { guid: string } | { multiLocationId: string } {
+  return id.includes('-') ? { guid: id } : { multiLocationId: id };
 }
 
 function readPlain(id: string, group: Group): MenuEntry | undefined {
-  const [, guid, item] = PLAIN.exec(id) ?? [];
-  return item === undefined ? undefined : { item, [group]: guid };
+  const [, groupId, item] = PLAIN.exec(id) ?? [];
+  return item === undefined ? undefined : { item, [group]: groupId };
 }
