@@ -66,6 +66,11 @@ providerContract(toast, {
       { cheddar: { item: CHEDDAR, optionGroup: 5000000082 } },
       { cheddar: { item: '5'.repeat(21), optionGroup: OPTIONS } },
     ],
+    specialRequestItem: [
+      'request',
+      { item: BURGER, itemGroup: GROUP },
+      { item: 'x', itemGroup: GROUP, optionGroup: GROUP },
+    ],
     closedMeansCompleted: ['yes'],
   },
   secretSettings: ['clientSecret', 'clientId'],
@@ -280,6 +285,21 @@ describe('an order in Toast’s words', () => {
     const [burger, note] = checks[0]?.selections ?? [];
     expect(note).toHaveProperty('displayName', `${'x'.repeat(996)} […]`);
     expect(burger).toHaveProperty('modifiers.0.displayName', `${'y'.repeat(996)} […]`);
+  });
+
+  it('makes each request of the item that is set for them, as Toast’s schema demands of a selection', () => {
+    const specialRequestItem = { item: NO_ONIONS, itemGroup: GROUP, optionGroup: '500000008202847047' };
+    const { checks } = written({ items: [itemOf('burger-classic', [], 'rare')] }, { specialRequestItem });
+    const made = { selectionType: 'SPECIAL_REQUEST', quantity: 1, item: { guid: NO_ONIONS } };
+    const [burger, note] = checks[0]?.selections ?? [];
+    expect(burger).toHaveProperty('modifiers', [
+      { ...made, optionGroup: { multiLocationId: '500000008202847047' }, displayName: 'rare' },
+    ]);
+    expect(note).toEqual({
+      ...made,
+      itemGroup: { guid: GROUP },
+      displayName: 'Table by the terrace, if there is one',
+    });
   });
 
   it('has no request where nothing is asked', () => {
@@ -955,6 +975,9 @@ describe('the simulated Toast', () => {
       [withCheck({ selections: [{ ...burger, itemGroup: { guid: ORDER } }] }), 404, /not found in its itemGroup/],
       [withCheck({ selections: [{ ...burger, item: { multiLocationId: '500' } }] }), 404, /not found in its itemGroup/],
       [withCheck({ selections: [{ ...burger, item: { guid: ORDER, multiLocationId: '5' } }] }), 400, /or both/],
+      [withCheck({ selections: [burger, { ...REQUEST, quantity: 1 }] }), 400, /selections.1.item/],
+      [withCheck({ selections: [burger, { ...REQUEST, item: { guid: BURGER } }] }), 400, /selections.1.quantity/],
+      [withCheck({ selections: [{ ...burger, modifiers: [{ ...REQUEST, quantity: 2 }] }] }), 400, /modifiers.0.item/],
       [withCheck({ payments: [{ type: 'CASH', amount: 1, tipAmount: 0 }] }), 400, /payments/],
     ];
     for (const [body, status, message] of refused) {
@@ -997,6 +1020,7 @@ describe('the simulated Toast', () => {
   }
 });
 
+const REQUEST = { selectionType: 'SPECIAL_REQUEST', displayName: 'Well done' };
 const PAID = { alternatePaymentGuid: PAYMENT, namingAuthority: 'CLUBS' };
 
 type Answers = Record<string, readonly [status: number, body: unknown, headers?: Record<string, string>]>;

@@ -53,6 +53,10 @@ export function openToastRestaurant(currency: string, baseUrl: string) {
   serve('beer-pale-ale', drinks, 'Pale Ale 0.33 l', 480);
   offer('cheddar', 'Extra cheddar', 150);
   offer('no-onions', 'No onions', 0);
+  const specialRequestItem = { item: newGuid(), itemGroup: mains, optionGroup: extras };
+  const request = { name: 'Special request', price: 0 };
+  dishes.set(specialRequestItem.item, { ...request, groups: new Set([mains]) });
+  modifiers.set(specialRequestItem.item, { ...request, groups: new Set([extras]) });
 
   const diningOptionGuids = { pickup: randomUUID(), delivery: randomUUID() };
   const restaurant: ToastRestaurant = {
@@ -81,6 +85,7 @@ export function openToastRestaurant(currency: string, baseUrl: string) {
     namingAuthority: 'EXPEDITER-TEST',
     defaultState: 'BE',
     itemMap,
+    specialRequestItem,
   };
   const sell = (id: string, name: string, price: number): void => serve(id, mains, name, price);
   return { restaurant, settings, menu: { sell, offer } };

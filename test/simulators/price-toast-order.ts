@@ -40,12 +40,12 @@ export function priceToastOrder(
 }
 
 function priced(selection: ToastSelection, restaurant: ToastRestaurant, toAmount: (minor: number) => number): object {
-  const name = restaurant.dishes.get(selection.item?.guid ?? '')?.name;
+  const name = restaurant.dishes.get(selection.item.guid)?.name;
   return { displayName: name, ...selection, price: toAmount(priceOf(selection, restaurant)), fulfillmentStatus: 'NEW' };
 }
 
 function priceOf({ item, quantity, modifiers }: ToastSelection, restaurant: ToastRestaurant): number {
   const { dishes, modifiers: options } = restaurant;
-  const each = (dishes.get(item?.guid ?? '') ?? options.get(item?.guid ?? ''))?.price ?? 0;
+  const each = (dishes.get(item.guid) ?? options.get(item.guid))?.price ?? 0;
   return each * quantity + modifiers.reduce((sum, modifier) => sum + priceOf(modifier, restaurant), 0);
 }

@@ -6,7 +6,7 @@ import { deliverWebhook } from './deliver-webhook.ts';
 import type { Simulator, SimulatorOptions, Ticket, TicketLine } from './simulator.ts';
 import { openToastRestaurant, type ToastRestaurant } from './open-toast-restaurant.ts';
 import { priceToastOrder } from './price-toast-order.ts';
-import { readToastOrder, toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
+import { isRequest, readToastOrder, toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
 import { ToastError } from './toast-error.ts';
 import { writeToastEvent } from './write-toast-event.ts';
 
@@ -273,29 +273,31 @@ function ticketOf(order: ToastOrder, guid: string, restaurant: ToastRestaurant):
     providerOrderId: guid,
     serviceOrderId: ourIdIn(order.externalId),
     fulfillment: restaurant.diningOptions.get(order.diningOption.guid) === 'DELIVERY' ? 'delivery' : 'pickup',
-    lines: selections.filter(({ item }) => item !== undefined).map((selection) => lineOf(selection, restaurant)),
+    lines: selections.filter((selection) => !isRequest(selection)).map((selection) => lineOf(selection, restaurant)),
     paid: payments?.reduce(
       (sum, { amount, tipAmount }) => sum + toMinor(amount, restaurant) + toMinor(tipAmount, restaurant),
       0,
     ),
-    note: selections.flatMap(({ item, displayName = '' }) => (item === undefined ? [displayName] : [])).join('\n'),
+    note: requestsIn(selections).join('\n'),
     requests: 1,
     status: undefined,
   };
 }
 
+function requestsIn(selections: readonly ToastSelection[]): string[] {
+  return selections.filter(isRequest).map(({ displayName = '' }) => displayName);
+}
+
 /** Reads a line. A modifier that occurs twice is wanted twice per item. */
 function lineOf({ item, quantity, modifiers }: ToastSelection, restaurant: ToastRestaurant): TicketLine {
-  const requests = modifiers.flatMap(({ item: option, displayName = '' }) =>
-    option === undefined ? [displayName] : [],
-  );
+  const requests = requestsIn(modifiers);
   const options = new Map<string, number>();
-  for (const { item: option } of modifiers) {
-    if (option !== undefined) options.set(option.guid, (options.get(option.guid) ?? 0) + 1);
+  for (const modifier of modifiers) {
+    if (!isRequest(modifier)) options.set(modifier.item.guid, (options.get(modifier.item.guid) ?? 0) + 1);
   }
   return {
-    reference: item?.guid ?? '',
-    name: restaurant.dishes.get(item?.guid ?? '')?.name,
+    reference: item.guid,
+    name: restaurant.dishes.get(item.guid)?.name,
     quantity,
     note: requests.length === 0 ? undefined : requests.join('\n'),
     modifiers: [...options].map(([reference, times]) => ({

@@ -89,7 +89,7 @@ async function findRefused(
   if (httpStatus === 404) {
     throw new NeedsOperator(
       `${refused}: it does not know one of the ids in restaurantGuid, diningOptionGuids, alternatePaymentGuid, ` +
-        'feeServiceChargeGuid and itemMap',
+        'feeServiceChargeGuid, itemMap and specialRequestItem',
       { httpStatus },
     );
   }

@@ -47,6 +47,11 @@ export const Settings = z.strictObject({
     .optional(),
   /** Places in Toast's menu, by our ids. An id without an entry has to be `<group's id>/<item's id>` itself. */
   itemMap: z.record(Id, MenuEntry).default({}),
+  /**
+   * The item of Toast's menu that special requests are made of, in a menu group and in a modifier group, for nothing.
+   * The schema of a selection requires one, the guide's example of a request has none, and so have ours without this.
+   */
+  specialRequestItem: z.strictObject({ item: MenuId, itemGroup: MenuId, optionGroup: MenuId }).optional(),
   /** True if a closed order means that the member has it. */
   closedMeansCompleted: z.boolean().default(true),
 });

@@ -28,9 +28,9 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
         tabName: order.serviceOrderId,
         customer: writeCustomer(order.member),
         selections: [
-          ...order.items.map((item) => writeSelection(item, settings.itemMap)),
+          ...order.items.map((item) => writeSelection(item, settings)),
           // Order-level notes: https://doc.toasttab.com/doc/cookbook/apiIntegrationChecklistOrdering.html
-          ...(note === undefined ? [] : [specialRequest(note, 1)]),
+          ...(note === undefined ? [] : [specialRequest(note, 1, 'itemGroup', settings)]),
         ],
         ...(settings.feeServiceChargeGuid !== undefined &&
           money.fee > 0 && {

@@ -23,8 +23,9 @@ type Group = 'itemGroup' | 'optionGroup';
  * Writes a line of the order as Toast's selection. Prices are those of Toast's menu.
  * @throws NeedsOperator if neither `itemMap` nor the id itself names the place in Toast's menu
  */
-export function writeSelection(item: Item, itemMap: Settings['itemMap']) {
+export function writeSelection(item: Item, settings: Settings) {
   const { quantity } = item;
+  const { itemMap } = settings;
   const requests = [item.ageRestricted ? 'AGE CHECK' : '', item.notes ?? ''].filter((text) => text.trim() !== '');
   return {
     ...referTo(item.serviceItemId, 'itemGroup', itemMap),
@@ -32,7 +33,7 @@ export function writeSelection(item: Item, itemMap: Settings['itemMap']) {
     modifiers: [
       ...item.modifiers.flatMap((modifier) => writeModifier(modifier, quantity, itemMap)),
       // The kitchen's displays show special requests of items, but not those of the whole check.
-      ...requests.map((text) => specialRequest(text, quantity)),
+      ...requests.map((text) => specialRequest(text, quantity, 'optionGroup', settings)),
     ],
   };
 }
@@ -57,9 +58,17 @@ function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['
   return Array.from({ length: modifier.quantity }, () => selection);
 }
 
-/** A special request: among an item's modifiers it is about the item, among the check's selections about the order. */
-export function specialRequest(text: string, quantity: number) {
-  return { selectionType: 'SPECIAL_REQUEST', displayName: cutText(text, SPECIAL_REQUEST_MAX), quantity };
+/**
+ * A special request: among an item's modifiers it is about the item, among the check's selections about the order.
+ * Selection: https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
+ */
+export function specialRequest(text: string, quantity: number, group: Group, { specialRequestItem: entry }: Settings) {
+  return {
+    selectionType: 'SPECIAL_REQUEST',
+    displayName: cutText(text, SPECIAL_REQUEST_MAX),
+    quantity,
+    ...(entry && { item: reference(entry.item), [group]: reference(entry[group]) }),
+  };
 }
 
 function referTo(id: string, group: Group, itemMap: Settings['itemMap']) {
