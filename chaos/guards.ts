@@ -394,7 +394,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/spill/drain-spill.ts',
     edits: [
       ['const { outcome, serviceOrderIds } =\n', 'message.ack();\n      const { outcome, serviceOrderIds } =\n'],
-      ['      message.ack();\n      deps.observe({', '      deps.observe({'],
+      ["      settle(message, 'ack');\n      deps.observe({", '      deps.observe({'],
     ],
     noticedBy: vitest('test/core/spill/spill.test.ts', 'whose commit fails'),
   },

@@ -71,7 +71,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
   );
   app.addHook('onClose', async () => share.stop());
   const databaseMs = deps.spill === undefined ? ANSWER_MS : COMMIT_MS;
-  const authenticated = new WeakMap<FastifyRequest, { scope: Scope; spentMs: number }>();
+  const authenticated = new WeakMap<FastifyRequest, { scope: Scope; token: string; spentMs: number }>();
   const turnAway = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     deps.observe(refusedBy(request, reply, 'unauthorized'));
     return refuse(request, reply, deps.bodyLimit);
@@ -82,13 +82,14 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
     // A token given twice is an array, and not valid.
-    const judged = typeof token === 'string' ? deps.judgeToken(token, databaseMs) : undefined;
+    if (typeof token !== 'string') return turnAway(request, reply);
+    const judged = deps.judgeToken(token, databaseMs);
     const scope = judged instanceof Promise ? await judged : judged;
     if (scope?.integration !== integration || scope.locationId !== locationId) {
       return turnAway(request, reply);
     }
     recognise(reply.raw);
-    authenticated.set(request, { scope, spentMs: performance.now() - began });
+    authenticated.set(request, { scope, token, spentMs: performance.now() - began });
     return undefined;
   };
 
@@ -109,16 +110,16 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
   };
 
   const spill = async (
+    put: SpillWebhook,
     asked: Asked,
     spilled: SpilledWebhook,
-    room: Room,
-    deadline: number,
-    why: unknown,
+    about: { room: Room; deadline: number; why: unknown },
   ): Promise<Answer> => {
+    const { room, deadline, why } = about;
     const report = (outcome: 'spilled' | 'refused'): void =>
       deps.observe({ what: 'spill', ...asked(), outcome, webhookId: spilled.id, why });
     try {
-      await deps.spill?.(spilled, { take: room.take, deadline });
+      await put(spilled, { take: room.take, deadline });
     } catch (error) {
       report('refused');
       throw error;
@@ -128,8 +129,9 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
   };
 
   const receive = async (request: FastifyRequest, reply: FastifyReply): Promise<Answer> => {
-    const { scope, spentMs } = authenticated.get(request) ?? {};
-    if (scope === undefined || spentMs === undefined) throw new Error('a webhook came past its token');
+    const found = authenticated.get(request);
+    if (found === undefined) throw new Error('a webhook came past its token');
+    const { scope, token, spentMs } = found;
     const { locationId, integration, tokenId } = scope;
     share.enter(locationId);
     const room = budget.open(locationId);
@@ -143,21 +145,24 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
       const id = randomUUIDv7();
       const { rawHeaders, url: target = '' } = request.raw;
       const headers = flattenHeaders(rawHeaders);
-      const arrived = { id, locationId, integration, receivedAt: deps.now(), target, headers, ...read };
+      const arrived = { id, locationId, integration, receivedAt: deps.now(), target, token, headers, ...read };
       const about = { requestId: request.id, trace: traceOf(request.headers) };
       const asked: Asked = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });
+      const put = deps.spill;
       let why: unknown;
-      if (isOpen(scope) && !(deps.spill !== undefined && deps.watch.isAway())) {
+      if (isOpen(scope) && (put === undefined || !deps.watch.isAway())) {
         try {
           return await commit(asked, arrived, scope, began + databaseMs);
         } catch (error) {
           // What Postgres refuses now, it would refuse from the spill.
-          if (deps.spill === undefined || isDataError((error as Error).cause)) throw error;
+          if (put === undefined || isDataError((error as Error).cause)) throw error;
           void deps.watch.look();
           why = error;
         }
       }
-      return await spill(asked, { ...arrived, ...about, tokenId }, room, began + ANSWER_MS, why);
+      if (put === undefined) throw new Error('a token was judged by a list, and there is no spill');
+      const spilled = { ...arrived, ...about, tokenId };
+      return await spill(put, asked, spilled, { room, deadline: began + ANSWER_MS, why });
     } finally {
       room.release();
     }

@@ -26,6 +26,7 @@ export type ArrivedWebhook = {
   receivedAt: Date;
   /** The request target, with our token. */
   target: string;
+  token: string;
   /** All headers, names in lower case. */
   headers: Record<string, string>;
   body: Buffer;

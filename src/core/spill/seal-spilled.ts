@@ -17,6 +17,7 @@ const Sealed = z.object({
   trace: z.string().optional(),
   receivedAt: z.iso.datetime().transform((text) => new Date(text)),
   target: z.string(),
+  token: z.string(),
   headers: z.record(z.string(), z.string()),
   body: z.base64().transform((text) => Buffer.from(text, 'base64')),
   truncated: z.boolean(),

@@ -38,8 +38,7 @@ export async function keepArrived(
   deadline: number,
   { keys, quota }: KeepDeps,
 ): Promise<TranslatedWebhook | NotKept> {
-  const { id, locationId, integration, receivedAt, target } = arrived;
-  const token = tokenIn(target);
+  const { id, locationId, integration, receivedAt, target, token } = arrived;
   const isSealed = holdsToken(arrived.body, token);
   let { body } = arrived;
   if (dropped?.unproven === true) {
@@ -72,10 +71,6 @@ export async function keepArrived(
     ...(isSealed && { body: body.toString('base64') }),
   };
   return { ...webhook, sealed: await sealWebhook(keys, { locationId, webhookId: id }, secrets) };
-}
-
-function tokenIn(target: string): string {
-  return new URLSearchParams(target.slice(target.indexOf('?') + 1)).get('token') ?? '';
 }
 
 function lengthOf(headers: Record<string, string>): number {
