@@ -11,7 +11,7 @@ import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
 import type { SpilledWebhook } from '../core/spill/seal-spilled.ts';
 import type { SpillWebhook } from '../core/spill/spill-webhook.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
-import { keepArrived, type KeepDeps } from '../core/statuses/keep-arrived.ts';
+import { NOT_KEPT, keepArrived, type KeepDeps } from '../core/statuses/keep-arrived.ts';
 import { translateArrived, type TranslateRules } from '../core/statuses/translate-arrived.ts';
 import { bodyBudget, type BodyBudget } from './body-budget.ts';
 import type { Recognise } from './bound-connections.ts';
@@ -29,7 +29,7 @@ export type WebhookDeps = KeepDeps &
     judgeToken: JudgeToken;
     /** Resolves once the webhook is committed; `deadline` is in milliseconds since the epoch. */
     accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
-    watch: Pick<DatabaseWatch, 'isAway' | 'look'>;
+    watch: Pick<DatabaseWatch, 'look'>;
     /** Where webhooks go that Postgres does not take in time. Undefined if there is no such place. */
     spill: SpillWebhook | undefined;
     observe: Observe;
@@ -43,14 +43,11 @@ const ANSWER_MS = 1_400;
 /** Postgres's share of it where there is a spill. The rest is Pub/Sub's. */
 const COMMIT_MS = 800;
 type Answer = { outcome: WebhookOutcome; webhookId: string | null } | { outcome: 'accepted'; deliveryId: string };
-/** A listed token has no settings: Postgres did not answer. */
+/** A listed token has no settings: Postgres is away, or did not answer, and is not asked to commit either. */
 type Scope = TokenScope | ListedToken;
 /** What all reports about a request have, with its time so far. */
 type Asked = () => Pick<WebhookObserved, 'requestId' | 'trace' | 'milliseconds' | 'integration' | 'locationId'>;
 type Room = ReturnType<BodyBudget['open']>;
-
-/** What becomes of a webhook that is beyond the quota. */
-const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 
 /**
  * Mounts the return door: first the token, then the bytes, then the provider verifies and translates, then one commit.
@@ -150,7 +147,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
       const asked: Asked = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });
       const put = deps.spill;
       let why: unknown;
-      if (isOpen(scope) && (put === undefined || !deps.watch.isAway())) {
+      if (isOpen(scope)) {
         try {
           return await commit(asked, arrived, scope, began + databaseMs);
         } catch (error) {

@@ -6,8 +6,8 @@ import type { Observe } from '../domain/observed.ts';
 import type { Provider } from '../domain/provider.ts';
 import type { Drop, Translated, TranslatedWebhook } from '../domain/webhook.ts';
 import type { OpenSettings } from '../locations/locations.ts';
-import type { Accepted, BatchWebhooks } from '../statuses/batch-webhooks.ts';
-import { keepArrived, type KeepDeps, type NotKept } from '../statuses/keep-arrived.ts';
+import type { BatchWebhooks } from '../statuses/batch-webhooks.ts';
+import { NOT_KEPT, keepArrived, type KeepDeps, type NotKept } from '../statuses/keep-arrived.ts';
 import { translateArrived, type TranslateRules } from '../statuses/translate-arrived.ts';
 import { lookUpSpilled, type Looked } from './look-up-spilled.ts';
 import { openSpilled, type SpilledWebhook } from './seal-spilled.ts';
@@ -41,8 +41,6 @@ const REST_MS = 1_000;
 /** Pause after a commit, as a share of the time that it took: the door's own webhooks go first. */
 const SHARE = 1;
 
-/** What becomes of a webhook that is beyond the quota. */
-const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 /** Of a location without a provider, no header is its own. */
 const NO_PROVIDER = {};
 

@@ -10,6 +10,7 @@ import {
 import { withTimeout } from '../domain/with-timeout.ts';
 import { sealWebhook, type WebhookSecrets } from '../locations/seal-webhook.ts';
 import type { SettingsKeys } from '../locations/settings-key.ts';
+import type { Accepted } from './batch-webhooks.ts';
 import { blankToken, holdsToken } from './blank-token.ts';
 import type { DropQuota } from './drop-quota.ts';
 
@@ -24,6 +25,8 @@ const lateQuota = (): Error => new Error('the quota of what is dropped was not k
 
 /** A webhook of which nothing is stored. */
 export type NotKept = { id: null; dropped: Drop };
+/** What becomes of it. */
+export const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 
 /**
  * Decides what is stored of a webhook: headers of a list in clear; of a dropped one all others, with the target, sealed;

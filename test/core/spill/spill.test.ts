@@ -122,6 +122,8 @@ describe.each([
       expect({ code, outcome: body['outcome'] }).toEqual({ code: 200, outcome: 'accepted' });
       expect(took).toBeLessThan(1_500);
     }
+    // Known to be away by now, Postgres is not asked any more.
+    expect(answers.at(-1)?.took).toBeLessThan(700);
     await comeBack();
     await until(async () => (await system.order(serviceOrderId))?.['status'] === 'completed', 10_000);
     const ids = answers.map(({ body }) => body['deliveryId']);
@@ -146,6 +148,15 @@ describe('while Postgres is away', () => {
     const refused = await timed(post(webhook, statusWebhook({ serviceOrderId: 'x', status: 'ready' })));
     expect(refused.status).toBe(500);
     expect(refused.took).toBeLessThan(1_500);
+  });
+
+  it('and Pub/Sub hangs, what is sealed counts as bodies do, so that memory stays bounded', async () => {
+    goDown();
+    system.pubsub.faults.publishHangs = true;
+    const begun = system.logged.length;
+    const answers = await Promise.all(Array.from({ length: 80 }, () => post(webhook, 'x'.repeat(100_000))));
+    expect(new Set(answers.map(({ status: code }) => code))).toEqual(new Set([500]));
+    expect(system.logged.slice(begun).join('')).toContain('too many bytes are held already');
   });
 
   it('a token that nobody can judge is answered 500 and not spilled; what is surely none, and a wrong door, 401', async () => {
