@@ -115,15 +115,16 @@ async function playOutage(
 
   await allowConnections(stage, false);
   await until(async () => (await healthOf(url)) === 'down', AWAY_WITHIN_MS);
-  const spilled = await generate(stage, url, SPILLED, 0);
+  const spilled = await generate(stage, url, SPILLED);
   await allowConnections(stage, true);
   await until(async () => (await healthOf(url)) === 'up', AWAY_WITHIN_MS);
 
   const began = performance.now();
   // Connections that are new, with plans to be made, cost every return as much, with a drain or without.
   const live = sleep(WARM_UP_MS).then(begin);
+  const accepted = spilled.answers['200'] ?? 0;
   // Those that were spilled alone are told when they came. One that was answered 500 may have been taken all the same.
-  for (let drained = 0; drained < (spilled.answers['200'] ?? 0);) {
+  for (let drained = 0; drained < accepted;) {
     if (performance.now() - began > DRAINED_WITHIN_MS) throw new Error(`only ${drained} were drained`);
     await sleep(LOOK_EVERY_MS);
     const { rows } = await stage.client.query<{ count: number }>(
@@ -135,12 +136,12 @@ async function playOutage(
   const beside = await live;
   await stop();
   const round = {
-    spilledPerSecond: spilled.perSecond,
-    spillDrainedPerSecond: SPILLED / seconds,
+    spilledPerSecond: (spilled.perSecond * accepted) / SPILLED,
+    spillDrainedPerSecond: accepted / seconds,
     spillLiveP99: beside.p99Ms / alone.p99Ms,
   };
   say(
-    `  spilled ${spilled.perSecond.toFixed(0)} a second, p99 ${spilled.p99Ms.toFixed(0)} ms, ` +
+    `  spilled ${round.spilledPerSecond.toFixed(0)} a second, p99 ${spilled.p99Ms.toFixed(0)} ms, ` +
       `${JSON.stringify(spilled.answers)}; drained ${round.spillDrainedPerSecond.toFixed(0)} a second; ` +
       `live p99 ${beside.p99Ms.toFixed(1)} ms beside it, ${alone.p99Ms.toFixed(1)} without, ${JSON.stringify(beside.answers)}`,
   );
@@ -160,7 +161,9 @@ async function compare(
     const rates = new Map<Service, number>();
     for (const service of inTurn) {
       await seedOrders(stage.databaseUrl, stage.senders, COMPARED);
-      rates.set(service, (await generate(stage, service.url, COMPARED, 0)).perSecond);
+      const { answers, perSecond } = await generate(stage, service.url, COMPARED);
+      if (answers['200'] !== COMPARED) throw new Error(`not all were taken: ${JSON.stringify(answers)}`);
+      rates.set(service, perSecond);
     }
     ratios.push((rates.get(on) ?? Number.NaN) / (rates.get(off) ?? Number.NaN));
     say(`  on ${rates.get(on)?.toFixed(0)}, off ${rates.get(off)?.toFixed(0)} webhooks a second`);
@@ -168,8 +171,8 @@ async function compare(
   return median(ratios.slice(1));
 }
 
-async function generate({ senders, generator }: Stage, url: string, requests: number, from: number): Promise<Measured> {
-  const about = { connections: CONNECTIONS, requests, from, plan: 'spread', orders: requests } as const;
+async function generate({ senders, generator }: Stage, url: string, requests: number): Promise<Measured> {
+  const about = { connections: CONNECTIONS, requests, from: 0, plan: 'spread', orders: requests } as const;
   return generator.ask<Measured>({ senders, port: Number(new URL(url).port), ...about } satisfies Load);
 }
 

@@ -265,7 +265,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/periodic-work.ts',
     edits: [
       [
-        'const flushing = Array.from({ length: flushPool.idleCount }, () => databaseState(flushPool));',
+        'const flushing = Array.from({ length: flushPool.idleCount - 1 }, () => databaseState(flushPool));',
         'const flushing: Promise<unknown>[] = [];',
       ],
     ],

@@ -6,7 +6,7 @@ import { tokenList, type TokenList } from './core/locations/token-list.ts';
 import type { OpenSettings } from './core/locations/locations.ts';
 import type { Now } from './core/postgres/database-clock.ts';
 import { drainSpill } from './core/spill/drain-spill.ts';
-import type { SpillState } from './core/spill/spill-state.ts';
+import { NONE_WAITING, type SpillState } from './core/spill/spill-state.ts';
 import { webhookSpiller, type SpillWebhook } from './core/spill/spill-webhook.ts';
 import type { BatchWebhooks } from './core/statuses/batch-webhooks.ts';
 import type { KeepDeps } from './core/statuses/keep-arrived.ts';
@@ -46,7 +46,7 @@ export function spillParts(
   const drain = drainSpill(deps);
   let reading: ReturnType<typeof pubsub.read> | undefined;
   /** Those of the present outage. */
-  let spilled: SpillState = { waiting: 0, oldestAt: null };
+  let spilled = NONE_WAITING;
 
   return {
     list: tokenList(deps.pool, { ageS: config.SPILL_TOKEN_AGE_S, now: deps.now, log }),
@@ -66,7 +66,7 @@ export function spillParts(
         reading = undefined;
       } else {
         log.info({ spilled: spilled.waiting }, 'Postgres is there: the spill is read');
-        spilled = { waiting: 0, oldestAt: null };
+        spilled = NONE_WAITING;
         reading ??= pubsub.read(drain.receive);
       }
     },

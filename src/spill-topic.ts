@@ -91,6 +91,7 @@ export function spillTopic(
       const fail = (error: unknown): void => {
         about.onError(error);
         if (isStopped) return;
+        clearTimeout(again);
         again = setTimeout(begin, AGAIN_MS);
       };
       const begin = (): void => {

@@ -20,7 +20,7 @@ import { workPlacements } from './core/placements/work-placements.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 import { watchDatabase } from './core/postgres/watch-database.ts';
-import type { SpillState } from './core/spill/spill-state.ts';
+import { NONE_WAITING, type SpillState } from './core/spill/spill-state.ts';
 import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
 import { dropQuota } from './core/statuses/drop-quota.ts';
 import { redriveParked } from './core/statuses/redrive-parked.ts';
@@ -40,8 +40,6 @@ import { pubsubConnection } from './pubsub-connection.ts';
 import { spillParts } from './spill-parts.ts';
 import { statusTopic } from './status-topic.ts';
 
-/** Of a process that has none. */
-const NO_SPILL: SpillState = { waiting: 0, oldestAt: null };
 const DATABASE_RETRY_MS = 1_000;
 /** Time until a start that still waits for Postgres says so again. */
 const TELL_AGAIN_MS = 60_000;
@@ -82,7 +80,7 @@ export async function start(
   let isReady = false;
   const watch = watchDatabase(flushPool, (isAway) => spill?.onDatabase(isAway));
   const readiness = (): Readiness => ({ ready: isReady, database: watch.state() });
-  const spillState = (): SpillState => spill?.state() ?? NO_SPILL;
+  const spillState = (): SpillState => spill?.state() ?? NONE_WAITING;
   const breaker = circuitBreaker(log);
   const connections = boundConnections(mostConnections(), log);
   const observing = startObserving({

@@ -5,3 +5,5 @@ export type SpillState = {
   /** When the oldest of them came. */
   oldestAt: Date | null;
 };
+
+export const NONE_WAITING: SpillState = { waiting: 0, oldestAt: null };
