@@ -106,6 +106,15 @@ export type Provider<Settings = unknown> = {
   /** Finds the order by our reference; undefined if the POS has none. Throws as `createOrder` does. */
   findOrder?(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined>;
   /**
+   * Asks the POS what it says of an order now: the events that its webhooks would have brought by now, mostly one. It is
+   * called for orders that are quieter than they should be, at most once a minute and location. A read without side
+   * effects or costs. Omitted if the POS has no such read.
+   * @param ref what is known of its ticket: without `providerOrderId`, only our own id is
+   * @returns `[]` if the POS has no such order, or its state is none of an order's life
+   * @throws as `createOrder` does
+   */
+  readStatus?(ref: OrderRef, order: CanonicalOrder, context: PosContext<Settings>): Promise<readonly StatusEvent[]>;
+  /**
    * Verifies a webhook, then reads it. `[]` means that nothing in it is for us.
    * @throws NotAuthentic or Poison: the webhook is dropped and stored
    */
