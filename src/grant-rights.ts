@@ -6,6 +6,7 @@ export const RIGHTS = {
   credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   dropped_bytes: ['SELECT', 'INSERT', 'UPDATE'],
   live_messages: ['SELECT', 'INSERT'],
+  location_asks: ['SELECT', 'INSERT', 'UPDATE'],
   location_last_seen: ['SELECT', 'INSERT', 'UPDATE'],
   locations: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   order_contents: ['SELECT', 'INSERT', 'DELETE'],

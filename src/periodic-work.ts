@@ -26,6 +26,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** A token that was revoked during an outage that only this process sees is refused after it. */
 const TOKENS_MS = 3 * SECOND_MS;
+/** Each looks at all open orders, and a location is asked once a minute. */
+const ASK_MS = 10 * SECOND_MS;
 /** Time from the start to work that may be long overdue: a process may never live for an hour. */
 const SOON_MS = 5_000;
 /** Seconds that unmatched webhooks are kept, or longer while they may still match an order. */
@@ -43,12 +45,14 @@ export function periodicWork(deps: {
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   redrive: (posIds: readonly PosId[]) => Promise<void>;
+  /** Asks the POS systems about orders that are quieter than they should be. */
+  ask: (stopping: AbortSignal) => Promise<void>;
   watch: DatabaseWatch;
   /** Undefined if nobody needs the tokens in memory. */
   refreshTokens: (() => Promise<void>) | undefined;
   tasks: Observing['tasks'];
 }): { start(): void; stop(): Promise<void> } {
-  const { config, pool, flushPool, clock, log, observe, redrive, watch, refreshTokens, tasks } = deps;
+  const { config, pool, flushPool, clock, log, observe, redrive, ask, watch, refreshTokens, tasks } = deps;
   const unmatchedKeptS = Math.max(UNMATCHED_KEPT_S, config.PARK_TTL_S);
   const stopping = new AbortController();
   let timers: ReturnType<typeof runEvery>[] = [];
@@ -72,6 +76,7 @@ export function periodicWork(deps: {
       repeat('sweep of parked events', 2 * SECOND_MS, async () => redrive(await sweepParked(pool)));
       repeat('look at Postgres', 2 * SECOND_MS, checkDatabase);
       if (refreshTokens !== undefined) repeat('reading of webhook tokens', TOKENS_MS, refreshTokens);
+      repeat('asking about quiet orders', ASK_MS, () => ask(stopping.signal), SOON_MS);
       for (const { name, work } of tasks) repeat(name, 10 * SECOND_MS, work, SECOND_MS);
       repeat('end of orders', MINUTE_MS, () => endOrders(pool, config.ORDER_END_S));
       repeat('creation of partitions', HOUR_MS, () => ensureWebhookPartitions(pool));

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Pool } from 'pg';
 import { WrongSchema, checkSchema } from './check-schema.ts';
 import type { Config } from './config.ts';
+import { askQuietOrders } from './core/asks/ask-quiet-orders.ts';
 import type { Observed } from './core/domain/observed.ts';
 import type { Registry } from './core/domain/provider.ts';
 import type { Conflict, PosId } from './core/domain/webhook.ts';
@@ -21,6 +22,7 @@ import { databaseClock, type DatabaseClock, type Now } from './core/postgres/dat
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 import { watchDatabase } from './core/postgres/watch-database.ts';
 import { NONE_WAITING, type SpillState } from './core/spill/spill-state.ts';
+import type { Applied } from './core/statuses/apply-webhooks.ts';
 import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
 import { dropQuota } from './core/statuses/drop-quota.ts';
 import { redriveParked } from './core/statuses/redrive-parked.ts';
@@ -141,6 +143,11 @@ export async function start(
     }
   };
   const onAwaited = (posIds: readonly PosId[]): void => void redrive(posIds);
+  const onApplied = (applied: Applied): void => {
+    for (const conflict of applied.conflicts) observe(toObserved(conflict));
+    if (applied.events.includes('applied')) onLive();
+    onAwaited(applied.awaited);
+  };
   const batching: Omit<Parameters<typeof batchWebhooks>[0], 'flushers'> = {
     pool: flushPool,
     parkTtlS,
@@ -151,11 +158,7 @@ export async function start(
         { locationId, webhookId: id, serviceOrderIds: events.map((event) => event.serviceOrderId) },
         'a row is locked: webhooks about the same orders wait aside',
       ),
-    onApplied(applied) {
-      for (const conflict of applied.conflicts) observe(toObserved(conflict));
-      if (applied.events.includes('applied')) onLive();
-      onAwaited(applied.awaited);
-    },
+    onApplied,
   };
   const batches = batchWebhooks({ ...batching, flushers: FLUSHERS });
   /** Of what comes from the spill, so that no webhook waits behind it. */
@@ -196,6 +199,18 @@ export async function start(
     log,
   });
   const tasks = [...observing.tasks, { name: 'recording of webhooks not kept' as const, work: quota.write }];
+  const asking = {
+    pool,
+    registry,
+    open,
+    now: clock.now,
+    credentialsFor,
+    posFetch,
+    parkTtlS,
+    breaker,
+    observe,
+    onApplied,
+  };
   const periodic = periodicWork({
     config,
     pool,
@@ -207,6 +222,7 @@ export async function start(
     credentialsFor,
     posFetch,
     redrive,
+    ask: (stopping) => askQuietOrders(asking, stopping),
     watch,
     refreshTokens: spill?.list.refresh,
     tasks,

@@ -13,7 +13,7 @@ const FLOORS = [
   ['postgres', 'egress'],
   ['live', 'locations', 'traffic', 'retention'],
   ['statuses'],
-  ['placements', 'replay', 'spill'],
+  ['placements', 'replay', 'spill', 'asks'],
   ['orders'],
 ];
 const floorOf = (room: string): number => FLOORS.findIndex((floor) => floor.includes(room));

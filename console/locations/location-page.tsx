@@ -18,6 +18,7 @@ import './locations.css';
 import { Tokens } from './tokens.tsx';
 
 const EVERY_MS = 10_000;
+const MISSED_MS = 24 * 60 * 60_000;
 
 export function LocationPage() {
   const locationId = useRoute().params['locationId'] ?? '';
@@ -94,6 +95,7 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
                 <dd>{location.notKept} webhooks: nothing proves that they are of the POS, and there are too many</dd>
               </>
             )}
+            <Asking location={location} />
             <dt>Configured</dt>
             <dd>
               <Ago at={location.updatedAt} />
@@ -122,6 +124,28 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
       </section>
 
       <CommandLine location={location} />
+    </>
+  );
+}
+
+/** Whether webhooks are missing, as far as the POS can be asked. */
+function Asking({ location }: { location: ShownLocation }) {
+  const { missedAt, knows, integration } = location;
+  const isLately = missedAt !== null && Date.now() - Date.parse(missedAt) < MISSED_MS;
+  if (knows.readStatus && !isLately) return null;
+  return (
+    <>
+      <dt>Quiet orders</dt>
+      <dd>
+        {isLately ? (
+          <>
+            <Badge tone="bad">webhooks are missing</Badge> <Ago at={missedAt} />, the POS was asked about an order, and
+            said more than its webhooks had
+          </>
+        ) : (
+          `${integration} cannot be asked: a webhook that it never sends is lost`
+        )}
+      </dd>
     </>
   );
 }

@@ -111,9 +111,10 @@ const BECAME: Record<WebhookOutcome, string> = {
   dropped: 'was dropped',
 };
 
-function delivered({ webhookId, integration, outcome, events, reason, replayOf }: Webhook): StoryLine {
+function delivered({ webhookId, integration, outcome, events, reason, replayOf, asked }: Webhook): StoryLine {
+  const what = asked ? 'What the POS said when it was asked' : 'A webhook';
   return {
-    sentence: `${replayOf === null ? 'A webhook' : 'The replay of a webhook'} ${BECAME[outcome]}`,
+    sentence: `${replayOf === null ? what : 'The replay of a webhook'} ${BECAME[outcome]}`,
     tone: OUTCOME_TONES[outcome],
     // The reason for dropping it is our own sentence, without member data.
     more: [

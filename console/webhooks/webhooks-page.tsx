@@ -116,6 +116,7 @@ function Row({ webhook }: { webhook: ListedWebhook }) {
       </th>
       <td>
         <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
+        {webhook.asked && <span class="webhooks-about"> asked</span>}
         {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
       </td>
       <td>

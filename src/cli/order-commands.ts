@@ -263,7 +263,7 @@ function inWords(shown: ShownOrder): string {
         received: time(each.receivedAt),
         outcome: each.outcome,
         'replay of': each.replayOf,
-        why: each.reason,
+        why: each.asked ? 'nobody sent it: the POS was asked' : each.reason,
       })),
     ),
     titled(

@@ -1,7 +1,7 @@
 import { Counter, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/database-state.ts';
-import { BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
+import { ASK_OUTCOMES, BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
 import type { SpillState } from '../core/spill/spill-state.ts';
 import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
@@ -103,6 +103,10 @@ export function createMetrics(about: {
   });
   const leftOut = counter('order_fields_left_out_total', 'What orders were read without, by why.', {
     code: LEFT_OUT_CODES,
+  });
+  const asks = counter('asks_total', 'Questions to a POS about an order that was quieter than it should be.', {
+    integration: labelled,
+    outcome: ASK_OUTCOMES,
   });
   const work = counter('background_work_total', 'Rounds of what is done without being asked.', {
     work: BACKGROUND_WORK,
@@ -229,6 +233,9 @@ export function createMetrics(about: {
           if (observed.outcome === 'published') {
             liveLag(Math.max(0, about.now().getTime() - Date.parse(observed.appliedAt)) / 1_000);
           }
+          break;
+        case 'ask':
+          asks(observed.integration, observed.outcome);
           break;
         case 'conflict':
           conflicts(observed.integration);

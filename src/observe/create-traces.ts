@@ -138,6 +138,12 @@ function spansOf(observed: Observed, now: Now): [serviceOrderId: string, Span][]
       };
       return [[serviceOrderId, { name: call, kind: SpanKind.CLIENT, milliseconds, attributes, failed }]];
     }
+    case 'ask': {
+      const { serviceOrderId, outcome, milliseconds } = observed;
+      const attributes = { ...atLocation(observed), 'expediter.outcome': outcome };
+      const failed = outcome === 'failed';
+      return [[serviceOrderId, { name: 'readStatus', kind: SpanKind.CLIENT, milliseconds, attributes, failed }]];
+    }
     case 'webhook': {
       const { outcome, milliseconds, serviceOrderIds, webhookId } = observed;
       const attributes = {

@@ -18,6 +18,7 @@ export function logJourneys(log: Log): Observe {
   const notKept = limitLines((more) => log.warn({ more }, 'webhooks not kept, beside those that were logged'));
   const spilled = limitLines((more) => log.warn({ more }, 'webhooks spilled, beside those that were logged'));
   const undrained = limitLines((more) => log.error({ more }, 'messages not drained, beside those that were logged'));
+  const unanswered = limitLines((more) => log.warn({ more }, 'questions without an answer, beside those logged'));
   return (observed) => {
     if (observed.what === 'webhook') {
       if (observed.webhookId === null) notKept(() => logWebhook(log, observed));
@@ -34,7 +35,10 @@ export function logJourneys(log: Log): Observe {
       if (observed.outcome === 'unauthorized') strange(() => logSignal(log, observed));
       else logSignal(log, observed);
     } else if (observed.what === 'placement') logPlacement(log, observed);
-    else if (observed.what === 'conflict') logConflict(log, observed);
+    else if (observed.what === 'ask') {
+      if (observed.outcome === 'failed') unanswered(() => logAsk(log, observed));
+      else if (observed.outcome === 'told_more') logAsk(log, observed);
+    } else if (observed.what === 'conflict') logConflict(log, observed);
     else if (observed.what === 'left out') {
       const { what: _what, ...about } = observed;
       log.warn(about, 'order read without what cannot be used');
@@ -107,6 +111,14 @@ function logPlacement(log: Log, observed: PlacementObserved): void {
   else if (outcome === 'held') log.error(about, 'order held: needs an operator');
   else if (!observed.forOperator) log.warn(about, 'in doubt: the POS may have the order');
   else log.error(about, 'in doubt: an operator must say whether the POS has the order');
+}
+
+function logAsk(log: Log, observed: Extract<Observed, { what: 'ask' }>): void {
+  const { serviceOrderId, locationId, integration, outcome } = observed;
+  const about = { serviceOrderId, locationId, integration, milliseconds: Math.round(observed.milliseconds) };
+  if (outcome === 'failed')
+    log.warn({ ...about, err: observed.error }, 'the POS could not be asked; asked again later');
+  else log.warn(about, 'the POS was asked, and said more than its webhooks: one is missing');
 }
 
 function logConflict(log: Log, { what: _what, ...about }: Extract<Observed, { what: 'conflict' }>): void {

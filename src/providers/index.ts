@@ -65,6 +65,7 @@ function problemWith(value: unknown): string | undefined {
   for (const name of [
     'checkOrder',
     'findOrder',
+    'readStatus',
     'check',
     'connect',
     'renewConnection',

@@ -23,6 +23,7 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   updatedAt: ago(1_000),
   lastSeenAt: ago(1),
   notKept: 0,
+  missedAt: null,
   webhooks: Array.from({ length: 12 }, () => 10),
   errors: Array.from({ length: 12 }, () => 0),
   ...about,

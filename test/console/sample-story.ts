@@ -44,6 +44,7 @@ export function sampleStory(): ShownOrder {
     reason: null,
     cause: null,
     replayOf: null,
+    asked: false,
   };
   const cancelled = {
     status: 'cancelled' as const,

@@ -40,6 +40,20 @@ export type Observed =
       httpStatus: number | undefined;
       milliseconds: number;
     }
+  /**
+   * A POS was asked about an order that was quieter than it should be. told_more: webhooks of it are missing; unknown: it
+   * has no such order, or none of the states that we know; not_asked: its settings name nobody to ask.
+   */
+  | {
+      what: 'ask';
+      outcome: (typeof ASK_OUTCOMES)[number];
+      serviceOrderId: string;
+      locationId: string;
+      integration: string;
+      milliseconds: number;
+      /** Of one that failed. */
+      error: unknown;
+    }
   /** One statement that applied webhooks. `serviceOrderIds` has one entry per event; undefined for others' orders. */
   | { what: 'flush'; webhooks: number; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
   /** Parked events were re-driven. */
@@ -69,11 +83,14 @@ export type Observed =
       why?: string;
     };
 
+export const ASK_OUTCOMES = ['told_more', 'nothing_new', 'unknown', 'not_asked', 'failed'] as const;
+
 /** Names of the work that every process repeats by itself. */
 export const BACKGROUND_WORK = [
   'sweep of parked events',
   'look at Postgres',
   'look at the backlog',
+  'asking about quiet orders',
   'reading of webhook tokens',
   'recording of last-seen times',
   'recording of traffic',

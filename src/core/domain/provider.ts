@@ -110,10 +110,15 @@ export type Provider<Settings = unknown> = {
    * called for orders that are quieter than they should be, at most once a minute and location. A read without side
    * effects or costs. Omitted if the POS has no such read.
    * @param ref what is known of its ticket: without `providerOrderId`, only our own id is
-   * @returns `[]` if the POS has no such order, or its state is none of an order's life
+   * @returns `[]` if the POS has no such order, or its state is none of an order's life; undefined if these settings
+   *   name nobody to ask
    * @throws as `createOrder` does
    */
-  readStatus?(ref: OrderRef, order: CanonicalOrder, context: PosContext<Settings>): Promise<readonly StatusEvent[]>;
+  readStatus?(
+    ref: OrderRef,
+    order: CanonicalOrder,
+    context: PosContext<Settings>,
+  ): Promise<readonly StatusEvent[] | undefined>;
   /**
    * Verifies a webhook, then reads it. `[]` means that nothing in it is for us.
    * @throws NotAuthentic or Poison: the webhook is dropped and stored

@@ -14,6 +14,9 @@ export const SeenLocation = LocationRow.extend({
   notKept: z.int().meta({
     description: 'How many of its webhooks of today (UTC) were dropped beyond `DROPPED_QUOTA`, to some ten seconds.',
   }),
+  missedAt: z.date().nullable().meta({
+    description: 'When its POS, asked about a quiet order, last said more than its webhooks had: one is missing.',
+  }),
   webhooks: FiveMinutes.meta({ description: 'Of the last hour in steps of five minutes, oldest first.' }),
   errors: FiveMinutes.meta({
     description: 'Those of them that were dropped, or refused as `unauthorized` or `not_committed`.',
@@ -45,9 +48,10 @@ const LIST = `
     SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
   )
   SELECT l.location_id AS "locationId", l.integration, l.country, l.paused_at AS "pausedAt", l.updated_at AS "updatedAt",
-         h.last_seen_at AS "lastSeenAt", coalesce(d.not_kept, 0)::int AS "notKept", t.traffic
+         h.last_seen_at AS "lastSeenAt", coalesce(d.not_kept, 0)::int AS "notKept", a.missed_at AS "missedAt", t.traffic
   FROM span CROSS JOIN locations l
   LEFT JOIN location_last_seen h ON h.location_id = l.location_id AND h.integration = l.integration
+  LEFT JOIN location_asks a ON a.location_id = l.location_id AND a.integration = l.integration
   LEFT JOIN dropped_bytes d ON d.location_id = l.location_id AND d.day = (now() AT TIME ZONE 'UTC')::date
   CROSS JOIN LATERAL (
     SELECT coalesce(json_agg(steps), '[]') AS traffic

@@ -14,6 +14,7 @@ export const ShownLocation = SeenLocation.extend({
     .meta({ description: 'What its POS calls, without the token. Null while PUBLIC_URL is unset.' }),
   knows: z.object({
     check: z.boolean().meta({ description: 'Its settings can be tested, by `check`.' }),
+    readStatus: z.boolean().meta({ description: 'Its POS can be asked about an order that is quiet.' }),
     connect: z.boolean().meta({ description: 'Its POS can be told our URL: `expediter provider connect`.' }),
   }),
   tokens: z.array(TokenRow.omit({ locationId: true }).extend({ state: z.enum(TOKEN_STATES) })),
@@ -32,7 +33,11 @@ export async function showLocation(
   return {
     ...location,
     webhookUrl: publicUrl === '' ? null : `${publicUrl}${webhookPath(location)}`,
-    knows: { check: provider?.check !== undefined, connect: provider?.connect !== undefined },
+    knows: {
+      check: provider?.check !== undefined,
+      readStatus: provider?.readStatus !== undefined,
+      connect: provider?.connect !== undefined,
+    },
     tokens: tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) })),
   };
 }

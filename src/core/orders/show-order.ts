@@ -152,7 +152,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
                 WHERE o.service_order_id = $1 AND e.webhook_id IS NOT NULL) AS k
           CROSS JOIN LATERAL (
             SELECT id AS "webhookId", received_at AS "receivedAt", integration, outcome, events, reason,
-                   cause, replay_of AS "replayOf"
+                   cause, replay_of AS "replayOf", asked
             FROM webhooks WHERE day = k.day AND location_id = k.location_id AND id = k.id
             OFFSET 0 -- looked up one by one
           ) AS d) AS d) AS webhooks,

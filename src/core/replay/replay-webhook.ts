@@ -106,6 +106,7 @@ function translateRequest(stored: StoredWebhook, { events, dropped }: Retranslat
     headers: stored.headers,
     body: stored.body,
     truncated: false,
+    ...(stored.asked && { asked: true as const }),
     events,
     replayOf: { webhookId: stored.replayOf ?? stored.webhookId, receivedAt: stored.firstReceivedAt },
   };

@@ -6,7 +6,7 @@ import { toCauseText } from '../domain/cause-text.ts';
 import type { StatusEvent } from '../domain/order.ts';
 import type { Drop } from '../domain/webhook.ts';
 import type { SettingsKeys } from '../locations/settings-key.ts';
-import { verifyAndTranslate } from '../statuses/verify-and-translate.ts';
+import { checkEvents, verifyAndTranslate } from '../statuses/verify-and-translate.ts';
 
 export type RetranslateDeps = {
   pool: Pool;
@@ -51,6 +51,7 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
   const opened = await orRefused(deps.open(location));
   if ('refused' in opened) return opened;
   if (stored.locked !== undefined) return stored.locked;
+  if (stored.asked) return { events: checkEvents(JSON.parse(stored.body.toString())) };
 
   const { target, headers, body: _body, ...credentials } = stored.secrets ?? { target: '' };
   return verifyAndTranslate(opened.provider, opened.settings, {

@@ -40,6 +40,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
   ['sealed', 'text', (webhook) => webhook.sealed, `CASE WHEN erased THEN NULL ELSE d.sealed END`],
   ['body', 'bytea', (webhook) => webhook.body, `CASE WHEN erased THEN '' ELSE d.body END`],
   ['truncated', 'boolean', (webhook) => webhook.truncated],
+  ['asked', 'boolean', (webhook) => webhook.asked === true],
   ['events', 'smallint', (webhook) => webhook.events.length],
   ['reason', 'text', ({ dropped }) => dropped?.reason],
   ['cause', 'text', ({ dropped }) => dropped && JSON.stringify(dropped.cause), 'd.cause::jsonb'],

@@ -24,13 +24,14 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
       events.catch(() => {});
       throw new TypeError('translateWebhook must not be async');
     }
-    return { events: checked(events) };
+    return { events: checkEvents(events) };
   } catch (error) {
     return { events: [], dropped: whyDropped(error) };
   }
 }
 
-function checked(events: readonly StatusEvent[]): StatusEvent[] {
+/** @throws Poison if these are no events that can be stored */
+export function checkEvents(events: unknown): StatusEvent[] {
   const count = Array.isArray(events) ? events.length : 0;
   if (count > MAX_EVENTS) {
     throw new Poison(`value: holds ${count} events, at most ${MAX_EVENTS} pass`, {

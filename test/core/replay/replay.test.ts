@@ -780,6 +780,7 @@ describe('webhook list', () => {
     );
     expect(Object.keys(first[0] ?? {}).toSorted()).toEqual(
       [
+        'asked',
         'bytes',
         'cause',
         'webhookId',

@@ -1,0 +1,83 @@
+import type { Pool } from 'pg';
+import { RANK_SENT, rankOf } from '../domain/lifecycle.ts';
+import type { CanonicalOrder } from '../domain/order.ts';
+
+/** An order that is quieter than it should be. Its location is not asked about another one for a minute. */
+export type QuietOrder = {
+  serviceOrderId: string;
+  locationId: string;
+  integration: string;
+  providerOrderId: string | null;
+  order: CanonicalOrder;
+};
+
+/** Seconds between two questions at one location. */
+const EACH_S = 60;
+/** Seconds after which a POS should have said that it has the order. */
+const UNRECEIVED_S = 180;
+/** Seconds after its time at which an order is late, and after any news before it counts as quiet again. */
+const LATE_S = 300;
+/** Seconds within which an order without a wanted time is mostly over. */
+const SOON_S = 3_600;
+/** Seconds without a webhook, and without news of an order, after which a location is silent. A long roast is shorter. */
+const SILENT_S = 1_800;
+/** Seconds within which another location has been heard, so that its vendor is not silent as a whole. */
+const HEARD_S = 300;
+/** Seconds for which a location that missed webhooks is asked about all its orders, each minute about the next. */
+const MISSING_S = 3_600;
+/** The longest time between two questions about an order: each is twice the one before, from a minute on. */
+const REST_MAX_S = 3_600;
+
+/**
+ * Claims orders that are quieter than they should be, at most one of each location: sent and not received, past their
+ * time and not ended, of a location that alone of its vendor is silent, or of one whose webhooks are known to be missing.
+ * A claim is the location's turn: nobody else asks there for a minute.
+ * @param integrations those that can be asked now
+ */
+export async function claimQuiet(pool: Pool, integrations: readonly string[], limit: number): Promise<QuietOrder[]> {
+  const { rows } = await pool.query<QuietOrder>({ name: 'claim-quiet', text: CLAIM, values: [integrations, limit] });
+  return rows;
+}
+
+const CLAIM = `
+  WITH quiet AS MATERIALIZED (
+    SELECT DISTINCT ON (o.location_id) o.location_id, o.integration, o.service_order_id, o.provider_order_id, p.asked_at,
+           o.updated_at
+    FROM orders o
+    JOIN locations l ON l.location_id = o.location_id AND l.integration = o.integration
+    JOIN placements p ON p.service_order_id = o.service_order_id
+    LEFT JOIN location_asks a ON a.location_id = o.location_id
+    LEFT JOIN location_last_seen s ON s.location_id = o.location_id AND s.integration = o.integration
+    CROSS JOIN LATERAL (
+      SELECT coalesce(a.integration = o.integration AND a.missed_at > now() - interval '${MISSING_S} s', false)
+             AS is_missing
+    ) AS webhooks
+    WHERE EXISTS (SELECT FROM order_contents c WHERE c.service_order_id = o.service_order_id) -- else it is erased
+      AND o.ended_at IS NULL AND o.rank >= ${RANK_SENT} AND o.integration = ANY ($1::text[])
+      AND (a.next_ask_at IS NULL OR a.next_ask_at <= now())
+      AND (is_missing AND o.updated_at < now() - interval '${EACH_S} s'
+           OR (p.asked_at IS NULL
+               OR p.asked_at < now() - least(${EACH_S} * 2 ^ p.asks, ${REST_MAX_S}) * interval '1 s')
+           AND (o.rank < ${rankOf('received')} AND o.updated_at < now() - interval '${UNRECEIVED_S} s'
+                OR greatest(coalesce(o.requested_at, o.created_at + interval '${SOON_S} s'), o.updated_at)
+                   < now() - interval '${LATE_S} s'
+                OR greatest(o.updated_at, s.last_seen_at) < now() - interval '${SILENT_S} s'
+                   AND EXISTS (SELECT FROM location_last_seen other
+                               WHERE other.integration = o.integration
+                                 AND other.last_seen_at > now() - interval '${HEARD_S} s')))
+    ORDER BY o.location_id, p.asked_at NULLS FIRST, o.updated_at
+  ), claimed AS (
+    INSERT INTO location_asks AS a (location_id, integration, next_ask_at)
+    SELECT location_id, integration, now() + interval '${EACH_S} s'
+    FROM (SELECT * FROM quiet ORDER BY asked_at NULLS FIRST, updated_at LIMIT $2::int) AS first
+    ORDER BY location_id
+    ON CONFLICT (location_id) DO UPDATE
+      SET missed_at = CASE WHEN a.integration = excluded.integration THEN a.missed_at END,
+          integration = excluded.integration, next_ask_at = excluded.next_ask_at
+      -- Another process was quicker.
+      WHERE a.next_ask_at <= now()
+    RETURNING location_id
+  )
+  SELECT quiet.location_id AS "locationId", quiet.integration, quiet.service_order_id AS "serviceOrderId",
+         quiet.provider_order_id AS "providerOrderId", c.contents AS "order"
+  FROM claimed JOIN quiet USING (location_id) JOIN order_contents c USING (service_order_id)`;

@@ -1,0 +1,54 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { Pool } from 'pg';
+import { rankOf } from '../domain/lifecycle.ts';
+import type { StatusEvent } from '../domain/order.ts';
+import { inTransaction } from '../postgres/in-transaction.ts';
+import { applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
+import type { QuietOrder } from './claim-quiet.ts';
+
+/** What an answer was worth. `toldMore`: a webhook is missing; `applied`: what it changed, if it was stored. */
+export type Recorded = { toldMore: boolean; applied: Applied | undefined };
+
+/**
+ * Applies what the POS answered, as a webhook would have been, if it says more than we know, in one commit with that its
+ * location misses webhooks. An answer that says nothing new is not stored: an order would never come to rest.
+ * @param parkTtlS seconds for which an unknown POS id may still become ours
+ */
+export async function recordAnswer(
+  pool: Pool,
+  { serviceOrderId, locationId, integration }: QuietOrder,
+  events: readonly StatusEvent[],
+  parkTtlS: number,
+): Promise<Recorded> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ rank: number; providerOrderId: string | null; now: Date }>(
+      `SELECT rank, provider_order_id AS "providerOrderId", clock_timestamp() AS now
+       FROM orders WHERE service_order_id = $1::text FOR UPDATE`,
+      [serviceOrderId],
+    );
+    const [known] = rows;
+    if (known === undefined) return { toldMore: false, applied: undefined };
+    const toldMore = events.some(({ status }) => rankOf(status) > known.rank);
+    const tellsPosId = known.providerOrderId === null && events.some((event) => event.providerOrderId !== undefined);
+    if (!toldMore && !tellsPosId) return { toldMore, applied: undefined };
+    const answer = {
+      id: randomUUIDv7(),
+      locationId,
+      integration,
+      receivedAt: known.now,
+      headers: {},
+      body: Buffer.from(JSON.stringify(events)),
+      truncated: false,
+      asked: true,
+      events,
+    } as const;
+    const applied = await applyWebhooks(client, [answer], parkTtlS);
+    if (toldMore) {
+      await client.query(
+        `UPDATE location_asks SET missed_at = now() WHERE location_id = $1::text AND integration = $2::text`,
+        [locationId, integration],
+      );
+    }
+    return { toldMore, applied };
+  });
+}

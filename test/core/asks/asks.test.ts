@@ -1,0 +1,344 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { z } from 'zod';
+import { askQuietOrders } from '../../../src/core/asks/ask-quiet-orders.ts';
+import { claimQuiet } from '../../../src/core/asks/claim-quiet.ts';
+import { TryAgain } from '../../../src/core/domain/errors.ts';
+import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { Observed } from '../../../src/core/domain/observed.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { credentialStore } from '../../../src/core/locations/credential-store.ts';
+import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { settingsOpener } from '../../../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
+import { withClient } from '../../../src/core/postgres/with-client.ts';
+import { replayWebhook } from '../../../src/core/replay/replay-webhook.ts';
+import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
+import { moveClock, prepareClock } from '../../support/move-clock.ts';
+import { post, startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const keys = parseSettingsKeys(`test:${Buffer.alloc(32, 7).toString('base64')}`);
+
+/** What the POS says of an order by its id when it is asked, or what it throws. */
+const says = new Map<string, readonly Partial<StatusEvent>[] | Error | undefined>();
+/** The orders that it was asked about. */
+let asked: string[] = [];
+
+/** A till that takes any order, and sends what it is told to as its webhooks. */
+const silentTill: Provider = {
+  integration: 'till',
+  settings: z.object({}),
+  deduplicates: true,
+  createOrder: ({ serviceOrderId }) => Promise.resolve({ providerOrderId: `pos-${serviceOrderId}` }),
+  translateWebhook: ({ body }) => (JSON.parse(body.toString()) as { says: StatusEvent[] }).says,
+};
+const till: Provider = {
+  ...silentTill,
+  async readStatus(_ref, { serviceOrderId }) {
+    asked.push(serviceOrderId);
+    const said = says.get(serviceOrderId);
+    if (said instanceof Error) throw said;
+    return said?.map((event) => ({ status: 'received', nativeStatus: 'SAYS SO', serviceOrderId, ...event }));
+  },
+};
+
+let system: System;
+let observed: Observed[] = [];
+let breaker = circuitBreaker({ info() {}, warn() {}, error() {} });
+const rules = { registry: new Map([['till', till]]), keys, publicUrl: undefined };
+
+const ask = async (registry = rules.registry): Promise<void> =>
+  askQuietOrders(
+    {
+      pool: system.pool,
+      registry,
+      open: settingsOpener({ ...rules, registry }),
+      now: () => new Date(),
+      credentialsFor: credentialStore(system.pool, keys),
+      posFetch: fetch,
+      parkTtlS: 3_600,
+      breaker,
+      observe: (each) => void observed.push(each),
+      onApplied() {},
+    },
+    new AbortController().signal,
+  );
+const pass = (seconds: number): Promise<void> => moveClock(system.databaseUrl, { days: seconds / 86_400 });
+/** Asks once a minute for a while. @returns how often the till was asked */
+const askEachMinute = async (minutes: number): Promise<number> => {
+  asked = [];
+  for (let minute = 0; minute < minutes; minute++) {
+    await ask();
+    await pass(MINUTE);
+  }
+  return asked.length;
+};
+let locations = 0;
+const addTill = async (): Promise<string> => {
+  const locationId = `till-${(locations += 1)}`;
+  await system.addLocation(locationId, {}, 'till');
+  return locationId;
+};
+const placeAt = async (locationId: string, requestedAt?: string): Promise<string> => {
+  const { serviceOrderId } = await system.placeOrder({
+    locationId,
+    ...(requestedAt !== undefined && { fulfillment: { type: 'pickup', requestedAt } }),
+  });
+  await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+  return serviceOrderId;
+};
+const webhook = async (locationId: string, event: Partial<StatusEvent>): Promise<void> => {
+  const { token } = await issueToken(system.pool, { locationId });
+  const url = `${system.urls[0]}/webhook/till/${locationId}?token=${token}`;
+  expect(await post(url, { says: [{ nativeStatus: 'SENT', ...event }] })).toMatchObject({ status: 200 });
+};
+const statusOf = async (serviceOrderId: string): Promise<unknown> => (await system.order(serviceOrderId))?.['status'];
+const outcomes = (): unknown[] => observed.flatMap((each) => (each.what === 'ask' ? [each.outcome] : []));
+
+beforeAll(async () => {
+  // Its own till cannot be asked, so that nobody asks but the test.
+  // A push's token would be of a long time ago, once the clock was moved.
+  system = await startSystem({ providers: [silentTill], prepare: prepareClock, env: { PUSH_AUTH: 'off' } });
+});
+afterAll(() => system.stop());
+beforeEach(async () => {
+  await system.query('UPDATE orders SET ended_at = now() WHERE ended_at IS NULL');
+  says.clear();
+  asked = [];
+  observed = [];
+  breaker = circuitBreaker({ info() {}, warn() {}, error() {} });
+});
+
+it('asks about an order that was sent and not received in three minutes, and tells the member what it hears', async () => {
+  const locationId = await addTill();
+  const id = await placeAt(locationId);
+  says.set(id, [{ status: 'in_progress', nativeStatus: 'COOKING' }]);
+  await pass(2 * MINUTE);
+  await ask();
+  expect(asked).toEqual([]);
+  await pass(2 * MINUTE);
+  await ask();
+  expect(asked).toEqual([id]);
+  expect(outcomes()).toEqual(['told_more']);
+  expect(await statusOf(id)).toBe('in_progress');
+  await until(() => system.live(id).some(({ memberState }) => memberState === 'preparing'));
+  const [kept] = await system.query(
+    'SELECT w.* FROM webhooks w JOIN status_events e ON e.webhook_id = w.id WHERE e.service_order_id = $1',
+    [id],
+  );
+  expect(kept).toMatchObject({ asked: true, outcome: 'applied', headers: {}, location_id: locationId });
+});
+
+it('asks nobody whose webhooks come', async () => {
+  const locationId = await addTill();
+  const id = await placeAt(locationId);
+  await webhook(locationId, { status: 'received', serviceOrderId: id });
+  await pass(20 * MINUTE);
+  await webhook(locationId, { status: 'in_progress', serviceOrderId: id });
+  await pass(20 * MINUTE);
+  await ask();
+  expect(asked).toEqual([]);
+});
+
+it('asks about an order that is past its time and has not ended', async () => {
+  const locationId = await addTill();
+  const [{ now } = {}] = await system.query('SELECT clock.now()');
+  const id = await placeAt(locationId, new Date((now as Date).getTime() + 30 * MINUTE * 1_000).toISOString());
+  await webhook(locationId, { status: 'received', serviceOrderId: id });
+  says.set(id, [{ status: 'completed' }]);
+  expect(await askEachMinute(30)).toBe(0);
+  await pass(6 * MINUTE);
+  await ask();
+  expect(await statusOf(id)).toBe('completed');
+  await pass(HOUR);
+  asked = [];
+  await ask();
+  expect(asked).toEqual([]);
+});
+
+it('asks a location that alone of its vendor has gone silent', async () => {
+  const [silent, other] = [await addTill(), await addTill()];
+  const id = await placeAt(silent);
+  await webhook(silent, { status: 'received', serviceOrderId: id });
+  await pass(31 * MINUTE);
+  await ask();
+  expect(asked).toEqual([]);
+  // Written every ten seconds; the test does not wait for it.
+  await system.query(
+    `INSERT INTO location_last_seen (location_id, integration, last_seen_at) VALUES ($1, 'till', now())
+     ON CONFLICT (location_id) DO UPDATE SET last_seen_at = now()`,
+    [other],
+  );
+  await ask();
+  expect(asked).toEqual([id]);
+});
+
+it('asks about all orders of a location that misses webhooks, a minute after the other', async () => {
+  const locationId = await addTill();
+  const ids = [await placeAt(locationId), await placeAt(locationId), await placeAt(locationId)];
+  for (const id of ids.slice(1)) await webhook(locationId, { status: 'received', serviceOrderId: id });
+  for (const id of ids) says.set(id, [{ status: 'ready' }]);
+  await pass(3 * MINUTE + 1);
+  expect(await askEachMinute(3)).toBe(3);
+  expect(new Set(asked)).toEqual(new Set(ids));
+  for (const id of ids) expect(await statusOf(id)).toBe('ready');
+  await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = ANY ($1)`, [ids]);
+  const last = await placeAt(locationId);
+  await webhook(locationId, { status: 'received', serviceOrderId: last });
+  await pass(2 * MINUTE);
+  const missedBy = (integration: string): Promise<unknown> =>
+    system.query('UPDATE location_asks SET integration = $2 WHERE location_id = $1', [locationId, integration]);
+  await missedBy('its former POS');
+  expect(await askEachMinute(1)).toBe(0);
+  await missedBy('till');
+  expect(await askEachMinute(1)).toBe(1);
+  await pass(2 * HOUR);
+  await webhook(locationId, { status: 'in_progress', serviceOrderId: last });
+  await pass(2 * MINUTE);
+  expect(await askEachMinute(1)).toBe(0);
+});
+
+it('asks at most once a minute and location, however many ask at once', async () => {
+  const locationId = await addTill();
+  for (let i = 0; i < 3; i++) says.set(await placeAt(locationId), [{ status: 'received' }]);
+  await pass(4 * MINUTE);
+  await Promise.all([ask(), ask(), ask()]);
+  await ask();
+  expect(asked).toHaveLength(1);
+  await pass(59);
+  await ask();
+  expect(asked).toHaveLength(1);
+  await pass(2);
+  await ask();
+  expect(asked).toHaveLength(2);
+});
+
+it('leaves a location to the process that was quicker, and takes the next one', async () => {
+  const [first, second] = [await addTill(), await addTill()];
+  await placeAt(first);
+  await pass(1);
+  const id = await placeAt(second);
+  await pass(4 * MINUTE);
+  await withClient(system.pool, async (other) => {
+    await other.query('BEGIN');
+    await other.query(`INSERT INTO location_asks VALUES ($1, 'till', now() + interval '60 s')`, [first]);
+    const claiming = claimQuiet(system.pool, ['till'], 1);
+    await until(async () => (await system.query('SELECT FROM pg_locks WHERE NOT granted')).length > 0);
+    await other.query('COMMIT');
+    expect(await claiming).toEqual([]);
+  });
+  expect(await claimQuiet(system.pool, ['till'], 1)).toMatchObject([{ locationId: second, serviceOrderId: id }]);
+});
+
+it('asks ever less about an order that has nothing new, and stores nothing of it', async () => {
+  const locationId = await addTill();
+  const id = await placeAt(locationId);
+  await webhook(locationId, { status: 'received', serviceOrderId: id });
+  says.set(id, [{ status: 'received' }]);
+  await pass(2 * HOUR);
+  const before = await system.query('SELECT count(*) FROM status_events');
+  expect(await askEachMinute(64)).toBe(6);
+  expect(await askEachMinute(180)).toBe(3);
+  expect(new Set(outcomes())).toEqual(new Set(['nothing_new']));
+  expect(await system.query('SELECT count(*) FROM status_events')).toEqual(before);
+  expect(await system.query('SELECT FROM webhooks WHERE asked AND location_id = $1', [locationId])).toEqual([]);
+});
+
+it('waits as long as the vendor asks for', async () => {
+  const id = await placeAt(await addTill());
+  says.set(id, new TryAgain('too many', { sent: false, httpStatus: 429, retryAfterMs: 10 * MINUTE * 1_000 }));
+  await pass(4 * MINUTE);
+  expect(await askEachMinute(9)).toBe(1);
+  expect(await askEachMinute(3)).toBe(1);
+  expect(outcomes()).toEqual(['failed', 'failed']);
+});
+
+it('asks no vendor that does not answer', async () => {
+  const ids: string[] = [];
+  for (let i = 0; i < 10; i++) ids.push(await placeAt(await addTill()));
+  for (const id of ids) says.set(id, new TryAgain('cut off', { sent: true }));
+  await pass(4 * MINUTE);
+  await ask();
+  expect(asked).toHaveLength(10);
+  expect(breaker.isOpen('till')).toBe(true);
+  expect(await askEachMinute(10)).toBe(0);
+});
+
+it('believes no answer that is of another order or of no known shape', async () => {
+  const ids = [await placeAt(await addTill()), await placeAt(await addTill())] as const;
+  says.set(ids[0], [{ status: 'cancelled', serviceOrderId: ids[1] }]);
+  says.set(ids[1], [{ status: 'burnt' as 'failed' }]);
+  await pass(4 * MINUTE);
+  await ask();
+  expect(outcomes()).toEqual(['failed', 'failed']);
+  for (const id of ids) expect(await statusOf(id)).toBeNull();
+});
+
+it('goes on with the others where an order is unknown there, or nobody can be asked about it', async () => {
+  const locationId = await addTill();
+  const ids = [await placeAt(locationId), await placeAt(locationId), await placeAt(locationId)] as const;
+  says.set(ids[0], []);
+  says.set(ids[1], undefined);
+  says.set(ids[2], [{ status: 'received' }]);
+  await pass(4 * MINUTE);
+  expect(await askEachMinute(3)).toBe(3);
+  expect(outcomes()).toEqual(['unknown', 'not_asked', 'told_more']);
+});
+
+it('is not kept from the others by an order that was erased', async () => {
+  const locationId = await addTill();
+  const erased = await placeAt(locationId);
+  await withClient(system.pool, (client) => eraseOrders(client, [erased], true));
+  const id = await placeAt(locationId);
+  says.set(id, [{ status: 'received' }]);
+  await pass(4 * MINUTE);
+  await ask();
+  expect(asked).toEqual([id]);
+});
+
+it('learns the POS id that it had not heard of', async () => {
+  const locationId = await addTill();
+  const id = await placeAt(locationId);
+  await system.query('UPDATE orders SET provider_order_id = NULL WHERE service_order_id = $1', [id]);
+  await system.query('DELETE FROM provider_orders WHERE service_order_id = $1', [id]);
+  await webhook(locationId, { status: 'received', serviceOrderId: id });
+  says.set(id, [{ status: 'received', providerOrderId: 'table-7' }]);
+  await pass(2 * HOUR);
+  await ask();
+  expect(outcomes()).toEqual(['nothing_new']);
+  await webhook(locationId, { status: 'ready', providerOrderId: 'table-7' });
+  expect(await statusOf(id)).toBe('ready');
+});
+
+it('replays an answer as it was', async () => {
+  const id = await placeAt(await addTill());
+  says.set(id, [{ status: 'ready' }]);
+  await pass(4 * MINUTE);
+  await ask();
+  const [kept] = await system.query(
+    'SELECT webhook_id FROM status_events WHERE service_order_id = $1 AND webhook_id IS NOT NULL',
+    [id],
+  );
+  const deps = { pool: system.pool, open: settingsOpener(rules), keys, publicUrl: '', parkTtlS: 3_600, dryRun: false };
+  const replayed = await replayWebhook(deps, String(kept?.['webhook_id']));
+  expect(replayed).toMatchObject({ outcome: 'duplicate', events: [{ status: 'ready', serviceOrderId: id }] });
+  const again = await replayWebhook(deps, String(replayed && 'webhookId' in replayed && replayed.webhookId));
+  expect(again).toMatchObject({ outcome: 'duplicate', events: [{ status: 'ready' }] });
+});
+
+it('is done by the service itself', async () => {
+  const locationId = await addTill();
+  const id = await placeAt(locationId);
+  says.set(id, [{ status: 'received' }]);
+  await pass(4 * MINUTE);
+  const asking = await startSystem({ providers: [till], databaseUrl: system.databaseUrl });
+  try {
+    await until(async () => (await statusOf(id)) === 'received', 15_000);
+    expect(asking.logged.some((line) => line.includes('said more than its webhooks'))).toBe(true);
+  } finally {
+    await asking.stop();
+  }
+});
