@@ -16,6 +16,8 @@ const LocationPage = page(async () => (await import('./locations/location-page.t
 const LocationsPage = page(async () => (await import('./locations/locations-page.tsx')).LocationsPage);
 const TrafficPage = page(async () => (await import('./traffic/traffic-page.tsx')).TrafficPage);
 
+const VendorsPage = page(async () => (await import('./vendors/vendors-page.tsx')).VendorsPage);
+
 /** A page that is loaded on its first visit. */
 function page(load: () => Promise<ComponentType>): ComponentType {
   return lazy(() => load().catch(pageGone));
@@ -57,6 +59,7 @@ export function Console() {
             <Route path="/console/locations" component={LocationsPage} />
             <Route path="/console/locations/:locationId" component={LocationPage} />
             <Route path="/console/traffic" component={TrafficPage} />
+            <Route path="/console/vendors" component={VendorsPage} />
             <Route default component={NotFound} />
           </Router>
         </Unbroken>

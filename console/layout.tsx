@@ -11,6 +11,7 @@ const PAGES = [
   { href: '/console/webhooks', name: 'Webhooks' },
   { href: '/console/locations', name: 'Locations' },
   { href: '/console/traffic', name: 'Traffic' },
+  { href: '/console/vendors', name: 'Vendors' },
 ];
 
 /** The frame around every page. */

@@ -12,6 +12,7 @@ import type * as feed from '../src/core/orders/board-feed.ts';
 import type * as orders from '../src/core/orders/list-orders.ts';
 import type * as story from '../src/core/orders/order-timeline.ts';
 import type * as board from '../src/core/orders/read-board.ts';
+import type * as scorecards from '../src/core/orders/read-scorecards.ts';
 import type * as attention from '../src/core/orders/sample-attention.ts';
 import type * as doubt from '../src/core/placements/resolve-doubt.ts';
 import type * as retry from '../src/core/placements/retry-placement.ts';
@@ -68,6 +69,9 @@ export type ShownLocation = Answer<typeof location.ShownLocation>;
 export type CheckedLocation = Answer<typeof check.CheckedLocation>;
 export type RevokedToken = Answer<typeof tokens.RevokedToken>;
 export type PausedLocation = Answer<typeof pause.PausedLocation>;
+
+export type Scorecards = Answer<typeof scorecards.Scorecards>;
+export type Scorecard = Scorecards['scorecards'][number];
 
 export type Traffic = Answer<typeof traffic.ReadTraffic>;
 export type SpillAnswer = Answer<typeof spill.SpillAnswer>;

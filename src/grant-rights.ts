@@ -18,6 +18,7 @@ export const RIGHTS = {
   placements: ['SELECT', 'INSERT', 'UPDATE'],
   provider_orders: ['SELECT', 'INSERT'],
   schema_migrations: ['SELECT'],
+  scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
   // Append-only, but that the words in it are erased.
   status_events: ['SELECT', 'INSERT', 'UPDATE (reason)'],

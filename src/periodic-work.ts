@@ -15,6 +15,7 @@ import { deleteUnmatched } from './core/retention/delete-unmatched.ts';
 import { dropOldPartitions } from './core/retention/drop-old-partitions.ts';
 import { endOrders } from './core/retention/end-orders.ts';
 import { eraseMembers } from './core/retention/erase-members.ts';
+import { scoreHours } from './core/orders/score-hours.ts';
 import type { PosId } from './core/domain/webhook.ts';
 import { sweepParked } from './core/statuses/sweep-parked.ts';
 import { deleteOldTraffic } from './core/traffic/delete-old-traffic.ts';
@@ -84,6 +85,7 @@ export function periodicWork(deps: {
       repeat('dropping of partitions', HOUR_MS, () => dropOldPartitions(pool, keptDays), SOON_MS);
       repeat('deletion of unmatched webhooks', HOUR_MS, () => deleteUnmatched(pool, unmatchedKeptS), SOON_MS);
       repeat('deletion of old traffic', HOUR_MS, () => deleteOldTraffic(pool), SOON_MS);
+      repeat('scoring of vendors', 10 * MINUTE_MS, () => scoreHours(pool), SOON_MS);
       const memberDays = config.PII_RETENTION_DAYS;
       repeat('erasure of member data', HOUR_MS, () => eraseMembers(pool, memberDays, log), SOON_MS);
       repeat('renewal of connections', DAY_MS, renew, MINUTE_MS);

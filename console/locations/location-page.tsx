@@ -9,7 +9,8 @@ import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
-import type { PausedLocation, ShownLocation } from '../wire.ts';
+import { ScoreTable } from '../vendors/score-table.tsx';
+import type { PausedLocation, Scorecards, ShownLocation } from '../wire.ts';
 import { CommandLine } from './command-line.tsx';
 import { ConnectionTest } from './connection-test.tsx';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
@@ -18,6 +19,7 @@ import './locations.css';
 import { Tokens } from './tokens.tsx';
 
 const EVERY_MS = 10_000;
+const SCORES_EVERY_MS = 60_000;
 const MISSED_MS = 24 * 60 * 60_000;
 
 export function LocationPage() {
@@ -106,6 +108,8 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
         <ConnectionTest locationId={locationId} canCheck={location.knows.check} />
       </div>
 
+      <Vendor locationId={locationId} />
+
       <section class="sheet" aria-labelledby="location-webhooks">
         <h2 id="location-webhooks">Webhooks</h2>
         {webhookUrl === null ? (
@@ -124,6 +128,25 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
       </section>
 
       <CommandLine location={location} />
+    </>
+  );
+}
+
+/** What its POS was like, once there were orders. */
+function Vendor({ locationId }: { locationId: string }) {
+  const { value } = useLoaded(
+    (signal) => ask<Scorecards>('GET', `/scorecards${query({ location: locationId })}`, { signal }),
+    [locationId],
+    SCORES_EVERY_MS,
+  );
+  return (
+    <>
+      {value?.scorecards.map((each) => (
+        <section key={each.integration} class="sheet" aria-label={`${each.integration} here`}>
+          <h2>{each.integration} here</h2>
+          <ScoreTable scorecard={each} />
+        </section>
+      ))}
     </>
   );
 }

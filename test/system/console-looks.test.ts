@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { scoreHours } from '../../src/core/orders/score-hours.ts';
 import { until } from '../support/until.ts';
 import { FRIDAY_PROVIDERS, spendFridayNight, type Friday } from './friday-night.ts';
 import { countAnimations, cutOff, ground, sticksOut, ticketsInSight } from './in-page.ts';
@@ -272,6 +273,18 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
       await page.goto('/console/traffic?hours=6');
       await text(page, 'Webhooks, by outcome');
       await page.getByText('As a table').first().click();
+    },
+  ],
+  [
+    'vendors',
+    async (page) => {
+      await scoreHours(pass.system.pool);
+      await page.goto('/console/vendors');
+      await page.getByRole('region', { name: 'standard' }).getByRole('link').click();
+      await page
+        .getByRole('region', { name: 'garden-terrace' })
+        .getByRole('row', { name: /^Missing webhooks 0/ })
+        .waitFor();
     },
   ],
   [

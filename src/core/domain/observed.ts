@@ -100,6 +100,7 @@ export const BACKGROUND_WORK = [
   'dropping of partitions',
   'deletion of unmatched webhooks',
   'deletion of old traffic',
+  'scoring of vendors',
   'erasure of member data',
   'renewal of connections',
 ] as const;

@@ -17,6 +17,7 @@ import { liveRoutes } from './live-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 import { orderRoutes } from './order-routes.ts';
+import { scorecardRoutes } from './scorecard-routes.ts';
 import { spillRoutes } from './spill-routes.ts';
 import { takeJson } from './take-json.ts';
 import { trafficRoutes } from './traffic-routes.ts';
@@ -75,6 +76,7 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
     webhookRoutes(scope, deps, shared.closing);
     locationRoutes(scope, deps, shared.closing);
     trafficRoutes(scope, deps);
+    scorecardRoutes(scope, deps);
     spillRoutes(scope, deps);
   };
 }

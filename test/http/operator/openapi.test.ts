@@ -147,6 +147,7 @@ describe('the OpenAPI document', () => {
       '/locations/club-1',
       '/traffic',
       '/spill',
+      '/scorecards',
       '/metrics',
       '/docs',
     ]) {

@@ -1,0 +1,52 @@
+import { ask, query } from '../api.ts';
+import { Loading } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { pageOf } from '../parts/page-of.ts';
+import { useFilters } from '../parts/use-filters.ts';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { Scorecard, Scorecards } from '../wire.ts';
+import { ScoreTable } from './score-table.tsx';
+
+const EVERY_MS = 60_000;
+
+/** What each vendor was like; with an integration in the address, at each of its locations. */
+export function VendorsPage() {
+  const [{ integration }] = useFilters('integration');
+  const loaded = useLoaded(
+    (signal) => ask<Scorecards>('GET', `/scorecards${query({ integration })}`, { signal }),
+    [integration],
+    EVERY_MS,
+  );
+  return (
+    <Page title={integration === '' ? 'Vendors' : `Vendors: ${integration}`}>
+      {integration !== '' && (
+        <p>
+          <a href="/console/vendors">All vendors</a>
+        </p>
+      )}
+      <Loading loaded={loaded}>
+        {({ scorecards }) =>
+          scorecards.length === 0 ? (
+            <p class="sheet">No orders in the last seven days.</p>
+          ) : (
+            scorecards.map((each) => <Card key={each.locationId ?? each.integration} scorecard={each} />)
+          )
+        }
+      </Loading>
+    </Page>
+  );
+}
+
+function Card({ scorecard }: { scorecard: Scorecard }) {
+  const { integration, locationId } = scorecard;
+  const name = locationId ?? integration;
+  const href = locationId === null ? `/console/vendors${query({ integration })}` : pageOf.location(locationId);
+  return (
+    <section class="sheet" aria-label={name}>
+      <h2>
+        <a href={href}>{name}</a>
+      </h2>
+      <ScoreTable scorecard={scorecard} />
+    </section>
+  );
+}

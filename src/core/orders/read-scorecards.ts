@@ -1,0 +1,90 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { LATENCY_BOUNDS, quantile, type Latencies } from '../traffic/latency-buckets.ts';
+
+const Count = z.int().nonnegative();
+
+const Score = z.object({
+  orders: Count.meta({ description: 'That were signalled in this time and reached this integration.' }),
+  accepted: Count.meta({ description: 'Of which the POS has said something.' }),
+  acceptanceSeconds: z
+    .object({ p50: z.number().nullable(), p95: z.number().nullable() })
+    .meta({ description: 'From the ticket until then, estimated; null where nothing was accepted.' }),
+  missing: Count.meta({ description: 'Statuses that no webhook brought, but an answer when the POS was asked.' }),
+  duplicates: Count.meta({ description: 'Events that said what was known.' }),
+  late: Count.meta({ description: 'Events that came after a later one.' }),
+  conflicts: Count.meta({ description: 'Events that contradict what we know.' }),
+  refusals: z
+    .record(z.string(), Count)
+    .meta({ description: 'Orders that failed or are held, by the code of the cause.' }),
+  downMinutes: Count.meta({ description: 'Minutes in which the POS was called and never answered, of all locations.' }),
+});
+
+/** What a vendor's integration was like, at one location or at all. */
+export const Scorecard = z
+  .object({
+    integration: z.string(),
+    locationId: z.string().nullable().meta({ description: 'Null for all locations together.' }),
+    day: Score.meta({ description: 'Of the last 24 hours.' }),
+    week: Score.meta({ description: 'Of the last 7 days.' }),
+  })
+  .meta({ id: 'Scorecard' });
+export type Scorecard = z.infer<typeof Scorecard>;
+export const Scorecards = z.object({ scorecards: z.array(Scorecard) });
+
+/** The most scorecards of one answer. */
+export const SCORECARDS_MAX = 200;
+
+/**
+ * Reads scorecards by whole hours, to ten minutes: of each integration, of each location of one, or of one location.
+ * Those with the most missing webhooks come first.
+ */
+export async function readScorecards(
+  pool: Pool,
+  about: { integration?: string | undefined; locationId?: string | undefined },
+): Promise<Scorecard[]> {
+  const { integration, locationId } = about;
+  const { rows } = await pool.query<{ integration: string; locationId: string | null; day: Row; week: Row }>(READ, [
+    integration ?? null,
+    locationId ?? null,
+    integration !== undefined || locationId !== undefined,
+  ]);
+  return rows.map(({ day, week, ...of }) => ({ ...of, day: toScore(day), week: toScore(week) }));
+}
+
+type Row = Omit<z.infer<typeof Score>, 'accepted' | 'acceptanceSeconds'> & { acceptance: Latencies };
+
+function toScore({ acceptance, ...counts }: Row): z.infer<typeof Score> {
+  return {
+    ...counts,
+    accepted: acceptance.reduce((sum, count) => sum + count, 0),
+    acceptanceSeconds: { p50: quantile(acceptance, 0.5), p95: quantile(acceptance, 0.95) },
+  };
+}
+
+/** SQL of one Row, of the hours since then. */
+function scoreSince(since: string): string {
+  const sum = (of: string): string => `coalesce(sum(${of}) FILTER (WHERE hour >= ${since}), 0)`;
+  const acceptance = [...LATENCY_BOUNDS, Infinity].map((_, nth) => sum(`acceptance[${nth + 1}]`));
+  return `json_build_object(
+    'orders', ${sum('orders')}, 'acceptance', json_build_array(${acceptance.join()}), 'missing', ${sum('missing')},
+    'duplicates', ${sum('duplicates')}, 'late', ${sum('late')}, 'conflicts', ${sum('conflicts')},
+    'downMinutes', ${sum('down_minutes')},
+    'refusals', (SELECT coalesce(json_object_agg(code, times), '{}')
+                 FROM (SELECT each.key AS code, sum(each.value::int) AS times
+                       FROM unnest(array_agg(refusals) FILTER (WHERE hour >= ${since})) AS of_hour,
+                            jsonb_each_text(of_hour) AS each
+                       GROUP BY 1) AS by_code))`;
+}
+
+const DAY = `now() - interval '24 h'`;
+const WEEK = `now() - interval '7 d'`;
+
+const READ = `
+  SELECT integration, CASE WHEN $3::boolean THEN location_id END AS "locationId", ${scoreSince(DAY)} AS day,
+         ${scoreSince(WEEK)} AS week
+  FROM scorecard_hours
+  WHERE hour >= ${WEEK} AND ($1::text IS NULL OR integration = $1) AND ($2::text IS NULL OR location_id = $2)
+  GROUP BY 1, 2
+  ORDER BY sum(missing) DESC, sum(orders) DESC, 1, 2
+  LIMIT ${SCORECARDS_MAX}`;

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { recordAnswer } from '../../../src/core/asks/record-answer.ts';
+import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
+import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import type { Scorecard } from '../../../src/core/orders/read-scorecards.ts';
+import { scoreHours } from '../../../src/core/orders/score-hours.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { post, startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+/** A POS that has every order's fate in its notes. */
+const moody: Provider = {
+  integration: 'moody',
+  settings: z.object({}),
+  deduplicates: true,
+  createOrder: async ({ notes, serviceOrderId }) => {
+    if (notes === 'refuse') throw new GiveUp('no', { reason: 'We are closed', httpStatus: 409 });
+    if (notes === 'silence') throw new TryAgain('no answer', { sent: true });
+    return { providerOrderId: `pos-${serviceOrderId}` };
+  },
+  translateWebhook: ({ body }) => JSON.parse(body.toString()) as StatusEvent[],
+};
+
+let system: System;
+let operator: Operator;
+beforeAll(async () => {
+  system = await startSystem({ providers: [moody], env: { OPERATOR_TOKEN } });
+  operator = await askOperator(system.urls[0] ?? '');
+  for (const locationId of ['good', 'bad']) await system.addLocation(locationId, {}, 'moody');
+});
+afterAll(() => system.stop());
+
+const place = async (locationId: string, notes: string, state = 'sent'): Promise<string> => {
+  const { serviceOrderId } = await system.placeOrder({ locationId, notes });
+  await until(async () => (await system.placement(serviceOrderId))?.['state'] === state);
+  return serviceOrderId;
+};
+const report = async (locationId: string, serviceOrderId: string, ...statuses: string[]): Promise<void> => {
+  const url = await system.webhookUrl(locationId);
+  for (const status of statuses) await post(url, [{ status, nativeStatus: status, serviceOrderId }]);
+};
+const read = async (query: string): Promise<Scorecard[]> => {
+  const { status, body } = await operator.get(`/scorecards${query}`);
+  expect(status).toBe(200);
+  return body['scorecards'] as Scorecard[];
+};
+
+it('sums up what vendors made of the orders, by integration, location and time', async () => {
+  const [quick, once, quiet] = [await place('good', ''), await place('good', ''), await place('bad', '')];
+  await report('good', quick, 'received', 'received', 'ready', 'in_progress', 'completed', 'cancelled');
+  await report('good', once, 'received');
+  const answer: StatusEvent = { status: 'ready', nativeStatus: 'READY', serviceOrderId: quiet };
+  const about = { serviceOrderId: quiet, locationId: 'bad', integration: 'moody', providerOrderId: null };
+  await recordAnswer(system.pool, { ...about, order: {} as never }, [answer], 60);
+  await place('bad', 'refuse', 'failed');
+  await place('bad', 'silence', 'in_doubt');
+  // Its POS took six minutes.
+  await system.query(`UPDATE placements SET finished_at = finished_at - interval '6 m' WHERE service_order_id = $1`, [
+    once,
+  ]);
+  await scoreHours(system.pool);
+  await scoreHours(system.pool);
+
+  const week = { orders: 5, accepted: 3, missing: 1, duplicates: 1, late: 1, conflicts: 1 };
+  expect(await read('')).toMatchObject([
+    { integration: 'moody', locationId: null, week, day: { ...week, refusals: { pos_rejected_order: 1 } } },
+  ]);
+  const [bad, good, ...others] = await read('?integration=moody');
+  expect(others).toEqual([]);
+  expect(bad).toMatchObject({ locationId: 'bad', day: { orders: 3, accepted: 1, missing: 1 } });
+  expect(good).toMatchObject({ locationId: 'good', day: { orders: 2, accepted: 2, downMinutes: 0, refusals: {} } });
+  expect(good?.day.acceptanceSeconds.p95).toBeGreaterThan(300);
+  expect(good?.day.acceptanceSeconds.p50).toBeLessThan(10);
+  expect(await read('?location=bad')).toEqual([bad]);
+  expect(await read('?location=nowhere')).toEqual([]);
+  expect(await operator.get('/scorecards?hours=3')).toMatchObject({ status: 400 });
+});
+
+it('counts a minute as down in which calls were made and none was answered', async () => {
+  await system.query(`UPDATE placement_attempts SET started_at = date_trunc('hour', now())`);
+  await scoreHours(system.pool);
+  expect(await read('?location=bad')).toMatchObject([{ day: { downMinutes: 0 } }]);
+  await system.query(
+    `UPDATE placement_attempts SET started_at = date_trunc('hour', now()) + interval '1 m' WHERE outcome = 'TryAgain'`,
+  );
+  await scoreHours(system.pool);
+  expect(await read('?location=bad')).toMatchObject([{ day: { downMinutes: 1 } }]);
+});
+
+it('tells a day from a week, and forgets what is older', async () => {
+  const [before] = await read('?location=good');
+  await system.query(
+    `UPDATE scorecard_hours SET hour = hour - interval '2 d' WHERE location_id = 'good';
+     UPDATE placements SET signalled_at = signalled_at - interval '2 d' WHERE location_id = 'good'`,
+  );
+  const [after] = await read('?location=good');
+  expect(after?.week).toEqual(before?.week);
+  expect(after?.day).toMatchObject({ orders: 0, accepted: 0, acceptanceSeconds: { p50: null }, refusals: {} });
+  await system.query(`UPDATE scorecard_hours SET hour = hour - interval '7 d' WHERE location_id = 'good'`);
+  expect(await read('?location=good')).toEqual([]);
+  await scoreHours(system.pool);
+  expect(await system.query(`SELECT FROM scorecard_hours WHERE location_id = 'good'`)).toEqual([]);
+});
