@@ -75,6 +75,17 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'suspended before the call'),
   },
   {
+    guard: 'the lease covers a slow call',
+    file: 'src/core/domain/attempt-limit.ts',
+    edits: [
+      [
+        'return attemptLimit(provider) + SPARE_S;',
+        'return attemptLimit({ ...provider, attemptWithinS: 15 }) + SPARE_S;',
+      ],
+    ],
+    noticedBy: vitest('test/core/placements/slow-pos.test.ts', 'called by no other process'),
+  },
+  {
     guard: 'the member is told of an order that ended before it was placed',
     file: 'src/core/placements/fail-placement.ts',
     edits: [['WHERE o.rank <= ${RANK_SENT}\n', 'WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL\n']],
@@ -89,7 +100,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'findOrder before a retry',
     file: 'src/core/placements/settle-doubt.ts',
-    edits: [['if (!deduplicates) {', 'if (deduplicates === undefined) {']],
+    edits: [['unrepeatable = deduplicates\n', 'unrepeatable = deduplicates !== undefined\n']],
     noticedBy: vitest('test/process.test.ts', 'POS that can be asked'),
   },
   {

@@ -47,7 +47,8 @@ export function whatToDo({ placement, order, told }: ShownOrder): Standing | und
     return { ...about, tone: 'bad', sentence, advice: `${told} ${next}` };
   }
   if (state === 'in_doubt' && underWay) {
-    const advice = 'A call about it is under way. When that is over, within half a minute, you can say what you saw.';
+    const advice =
+      'A call about it is under way. When that is over, mostly within half a minute, you can say what you saw.';
     return { ...about, tone: 'busy', sentence: IN_DOUBT, advice };
   }
   if (state === 'in_doubt' && nextAttemptAt === null) {

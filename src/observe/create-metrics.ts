@@ -36,7 +36,7 @@ const REFETCH_OUTCOMES = ['fetched', 'missing', 'unreadable', 'TryAgain', 'Needs
 
 /** Upper bounds of the buckets, in seconds: first for work of milliseconds, then for what may take until a time-out. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5];
-const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15];
+const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15, 30, 60, 120];
 const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600];
 const LAG = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];

@@ -10,7 +10,10 @@ export type PosRequest = {
   body?: string;
   /** The header of a 429, beside `Retry-After`, that says when the limit ends: in seconds since the Unix epoch. */
   resetHeader?: string;
+  /** The context's, which ends the attempt; `obtain`'s for a token. */
   signal: AbortSignal;
+  /** Milliseconds for this request, so that it leaves an attempt's others their time. */
+  withinMs?: number;
   /** The context's. */
   fetch: PosContext<unknown>['fetch'];
 };
@@ -40,11 +43,13 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
   if (call.signal.aborted) throw new TryAgain(`${name}: the attempt's time was up before the call`, { sent: false });
 
   const request = buildRequest(call, name);
+  const signal =
+    call.withinMs === undefined ? call.signal : AbortSignal.any([call.signal, AbortSignal.timeout(call.withinMs)]);
   let response: Response;
   try {
-    response = await call.fetch(request, { signal: call.signal });
+    response = await call.fetch(request, { signal });
   } catch (error) {
-    throw faultOf(error, call.signal, name);
+    throw faultOf(error, signal, name);
   }
 
   const refusal = refusalOf(response, call.resetHeader, name);

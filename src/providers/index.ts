@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { LONGEST_ATTEMPT_S, isAttemptLimit } from '../core/domain/attempt-limit.ts';
 import type { Provider, Registry } from '../core/domain/provider.ts';
 import { WebhookAuth } from '../core/domain/webhook-auth.ts';
 import { deliverect } from './deliverect/index.ts';
@@ -47,8 +48,16 @@ async function loadProvider(name: string): Promise<Provider> {
 /** Checks the shape of a provider. A schema is known by its methods, since a module may bring its own copy of zod. */
 function problemWith(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'is not a provider object';
-  const { integration, settings, deduplicates, deduplicatesForS, createOrder, translateWebhook, webhookAuth } =
-    value as Partial<Provider>;
+  const {
+    integration,
+    settings,
+    deduplicates,
+    deduplicatesForS,
+    attemptWithinS,
+    createOrder,
+    translateWebhook,
+    webhookAuth,
+  } = value as Partial<Provider>;
   if (typeof integration !== 'string' || !/^[a-z0-9][a-z0-9-]{0,62}$/.test(integration)) {
     return 'has no "integration" of lower-case letters, digits and hyphens, such as "acme-pos"';
   }
@@ -56,6 +65,9 @@ function problemWith(value: unknown): string | undefined {
   if (typeof deduplicates !== 'boolean') return 'has no "deduplicates", true or false';
   if (deduplicatesForS !== undefined && !(deduplicatesForS > 0)) {
     return 'has a "deduplicatesForS" that is no number of seconds';
+  }
+  if (attemptWithinS !== undefined && !isAttemptLimit(attemptWithinS)) {
+    return `has an "attemptWithinS" that is no number of seconds up to ${LONGEST_ATTEMPT_S}`;
   }
   if (typeof createOrder !== 'function') return 'has no function "createOrder"';
   if (typeof translateWebhook !== 'function') return 'has no function "translateWebhook"';

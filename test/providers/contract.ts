@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { isAttemptLimit } from '../../src/core/domain/attempt-limit.ts';
 import { CREDENTIAL_HEADERS } from '../../src/core/domain/kept-headers.ts';
 import type { FulfillmentType, Status } from '../../src/core/domain/lifecycle.ts';
 import { CanonicalOrder, type OrderRef, StatusEvent } from '../../src/core/domain/order.ts';
@@ -146,6 +147,10 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
   describe(`the provider contract: ${provider.integration}`, () => {
     it('has a name that fits a URL', () => {
       expect(provider.integration).toMatch(/^[a-z0-9][a-z0-9-]*$/);
+    });
+
+    it('has an attempt end before an order has waited for too long', () => {
+      expect(isAttemptLimit(provider.attemptWithinS ?? 1), 'attemptWithinS: more than 0, 120 at the most').toBe(true);
     });
 
     it('says for how long a repeat is recognised only where it is', () => {

@@ -51,6 +51,11 @@ describe('the registry', () => {
       `export default { ...${acme}, deduplicatesForS: '2 days' }`,
       'that is no number of seconds',
     ],
+    ...["'30'", '0', '121', 'NaN'].map((seconds): [string, string, string] => [
+      `an attempt of ${seconds}`,
+      `export default { ...${acme}, attemptWithinS: ${seconds} }`,
+      'that is no number of seconds up to 120',
+    ]),
     ['no word on repeats', `export default { ...${acme}, deduplicates: undefined }`, 'has no "deduplicates"'],
     ['no createOrder', `export default { ...${acme}, createOrder: 1 }`, 'has no function "createOrder"'],
     ['no translateWebhook', `export default { ...${acme}, translateWebhook: 1 }`, 'has no function "translateWebhook"'],

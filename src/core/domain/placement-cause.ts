@@ -170,7 +170,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   already_failed: 'it has failed, which is final: the platform places a new order',
   already_sent: 'its ticket is at the POS already',
   needs_resolve: 'the POS may have it, so it is not repeated blindly: look there and resolve it',
-  call_under_way: 'a call about it is under way: look again when it is over, within half a minute',
+  call_under_way: 'a call about it is under way: look again when it is over, mostly within half a minute',
   not_in_doubt: ({ state }) => `it is not in doubt but ${state}`,
   never_sent: 'it was never sent to a POS',
   pos_id_taken: ({ providerOrderId, serviceOrderId }) =>

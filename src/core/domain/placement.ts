@@ -34,5 +34,5 @@ export type Claim = {
   posAccount: string | null;
 };
 
-/** Seconds of a lease: longer than any call to a platform or a POS, and the longest delay by a dead process. */
+/** Seconds of a claim's lease: longer than any call to a platform. An attempt at a POS begins with `attemptLease`. */
 export const LEASE_S = 30;

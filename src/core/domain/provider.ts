@@ -36,7 +36,7 @@ export type PosContext<Settings> = {
   settings: Settings;
   /** The present time. The machine's own clock may be wrong. */
   now: Date;
-  /** Aborts when the attempt's time is up. */
+  /** Aborts when the attempt's time is up: see `attemptWithinS`. */
   signal: AbortSignal;
   /** For a POS whose tokens expire. */
   credentials: Credentials;
@@ -83,14 +83,20 @@ export type Provider<Settings = unknown> = {
   newSettings?: ZodType<Settings>;
   /**
    * True if the POS keeps one ticket per `serviceOrderId`, however often `createOrder` is called. Then an attempt whose
-   * answer was lost is repeated. Otherwise `findOrder` is asked first; without it an operator decides.
+   * answer was lost is repeated, and `findOrder` is asked when it may not be any more. Otherwise `findOrder` is asked
+   * first. Without it an operator decides.
    */
   deduplicates: boolean;
   /**
    * Seconds for which the POS recognises a repeat, by its vendor's documentation or a cautious guess. After that nobody
-   * repeats an order in doubt: a person looks. Omitted if a reference stays unique for ever.
+   * repeats an order in doubt: `findOrder` or a person looks. Omitted if a reference stays unique for ever.
    */
   deduplicatesForS?: number;
+  /**
+   * Seconds that one attempt, a `createOrder` or a `findOrder`, may take with all its requests; 120 at the most, 15 if
+   * omitted. For a POS that documents slow answers. If the process dies meanwhile, the order waits for so long and 15 s.
+   */
+  attemptWithinS?: number;
   /**
    * Creates a ticket at the POS.
    * @throws TryAgain, NeedsOperator or GiveUp; anything else counts as TryAgain with the order perhaps taken, and so does

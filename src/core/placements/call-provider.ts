@@ -1,3 +1,4 @@
+import { attemptLimit } from '../domain/attempt-limit.ts';
 import { beginAttempt, type AttemptEnd } from './record-attempt.ts';
 import { describeError } from '../domain/describe-error.ts';
 import { TryAgain } from '../domain/errors.ts';
@@ -7,12 +8,8 @@ import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { stopwatch } from '../domain/stopwatch.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 
-/** Time for a call, well within the lease (30 s), so that it is over before another process may call. */
-const POS_TIMEOUT_MS = 15_000;
 /** Time from the row to the call. A process that was stopped for longer, or whose machine was, may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
-
-const noAnswer = (): TryAgain => new TryAgain(`no answer in ${POS_TIMEOUT_MS} ms`, { sent: true });
 
 type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; end: AttemptEnd };
 
@@ -30,7 +27,8 @@ export async function callProvider<Result>(
   // The row remains without an end, which counts as a call that may have been made.
   if (sinceAsked() > BEGIN_WITHIN_MS) return undefined;
   const began = performance.now();
-  const { locationId, integration, settings } = location;
+  const { locationId, integration, provider, settings } = location;
+  const withinMs = attemptLimit(provider) * 1_000;
   const ending = (outcome: string, error?: unknown): AttemptEnd => {
     const milliseconds = performance.now() - began;
     const { httpStatus } = (error ?? {}) as { httpStatus?: number };
@@ -53,7 +51,9 @@ export async function callProvider<Result>(
       fetch: deps.posFetch,
     });
   try {
-    const result = await withTimeout(POS_TIMEOUT_MS, calling, noAnswer);
+    const result = await withTimeout(withinMs, calling, () => {
+      return new TryAgain(`no answer in ${withinMs} ms`, { sent: true });
+    });
     deps.breaker.callEnded(location, began);
     return { result, end: ending(result === undefined ? 'absent' : 'placed') };
   } catch (error) {

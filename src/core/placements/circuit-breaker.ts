@@ -1,14 +1,13 @@
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import type { Location } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
+import { BACKOFF_MAX_MS } from './conclude-placement.ts';
 
 /**
  * Silent locations of an integration, without any that answers, from which the vendor counts as down. Fewer are tills
  * that are switched off, and each of those has at most its location's share of the workers.
  */
 const LOCATIONS = 10;
-/** Age at which a silence no longer counts: the longest back-off and a time-out (15 s), one call to each location. */
-const WITHIN_MS = 75_000;
 
 type Called = Pick<Location, 'locationId' | 'integration'>;
 
@@ -35,8 +34,8 @@ export type CircuitBreaker = {
 type Circuit = {
   state: 'open' | 'closed';
   answeredAt: number;
-  /** When the last unanswered call began, by location. */
-  silentAt: Map<string, number>;
+  /** When the last unanswered call began and ended, by location. */
+  silentAt: Map<string, { began: number; ended: number }>;
 };
 
 /**
@@ -70,9 +69,10 @@ export function circuitBreaker(log: Log): CircuitBreaker {
   const silent = ({ locationId, integration }: Called, began: number): void => {
     const circuit = circuitOf(integration);
     const { silentAt } = circuit;
-    silentAt.set(locationId, began);
+    silentAt.set(locationId, { began, ended: performance.now() });
     if (circuit.state === 'open') return;
-    for (const [each, at] of silentAt) if (performance.now() - at > WITHIN_MS) silentAt.delete(each);
+    // However long calls take: after the longest back-off, another to that location would have begun before this one.
+    for (const [each, { ended }] of silentAt) if (began - ended > BACKOFF_MAX_MS) silentAt.delete(each);
     if (silentAt.size < LOCATIONS) return;
     circuit.state = 'open';
     log.warn(
@@ -99,7 +99,11 @@ export function circuitBreaker(log: Log): CircuitBreaker {
       return [...circuits].flatMap(([integration, { state, silentAt }]) =>
         state === 'closed'
           ? []
-          : Array.from(silentAt, ([locationId, at]) => ({ locationId, integration, silentForS: (now - at) / 1_000 })),
+          : Array.from(silentAt, ([locationId, { began }]) => ({
+              locationId,
+              integration,
+              silentForS: (now - began) / 1_000,
+            })),
       );
     },
     states: () => new Map(Array.from(circuits, ([integration, { state }]) => [integration, state])),

@@ -41,7 +41,7 @@ export const FAIL_LATE: Decision = {
 
 const HELD_RETRY_MS = 30_000;
 const BACKOFF_FIRST_MS = 500;
-const BACKOFF_MAX_MS = 60_000;
+export const BACKOFF_MAX_MS = 60_000;
 
 /** Carries out a decision and reports it. */
 export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, decision: Decision): Promise<void> {

@@ -1,6 +1,7 @@
 /** The write-ahead record of calls to a POS. A row without an end is a call that was cut off. */
 import type { Pool } from 'pg';
-import { LEASE_S, type Claim } from '../domain/placement.ts';
+import { attemptLease } from '../domain/attempt-limit.ts';
+import type { Claim } from '../domain/placement.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 
 export type AttemptEnd = {
@@ -28,7 +29,7 @@ export async function beginAttempt(
         SELECT integration, ended_at FROM orders WHERE service_order_id = $1 FOR UPDATE
       ), p AS (
         UPDATE placements
-        SET attempts = attempts + 1, lease_until = now() + make_interval(secs => ${LEASE_S}),
+        SET attempts = attempts + 1, lease_until = now() + make_interval(secs => $6::float8),
             requested_at = now(), pos_account = CASE WHEN $3 = 'createOrder' THEN $5 ELSE pos_account END
         WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND finished_at IS NULL
           AND (SELECT ended_at IS NULL FROM known) -- the order's lock first, as everywhere
@@ -41,7 +42,14 @@ export async function beginAttempt(
       )
       INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p
       RETURNING attempt`,
-    values: [claim.serviceOrderId, claim.leaseId, call, location.integration, posAccount(location)],
+    values: [
+      claim.serviceOrderId,
+      claim.leaseId,
+      call,
+      location.integration,
+      posAccount(location),
+      attemptLease(location.provider),
+    ],
   });
   return rows[0]?.attempt;
 }

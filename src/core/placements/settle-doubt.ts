@@ -1,7 +1,7 @@
+import { attemptLease } from '../domain/attempt-limit.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { NeedsOperator } from '../domain/errors.ts';
 import { OrderRef } from '../domain/order.ts';
-import { LEASE_S } from '../domain/placement.ts';
 import { why, type PlacementCause } from '../domain/placement-cause.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 import { callProvider } from './call-provider.ts';
@@ -26,19 +26,32 @@ export async function settleDoubt(
   if (job.posAccount !== null && job.posAccount !== posAccount(location)) {
     return askOperator({ code: 'pos_account_changed' });
   }
-  const { deduplicates, deduplicatesForS = Infinity, findOrder } = location.provider;
-  if (!deduplicates) {
-    if (findOrder === undefined) return askOperator({ code: 'pos_cannot_be_asked' });
-    const decided = await lookUp(deps, job, location, job.doubt);
-    if (decided !== 'absent') return decided;
-    job.doubt = undefined;
-    return job.late ? FAIL_LATE : undefined;
-  }
+  const { deduplicates, findOrder } = location.provider;
+  const unrepeatable = deduplicates
+    ? await whyNotRepeat(deps, job, location)
+    : ({ code: 'pos_cannot_be_asked' } as const);
+  if (unrepeatable === undefined) return undefined;
+  if (findOrder === undefined) return askOperator(unrepeatable);
+  const decided = await lookUp(deps, job, location, job.doubt);
+  if (decided !== 'absent') return decided;
+  // Where repeats are harmless nothing has shown yet that "not there" can be relied on.
+  if (deduplicates) return askOperator(unrepeatable);
+  job.doubt = undefined;
+  return job.late ? FAIL_LATE : undefined;
+}
+
+/** Says why an order is not sent again to a POS that deduplicates. */
+async function whyNotRepeat(
+  deps: PlacementDeps,
+  job: PlacementJob,
+  { provider }: Location,
+): Promise<PlacementCause | undefined> {
   // If the ticket is missing, a repeat would cook food that nobody waits for any more.
-  if (job.late) return askOperator({ code: 'deadline_passed_in_doubt' });
+  if (job.late) return { code: 'deadline_passed_in_doubt' };
+  const { deduplicatesForS = Infinity } = provider;
   if (deduplicatesForS === Infinity) return undefined;
   const age = await secondsSinceFirstSent(deps.pool, job.serviceOrderId);
-  return age + LEASE_S > deduplicatesForS ? askOperator({ code: 'repeat_unrecognised' }) : undefined;
+  return age + attemptLease(provider) > deduplicatesForS ? { code: 'repeat_unrecognised' } : undefined;
 }
 
 function askOperator(cause: PlacementCause): Decision {

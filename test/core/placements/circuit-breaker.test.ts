@@ -76,6 +76,17 @@ describe('a circuit', () => {
     expect(state()).toBe('closed');
   });
 
+  it('opens at calls that are waited for long, one location after the other', () => {
+    start();
+    const callS = 110;
+    for (let second = 0; second < 60 + callS; second += 6) {
+      vi.advanceTimersByTime(6_000);
+      const nth = (second - callS) / 6;
+      if (nth > 0) ended(`club-${Math.ceil(nth)}`, SILENCE, performance.now() - callS * 1_000);
+    }
+    expect(state()).toBe('open');
+  });
+
   it.each<[string, unknown]>([
     ['429', new TryAgain('slow down', { sent: false, httpStatus: 429, retryAfterMs: 1_000 })],
     ['404', new GiveUp('no such menu', { reason: 'closed', httpStatus: 404 })],

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { standard } from '../../../src/providers/standard/index.ts';
+import { findable } from '../../support/pos-without-deduplication.ts';
+import { startPos, type Pos } from '../../support/start-pos.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const slow = standard as Provider;
+/** Providers that differ in how long they are waited for. */
+const hasty: Provider = { ...slow, integration: 'hasty', attemptWithinS: 0.3 };
+const patient: Provider = { ...slow, integration: 'patient', attemptWithinS: 100, deduplicatesForS: 3_600 };
+/** One that knows its repeats, and can be asked as well. */
+const knowing: Provider = { ...slow, integration: 'knowing', findOrder: (findable as Provider).findOrder! };
+
+let system: System;
+let pos: Pos;
+/** Sends what hangs its answers. */
+let release: () => void;
+
+beforeAll(async () => {
+  [system, pos] = await Promise.all([startSystem({ providers: [hasty, patient, knowing], processes: 2 }), startPos()]);
+  for (const integration of ['standard', 'hasty', 'patient', 'knowing']) {
+    await system.addLocation(integration, { ordersUrl: pos.ordersUrl, unsigned: true }, integration);
+  }
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  pos.behave = undefined;
+  pos.onTicket = undefined;
+  release?.();
+});
+afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
+
+const attempts = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
+  system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1 ORDER BY attempt', [serviceOrderId]);
+const tickets = (serviceOrderId: string): number =>
+  pos.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
+const reaches = (serviceOrderId: string, about: Record<string, unknown>): Promise<Record<string, unknown>> =>
+  until(async () => {
+    const placement = await system.placement(serviceOrderId);
+    const is = Object.entries(about).every(([column, value]) => placement?.[column] === value);
+    return is && placement;
+  });
+const change = (serviceOrderId: string, set: string): Promise<unknown> =>
+  system.query(`UPDATE placements SET ${set} WHERE service_order_id = $1`, [serviceOrderId]);
+/** The POS makes its tickets, and answers none before `release`. */
+function hold(): void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  release = resolve;
+  pos.onTicket = () => promise;
+}
+/** An order whose call is under way. */
+async function calling(locationId: string): Promise<string> {
+  hold();
+  const { serviceOrderId } = await system.placeOrder({ locationId });
+  await until(() => tickets(serviceOrderId) === 1);
+  return serviceOrderId;
+}
+
+describe('a POS that answers slowly', () => {
+  it('is waited for as long as its provider says, and no longer', async () => {
+    pos.onTicket = () => sleep(800);
+    const [impatient, waited] = await Promise.all([
+      system.placeOrder({ locationId: 'hasty' }),
+      system.placeOrder({ locationId: 'patient' }),
+    ]);
+    await Promise.all([impatient, waited].map((order) => reaches(order.serviceOrderId, { state: 'sent' })));
+    expect(await attempts(waited.serviceOrderId)).toMatchObject([{ outcome: 'placed' }]);
+    expect(await attempts(impatient.serviceOrderId)).toMatchObject([
+      { outcome: 'TryAgain', error: 'no answer in 300 ms' },
+      { outcome: 'placed' },
+    ]);
+    expect(tickets(impatient.serviceOrderId)).toBe(1);
+  });
+
+  it.each([
+    ['standard', 14_000, 15_000],
+    ['patient', 99_000, 100_000],
+  ])('where its provider is %s, is waited for %i ms, and given up at %i', async (locationId, yet, limit) => {
+    const serviceOrderId = await calling(locationId);
+    const { now } = Date;
+    let ahead = yet;
+    vi.spyOn(Date, 'now').mockImplementation(() => now() + ahead);
+    await sleep(600);
+    expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'started' }]);
+    ahead = limit;
+    await until(async () => (await attempts(serviceOrderId))[0]?.['outcome'] === 'TryAgain');
+    expect((await attempts(serviceOrderId)).slice(0, 1)).toMatchObject([{ error: `no answer in ${limit} ms` }]);
+  });
+
+  it.each([
+    ['standard', 30],
+    ['patient', 115],
+  ])('where its provider is %s, is called by no other process for %i s', async (locationId, lease) => {
+    const serviceOrderId = await calling(locationId);
+    await change(serviceOrderId, `lease_until = lease_until - interval '${lease - 5} s'`);
+    await sleep(2_500);
+    expect(await attempts(serviceOrderId)).toHaveLength(1);
+    await change(serviceOrderId, `lease_until = lease_until - interval '5 s'`);
+    await until(async () => (await attempts(serviceOrderId)).length === 2);
+    release();
+    await reaches(serviceOrderId, { state: 'sent' });
+    expect(tickets(serviceOrderId)).toBe(1);
+  });
+
+  it('is sent no repeat that could come after it has forgotten the order', async () => {
+    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'patient' });
+    await until(async () => (await attempts(serviceOrderId)).length === 2);
+    await reaches(serviceOrderId, { lease_until: null });
+    await system.query(
+      `UPDATE placement_attempts SET started_at = started_at - interval '3500 s' WHERE service_order_id = $1`,
+      [serviceOrderId],
+    );
+    pos.behave = undefined;
+    await change(serviceOrderId, 'next_attempt_at = now()');
+    expect(await reaches(serviceOrderId, { next_attempt_at: Infinity })).toMatchObject({
+      cause: { code: 'repeat_unrecognised' },
+    });
+    expect(await attempts(serviceOrderId)).toHaveLength(2);
+  });
+});
+
+describe('an order that may be at a POS that recognises it', () => {
+  const LATE = `deadline_at = now() - interval '1 s', next_attempt_at = now()`;
+
+  it('that is not found a minute later is a person’s, and not failed on the word of a look-up', async () => {
+    pos.behave = ({ attempt }) => (attempt === 1 ? { status: 504 } : { status: 503, headers: { 'retry-after': '60' } });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'knowing' });
+    await until(async () => (await attempts(serviceOrderId)).length === 2);
+    await reaches(serviceOrderId, { state: 'in_doubt', lease_until: null });
+    await change(serviceOrderId, LATE);
+    await until(async () => (await attempts(serviceOrderId)).at(-1)?.['outcome'] === 'absent');
+    expect(await reaches(serviceOrderId, { lease_until: null })).toMatchObject({ cause: { code: 'order_absent_yet' } });
+    await change(serviceOrderId, `request_ended_at = request_ended_at - interval '60 s', next_attempt_at = now()`);
+    expect(await reaches(serviceOrderId, { next_attempt_at: Infinity })).toMatchObject({
+      state: 'in_doubt',
+      cause: { code: 'deadline_passed_in_doubt' },
+    });
+    expect(tickets(serviceOrderId)).toBe(0);
+  });
+});
