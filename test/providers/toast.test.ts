@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
@@ -576,6 +576,36 @@ describe('createOrder', () => {
     expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false, httpStatus: status });
   });
 
+  it('gives each request as long as Toast may take for it, and a silent one none of the others’ time', async () => {
+    const silent = await serveHttp(async (request, response) => {
+      const text = (await readBody(request)).toString();
+      if (request.url?.endsWith('/login')) {
+        return sendJson(response, 200, { token: { tokenType: 'Bearer', accessToken: 'token-1', expiresIn: 86_400 } });
+      }
+      if (request.url?.endsWith('/prices') && text.includes('pays')) sendJson(response, 200, PRICED);
+    });
+    ends.push(() => silent.stop());
+    const { contextOf } = await toastThat();
+    const context = { ...contextOf({ baseUrl: silent.url, ...PAID }), signal: new AbortController().signal };
+    const { timeout } = AbortSignal;
+    const asked = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms / 100));
+    onTestFinished(() => asked.mockRestore());
+    const price = toast.createOrder(orderOf(), context);
+    await expect(price).rejects.toMatchObject({ name: 'TryAgain', sent: false });
+    const taken = toast.createOrder(orderOf({ notes: 'pays' }), context);
+    await expect(taken).rejects.toMatchObject({ name: 'TryAgain', sent: true });
+    // One login, whose time is the token's own, two prices and an order.
+    expect(asked.mock.calls.flat()).toEqual([8_000, 32_000, 32_000, 32_000]);
+    // The login, the price, the order, and a look at what was refused.
+    expect(toast.attemptWithinS).toBeGreaterThanOrEqual(10 + 3 * 32);
+  });
+
+  it('finds an order by the id that it was sent with, and none where Toast shows none', async () => {
+    const { contextOf } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': [200, { guid: ORDER }] });
+    expect(await toast.findOrder?.('o-1', contextOf(PAID))).toEqual({ providerOrderId: ORDER });
+    expect(await toast.findOrder?.('o-2', contextOf(PAID))).toBeUndefined();
+  });
+
   it.each([[{}], [{ checks: [{ totalAmount: '9.55' }] }], ['<html>']])(
     'pays no price it cannot read: %j',
     async (body) => {
@@ -1020,6 +1050,7 @@ describe('the simulated Toast', () => {
   }
 });
 
+const PRICED = { guid: null, checks: [{ amount: 38.1, totalAmount: 45.34 }] };
 const REQUEST = { selectionType: 'SPECIAL_REQUEST', displayName: 'Well done' };
 const PAID = { alternatePaymentGuid: PAYMENT, namingAuthority: 'CLUBS' };
 
@@ -1040,7 +1071,7 @@ async function toastThat(told: Answers = {}) {
         200,
         { token: { tokenType: 'Bearer', accessToken: `token-${(tokens += 1)}`, expiresIn: 86_400 }, status: 'SUCCESS' },
       ],
-      'POST /orders/v2/prices': [200, { guid: null, checks: [{ amount: 38.1, totalAmount: 45.34 }] }],
+      'POST /orders/v2/prices': [200, PRICED],
       'POST /orders/v2/orders': [200, { guid: ORDER, entityType: 'Order' }],
     };
     const [status, body, headers] = answers[name] ?? well[name] ?? [404, {}];

@@ -7,6 +7,12 @@ import { tokenOf } from './obtain-token.ts';
 import { RATE_LIMIT_RESET } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
+/**
+ * Seconds for one request. "The Toast orders API has a response time of up to 30 seconds"; the rest is for the way.
+ * https://doc.toasttab.com/doc/devguide/apiHandlingRequestTimeouts.html, read 2026-11-23
+ */
+export const WITHIN_S = 32;
+
 /** Limits per restaurant, in fixed windows: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html */
 const withinRate = limitRate([
   { requests: 20, seconds: 1 },
@@ -40,6 +46,7 @@ export function callToast(
         ...(body !== undefined && { body: JSON.stringify(body) }),
         resetHeader: RATE_LIMIT_RESET,
         signal,
+        withinMs: WITHIN_S * 1_000,
         fetch,
       }),
     ),

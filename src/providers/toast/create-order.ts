@@ -19,7 +19,7 @@ type Context = PosContext<Settings>;
 export async function createOrder(order: CanonicalOrder, context: Context): Promise<OrderRef> {
   const { settings, now } = context;
   const written = writeOrder(order, settings, now);
-  const externalId = externalIdOf(order, settings);
+  const externalId = externalIdOf(order.serviceOrderId, settings);
 
   let { checks }: { checks: readonly object[] } = written;
   if (settings.alternatePaymentGuid !== undefined) {
@@ -40,8 +40,13 @@ export async function createOrder(order: CanonicalOrder, context: Context): Prom
   });
 }
 
+/** Finds an order that was perhaps taken. @throws as `createOrder` does */
+export function findOrder(serviceOrderId: string, context: Context): Promise<OrderRef | undefined> {
+  return findByExternalId(externalIdOf(serviceOrderId, context.settings), context);
+}
+
 /** The id `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
-function externalIdOf({ serviceOrderId }: CanonicalOrder, { namingAuthority }: Settings): string {
+function externalIdOf(serviceOrderId: string, { namingAuthority }: Settings): string {
   return namingAuthority === undefined ? serviceOrderId : `${namingAuthority}:${serviceOrderId}`;
 }
 

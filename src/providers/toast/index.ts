@@ -1,7 +1,8 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
-import { createOrder } from './create-order.ts';
+import { WITHIN_S } from './call-toast.ts';
+import { createOrder, findOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { checkOrder } from './write-order.ts';
@@ -14,7 +15,10 @@ export const toast: Provider<Settings> = {
   integration: 'toast',
   settings: Settings,
   deduplicates: true,
+  // A login (10 s at the most), the price, the order, and a look at what was refused.
+  attemptWithinS: 10 + 3 * WITHIN_S,
   createOrder,
+  findOrder,
   checkOrder,
   translateWebhook,
   webhookAuth,

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { standard } from '../../../src/providers/standard/index.ts';
+import type { Simulator } from '../../simulators/simulator.ts';
+import { startToast } from '../../simulators/start-toast.ts';
 import { findable } from '../../support/pos-without-deduplication.ts';
 import { startPos, type Pos } from '../../support/start-pos.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
@@ -16,22 +18,29 @@ const knowing: Provider = { ...slow, integration: 'knowing', findOrder: (findabl
 
 let system: System;
 let pos: Pos;
+let toast: Simulator;
 /** Sends what hangs its answers. */
 let release: () => void;
 
 beforeAll(async () => {
-  [system, pos] = await Promise.all([startSystem({ providers: [hasty, patient, knowing], processes: 2 }), startPos()]);
+  [system, pos, toast] = await Promise.all([
+    startSystem({ providers: [hasty, patient, knowing], processes: 2 }),
+    startPos(),
+    startToast(),
+  ]);
   for (const integration of ['standard', 'hasty', 'patient', 'knowing']) {
     await system.addLocation(integration, { ordersUrl: pos.ordersUrl, unsigned: true }, integration);
   }
+  await system.addLocation('toast', toast.settings, 'toast');
 });
 afterEach(() => {
   vi.restoreAllMocks();
   pos.behave = undefined;
   pos.onTicket = undefined;
+  toast.behave = undefined;
   release?.();
 });
-afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
+afterAll(() => Promise.all([system?.stop(), pos?.stop(), toast?.stop()]));
 
 const attempts = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
   system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1 ORDER BY attempt', [serviceOrderId]);
@@ -125,6 +134,19 @@ describe('a POS that answers slowly', () => {
 
 describe('an order that may be at a POS that recognises it', () => {
   const LATE = `deadline_at = now() - interval '1 s', next_attempt_at = now()`;
+
+  it('is found at Toast after its deadline, and no person is asked', async () => {
+    toast.behave = () => (toast.requests === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'toast' });
+    await until(async () => (await attempts(serviceOrderId)).length === 2);
+    await reaches(serviceOrderId, { state: 'in_doubt', lease_until: null });
+    await change(serviceOrderId, LATE);
+    expect(await reaches(serviceOrderId, { state: 'sent' })).toMatchObject({
+      provider_order_id: toast.tickets[0]?.providerOrderId,
+    });
+    expect((await attempts(serviceOrderId)).at(-1)).toMatchObject({ call: 'findOrder', outcome: 'placed' });
+    expect(toast.tickets).toHaveLength(1);
+  });
 
   it('that is not found a minute later is a person’s, and not failed on the word of a look-up', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 504 } : { status: 503, headers: { 'retry-after': '60' } });
