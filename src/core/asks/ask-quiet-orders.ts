@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { attemptLimit } from '../domain/attempt-limit.ts';
 import { Poison, TryAgain } from '../domain/errors.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 import type { StatusEvent } from '../domain/order.ts';
@@ -11,8 +12,6 @@ import { checkEvents } from '../statuses/verify-and-translate.ts';
 import { claimQuiet, type QuietOrder } from './claim-quiet.ts';
 import { recordAnswer } from './record-answer.ts';
 
-/** Time for one answer. */
-const ANSWER_MS = 15_000;
 /** Calls at a time. */
 const AT_ONCE = 32;
 
@@ -117,9 +116,10 @@ async function readStatus(
   began: number,
 ): ReturnType<NonNullable<Provider['readStatus']>> {
   const { integration, order, providerOrderId } = quiet;
+  const withinMs = attemptLimit(provider) * 1_000;
   try {
     const events = await withTimeout(
-      ANSWER_MS,
+      withinMs,
       async (signal) =>
         provider.readStatus?.({ ...(providerOrderId !== null && { providerOrderId }) }, order, {
           settings,
@@ -128,7 +128,7 @@ async function readStatus(
           credentials: credentialsFor(integration),
           fetch: posFetch,
         }),
-      () => new TryAgain(`no answer in ${ANSWER_MS} ms`, { sent: true }),
+      () => new TryAgain(`no answer in ${withinMs} ms`, { sent: true }),
     );
     if (events !== undefined) breaker.callEnded(quiet, began);
     return events;

@@ -93,8 +93,9 @@ export type Provider<Settings = unknown> = {
    */
   deduplicatesForS?: number;
   /**
-   * Seconds that one attempt, a `createOrder` or a `findOrder`, may take with all its requests; 120 at the most, 15 if
-   * omitted. For a POS that documents slow answers. If the process dies meanwhile, the order waits for so long and 15 s.
+   * Seconds that one attempt, a `createOrder`, `findOrder` or `readStatus`, may take with all its requests; 120 at the
+   * most, 15 if omitted. For a POS that documents slow answers. If the process dies in the midst of an order, that order
+   * waits for so long and 15 s.
    */
   attemptWithinS?: number;
   /**

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { askQuietOrders } from '../../../src/core/asks/ask-quiet-orders.ts';
@@ -254,6 +255,21 @@ it('waits as long as the vendor asks for', async () => {
   expect(await askEachMinute(9)).toBe(1);
   expect(await askEachMinute(3)).toBe(1);
   expect(outcomes()).toEqual(['failed', 'failed']);
+});
+
+it('waits for an answer as long as an attempt at that POS may take', async () => {
+  const locationId = await addTill();
+  const id = await placeAt(locationId);
+  await pass(4 * MINUTE);
+  const readStatus: Provider['readStatus'] = async () => {
+    await sleep(600);
+    return [{ serviceOrderId: id, status: 'received', nativeStatus: 'AT LAST' }];
+  };
+  await ask(new Map([['till', { ...till, attemptWithinS: 0.3, readStatus }]]));
+  expect(observed).toMatchObject([{ outcome: 'failed', error: { message: 'no answer in 300 ms' } }]);
+  await pass(3 * MINUTE);
+  await ask(new Map([['till', { ...till, attemptWithinS: 5, readStatus }]]));
+  expect(outcomes()).toEqual(['failed', 'told_more']);
 });
 
 it('asks no vendor that does not answer', async () => {
