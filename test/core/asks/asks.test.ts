@@ -227,7 +227,8 @@ it('leaves a location to the process that was quicker, and takes the next one', 
     await other.query('BEGIN');
     await other.query(`INSERT INTO location_asks VALUES ($1, 'till', now() + interval '60 s')`, [first]);
     const claiming = claimQuiet(system.pool, ['till'], 1);
-    await until(async () => (await system.query('SELECT FROM pg_locks WHERE NOT granted')).length > 0);
+    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await until(async () => (await system.query(waits)).length > 0);
     await other.query('COMMIT');
     expect(await claiming).toEqual([]);
   });
