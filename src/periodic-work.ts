@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import type { Log } from './core/domain/log.ts';
 import type { BackgroundWorkName, Observe } from './core/domain/observed.ts';
 import type { Credentials } from './core/domain/provider.ts';
+import type { QuietAsker } from './core/asks/quiet-asker.ts';
 import { deleteOldGrants } from './core/locations/credential-store.ts';
 import type { OpenSettings } from './core/locations/locations.ts';
 import { renewConnections } from './core/locations/renew-connections.ts';
@@ -46,14 +47,13 @@ export function periodicWork(deps: {
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   redrive: (posIds: readonly PosId[]) => Promise<void>;
-  /** Asks the POS systems about orders that are quieter than they should be. */
-  ask: (stopping: AbortSignal) => Promise<void>;
+  asker: QuietAsker;
   watch: DatabaseWatch;
   /** Undefined if nobody needs the tokens in memory. */
   refreshTokens: (() => Promise<void>) | undefined;
   tasks: Observing['tasks'];
 }): { start(): void; stop(): Promise<void> } {
-  const { config, pool, flushPool, clock, log, observe, redrive, ask, watch, refreshTokens, tasks } = deps;
+  const { config, pool, flushPool, clock, log, observe, redrive, asker, watch, refreshTokens, tasks } = deps;
   const unmatchedKeptS = Math.max(UNMATCHED_KEPT_S, config.PARK_TTL_S);
   const stopping = new AbortController();
   let timers: ReturnType<typeof runEvery>[] = [];
@@ -77,7 +77,7 @@ export function periodicWork(deps: {
       repeat('sweep of parked events', 2 * SECOND_MS, async () => redrive(await sweepParked(pool)));
       repeat('look at Postgres', 2 * SECOND_MS, checkDatabase);
       if (refreshTokens !== undefined) repeat('reading of webhook tokens', TOKENS_MS, refreshTokens);
-      repeat('asking about quiet orders', ASK_MS, () => ask(stopping.signal), SOON_MS);
+      repeat('asking about quiet orders', ASK_MS, () => asker.ask(), SOON_MS);
       for (const { name, work } of tasks) repeat(name, 10 * SECOND_MS, work, SECOND_MS);
       repeat('end of orders', MINUTE_MS, () => endOrders(pool, config.ORDER_END_S));
       repeat('creation of partitions', HOUR_MS, () => ensureWebhookPartitions(pool));
@@ -92,6 +92,7 @@ export function periodicWork(deps: {
     },
     async stop() {
       stopping.abort();
+      await asker.stop();
       await Promise.all(timers.map((timer) => timer.stop()));
       timers = [];
     },

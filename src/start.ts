@@ -3,7 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Pool } from 'pg';
 import { WrongSchema, checkSchema } from './check-schema.ts';
 import type { Config } from './config.ts';
-import { askQuietOrders } from './core/asks/ask-quiet-orders.ts';
+import { quietAsker } from './core/asks/quiet-asker.ts';
 import type { Observed } from './core/domain/observed.ts';
 import type { Registry } from './core/domain/provider.ts';
 import type { Conflict, PosId } from './core/domain/webhook.ts';
@@ -199,7 +199,7 @@ export async function start(
     log,
   });
   const tasks = [...observing.tasks, { name: 'recording of webhooks not kept' as const, work: quota.write }];
-  const asking = {
+  const asker = quietAsker({
     pool,
     registry,
     open,
@@ -210,7 +210,7 @@ export async function start(
     breaker,
     observe,
     onApplied,
-  };
+  });
   const periodic = periodicWork({
     config,
     pool,
@@ -222,7 +222,7 @@ export async function start(
     credentialsFor,
     posFetch,
     redrive,
-    ask: (stopping) => askQuietOrders(asking, stopping),
+    asker,
     watch,
     refreshTokens: spill?.list.refresh,
     tasks,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
-import { askQuietOrders } from '../../../src/core/asks/ask-quiet-orders.ts';
+import { quietAsker, type QuietAsker } from '../../../src/core/asks/quiet-asker.ts';
 import { claimQuiet } from '../../../src/core/asks/claim-quiet.ts';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
@@ -51,22 +51,25 @@ let observed: Observed[] = [];
 let breaker = circuitBreaker({ info() {}, warn() {}, error() {} });
 const rules = { registry: new Map([['till', till]]), keys, publicUrl: undefined };
 
-const ask = async (registry = rules.registry): Promise<void> =>
-  askQuietOrders(
-    {
-      pool: system.pool,
-      registry,
-      open: settingsOpener({ ...rules, registry }),
-      now: () => new Date(),
-      credentialsFor: credentialStore(system.pool, keys),
-      posFetch: fetch,
-      parkTtlS: 3_600,
-      breaker,
-      observe: (each) => void observed.push(each),
-      onApplied() {},
-    },
-    new AbortController().signal,
-  );
+const asker = (registry = rules.registry): QuietAsker =>
+  quietAsker({
+    pool: system.pool,
+    registry,
+    open: settingsOpener({ ...rules, registry }),
+    now: () => new Date(),
+    credentialsFor: credentialStore(system.pool, keys),
+    posFetch: fetch,
+    parkTtlS: 3_600,
+    breaker,
+    observe: (each) => void observed.push(each),
+    onApplied() {},
+  });
+/** Asks, and waits for all answers. */
+const ask = async (registry = rules.registry): Promise<void> => {
+  const before = outcomes().length;
+  const count = await asker(registry).ask();
+  await until(() => outcomes().length >= before + count);
+};
 const pass = (seconds: number): Promise<void> => moveClock(system.databaseUrl, { days: seconds / 86_400 });
 /** Asks once a minute for a while. @returns how often the till was asked */
 const askEachMinute = async (minutes: number): Promise<number> => {
@@ -206,7 +209,7 @@ it('asks at most once a minute and location, however many ask at once', async ()
   const locationId = await addTill();
   for (let i = 0; i < 3; i++) says.set(await placeAt(locationId), [{ status: 'received' }]);
   await pass(4 * MINUTE);
-  await Promise.all([ask(), ask(), ask()]);
+  await Promise.all([ask(), asker().ask(), asker().ask()]);
   await ask();
   expect(asked).toHaveLength(1);
   await pass(59);
@@ -346,6 +349,23 @@ it('replays an answer as it was', async () => {
   expect(again).toMatchObject({ outcome: 'duplicate', events: [{ status: 'ready' }] });
 });
 
+it('waits for no slow vendor, and gives up what is under way when it stops', async () => {
+  const [slow, quick] = [await placeAt(await addTill()), await placeAt(await addTill())];
+  await pass(4 * MINUTE);
+  const readStatus: Provider['readStatus'] = async (_ref, { serviceOrderId }, { signal }) => {
+    if (serviceOrderId === quick) return [{ serviceOrderId, status: 'received', nativeStatus: 'AT ONCE' }];
+    await sleep(60_000, undefined, { signal });
+    return [];
+  };
+  const asking = asker(new Map([['till', { ...till, attemptWithinS: 90, readStatus }]]));
+  await asking.ask();
+  await until(() => outcomes().length === 1);
+  expect(await statusOf(quick)).toBe('received');
+  await asking.stop();
+  expect(outcomes()).toEqual(['told_more', 'failed']);
+  expect(await statusOf(slow)).toBeNull();
+});
+
 it('is done by the service itself', async () => {
   const locationId = await addTill();
   const id = await placeAt(locationId);
@@ -354,7 +374,7 @@ it('is done by the service itself', async () => {
   const asking = await startSystem({ providers: [till], databaseUrl: system.databaseUrl });
   try {
     await until(async () => (await statusOf(id)) === 'received', 15_000);
-    expect(asking.logged.some((line) => line.includes('said more than its webhooks'))).toBe(true);
+    await until(() => asking.logged.some((line) => line.includes('said more than its webhooks')));
   } finally {
     await asking.stop();
   }

@@ -12,8 +12,8 @@ import { checkEvents } from '../statuses/verify-and-translate.ts';
 import { claimQuiet, type QuietOrder } from './claim-quiet.ts';
 import { recordAnswer } from './record-answer.ts';
 
-/** Calls at a time. */
-const AT_ONCE = 32;
+/** Calls to one vendor from which on no others to it begin. */
+const OF_VENDOR = 32;
 
 type AskObserved = Extract<Observed, { what: 'ask' }>;
 
@@ -35,38 +35,58 @@ export type AskDeps = {
   onApplied: (applied: Applied) => void;
 };
 
+export type QuietAsker = {
+  /** Asks about all orders whose turn it is now. @returns how many; the last answers may still be to come */
+  ask(): Promise<number>;
+  /** Gives up what is under way: it is asked again. */
+  stop(): Promise<void>;
+};
+
 /**
- * Asks the POS systems about all orders that are quieter than they should be, until nobody is left whose turn it is. A
- * webhook may be lost at its sender; without it, the member's order would stand still for ever.
- * @param stopping ends it between two rounds
+ * Asks the POS systems about orders that are quieter than they should be. A webhook may be lost at its sender; without
+ * it, the member's order would stand still for ever. Nobody waits for a vendor that takes its time.
  */
-export async function askQuietOrders(deps: AskDeps, stopping: AbortSignal): Promise<void> {
-  const canBeAsked = [...deps.registry.values()].filter(
-    ({ integration, readStatus }) => readStatus !== undefined && !deps.breaker.isOpen(integration),
-  );
-  const integrations = canBeAsked.map(({ integration }) => integration);
-  let claimed: QuietOrder[];
-  do {
-    claimed = await claimQuiet(deps.pool, integrations, AT_ONCE);
-    await Promise.all(claimed.map((quiet) => askAbout(deps, quiet)));
-  } while (claimed.length === AT_ONCE && !stopping.aborted);
+export function quietAsker(deps: AskDeps): QuietAsker {
+  const stopping = new AbortController();
+  const underWay = new Map<Promise<void>, string>();
+
+  const start = (quiet: QuietOrder): void => {
+    const asking = askAbout(deps, quiet, stopping.signal).finally(() => underWay.delete(asking));
+    underWay.set(asking, quiet.integration);
+  };
+  const canBeAsked = ({ integration, readStatus }: Provider): boolean =>
+    readStatus !== undefined &&
+    !deps.breaker.isOpen(integration) &&
+    [...underWay.values()].filter((each) => each === integration).length < OF_VENDOR;
+
+  return {
+    async ask() {
+      let asked = 0;
+      while (!stopping.signal.aborted) {
+        const integrations = [...deps.registry.values()].filter(canBeAsked).map(({ integration }) => integration);
+        const claimed = await claimQuiet(deps.pool, integrations, OF_VENDOR);
+        for (const quiet of claimed) start(quiet);
+        asked += claimed.length;
+        if (claimed.length < OF_VENDOR) break;
+        await Promise.race(underWay.keys());
+      }
+      return asked;
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all(underWay.keys());
+    },
+  };
 }
 
-async function askAbout(deps: AskDeps, quiet: QuietOrder): Promise<void> {
+/** Asks, and notes that it was done. Whatever goes wrong, the order is asked about again. */
+async function askAbout(deps: AskDeps, quiet: QuietOrder, stopping: AbortSignal): Promise<void> {
   const { serviceOrderId, locationId, integration } = quiet;
   const began = performance.now();
-  const { outcome, error } = await answerAbout(deps, quiet, began);
-  deps.observe({
-    what: 'ask',
-    outcome,
-    serviceOrderId,
-    locationId,
-    integration,
-    milliseconds: performance.now() - began,
-    error,
-  });
+  const { outcome, error } = await answerAbout(deps, quiet, began, stopping);
+  const milliseconds = performance.now() - began;
   const restMs = error instanceof TryAgain ? (error.retryAfterMs ?? 0) : 0;
-  await deps.pool.query(
+  const noted = deps.pool.query(
     `WITH asked AS (
        UPDATE placements
        SET asked_at = now(), asks = least(asks + 1, 15) -- the power of it is a rest
@@ -76,20 +96,32 @@ async function askAbout(deps: AskDeps, quiet: QuietOrder): Promise<void> {
      WHERE location_id = $2::text AND $3::float8 > 0`,
     [serviceOrderId, locationId, restMs / 1_000],
   );
+  // Then it is asked again in a minute.
+  await noted.catch(() => {});
+  deps.observe({
+    what: 'ask',
+    outcome,
+    serviceOrderId,
+    locationId,
+    integration,
+    milliseconds,
+    error,
+  });
 }
 
-/** Asks, and applies the answer. Whatever goes wrong, the order is asked about again. */
+/** Asks, and applies the answer. */
 async function answerAbout(
   deps: AskDeps,
   quiet: QuietOrder,
   began: number,
+  stopping: AbortSignal,
 ): Promise<Pick<AskObserved, 'outcome' | 'error'>> {
   try {
     const location = await findLocation(deps.pool, quiet.locationId);
     // It was moved or removed just now.
     if (location?.integration !== quiet.integration) return { outcome: 'not_asked', error: undefined };
     const { provider, settings } = await deps.open(location);
-    const events = await readStatus(deps, quiet, provider, settings, began);
+    const events = await readStatus(deps, quiet, { provider, settings }, began, stopping);
     if (events === undefined) return { outcome: 'not_asked', error: undefined };
     if (events.length === 0) return { outcome: 'unknown', error: undefined };
     const { toldMore, applied } = await recordAnswer(deps.pool, quiet, aboutIt(quiet, events), deps.parkTtlS);
@@ -111,9 +143,9 @@ function aboutIt({ serviceOrderId }: QuietOrder, events: readonly StatusEvent[])
 async function readStatus(
   { now, credentialsFor, posFetch, breaker }: AskDeps,
   quiet: QuietOrder,
-  provider: Provider,
-  settings: unknown,
+  { provider, settings }: { provider: Provider; settings: unknown },
   began: number,
+  stopping: AbortSignal,
 ): ReturnType<NonNullable<Provider['readStatus']>> {
   const { integration, order, providerOrderId } = quiet;
   const withinMs = attemptLimit(provider) * 1_000;
@@ -123,7 +155,7 @@ async function readStatus(
       async (signal) =>
         provider.readStatus?.({ ...(providerOrderId !== null && { providerOrderId }) }, order, {
           settings,
-          signal,
+          signal: AbortSignal.any([signal, stopping]),
           now: now(),
           credentials: credentialsFor(integration),
           fetch: posFetch,
