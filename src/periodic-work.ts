@@ -5,6 +5,7 @@ import type { BackgroundWorkName, Observe } from './core/domain/observed.ts';
 import type { Credentials } from './core/domain/provider.ts';
 import type { QuietAsker } from './core/asks/quiet-asker.ts';
 import { deleteOldGrants } from './core/locations/credential-store.ts';
+import { endPosPauses } from './core/locations/end-pos-pauses.ts';
 import type { OpenSettings } from './core/locations/locations.ts';
 import { renewConnections } from './core/locations/renew-connections.ts';
 import type { DatabaseClock } from './core/postgres/database-clock.ts';
@@ -48,6 +49,8 @@ export function periodicWork(deps: {
   posFetch: typeof fetch;
   redrive: (posIds: readonly PosId[]) => Promise<void>;
   asker: QuietAsker;
+  /** Has the workers look at once. */
+  wake: () => void;
   watch: DatabaseWatch;
   /** Undefined if nobody needs the tokens in memory. */
   refreshTokens: (() => Promise<void>) | undefined;
@@ -65,6 +68,13 @@ export function periodicWork(deps: {
     await Promise.all([watch.look(), databaseState(pool), clock.follow().catch(() => {})]);
     await Promise.all(flushing);
   };
+  const endPauses = async (): Promise<void> => {
+    const resumed = await endPosPauses(pool);
+    for (const { locationId, integration } of resumed) {
+      observe({ what: 'POS pause', did: 'resume', by: integration, locationId });
+    }
+    if (resumed.length > 0) deps.wake();
+  };
   const renew = async (): Promise<void> => {
     await renewConnections({ ...deps, now: clock.now, signal: stopping.signal });
     await deleteOldGrants(pool);
@@ -75,6 +85,7 @@ export function periodicWork(deps: {
   return {
     start() {
       repeat('sweep of parked events', 2 * SECOND_MS, async () => redrive(await sweepParked(pool)));
+      repeat('end of pauses by a POS', 2 * SECOND_MS, endPauses);
       repeat('look at Postgres', 2 * SECOND_MS, checkDatabase);
       if (refreshTokens !== undefined) repeat('reading of webhook tokens', TOKENS_MS, refreshTokens);
       repeat('asking about quiet orders', ASK_MS, () => asker.ask(), SOON_MS);

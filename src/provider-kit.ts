@@ -2,6 +2,7 @@
  * `expediter-kit`: the parts for a provider in a package of its own, loaded with `PROVIDER_MODULES`.
  * docs/writing-a-provider.md explains how.
  */
+export type { Busy } from './core/domain/busy.ts';
 export * from './core/domain/errors.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';
 export * from './core/domain/money.ts';

@@ -223,6 +223,7 @@ export async function start(
     posFetch,
     redrive,
     asker,
+    wake,
     watch,
     refreshTokens: spill?.list.refresh,
     tasks,

@@ -19,6 +19,7 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   deadline_passed: 'not in time',
 
   location_paused: 'location paused',
+  location_paused_by_pos: 'paused by its POS',
   no_location: 'location not configured',
   settings_sealed: 'settings locked',
   settings_of_another: 'settings of another',

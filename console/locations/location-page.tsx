@@ -57,7 +57,7 @@ function Links({ locationId }: { locationId: string }) {
 }
 
 function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<ShownLocation> }) {
-  const { locationId, integration, pausedAt, webhookUrl } = location;
+  const { locationId, integration, pausedAt, pausedUntil, webhookUrl } = location;
   return (
     <>
       <div class="locations-beside">
@@ -73,7 +73,14 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
                 <Badge tone="good">taken</Badge>
               ) : (
                 <>
-                  <Badge tone="warn">paused</Badge> since <Time at={pausedAt} />; new ones wait
+                  <Badge tone="warn">paused</Badge> since <Time at={pausedAt} />
+                  {pausedUntil !== null && (
+                    <>
+                      {' '}
+                      by the POS until <Time at={pausedUntil} />
+                    </>
+                  )}
+                  ; new ones wait
                 </>
               )}
             </dd>

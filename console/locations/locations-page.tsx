@@ -39,7 +39,9 @@ function List({ all }: { all: readonly ListedLocation[] }) {
             <a href={pageOf.location(location.locationId)}>{location.locationId}</a>
             <span class="locations-about">
               {location.integration}
-              {location.pausedAt !== null && <Badge tone="warn">paused</Badge>}
+              {location.pausedAt !== null && (
+                <Badge tone="warn">{location.pausedUntil === null ? 'paused' : 'paused by the POS'}</Badge>
+              )}
             </span>
           </th>
           <td>

@@ -60,6 +60,10 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   location_paused: () => [
     { say: 'Resume the location once it takes orders again. The time until then does not count.' },
   ],
+  location_paused_by_pos: () => [
+    { say: 'Wait: it goes on by itself then, or once the POS takes orders again. The time until then does not count.' },
+    { say: 'Resume the location if the kitchen takes orders by now.' },
+  ],
   no_location: (_cause, { locationId }) => [
     { say: `Configure the location ${locationId ?? ''} with the settings that its POS needs: it is tried at once.` },
   ],

@@ -17,6 +17,14 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
       </>
     );
   }
+  if (today.pausedUntil === null) return <p>It says that the POS takes orders.</p>;
+  if (today.pausedUntil !== undefined) {
+    return (
+      <p>
+        It says that the POS takes no orders: they wait until <Time at={today.pausedUntil} />.
+      </p>
+    );
+  }
   if (today.events.length === 0) {
     return <p>It is read, and says nothing about how far an order is: there is nothing to apply.</p>;
   }

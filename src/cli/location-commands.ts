@@ -8,6 +8,7 @@ import {
   findLocation,
   listLocations,
   pauseLocation,
+  type LocationRow,
   putLocation,
   resumeLocation,
   settingsOpener,
@@ -77,11 +78,11 @@ export function addLocationCommands(program: Command): void {
         command,
         rows.map(({ pausedAt, ...row }) => ({ ...row, paused: pausedAt !== null, pausedAt })),
         table(
-          rows.map(({ locationId, integration, pausedAt, updatedAt }) => ({
-            location: locationId,
-            integration,
-            paused: pausedAt === null ? 'no' : `since ${time(pausedAt)}`,
-            updated: updatedAt,
+          rows.map((row) => ({
+            location: row.locationId,
+            integration: row.integration,
+            paused: pausedInWords(row),
+            updated: row.updatedAt,
           })),
           'no locations yet; see: expediter location put --help',
         ),
@@ -97,7 +98,7 @@ export function addLocationCommands(program: Command): void {
       const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
       const open = settingsOpener(await settingsRules(env));
       const shown = await withDatabase(env.DATABASE_URL, (pool) => showLocation(pool, open, locationId));
-      const { pausedAt, settings } = shown;
+      const { settings } = shown;
       print(
         command,
         shown,
@@ -105,7 +106,7 @@ export function addLocationCommands(program: Command): void {
           location: locationId,
           integration: shown.integration,
           country: shown.country,
-          paused: pausedAt === null ? 'no' : `since ${time(pausedAt)}`,
+          paused: pausedInWords(shown),
           updated: shown.updatedAt,
           'valid tokens': shown.validTokens,
           settings: settings.fields.join(', '),
@@ -164,12 +165,19 @@ ${examples('expediter location pause club-1 && expediter location remove club-1'
     });
 }
 
+function pausedInWords({ pausedAt, pausedUntil }: Pick<LocationRow, 'pausedAt' | 'pausedUntil'>): string {
+  if (pausedAt === null) return 'no';
+  const byPos = pausedUntil === null ? '' : `, by its POS until ${time(pausedUntil)}`;
+  return `since ${time(pausedAt)}${byPos}`;
+}
+
 type ShownLocation = {
   locationId: string;
   integration: string;
   country: string | null;
   paused: boolean;
   pausedAt: Date | null;
+  pausedUntil: Date | null;
   updatedAt: Date;
   validTokens: number;
   /** The names of the fields only. `problem` says why the settings cannot be used. */

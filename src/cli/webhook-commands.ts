@@ -14,7 +14,7 @@ import { showOrder } from '../core/orders/show-order.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
 import { examples } from './examples.ts';
 import { NotFound, WrongInput, describe } from './failures.ts';
-import { facts, print, table } from './print.ts';
+import { facts, print, table, time } from './print.ts';
 import { LIST_LIMIT, LIST_LIMIT_MAX, readLimit } from './read-limit.ts';
 import { PAST, readPast } from './read-time.ts';
 import { settingsRules } from './settings-rules.ts';
@@ -278,7 +278,7 @@ function inWords(shown: Shown): string {
       'which came': shown.replayOf === null ? '' : shown.firstReceivedAt,
       'a replay today':
         'events' in today
-          ? `would read ${today.events.length} events`
+          ? `would read ${sayingBusy(today.pausedUntil) ?? `${today.events.length} events`}`
           : 'dropped' in today
             ? `would be dropped: ${today.dropped}`
             : `cannot be: ${today.refused}`,
@@ -334,4 +334,10 @@ function legible(body: Shown['body']): { text: string } | { base64: string } | u
 
 function noSuchWebhook(id: string): NotFound {
   return new NotFound(`no webhook that is kept has the id "${id}"; see: expediter webhook list`);
+}
+
+/** Whether the kitchen takes orders, where a webhook says so. */
+function sayingBusy(pausedUntil: Date | null | undefined): string | undefined {
+  if (pausedUntil === undefined) return undefined;
+  return pausedUntil === null ? 'that the POS takes orders' : `that the POS takes no orders until ${time(pausedUntil)}`;
 }

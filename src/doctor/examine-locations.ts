@@ -67,17 +67,21 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
 
 async function reached(deps: Parameters<typeof checkLocation>[0], location: LocationRow): Promise<Finding> {
   const { locationId, pausedAt } = location;
+  const paused = pausedInWords(location);
   const checked = await checkLocation(deps, locationId, CHECK_MS);
   if (checked.state === 'ok') {
     const now = checked.now === undefined ? '' : `; ${checked.now}`;
-    return ok(locationId, `reaches its POS${pausedAt === null ? '' : ', and is paused'}${now}`);
+    return ok(locationId, `reaches its POS${pausedAt === null ? '' : `, and is ${paused}`}${now}`);
   }
   if (checked.state === 'unchecked') return ok(locationId, `was not tried: ${checked.why}`);
   // Nothing is sent to a paused location.
   return pausedAt === null
     ? failed(locationId, checked.problem, checked.toDo)
-    : warning(locationId, `is paused: ${checked.problem}`, checked.toDo);
+    : warning(locationId, `is ${paused}: ${checked.problem}`, checked.toDo);
 }
+
+const pausedInWords = ({ pausedUntil }: LocationRow): string =>
+  pausedUntil === null ? 'paused' : `paused by its POS until ${pausedUntil.toISOString()}`;
 
 /** Settings from before something more was demanded of them. They go on, so somebody has to be told. */
 async function outdated({ pool, open }: Parameters<typeof checkLocation>[0], { locationId }: LocationRow) {

@@ -42,7 +42,9 @@ export type WebhookDeps = KeepDeps &
 const ANSWER_MS = 1_400;
 /** Postgres's share of it where there is a spill. The rest is Pub/Sub's. */
 const COMMIT_MS = 800;
-type Answer = { outcome: WebhookOutcome; webhookId: string | null } | { outcome: 'accepted'; deliveryId: string };
+type Answer =
+  | { outcome: WebhookOutcome; webhookId: string | null; [asTheVendorWants: string]: string | null }
+  | { outcome: 'accepted'; deliveryId: string };
 /** A listed token has no settings: Postgres is away, or did not answer, and is not asked to commit either. */
 type Scope = TokenScope | ListedToken;
 /** What all reports about a request have, with its time so far. */
@@ -53,7 +55,8 @@ type Room = ReturnType<BodyBudget['open']>;
  * Mounts the return door: first the token, then the bytes, then the provider verifies and translates, then one commit.
  *
  * - `200` the change is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale, unmatched,
- *   ignored or dropped; `webhookId` is null if it was dropped and not kept
+ *   ignored or dropped; `webhookId` is null if it was dropped and not kept. With what the vendor wants to read beside it
+ *   of one that says whether its kitchen takes orders
  * - `200` the webhook is durable in the spill, since Postgres did not take it in time:
  *   `{"outcome": "accepted", "deliveryId"}`
  * - `401` the token is not valid here; the same answer for every reason, before the body is read
@@ -103,7 +106,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     const { outcome, serviceOrderIds } = webhook.id === null ? NOT_KEPT : await deps.accept(webhook, deadline);
     const { tokenId } = scope;
     deps.observe({ what: 'webhook', ...asked(), outcome, tokenId, webhookId, serviceOrderIds, dropped });
-    return { outcome, webhookId };
+    return { ...(outcome === 'applied' && translated.busy?.answer), outcome, webhookId };
   };
 
   const spill = async (

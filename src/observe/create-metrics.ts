@@ -245,6 +245,7 @@ export function createMetrics(about: {
           break;
         case 'claim':
         case 'redrive':
+        case 'POS pause':
           break;
       }
     },

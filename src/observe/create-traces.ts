@@ -170,6 +170,7 @@ function spansOf(observed: Observed, now: Now): [serviceOrderId: string, Span][]
     case 'left out':
     case 'placement':
     case 'conflict':
+    case 'POS pause':
     case 'background work':
     default:
       return [];

@@ -42,6 +42,9 @@ export function logJourneys(log: Log): Observe {
     else if (observed.what === 'left out') {
       const { what: _what, ...about } = observed;
       log.warn(about, 'order read without what cannot be used');
+    } else if (observed.what === 'POS pause') {
+      const { what: _what, ...about } = observed;
+      log.info(about, 'POS');
     } else if (observed.what === 'background work' && observed.outcome === 'failed') {
       log.warn({ err: observed.error }, `${observed.work} failed; comes again`);
     }
@@ -108,6 +111,7 @@ function logPlacement(log: Log, observed: PlacementObserved): void {
   if (outcome === 'sent') log.info(about, 'order sent');
   else if (outcome === 'waiting') log.info(about, 'order not placed yet; tries again');
   else if (outcome === 'failed') log.warn(about, 'order failed');
+  else if (cause?.code === 'location_paused_by_pos') log.info(about, 'order waits: its POS takes none now');
   else if (outcome === 'held') log.error(about, 'order held: needs an operator');
   else if (!observed.forOperator) log.warn(about, 'in doubt: the POS may have the order');
   else log.error(about, 'in doubt: an operator must say whether the POS has the order');

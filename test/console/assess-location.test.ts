@@ -20,6 +20,7 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   integration: 'standard',
   country: null,
   pausedAt: null,
+  pausedUntil: null,
   updatedAt: ago(1_000),
   lastSeenAt: ago(1),
   notKept: 0,

@@ -24,6 +24,7 @@ const DETAILS = {
   serviceOrderId: 'order-1',
   sqlstate: '22P05',
   state: 'sent',
+  until: '2026-01-31T21:30:00.000Z',
 };
 
 const causes = [

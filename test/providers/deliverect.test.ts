@@ -38,6 +38,7 @@ providerContract(deliverect, {
     baseUrl: ['api.deliverect.com', 'ftp://pos.example', 'https://user:word@pos.example'],
     itemMap: [[], { burger: 7 }, { burger: '' }],
     closedMeansCompleted: ['yes', 1],
+    pauseMinutes: [0, 1.5, 1441, '240'],
   },
   secretSettings: ['clientSecret', 'hmacSecret'],
   provenSettings: ['clientId', 'clientSecret'],
@@ -70,6 +71,7 @@ describe('settings', () => {
       baseUrl: 'https://api.deliverect.com',
       itemMap: {},
       closedMeansCompleted: true,
+      pauseMinutes: 240,
     });
   });
 });
@@ -618,16 +620,24 @@ describe('connect', () => {
   it('says what Deliverect must be answered, and hides every secret', async () => {
     const { done, todo } = await connectWith(settings);
     expect(done).toEqual([]);
-    expect(todo).toHaveLength(2);
-    expect(todo[0]).toContain(`{"statusUpdateURL":"${webhookUrl}","courierUpdateURL":"${webhookUrl}"}`);
+    expect(todo).toHaveLength(3);
+    expect(JSON.parse(/\{.*\}/.exec(todo[0] ?? '')?.[0] ?? '')).toEqual({
+      statusUpdateURL: webhookUrl,
+      menuUpdateURL: webhookUrl,
+      snoozeUnsnoozeURL: webhookUrl,
+      busyModeURL: webhookUrl,
+      updatePrepTimeURL: webhookUrl,
+      courierUpdateURL: webhookUrl,
+      paymentUpdateURL: webhookUrl,
+    });
     expect(todo[0]).toContain(LINK);
     expect(todo.join()).not.toContain('hidden');
   });
 
   it('warns of a secret that is none', async () => {
     const { todo } = await connectWith({ ...settings, hmacSecret: LINK });
-    expect(todo).toHaveLength(3);
-    expect(todo[2]).toMatch(/^hmacSecret is the channelLinkId/);
+    expect(todo).toHaveLength(4);
+    expect(todo[3]).toMatch(/^hmacSecret is the channelLinkId/);
   });
 
   function connectWith(settings: Settings) {

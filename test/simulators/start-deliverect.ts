@@ -28,8 +28,29 @@ const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
 
 const TOKEN_SECONDS = 3600;
 
+/** The URLs that the answer to a registration must hold: .../v3.0-ordering-experience/reference/channel_register */
+const URLS = [
+  'statusUpdateURL',
+  'menuUpdateURL',
+  'snoozeUnsnoozeURL',
+  'busyModeURL',
+  'updatePrepTimeURL',
+  'courierUpdateURL',
+  'paymentUpdateURL',
+] as const;
+type Url = (typeof URLS)[number];
+
+export type Deliverect = Simulator & {
+  /** Activates the channel link: asks the platform's registration URL where its webhooks go. @throws if it does not say */
+  activate(registrationUrl: string): Promise<void>;
+  /** Makes a webhook to one of those URLs; `body` gets the ids that name the channel link. */
+  signAbout(body: object): SignedWebhook;
+  /** Sends it there. */
+  tell(url: Url, body: object): Promise<{ status: number; body: unknown }>;
+};
+
 /** Resolves when it serves. */
-export async function startDeliverect(options: SimulatorOptions = {}): Promise<Simulator> {
+export async function startDeliverect(options: SimulatorOptions = {}): Promise<Deliverect> {
   const { currency = 'EUR', hurry = 1, port } = options;
   const clientId = randomBytes(8).toString('hex');
   const clientSecret = randomBytes(24).toString('base64url');
@@ -170,6 +191,10 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
           channelLink: channelLinkId,
           channelOrderId,
         };
+    return seal(said);
+  }
+
+  function seal(said: object): SignedWebhook {
     const body = Buffer.from(JSON.stringify(said));
     const signature = createHmac('sha256', hmacSecret).update(body).digest('hex');
     return {
@@ -178,8 +203,25 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
     };
   }
 
+  const signAbout = (body: object): SignedWebhook =>
+    seal({ accountId: '5b0c71c6489f0029aa01bbd4', locationId: location, channelLinkId, ...body });
+
+  let urls: Partial<Record<Url, string>> = {};
+  async function activate(registrationUrl: string): Promise<void> {
+    const { headers, body } = signAbout({
+      status: 'active',
+      channelLocationId: 'club-1',
+      channelLinkName: 'Club platform',
+    });
+    const response = await fetch(registrationUrl, { method: 'POST', headers, body: new Uint8Array(body) });
+    const given = (await response.json()) as Partial<Record<Url, string>>;
+    const lacking = URLS.filter((name) => !URL.canParse(given[name] ?? ''));
+    if (response.status !== 200 || lacking.length > 0) throw new Error(`the registration lacks ${lacking.join(', ')}`);
+    urls = given;
+  }
+
   const { url, stop } = await serveHttp(route, port);
-  const simulator: Simulator = {
+  const simulator: Deliverect = {
     integration: 'deliverect',
     url,
     settings: { clientId, clientSecret, channelName, channelLinkId, hmacSecret, baseUrl: url },
@@ -200,6 +242,9 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<S
       ticket.status = nativeStatus;
       return deliverWebhook(webhookUrl, () => sign(webhookUrl, ticket, nativeStatus), DELIVERY, hurry);
     },
+    activate,
+    signAbout,
+    tell: (to, body) => deliverWebhook(urls[to] ?? '', () => signAbout(body), DELIVERY, hurry),
     expireTokens() {
       for (const token of tokens.keys()) tokens.set(token, false);
     },

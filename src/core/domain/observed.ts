@@ -69,6 +69,9 @@ export type Observed =
       /** The time until the topic had it, or failed. */
       milliseconds: number;
     }
+  /** A POS paused its location, or orders go on: by its word, or at the pause's end. `by` is the integration. */
+  | { what: 'POS pause'; did: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
+  | { what: 'POS pause'; did: 'resume'; by: string; locationId: string }
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'failed'; error: unknown }
   /** The event contradicts what we know: a person should look. */
@@ -88,6 +91,7 @@ export const ASK_OUTCOMES = ['told_more', 'nothing_new', 'unknown', 'not_asked',
 /** Names of the work that every process repeats by itself. */
 export const BACKGROUND_WORK = [
   'sweep of parked events',
+  'end of pauses by a POS',
   'look at Postgres',
   'look at the backlog',
   'asking about quiet orders',

@@ -44,6 +44,8 @@ export const PlacementCause = z.discriminatedUnion('code', [
 
   // The location.
   z.object({ code: z.literal('location_paused') }),
+  /** The kitchen takes no orders. They go on by themselves then, or as soon as it does. */
+  z.object({ code: z.literal('location_paused_by_pos'), until: z.iso.datetime() }),
   ...LocationCause.options,
 
   // The POS: causes by the kind of error and the HTTP status, for a provider that gives none.
@@ -133,6 +135,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   deadline_passed: 'the deadline has passed',
 
   location_paused: 'the location is paused',
+  location_paused_by_pos: ({ until }) => `the location is paused by its POS until ${until}`,
   no_location: 'the location is not configured',
   settings_sealed: 'the settings of the location cannot be decrypted',
   settings_of_another: 'the settings of the location were sealed for another one',

@@ -1,4 +1,5 @@
 import type { ZodType } from 'zod';
+import type { Busy } from './busy.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from './order.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
 
@@ -131,6 +132,12 @@ export type Provider<Settings = unknown> = {
    * @throws NotAuthentic or Poison: the webhook is dropped and stored
    */
   translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[];
+  /**
+   * Reads a webhook that `translateWebhook` has verified and found no event in: whether the kitchen takes orders now. While
+   * it does not, orders for the location wait. Undefined means that the webhook does not say. Omitted if none does.
+   * @throws Poison: the webhook is dropped and stored
+   */
+  readBusy?(webhook: Webhook, settings: Settings): Busy | undefined;
   /** What `translateWebhook` verifies. Operators see it if a webhook could not be verified. */
   webhookAuth?: WebhookAuth;
   /**

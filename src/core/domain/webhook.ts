@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Busy } from './busy.ts';
 import type { StatusEvent } from './order.ts';
 import type { DropCause } from './webhook-cause.ts';
 
@@ -37,10 +38,11 @@ export type ArrivedWebhook = {
 /** Bytes kept of the body of a webhook that is too large, enough to recognise it. */
 export const BEGINNING = 64 * 1024;
 
-/** What a webhook says: its events, or why nothing of it can be used. */
+/** What a webhook says: its events or what it says of the kitchen, or why nothing of it can be used. */
 export type Translated =
-  | { events: readonly StatusEvent[]; dropped?: undefined }
-  | { events: readonly []; dropped: Drop };
+  | { events: readonly StatusEvent[]; busy?: undefined; dropped?: undefined }
+  | { events: readonly []; busy: Busy | undefined; dropped?: undefined }
+  | { events: readonly []; busy?: undefined; dropped: Drop };
 
 /** An authenticated webhook, translated, as it is stored. */
 export type TranslatedWebhook = {
@@ -57,6 +59,7 @@ export type TranslatedWebhook = {
   /** True if only the beginning of the body is stored. */
   truncated: boolean;
   events: readonly StatusEvent[];
+  busy?: Busy | undefined;
   dropped?: Drop | undefined;
   /** For a replay: the original webhook and its time. */
   replayOf?: { webhookId: string; receivedAt: Date } | undefined;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { LocationRow } from './locations.ts';
+import { LOCATION_ROW, LocationRow } from './locations.ts';
 
 const STEPS = 12;
 const STEP_S = 300;
@@ -47,7 +47,7 @@ const LIST = `
   WITH span AS MATERIALIZED (
     SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
   )
-  SELECT l.location_id AS "locationId", l.integration, l.country, l.paused_at AS "pausedAt", l.updated_at AS "updatedAt",
+  SELECT ${LOCATION_ROW},
          h.last_seen_at AS "lastSeenAt", coalesce(d.not_kept, 0)::int AS "notKept", a.missed_at AS "missedAt", t.traffic
   FROM span CROSS JOIN locations l
   LEFT JOIN location_last_seen h ON h.location_id = l.location_id AND h.integration = l.integration

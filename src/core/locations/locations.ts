@@ -35,9 +35,19 @@ export const LocationRow = z.object({
     .nullable()
     .meta({ description: 'ISO 3166-1 alpha-2: telephone numbers in national form are read with it.' }),
   pausedAt: z.date().nullable(),
+  pausedUntil: z
+    .date()
+    .nullable()
+    .meta({ description: 'When its orders go on by themselves: its POS paused it. Null if an operator did.' }),
   updatedAt: z.date(),
 });
 export type LocationRow = z.infer<typeof LocationRow>;
+
+/** SQL of when a location `l` was paused, by an operator or its POS, and when that ends by itself, if it does. */
+export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
+const PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
+export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.country, l.updated_at AS "updatedAt",
+  ${PAUSED_AT} AS "pausedAt", ${PAUSED_UNTIL} AS "pausedUntil"`;
 
 /** The location cannot be used as it is. The message says why and what would be right, without any value. */
 export class WrongLocation extends Error {
@@ -140,7 +150,10 @@ export async function putLocation(
        INSERT INTO locations (location_id, integration, settings, country) VALUES ($1, $2, $3, $4)
        ON CONFLICT (location_id) DO UPDATE
          SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
-             country = coalesce(excluded.country, locations.country)
+             country = coalesce(excluded.country, locations.country),
+             -- Of what the POS before said, another one knows nothing.
+             pos_paused_until = CASE WHEN locations.integration <> excluded.integration AND locations.pos_paused_at IS NOT NULL
+                                     THEN now() ELSE locations.pos_paused_until END
      )
      UPDATE placements SET next_attempt_at = now()
      WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
@@ -196,15 +209,17 @@ export type StoredLocation = {
   integration: string;
   sealedSettings: string;
   paused: boolean;
+  /** When its orders go on by themselves: its POS paused it, and no operator. */
+  pausedUntil: Date | null;
   country: string | null;
 };
 
 export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
   const { rows } = await pool.query<StoredLocation>({
     name: 'find-location',
-    text: `SELECT location_id AS "locationId", integration, settings AS "sealedSettings", paused_at IS NOT NULL AS paused,
-                  country
-           FROM locations WHERE location_id = $1`,
+    text: `SELECT location_id AS "locationId", integration, settings AS "sealedSettings", country,
+                  ${PAUSED_AT} IS NOT NULL AS paused, ${PAUSED_UNTIL} AS "pausedUntil"
+           FROM locations l WHERE location_id = $1`,
     values: [locationId],
   });
   return rows[0];
@@ -220,16 +235,13 @@ export async function getLocation(pool: Pool, locationId: string): Promise<Store
 }
 
 export async function listLocations(pool: Pool): Promise<LocationRow[]> {
-  const { rows } = await pool.query<LocationRow>(
-    `SELECT location_id AS "locationId", integration, country, paused_at AS "pausedAt", updated_at AS "updatedAt"
-     FROM locations ORDER BY location_id`,
-  );
+  const { rows } = await pool.query<LocationRow>(`SELECT ${LOCATION_ROW} FROM locations l ORDER BY location_id`);
   return rows;
 }
 
 export const PausedLocation = z.object({ locationId: z.string(), paused: z.boolean() });
 
-/** Pauses a location: its orders wait, and nothing is lost. @returns whether the location exists */
+/** Pauses a location until it is resumed: its orders wait, and nothing is lost. @returns whether the location exists */
 export async function pauseLocation(pool: Pool, locationId: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     'UPDATE locations SET paused_at = coalesce(paused_at, now()) WHERE location_id = $1',
@@ -238,20 +250,31 @@ export async function pauseLocation(pool: Pool, locationId: string): Promise<boo
   return rowCount === 1;
 }
 
-/** Resumes a location and extends its orders' deadlines by the pause. @returns whether the location exists */
+/**
+ * SQL that lets the orders of locations go on: those of `was` whose `paused_at`, since when they wait, is not NULL. Their
+ * deadlines are extended by the pause.
+ */
+export const LET_GO_ON = `
+  UPDATE placements p
+  SET next_attempt_at = CASE WHEN p.next_attempt_at = 'infinity' THEN p.next_attempt_at ELSE now() END,
+      deadline_at = p.deadline_at + (now() - greatest(was.paused_at, p.signalled_at))
+  FROM was
+  WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL`;
+
+/**
+ * Resumes a location, whoever paused it, and extends its orders' deadlines by the pause. What its POS said before is over.
+ * @returns whether the location exists
+ */
 export async function resumeLocation(pool: Pool, locationId: string): Promise<boolean> {
   const { rows } = await pool.query(
     `WITH was AS (
-       SELECT location_id, paused_at FROM locations WHERE location_id = $1 FOR UPDATE
+       SELECT location_id, ${PAUSED_AT} AS paused_at FROM locations l WHERE location_id = $1 FOR UPDATE
      ), resumed AS (
-       UPDATE locations l SET paused_at = NULL FROM was WHERE l.location_id = was.location_id
-     ), due AS (
-       UPDATE placements p
-       SET next_attempt_at = CASE WHEN p.next_attempt_at = 'infinity' THEN p.next_attempt_at ELSE now() END,
-           deadline_at = p.deadline_at + (now() - greatest(was.paused_at, p.signalled_at))
-       FROM was
-       WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL
-     )
+       UPDATE locations l
+       SET paused_at = NULL, pos_paused_at = NULL, pos_paused_until = NULL,
+           pos_said_at = greatest(l.pos_said_at, now())
+       FROM was WHERE l.location_id = was.location_id
+     ), due AS (${LET_GO_ON})
      SELECT FROM was`,
     [locationId],
   );

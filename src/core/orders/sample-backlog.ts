@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { RANK_SENT } from '../domain/lifecycle.ts';
+import { PAUSED_AT } from '../locations/locations.ts';
 
 /** Waiting work and its age. Counts go up to 10,000; `unreceived` counts within the last 5,000 orders sent. */
 export type Backlog = {
@@ -59,7 +60,7 @@ export const SAMPLE_BACKLOG = `
            greatest(0, $2::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
              AS "oldestWaiting"
     FROM (SELECT state, next_attempt_at, cause, deadline_at,
-                 location_id = ANY (ARRAY(SELECT location_id FROM locations WHERE paused_at IS NOT NULL)) IS TRUE AS paused
+                 location_id = ANY (ARRAY(SELECT location_id FROM locations l WHERE ${PAUSED_AT} IS NOT NULL)) IS TRUE AS paused
           FROM placements
           WHERE finished_at IS NULL
           ORDER BY coalesce(location_id, ''), next_attempt_at LIMIT ${OPEN}) AS p

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { PAUSED_AT } from '../locations/locations.ts';
 import { nameParameters } from '../postgres/name-parameters.ts';
 import { restAfter } from '../postgres/rest-after.ts';
 
@@ -126,7 +127,7 @@ const LOOK = `
   SELECT coalesce((SELECT min(next_attempt_at) FROM due), now()) - make_interval(secs => ${COMMIT_S}) AS mark,
          (SELECT coalesce(json_agg(json_build_array(
                    d.lane, d.since, d.late, l.integration, extract(epoch FROM now() - l.updated_at)::float8,
-                   l.paused_at IS NOT NULL) ORDER BY d.since), '[]')
+                   ${PAUSED_AT} IS NOT NULL) ORDER BY d.since), '[]')
           FROM (SELECT lane, min(next_attempt_at) AS since, count(*) FILTER (WHERE late) AS late
                 FROM due WHERE free GROUP BY lane) AS d
           LEFT JOIN locations l ON l.location_id = d.lane) AS due`;

@@ -13,7 +13,12 @@ export async function findUsableLocation(
   job.locationId = locationId;
   const found = await findLocation(deps.pool, locationId);
   job.integration = found?.integration ?? job.integration;
-  if (found?.paused) return { do: 'hold', ...why({ code: 'location_paused' }) };
+  if (found?.paused) {
+    const { pausedUntil } = found;
+    return pausedUntil === null
+      ? { do: 'hold', ...why({ code: 'location_paused' }) }
+      : { do: 'hold', ...why({ code: 'location_paused_by_pos', until: pausedUntil.toISOString() }) };
+  }
   if (job.late && job.doubt === undefined) return FAIL_LATE;
   if (found === undefined) return { do: 'hold', ...why({ code: 'no_location' }) };
   const { integration } = found;

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { TOLD_MEANWHILE, applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
-import { EventOutcome, WebhookOutcome, type Drop, type TranslatedWebhook } from '../domain/webhook.ts';
+import { EventOutcome, WebhookOutcome, type Drop, type Translated, type TranslatedWebhook } from '../domain/webhook.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
 import { inTransaction } from '../postgres/in-transaction.ts';
@@ -14,7 +14,7 @@ import { sealWebhook } from '../locations/seal-webhook.ts';
 import type { SettingsKeys } from '../locations/settings-key.ts';
 import { refusedByPostgres } from '../statuses/refused-by-postgres.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
-import { retranslate, type Retranslated, type RetranslateDeps } from './retranslate.ts';
+import { retranslate, type RetranslateDeps } from './retranslate.ts';
 import { withClient } from '../postgres/with-client.ts';
 
 export type Replaying = RetranslateDeps & {
@@ -97,7 +97,7 @@ export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Re
 
 type Replay = TranslatedWebhook & { replayOf: NonNullable<TranslatedWebhook['replayOf']> };
 
-function translateRequest(stored: StoredWebhook, { events, dropped }: Retranslated, receivedAt: Date): Replay {
+function translateRequest(stored: StoredWebhook, { events, busy, dropped }: Translated, receivedAt: Date): Replay {
   const webhook = {
     id: randomUUIDv7(),
     locationId: stored.locationId,
@@ -108,6 +108,7 @@ function translateRequest(stored: StoredWebhook, { events, dropped }: Retranslat
     truncated: false,
     ...(stored.asked && { asked: true as const }),
     events,
+    busy,
     replayOf: { webhookId: stored.replayOf ?? stored.webhookId, receivedAt: stored.firstReceivedAt },
   };
   return dropped === undefined ? webhook : asDropped(webhook, dropped);
@@ -123,7 +124,7 @@ async function sealBody(keys: SettingsKeys, { secrets }: StoredWebhook, replay: 
 
 /** Drops the contents, which nobody could attribute to an order: they end with the original webhook. */
 function asDropped(webhook: Replay, dropped: Drop): Replay {
-  return { ...webhook, headers: {}, sealed: undefined, body: Buffer.alloc(0), events: [], dropped };
+  return { ...webhook, headers: {}, sealed: undefined, body: Buffer.alloc(0), events: [], busy: undefined, dropped };
 }
 
 /** Applies in one commit. As at the door, a webhook whose values Postgres refuses is dropped. */

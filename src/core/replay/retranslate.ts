@@ -3,8 +3,7 @@ import type { Pool } from 'pg';
 import type { Refusal, StoredWebhook } from './stored-webhook.ts';
 import { WrongLocation, findLocation, type OpenSettings } from '../locations/locations.ts';
 import { toCauseText } from '../domain/cause-text.ts';
-import type { StatusEvent } from '../domain/order.ts';
-import type { Drop } from '../domain/webhook.ts';
+import type { Translated } from '../domain/webhook.ts';
 import type { SettingsKeys } from '../locations/settings-key.ts';
 import { checkEvents, verifyAndTranslate } from '../statuses/verify-and-translate.ts';
 
@@ -16,16 +15,13 @@ export type RetranslateDeps = {
   publicUrl: string;
 };
 
-/** The translation of a stored webhook with today's settings and code. */
-export type Retranslated = { events: readonly StatusEvent[]; dropped?: Drop | undefined };
-
 /**
  * Translates a stored webhook again, without changes. A webhook that failed verification has its target and all its
  * headers stored, and is verified now, by the clock of its arrival. Any other was verified then and has neither, even if
  * it was dropped: Postgres refused it, or a replay could not read it.
- * @returns the events, or why it cannot be translated
+ * @returns what it says by today's settings and code, or why it cannot be translated
  */
-export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Retranslated | Refusal> {
+export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Translated | Refusal> {
   if (stored.truncated) {
     return {
       refused: 'only its beginning is kept: it was over WEBHOOK_BODY_LIMIT, or beyond DROPPED_QUOTA',

@@ -6,7 +6,8 @@ import type { Registry } from '../domain/provider.ts';
 import { WebhookAuth } from '../domain/webhook-auth.ts';
 import { ListedWebhook } from './list-webhooks.ts';
 import { GONE, Refusal, findWebhook, readWebhook } from './stored-webhook.ts';
-import { retranslate, type Retranslated, type RetranslateDeps } from './retranslate.ts';
+import { retranslate, type RetranslateDeps } from './retranslate.ts';
+import type { Translated } from '../domain/webhook.ts';
 
 const Event = z.object({
   status: Status,
@@ -36,7 +37,18 @@ export const ShownWebhook = ListedWebhook.extend({
   erased: z.boolean().meta({ description: 'Body and headers went with the member data of its order.' }),
   webhookAuth: WebhookAuth.nullable().meta({ description: 'What its POS proves itself with, where that is known.' }),
   today: z
-    .union([z.object({ events: z.array(Event) }), z.object({ dropped: z.string(), cause: DropCause }), Refusal])
+    .union([
+      z.object({
+        events: z.array(Event),
+        pausedUntil: z
+          .date()
+          .nullable()
+          .exactOptional()
+          .meta({ description: 'Until when the kitchen takes no orders, where it says so. Null if it takes them.' }),
+      }),
+      z.object({ dropped: z.string(), cause: DropCause }),
+      Refusal,
+    ])
     .meta({
       description: "What a replay would read in it, by today's settings; why it would be dropped, or cannot be.",
     }),
@@ -74,8 +86,9 @@ export async function showWebhook(
   };
 }
 
-function inBrief(again: Retranslated | Refusal): ShownWebhook['today'] {
+function inBrief(again: Translated | Refusal): ShownWebhook['today'] {
   if ('refused' in again) return again;
-  const { dropped, events } = again;
-  return dropped === undefined ? { events: [...events] } : { dropped: dropped.reason, cause: dropped.cause };
+  const { dropped, events, busy } = again;
+  if (dropped !== undefined) return { dropped: dropped.reason, cause: dropped.cause };
+  return { events: [...events], ...(busy !== undefined && { pausedUntil: busy.pausedUntil }) };
 }

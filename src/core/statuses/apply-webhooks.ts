@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import type { Busy } from '../domain/busy.ts';
 import { rankOf } from '../domain/lifecycle.ts';
 import type {
   ArrivedEvent,
@@ -8,6 +9,7 @@ import type {
   TranslatedWebhook,
   WebhookOutcome,
 } from '../domain/webhook.ts';
+import { pausingByPos } from '../locations/pausing-by-pos.ts';
 import { unnestRows, type Column } from '../postgres/unnest-rows.ts';
 import { OUTCOME_BY_CODE, applyingEvents, outcomeOf } from './apply-events.ts';
 import { isAwaited } from './is-awaited.ts';
@@ -73,17 +75,35 @@ const EVENTS = unnestRows<PlacedEvent>(
   WEBHOOKS.next,
 );
 const PARK_TTL_S = `$${EVENTS.next}::int`;
+
+/** What a POS says of its kitchen, with the number of its webhook in this batch. */
+type Word = { nth: number; webhook: TranslatedWebhook; busy: Busy };
+
+const WORDS = unnestRows<Word>(
+  [
+    ['webhook_nth', 'integer', (word) => word.nth],
+    ['location_id', 'text', (word) => word.webhook.locationId],
+    ['integration', 'text', (word) => word.webhook.integration],
+    ['said_at', 'timestamptz', ({ webhook }) => webhook.replayOf?.receivedAt ?? webhook.receivedAt],
+    ['until', 'timestamptz', (word) => word.busy.pausedUntil],
+  ],
+  EVENTS.next + 1,
+);
 /** By the webhook's number and not with each event: at the door there is none. */
 const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
+
+/** One that came too late, or whose end is over, moved nothing. */
+const OUTCOME_OF_WORD = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'applied' ELSE 'stale' END`;
 
 /**
  * Applies webhooks in one statement and so in one commit: whatever their events change, and the webhooks themselves. Of
  * the events that wait under a POS id there is one for each status, the first; a repeat of it adds nothing but a reason
  * or a time that is missing.
- * @param tells see `applyingEvents`
+ * @param about.tells see `applyingEvents`
+ * @param about.busy whether one of them says that its kitchen takes orders, or not
  */
-const applyStatement = (tells: boolean): string => `
-WITH ${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells)}, waiting AS (
+const applyStatement = ({ tells, busy }: { tells: boolean; busy: boolean }): string => `
+WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells)}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
                                   native_status, reason, occurred_at, parked_at)
   SELECT location_id, integration, provider_order_id, rank,
@@ -110,6 +130,7 @@ WITH ${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells)}, waiting
   INSERT INTO webhooks (day, outcome, ${STORED.map(([name]) => name).join(', ')})
   SELECT (d.received_at AT TIME ZONE 'UTC')::date,
          CASE WHEN d.reason IS NOT NULL THEN 'dropped'
+              ${busy ? `WHEN d.nth = ANY (${WORDS.array('webhook_nth')}) THEN ${OUTCOME_OF_WORD}` : ''}
               WHEN d.events = 0 THEN 'ignored'
               ELSE ${OUTCOME_BY_CODE}[(SELECT outcomes FROM best)[d.nth]] END,
          ${STORED.map(([name, , , stored]) => stored ?? `d.${name}`).join(', ')}
@@ -117,6 +138,7 @@ WITH ${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells)}, waiting
   CROSS JOIN LATERAL (SELECT coalesce((SELECT erased FROM best)[d.nth], false) AS erased) AS about
 )
 SELECT (SELECT outcomes FROM best) AS best,
+       ${busy ? 'ARRAY(SELECT webhook_nth FROM heard) AS heard,' : ''}
        array_agg(outcome ORDER BY nth) AS outcomes,
        array_agg(nth::int ORDER BY nth) FILTER (WHERE conflict) AS conflicts,
        jsonb_object_agg(nth, target) FILTER (WHERE ours AND by_pos_id) AS found,
@@ -137,8 +159,10 @@ FROM ruled`;
  */
 export const TOLD_MEANWHILE = '22012';
 
-const APPLY = applyStatement(false);
-const APPLY_TELLING = applyStatement(true);
+const APPLY = applyStatement({ tells: false, busy: false });
+const APPLY_TELLING = applyStatement({ tells: true, busy: false });
+/** Rare, so there is one for both. */
+const APPLY_BUSY = applyStatement({ tells: true, busy: true });
 
 /** @param parkTtlS seconds for which an unknown POS id may still become ours */
 export async function applyWebhooks(
@@ -156,22 +180,34 @@ export async function applyWebhooks(
       return { nth: index + 1, webhookId: id, locationId, integration, event, rank };
     }),
   );
+  const words = without.flatMap((webhook, index): Word[] =>
+    webhook.busy === undefined ? [] : [{ nth: withEvents.length + index + 1, webhook, busy: webhook.busy }],
+  );
   const { rows } = await client.query<{
     best: number[] | null;
     outcomes: number[] | null;
     conflicts: number[] | null;
     found: Record<string, string> | null;
     awaited: PosId[] | null;
+    heard?: number[];
   }>({
-    ...(doTell(arrived)
-      ? { name: 'apply-telling-webhooks', text: APPLY_TELLING }
-      : { name: 'apply-webhooks', text: APPLY }),
-    values: [...WEBHOOKS.values(stored), ...EVENTS.values(arrived), parkTtlS],
+    ...(words.length > 0
+      ? { name: 'apply-busy-webhooks', text: APPLY_BUSY }
+      : doTell(arrived)
+        ? { name: 'apply-telling-webhooks', text: APPLY_TELLING }
+        : { name: 'apply-webhooks', text: APPLY }),
+    values: [
+      ...WEBHOOKS.values(stored),
+      ...EVENTS.values(arrived),
+      parkTtlS,
+      ...(words.length > 0 ? WORDS.values(words) : []),
+    ],
   });
   const row = rows[0];
   const best = new Map<TranslatedWebhook, WebhookOutcome>(
     withEvents.map((webhook, i) => [webhook, outcomeOf(row?.best?.[i])]),
   );
+  for (const { nth, webhook } of words) best.set(webhook, row?.heard?.includes(nth) === true ? 'applied' : 'stale');
   const events = (row?.outcomes ?? []).map(outcomeOf);
   const serviceOrderIds = events.map((outcome, i) =>
     outcome === 'parked' || outcome === 'unmatched'

@@ -7,7 +7,7 @@ import { fairQueue, type FairQueue } from './fair-queue.ts';
 import { findLocked } from './find-locked.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
 import { knownLocked } from './known-locked.ts';
-import type { Observe } from '../domain/observed.ts';
+import type { Observe, Observed } from '../domain/observed.ts';
 import { refusedByPostgres } from './refused-by-postgres.ts';
 import { withClient } from '../postgres/with-client.ts';
 
@@ -88,7 +88,8 @@ export function batchWebhooks(deps: {
         only?.reject(new Unavailable('cannot be stored', { cause: error }));
         return undefined;
       }
-      return flush([{ ...only, webhook: { ...only.webhook, events: [], dropped: refusedByPostgres(error) } }]);
+      const webhook = { ...only.webhook, events: [], busy: undefined, dropped: refusedByPostgres(error) };
+      return flush([{ ...only, webhook }]);
     }
     const milliseconds = performance.now() - began;
     const { serviceOrderIds } = applied;
@@ -96,7 +97,10 @@ export function batchWebhooks(deps: {
     let first = 0;
     for (const [index, { webhook, resolve }] of batch.entries()) {
       const about = serviceOrderIds.slice(first, (first += webhook.events.length));
-      resolve({ outcome: applied.webhooks[index] ?? 'ignored', serviceOrderIds: distinct(about) });
+      const outcome = applied.webhooks[index] ?? 'ignored';
+      const until = outcome === 'applied' ? webhook.busy?.pausedUntil : undefined;
+      if (until instanceof Date) deps.observe(pausedBy(webhook, until));
+      resolve({ outcome, serviceOrderIds: distinct(about) });
       known.remove(webhook);
     }
     deps.onApplied(applied);
@@ -221,6 +225,10 @@ function flushersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round
     });
   };
   return start;
+}
+
+function pausedBy({ integration, locationId, id: webhookId }: TranslatedWebhook, until: Date): Observed {
+  return { what: 'POS pause', did: 'pause', by: integration, locationId, until, webhookId };
 }
 
 function isInTime({ deadline }: Waiting): boolean {

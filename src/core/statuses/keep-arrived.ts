@@ -37,7 +37,7 @@ export const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 export async function keepArrived(
   arrived: ArrivedWebhook,
   provider: Pick<Provider, 'webhookAuth' | 'webhookHeaders'>,
-  { events, dropped }: Translated,
+  { events, busy, dropped }: Translated,
   deadline: number,
   { keys, quota }: KeepDeps,
 ): Promise<TranslatedWebhook | NotKept> {
@@ -65,6 +65,7 @@ export async function keepArrived(
     body: isSealed ? Buffer.alloc(0) : body,
     truncated: arrived.truncated || body.length < arrived.body.length,
     events,
+    busy,
     dropped,
   };
   if (dropped === undefined && !isSealed) return webhook;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Busy } from '../domain/busy.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import { NotAuthentic, Poison } from '../domain/errors.ts';
 import { StatusEvent, describeIssues } from '../domain/order.ts';
@@ -24,7 +25,9 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
       events.catch(() => {});
       throw new TypeError('translateWebhook must not be async');
     }
-    return { events: checkEvents(events) };
+    const translated = checkEvents(events);
+    if (translated.length > 0 || provider.readBusy === undefined) return { events: translated };
+    return { events: [], busy: checkBusy(provider.readBusy({ ...webhook, verified: true }, settings)) };
   } catch (error) {
     return { events: [], dropped: whyDropped(error) };
   }
@@ -38,7 +41,13 @@ export function checkEvents(events: unknown): StatusEvent[] {
       cause: { code: 'too_many_events', count, limit: MAX_EVENTS },
     });
   }
-  const result = Events.safeParse(events, { reportInput: true });
+  return asPoison(Events.safeParse(events, { reportInput: true }));
+}
+
+const checkBusy = (busy: Busy | undefined): Busy | undefined =>
+  asPoison(Busy.optional().safeParse(busy, { reportInput: true }));
+
+function asPoison<Value>(result: z.ZodSafeParseResult<Value>): Value {
   if (result.success) return result.data;
   throw new Poison(describeIssues(result.error), {
     cause: { code: 'wrong_shape', issues: shapeIssues(result.error) },

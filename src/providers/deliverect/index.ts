@@ -3,6 +3,7 @@ import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
+import { readBusy } from './read-busy.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { writeOrder } from './write-order.ts';
 
@@ -18,6 +19,7 @@ export const deliverect: Provider<Settings> = {
   // Neither map nor time decides about it.
   checkOrder: (order) => void writeOrder(order, { itemMap: {} }, new Date(order.placedAt)),
   translateWebhook,
+  readBusy,
   webhookAuth,
   check,
   connect,

@@ -22,6 +22,11 @@ export const Settings = z.strictObject({
   itemMap: ItemMap,
   /** True if 90 and 95, by which the POS closes an order, mean that the member has it. */
   closedMeansCompleted: z.boolean().default(true),
+  /**
+   * After how many minutes a pause by busy mode ends if nobody ends it: Deliverect names no end, and sends each webhook
+   * once. Four hours last for any service, and not into the next one.
+   */
+  pauseMinutes: z.int().min(1).max(1440).default(240),
 });
 export type Settings = z.infer<typeof Settings>;
 
@@ -65,4 +70,14 @@ export const OrderUpdate = z.object({
   channelLink: z.string().nullish(),
   reason: z.string().nullish(),
   timeStamp: z.unknown().optional(),
+});
+
+/**
+ * A store's busy mode; it has `accountId`, `locationId` and for BUSY a `delay` in minutes as well.
+ * https://developers.deliverect.com/v3.0-ordering-experience/reference/busy-mode (July 2026)
+ */
+export const BusyMode = z.object({
+  channelLinkId: z.string(),
+  /** BUSY: open, with more time for each order, which the platform would have to tell its members. */
+  status: z.enum(['PAUSED', 'BUSY', 'ONLINE']),
 });

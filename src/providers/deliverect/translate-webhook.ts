@@ -45,7 +45,8 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
 ]);
 
 /**
- * Reads an order status and a courier's status. Other webhooks of Deliverect, such as menus and pauses, name no order.
+ * Reads an order status and a courier's status. A preparation time's update has the order's status as well. Other
+ * webhooks of Deliverect, such as menus and pauses, name no order.
  * The signature is the hex HMAC-SHA256 of the raw body:
  * https://developers.deliverect.com/reference/hmac-authentication
  * @throws NotAuthentic, Poison

@@ -129,6 +129,10 @@ it('of silent locations takes as many as there are probes, one of each, the one 
 it.each([
   ['has new settings, of which nobody knows yet that they do not work', `updated_at = now() - interval '5 s'`],
   ['is paused, and not called at all', 'paused_at = now()'],
+  [
+    'is paused by its POS, and neither is it called',
+    `pos_paused_at = now(), pos_paused_until = now() + interval '1 h'`,
+  ],
 ])('spends no probe on a silent location that %s', async (_, changed) => {
   await configure('acme', 'acme-1', 'acme-2');
   await backlog('acme-1', 2, 60);

@@ -1,13 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
 import { makeToken } from '../../../src/core/locations/make-token.ts';
-import { putLocation } from '../../../src/core/locations/locations.ts';
+import { putLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { registry } from '../../../src/providers/index.ts';
+import { startDeliverect, type Deliverect } from '../../simulators/start-deliverect.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -26,29 +28,38 @@ let webhook: string;
 let ofRevoked: string;
 let ofGone: string;
 let ofMoved: string;
+let kitchen: Deliverect;
+let ofKitchen: string;
 
 beforeAll(async () => {
   const databaseUrl = await createDatabase();
   direct = new pg.Pool({ connectionString: databaseUrl, max: 2 });
   proxy = await startFaultProxy({ targetPort: Number(new URL(databaseUrl).port) });
-  const tokens = await Promise.all(['club-1', 'revoked', 'gone', 'moved'].map(openLocation));
+  const tokens = await Promise.all(['club-1', 'revoked', 'gone', 'moved'].map((id) => openLocation(id)));
+  kitchen = await startDeliverect();
+  const { token } = await openLocation('kitchen', 'deliverect', kitchen.settings);
   system = await startSystem({ databaseUrl: proxy.through(databaseUrl), env });
   [webhook = '', ofRevoked = '', ofGone = '', ofMoved = ''] = tokens.map(
     ({ token, locationId }) => `${system.urls[0]}/webhook/standard/${locationId}?token=${token}`,
   );
+  ofKitchen = `${system.urls[0]}/webhook/deliverect/kitchen?token=${token}`;
 });
 afterAll(async () => {
   await system?.stop();
+  await kitchen?.stop();
   await proxy?.stop();
   await direct?.end();
 });
 
 /** Before the system starts, which reads all tokens then. */
-async function openLocation(locationId: string): Promise<{ locationId: string; token: string }> {
+async function openLocation(
+  locationId: string,
+  integration = 'standard',
+  settings: object = { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true },
+): Promise<{ locationId: string; token: string }> {
   const keys = parseSettingsKeys(SETTINGS_KEY);
-  const settings = { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true };
   const rules = { registry, keys, publicUrl: undefined, allowedHosts };
-  await putLocation(direct, rules, { locationId, integration: 'standard', settings });
+  await putLocation(direct, rules, { locationId, integration, settings });
   return { locationId, token: (await issueToken(direct, { locationId })).token };
 }
 
@@ -299,4 +310,40 @@ it('a webhook that waits for a lock longer than its sender does is spilled, and 
   holder.release();
   await untilStored(id);
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
+});
+
+describe('a kitchen that takes no orders', () => {
+  const tell = async (status: string): Promise<string> => {
+    const { headers, body } = kitchen.signAbout({ status });
+    const answer = await post(ofKitchen, body, headers);
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'accepted' } });
+    return String(answer.body['deliveryId']);
+  };
+  const paused = async (): Promise<boolean> => {
+    const { rows } = await direct.query(
+      `SELECT FROM locations WHERE location_id = 'kitchen' AND pos_paused_until > now()`,
+    );
+    return rows.length > 0;
+  };
+
+  it('is paused late, with the end from when it said so', async () => {
+    goDown();
+    const id = await tell('PAUSED');
+    await comeBack();
+    await untilStored(id);
+    expect(await stored(id)).toMatchObject([{ outcome: 'applied' }]);
+    expect(await paused()).toBe(true);
+  });
+
+  it('is not paused any more by what it said before an operator resumed it', async () => {
+    goDown();
+    const id = await tell('PAUSED');
+    // A process knows Postgres's clock to some milliseconds; an operator is not that quick.
+    await sleep(100);
+    await resumeLocation(direct, 'kitchen');
+    await comeBack();
+    await untilStored(id);
+    expect(await stored(id)).toMatchObject([{ outcome: 'stale' }]);
+    expect(await paused()).toBe(false);
+  });
 });

@@ -1,0 +1,316 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
+import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
+import { withClient } from '../../../src/core/postgres/with-client.ts';
+import { startDeliverect, type Deliverect } from '../../simulators/start-deliverect.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { runCli } from '../../support/run-cli.ts';
+import { sendJson, serveHttp } from '../../support/serve-http.ts';
+import { post, startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const HOUR_MS = 3_600_000;
+
+let system: System;
+let operator: Operator;
+let pos: Deliverect;
+let locationId: string;
+let webhook: string;
+let nth = 0;
+
+beforeAll(async () => {
+  const PUBLIC_URL = 'https://expediter.test';
+  system = await startSystem({ env: { OPERATOR_TOKEN, PUBLIC_URL }, processes: 2 });
+  operator = await askOperator(system.urls[0] ?? '');
+});
+afterAll(() => system?.stop());
+
+/** Each test has a location, whose channel link is activated by the answer that `provider connect` prints. */
+beforeEach(async () => {
+  nth += 1;
+  locationId = `kitchen-${nth}`;
+  pos = await startDeliverect();
+  await system.addLocation(locationId, pos.settings, 'deliverect');
+  const { out } = await runCli(system.env, ['provider', 'connect', locationId]);
+  const answer = (/\{.*\}/.exec(out)?.[0] ?? '').replaceAll('https://expediter.test', system.urls[0] ?? '');
+  const registration = await serveHttp(async (_request, response) => sendJson(response, 200, JSON.parse(answer)));
+  await pos.activate(registration.url);
+  await registration.stop();
+  webhook = (JSON.parse(answer) as { busyModeURL: string }).busyModeURL;
+});
+afterEach(() => pos.stop());
+
+const busy = (status: string): ReturnType<Deliverect['tell']> => pos.tell('busyModeURL', { status });
+async function shown(): Promise<{ pausedAt: string | null; pausedUntil: string | null }> {
+  return (await operator.get(`/locations/${locationId}`)).body as {
+    pausedAt: string | null;
+    pausedUntil: string | null;
+  };
+}
+const untilOpen = (): Promise<boolean> => until(async () => (await shown()).pausedAt === null);
+const untilHeld = (id: string): Promise<unknown> =>
+  until(async () => (await system.placement(id))?.['state'] === 'held');
+const untilSent = (id: string): Promise<unknown> =>
+  until(async () => (await system.placement(id))?.['state'] === 'sent');
+const endNow = (): Promise<unknown> =>
+  system.query('UPDATE locations SET pos_paused_until = now() WHERE location_id = $1', [locationId]);
+const saidOf = (did: string): Record<string, unknown>[] =>
+  system.logged
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter((line) => line['did'] === did && line['locationId'] === locationId);
+const replay = async (body: unknown, about = {}): Promise<Record<string, unknown>> =>
+  (await operator.post(`/webhooks/${(body as { webhookId: string }).webhookId}/replay`, about)).body;
+
+describe('busy mode', () => {
+  it('has orders wait with an end, and its own end lets them go, with their time', async () => {
+    const before = Date.now();
+    expect(await busy('PAUSED')).toMatchObject({ status: 200, body: { status: 'PAUSED', outcome: 'applied' } });
+    const { pausedUntil } = await shown();
+    expect(Date.parse(pausedUntil ?? '') - before).toBeGreaterThan(4 * HOUR_MS - 1_000);
+    expect(Date.parse(pausedUntil ?? '') - before).toBeLessThan(4 * HOUR_MS + 60_000);
+
+    const { serviceOrderId } = await system.placeOrder({ locationId });
+    await untilHeld(serviceOrderId);
+    expect(await system.placement(serviceOrderId)).toMatchObject({
+      cause: { code: 'location_paused_by_pos', until: pausedUntil },
+      problem: `the location is paused by its POS until ${pausedUntil}`,
+    });
+    expect(pos.requests).toBe(0);
+    // It waits for nobody's help, so nobody is called.
+    const said = await until(() =>
+      system.logged.find((line) => line.includes(serviceOrderId) && line.includes('held')),
+    );
+    expect(JSON.parse(said)).toMatchObject({ severity: 'INFO', message: 'order waits: its POS takes none now' });
+    // Two hours pass.
+    await system.query(
+      `UPDATE placements SET deadline_at = deadline_at - interval '2 h', signalled_at = signalled_at - interval '2 h'
+       WHERE service_order_id = $1`,
+      [serviceOrderId],
+    );
+    await system.query(`UPDATE locations SET pos_paused_at = now() - interval '2 h' WHERE location_id = $1`, [
+      locationId,
+    ]);
+
+    expect(await busy('ONLINE')).toMatchObject({ status: 200, body: { status: 'ONLINE', outcome: 'applied' } });
+    await untilSent(serviceOrderId);
+    expect(pos.tickets.map((ticket) => ticket.serviceOrderId)).toEqual([serviceOrderId]);
+    expect(await shown()).toMatchObject({ pausedAt: null, pausedUntil: null });
+    expect(saidOf('pause')).toEqual([
+      expect.objectContaining({ by: 'deliverect', until: pausedUntil, webhookId: expect.any(String), message: 'POS' }),
+    ]);
+    expect(saidOf('resume')).toEqual([expect.objectContaining({ by: 'deliverect', message: 'POS' })]);
+  });
+
+  it('ends by itself if nobody says that the kitchen is open again', async () => {
+    await busy('PAUSED');
+    const { serviceOrderId } = await system.placeOrder({ locationId });
+    await untilHeld(serviceOrderId);
+    await endNow();
+    await untilSent(serviceOrderId);
+    expect(await shown()).toMatchObject({ pausedAt: null, pausedUntil: null });
+    expect(saidOf('resume')).toHaveLength(1);
+  });
+
+  it('of more time for each order lets them go: the kitchen takes them', async () => {
+    await busy('PAUSED');
+    expect(await pos.tell('busyModeURL', { status: 'BUSY', delay: 30 })).toMatchObject({
+      status: 200,
+      body: { status: 'BUSY', outcome: 'applied' },
+    });
+    await untilOpen();
+  });
+
+  it('counts the orders that wait as paused, not as held', async () => {
+    const paused = async (): Promise<number> => {
+      const { text } = await operator.get('/metrics');
+      return Number(/^expediter_placements_open\{state="paused"\} (\d+)/m.exec(text)?.[1]);
+    };
+    await busy('PAUSED');
+    const { serviceOrderId } = await system.placeOrder({ locationId });
+    await untilHeld(serviceOrderId);
+    await until(async () => (await paused()) === 1, 15_000);
+    await busy('ONLINE');
+    await untilSent(serviceOrderId);
+  });
+});
+
+describe('an operator', () => {
+  it('has the stronger pause: the POS neither ends nor prolongs it', async () => {
+    const { serviceOrderId } = await system.placeOrder({ locationId });
+    await untilSent(serviceOrderId);
+    await operator.post(`/locations/${locationId}/pause`);
+    const { pausedAt } = await shown();
+    await busy('PAUSED');
+    expect(await shown()).toMatchObject({ pausedAt, pausedUntil: null });
+    await busy('ONLINE');
+    await until(async () => {
+      const [row] = await system.query('SELECT pos_paused_at FROM locations WHERE location_id = $1', [locationId]);
+      return row?.['pos_paused_at'] === null;
+    });
+    expect(await shown()).toMatchObject({ pausedAt, pausedUntil: null });
+    expect(saidOf('resume')).toEqual([]);
+  });
+
+  it('takes over a pause of the POS: the orders have waited since that began', async () => {
+    await busy('PAUSED');
+    const { pausedAt } = await shown();
+    await operator.post(`/locations/${locationId}/pause`);
+    await endNow();
+    await until(async () => {
+      const [row] = await system.query('SELECT pos_paused_at FROM locations WHERE location_id = $1', [locationId]);
+      return row?.['pos_paused_at'] === null;
+    });
+    expect(await shown()).toMatchObject({ pausedAt, pausedUntil: null });
+  });
+
+  it('ends a pause of the POS, and a replay of its word does not begin it anew', async () => {
+    const { body } = await busy('PAUSED');
+    const { serviceOrderId } = await system.placeOrder({ locationId });
+    await untilHeld(serviceOrderId);
+    expect((await operator.post(`/locations/${locationId}/resume`)).body).toMatchObject({ paused: false });
+    await untilSent(serviceOrderId);
+    expect(await replay(body)).toMatchObject({ outcome: 'stale' });
+    expect(await shown()).toMatchObject({ pausedAt: null });
+  });
+});
+
+describe('a word of the POS', () => {
+  it('that came before the last one moves nothing when it is replayed', async () => {
+    const { body: paused } = await busy('PAUSED');
+    const { body: online } = await busy('ONLINE');
+    await untilOpen();
+    expect(await replay(paused)).toMatchObject({ outcome: 'stale' });
+    expect(await shown()).toMatchObject({ pausedAt: null });
+    await busy('PAUSED');
+    expect(await replay(online)).toMatchObject({ outcome: 'stale' });
+    expect(await shown()).toMatchObject({ pausedAt: expect.any(String) });
+  });
+
+  it('that was dropped counts when it is replayed, with its end from when it came', async () => {
+    await system.addLocation(locationId, { ...pos.settings, hmacSecret: 'another' }, 'deliverect');
+    const { body } = await busy('PAUSED');
+    const { webhookId } = body as { webhookId: string };
+    expect(body).toMatchObject({ outcome: 'dropped' });
+    expect(body).not.toHaveProperty('status');
+    expect(await shown()).toMatchObject({ pausedAt: null });
+    await system.addLocation(locationId, pos.settings, 'deliverect');
+    const came = Date.now() - 3 * HOUR_MS;
+    await system.query('UPDATE webhooks SET first_received_at = $2 WHERE id = $1', [webhookId, new Date(came)]);
+
+    const { body: dry } = await operator.get(`/webhooks/${webhookId}`);
+    expect(dry).toMatchObject({ today: { events: [], pausedUntil: new Date(came + 4 * HOUR_MS).toISOString() } });
+    expect(await replay(body, { dryRun: true })).toMatchObject({ outcome: 'applied', webhookId: null });
+    expect(await shown()).toMatchObject({ pausedAt: null });
+    expect(await replay(body)).toMatchObject({ outcome: 'applied' });
+    expect(await shown()).toMatchObject({ pausedUntil: new Date(came + 4 * HOUR_MS).toISOString() });
+  });
+
+  it('whose end is over pauses nothing', async () => {
+    await system.addLocation(locationId, { ...pos.settings, hmacSecret: 'another' }, 'deliverect');
+    const { body } = await busy('PAUSED');
+    await system.addLocation(locationId, pos.settings, 'deliverect');
+    await system.query(`UPDATE webhooks SET first_received_at = now() - interval '5 h' WHERE id = $1`, [
+      (body as { webhookId: string }).webhookId,
+    ]);
+    expect(await replay(body)).toMatchObject({ outcome: 'stale' });
+    expect(await shown()).toMatchObject({ pausedAt: null });
+  });
+
+  it('counts by when it came, whatever else its batch holds', async () => {
+    const { serviceOrderId } = await system.placeOrder({ locationId });
+    await untilSent(serviceOrderId);
+    const at = (ms: number): Date => new Date(Date.now() + ms);
+    const word = (receivedAt: Date, pausedUntil: Date | null): TranslatedWebhook => ({
+      id: randomUUIDv7(),
+      locationId,
+      integration: 'deliverect',
+      receivedAt,
+      headers: {},
+      body: Buffer.from('{}'),
+      truncated: false,
+      events: [],
+      busy: { pausedUntil },
+    });
+    const status: TranslatedWebhook = { ...word(at(0), null), busy: undefined };
+    const events = [{ status: 'received' as const, nativeStatus: '20', serviceOrderId }];
+    const batch = [word(at(-10), null), status, word(at(-20), at(HOUR_MS)), { ...status, id: randomUUIDv7(), events }];
+    const { webhooks, events: outcomes } = await withClient(system.pool, (client) => applyWebhooks(client, batch, 60));
+    expect(webhooks).toEqual(['applied', 'ignored', 'stale', 'applied']);
+    expect(outcomes).toEqual(['applied']);
+    expect(await shown()).toMatchObject({ pausedAt: null });
+    const stored = await system.query('SELECT outcome FROM webhooks WHERE id = ANY ($1::uuid[]) ORDER BY outcome', [
+      batch.map(({ id }) => id),
+    ]);
+    expect(stored.map(({ outcome }) => outcome)).toEqual(['applied', 'applied', 'ignored', 'stale']);
+  });
+});
+
+it('a busy mode that nobody signed is dropped, and pauses nothing', async () => {
+  const { headers, body } = pos.signAbout({ status: 'PAUSED' });
+  const forged = { ...headers, 'x-server-authorization-hmac-sha256': '0'.repeat(64) };
+  expect(await post(webhook, body, forged)).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
+  expect(await shown()).toMatchObject({ pausedAt: null });
+});
+
+it('what is not served is answered 200, counted as ignored, and pauses nothing', async () => {
+  const ignored = async (): Promise<number> => {
+    const texts = await Promise.all(
+      system.urls.map(async (url) => (await (await askOperator(url)).get('/metrics')).text),
+    );
+    const values = texts.map((text) =>
+      Number(/^expediter_webhooks_total\{integration="deliverect",outcome="ignored"\} (\d+)/m.exec(text)?.[1]),
+    );
+    return values.reduce((sum, value) => sum + value, 0);
+  };
+  const before = await ignored();
+  const answers = [
+    await pos.tell('menuUpdateURL', { menu: 'Dinner', menuId: '63ee', products: {}, snoozedProducts: {} }),
+    await pos.tell('snoozeUnsnoozeURL', {
+      operations: [{ action: 'snooze', data: { items: [{ plu: 'PIE1', snoozeEnd: '2026-03-24T22:21:54.955Z' }] } }],
+    }),
+    await pos.tell('paymentUpdateURL', { paymentId: 'pay-1', status: 'authorized' }),
+    await pos.tell('busyModeURL', { status: 'PAUSED', channelLinkId: '5eabc11dec00019b' }),
+    await pos.tell('busyModeURL', { status: 'CLOSED' }),
+  ];
+  for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+  expect(await ignored()).toBe(before + answers.length);
+  expect(await shown()).toMatchObject({ pausedAt: null });
+});
+
+it("a preparation time's update moves the order to the status that it says", async () => {
+  const { serviceOrderId } = await system.placeOrder({ locationId });
+  const ticket = await until(() => pos.tickets[0]);
+  const update = { channelOrderId: serviceOrderId, orderId: ticket.providerOrderId, status: '20' };
+  const answer = await pos.tell('updatePrepTimeURL', { ...update, pickupTime: '2026-07-18T05:55:30.015034Z' });
+  expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+  expect(await system.order(serviceOrderId)).toMatchObject({ status: 'received' });
+});
+
+it('a word that is not heard is not said back', async () => {
+  await system.query(`UPDATE locations SET pos_said_at = now() + interval '1 h' WHERE location_id = $1`, [locationId]);
+  const { status, body } = await busy('PAUSED');
+  expect({ status, body }).toMatchObject({ status: 200, body: { outcome: 'stale' } });
+  expect(body).not.toHaveProperty('status');
+});
+
+it('a location that another POS serves now is not paused by the one before', async () => {
+  await busy('PAUSED');
+  await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await untilOpen();
+});
+
+it('list, show and doctor say until when, and by whom', async () => {
+  await busy('PAUSED');
+  const { pausedUntil } = await shown();
+  const said = pausedUntil?.replace('T', ' ').replace(/\.\d+Z/, 'Z');
+  for (const args of [
+    ['location', 'show', locationId],
+    ['location', 'list'],
+  ]) {
+    const { out } = await runCli(system.env, args);
+    expect(out).toMatch(new RegExp(`since .*, by its POS until ${said}`));
+  }
+  const { out } = await runCli(system.env, ['doctor', '--only', 'locations']);
+  expect(out).toContain(`reaches its POS, and is paused by its POS until ${pausedUntil}`);
+});
