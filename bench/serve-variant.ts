@@ -63,6 +63,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
         accept,
         watch,
         spill: undefined,
+        keepRefused: undefined,
         observe,
         keys,
         quota: { take: async () => 'whole' },

@@ -70,6 +70,7 @@ const variables = {
 
   WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), '1048576'],
   DROPPED_QUOTA: [integer(2 ** 20, 2 ** 40).default(64 * 2 ** 20), '67108864'],
+  REFUSED_KEEP: [integer(0, 48).default(24), '24'],
   BODY_BUDGET: [integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20), '67108864'],
   WEBHOOK_SHARE: [integer(1, 1_000_000).default(100), '100'],
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), '1800'],

@@ -17,6 +17,7 @@ export const RIGHTS = {
   placement_attempts: ['SELECT', 'INSERT', 'UPDATE'],
   placements: ['SELECT', 'INSERT', 'UPDATE'],
   provider_orders: ['SELECT', 'INSERT'],
+  refused_bytes: ['SELECT', 'INSERT', 'UPDATE'],
   schema_migrations: ['SELECT'],
   scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],

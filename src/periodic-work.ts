@@ -13,6 +13,7 @@ import { databaseState } from './core/postgres/database-state.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 import { runEvery } from './core/postgres/run-every.ts';
 import type { DatabaseWatch } from './core/postgres/watch-database.ts';
+import { deleteRefused } from './core/retention/delete-refused.ts';
 import { deleteUnmatched } from './core/retention/delete-unmatched.ts';
 import { dropOldPartitions } from './core/retention/drop-old-partitions.ts';
 import { endOrders } from './core/retention/end-orders.ts';
@@ -95,6 +96,8 @@ export function periodicWork(deps: {
       const keptDays = config.WEBHOOK_RETENTION_DAYS;
       repeat('dropping of partitions', HOUR_MS, () => dropOldPartitions(pool, keptDays), SOON_MS);
       repeat('deletion of unmatched webhooks', HOUR_MS, () => deleteUnmatched(pool, unmatchedKeptS), SOON_MS);
+      const refusedKeptS = (config.REFUSED_KEEP * HOUR_MS) / SECOND_MS;
+      repeat('deletion of refused webhooks', HOUR_MS, () => deleteRefused(pool, refusedKeptS), SOON_MS);
       repeat('deletion of old traffic', HOUR_MS, () => deleteOldTraffic(pool), SOON_MS);
       repeat('scoring of vendors', 10 * MINUTE_MS, () => scoreHours(pool), SOON_MS);
       const memberDays = config.PII_RETENTION_DAYS;

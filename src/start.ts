@@ -25,6 +25,7 @@ import { NONE_WAITING, type SpillState } from './core/spill/spill-state.ts';
 import type { Applied } from './core/statuses/apply-webhooks.ts';
 import { batchWebhooks } from './core/statuses/batch-webhooks.ts';
 import { dropQuota } from './core/statuses/drop-quota.ts';
+import { REFUSED_QUOTA, refusedKeeper } from './core/statuses/keep-refused.ts';
 import { redriveParked } from './core/statuses/redrive-parked.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
@@ -163,6 +164,8 @@ export async function start(
   const batches = batchWebhooks({ ...batching, flushers: FLUSHERS });
   /** Of what comes from the spill, so that no webhook waits behind it. */
   const drained = batchWebhooks({ ...batching, flushers: 1 });
+  /** Of what was refused, likewise, and over no connection of theirs. */
+  const refused = batchWebhooks({ ...batching, pool, flushers: 1 });
   const placements = workPlacements({
     pool,
     refetch: refetchUnlessRefused(refetch),
@@ -179,6 +182,7 @@ export async function start(
     onAwaited,
   });
   const quota = dropQuota(pool, {
+    table: 'dropped_bytes',
     bytes: config.DROPPED_QUOTA,
     now: clock.now,
     onSpent: (locationId) =>
@@ -186,6 +190,13 @@ export async function start(
         { locationId },
         'webhooks that nothing proves to be of the POS are beyond DROPPED_QUOTA: no longer kept today',
       ),
+  });
+  const refusedQuota = dropQuota(pool, {
+    table: 'refused_bytes',
+    bytes: REFUSED_QUOTA,
+    now: clock.now,
+    onSpent: (locationId) =>
+      log.warn({ locationId }, 'webhooks that are refused for an old token are too many: no longer kept today'),
   });
   const keeping = { keys, quota, publicUrl: translating.publicUrl, bodyLimit: config.WEBHOOK_BODY_LIMIT };
   const spill = spillParts(config, {
@@ -198,7 +209,6 @@ export async function start(
     observe,
     log,
   });
-  const tasks = [...observing.tasks, { name: 'recording of webhooks not kept' as const, work: quota.write }];
   const asker = quietAsker({
     pool,
     registry,
@@ -211,6 +221,8 @@ export async function start(
     observe,
     onApplied,
   });
+  const writeNotKept = async (): Promise<void> => void (await Promise.all([quota.write(), refusedQuota.write()]));
+  const tasks = [...observing.tasks, { name: 'recording of webhooks not kept' as const, work: writeNotKept }];
   const periodic = periodicWork({
     config,
     pool,
@@ -251,6 +263,8 @@ export async function start(
         accept: batches.accept,
         watch,
         spill: spill?.put,
+        keepRefused:
+          config.REFUSED_KEEP === 0 ? undefined : refusedKeeper({ keys, quota: refusedQuota, accept: refused.accept }),
         observe,
         bodyBudget: config.BODY_BUDGET,
         perSecond: config.WEBHOOK_SHARE,
@@ -292,12 +306,14 @@ export async function start(
         await listeners.close();
         await operator?.stop();
         await spill?.stop();
-        await Promise.all([batches.drain(), drained.drain()]);
+        await Promise.all([batches.drain(), drained.drain(), refused.drain()]);
         await placing;
         await ready.catch(() => {});
         await periodic.stop();
         await relay.stop();
-        await quota.write().catch((error: unknown) => log.warn({ err: error }, 'a count of webhooks not kept is lost'));
+        await writeNotKept().catch((error: unknown) =>
+          log.warn({ err: error }, 'a count of webhooks not kept is lost'),
+        );
         watch.stop();
         await connection.close();
         await observing.close();

@@ -171,7 +171,10 @@ describe('the list of rights', () => {
       rights.filter((right) => {
         if (table === 'schema_migrations') return false;
         const used = uses[right.split(' ', 1)[0] ?? '']?.(table);
-        return used === undefined || !code.some((text) => used.test(text));
+        // Of two tables that are alike, the same statement names one or the other.
+        const named = (text: string): string =>
+          text.includes(`'${table}'`) ? text.replaceAll(/\$\{table\}/g, table) : text;
+        return used === undefined || !code.some((text) => used.test(named(text)));
       }),
     );
     expect(unused).toEqual([]);

@@ -12,6 +12,7 @@ import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import { ScoreTable } from '../vendors/score-table.tsx';
 import type { PausedLocation, Scorecards, ShownLocation } from '../wire.ts';
 import { CommandLine } from './command-line.tsx';
+import { commandsOf } from './commands.ts';
 import { ConnectionTest } from './connection-test.tsx';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import { LastSeen } from './locations-page.tsx';
@@ -105,6 +106,15 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
               </>
             )}
             <Asking location={location} />
+            {location.oldToken !== null && (
+              <>
+                <dt>Refused: old token</dt>
+                <dd>
+                  <Badge tone="bad">{location.oldToken.webhooks} in 24 h</Badge>, the last{' '}
+                  <Ago at={location.oldToken.lastReceivedAt} />
+                </dd>
+              </>
+            )}
             <dt>Configured</dt>
             <dd>
               <Ago at={location.updatedAt} />
@@ -131,6 +141,7 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
             <Copyable label="webhook address" text={`${webhookUrl}?token=<token>`} />
           </>
         )}
+        <OldToken location={location} />
         <Tokens location={location} onRevoked={loaded.again} />
       </section>
 
@@ -177,6 +188,27 @@ function Asking({ location }: { location: ShownLocation }) {
         )}
       </dd>
     </>
+  );
+}
+
+/** What to do where a POS calls with a token that is not valid any more. */
+function OldToken({ location }: { location: ShownLocation }) {
+  const { locationId, integration, oldToken } = location;
+  if (oldToken === null) return null;
+  const { connect, issueToken } = commandsOf({ locationId, integration });
+  const listed = query({ location: locationId, outcome: 'dropped', oldToken: 'true' });
+  return (
+    <div class="problem">
+      <p>
+        Webhooks come with the token <span class="mono">{oldToken.tokenId}</span>, which is {oldToken.state}. They are
+        answered 401, <a href={`/console/webhooks${listed}`}>kept for a day</a>, and can be replayed.
+      </p>
+      {oldToken.state === 'of another integration' ? (
+        <p>They are its former POS’s: end them there.</p>
+      ) : (
+        <Copyable label="command for a new token" text={location.knows.connect ? connect : issueToken} />
+      )}
+    </div>
   );
 }
 

@@ -122,7 +122,9 @@ function ConfirmRevocation({
         <dd>{token.lastUsedAt === null ? 'never' : <Ago at={token.lastUsedAt} />}</dd>
       </dl>
       {token.state === 'valid' ? (
-        <p>Within five seconds, webhooks that come with it are answered 401 and are not kept. It cannot be undone.</p>
+        <p>
+          Within five seconds, webhooks that come with it are answered 401, and kept for a day. It cannot be undone.
+        </p>
       ) : (
         <p>
           It opens nothing now, as the location has another integration since. Revoked, it opens nothing should the

@@ -329,6 +329,32 @@ function otherIntegration({ integration: now }: { integration: string }, { integ
   };
 }
 
+const OLD_TOKEN: Record<Extract<DropCause, { code: 'old_token' }>['state'], string> = {
+  revoked: 'was revoked',
+  expired: 'had expired',
+  'of another integration': 'is for this integration, and the location has another since',
+};
+
+function oldToken({ state, tokenId }: Extract<DropCause, { code: 'old_token' }>, about: About): Explanation {
+  const hasMoved = state === 'of another integration';
+  return {
+    what: 'Refused: old token',
+    details: [
+      `It was answered 401, and is kept for a day. Its token ${tokenId} ${OLD_TOKEN[state]}: ` +
+        'this POS was not given the new one.',
+    ],
+    toDo: [
+      hasMoved
+        ? { say: 'If the location was to be moved, end the webhooks at its former POS. It cannot be replayed.' }
+        : { say: 'Give the POS a new token, with the address that it calls.', run: commandsOf(about).connect },
+      ...(hasMoved
+        ? []
+        : [{ say: 'Then replay it. A replay of all that match leaves it out, unless it is asked for.' }]),
+      { say: 'Replay nothing that you do not know to be of the POS: whoever has the old token could have sent it.' },
+    ],
+  };
+}
+
 function notKnown({ webhookId }: About, reason: string | null): Explanation {
   return {
     what: NOT_KNOWN,
@@ -363,6 +389,7 @@ const WORDS: Words<DropCause> = {
   token_revoked: tokenRevoked,
   no_location: locationGone,
   other_integration: otherIntegration,
+  old_token: oldToken,
 };
 
 /** Explains to an operator why a webhook was dropped. */

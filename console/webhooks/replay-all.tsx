@@ -180,7 +180,8 @@ function Summary({
   if (countOf(run) === 0 && !isCut) {
     return isUnderWay ? null : (
       <p>
-        Nothing to replay: of all that match, a replay has made something else already, or their contents are not kept.
+        Nothing to replay: of all that match, a replay has made something else already, or their contents are not kept,
+        or they were refused for an old token, and are replayed only where that is chosen above.
       </p>
     );
   }

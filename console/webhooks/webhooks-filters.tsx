@@ -23,6 +23,17 @@ export function WebhooksFilters({
         options={[['', 'any'], ...OUTCOMES.map((outcome) => [outcome, outcome] as const)]}
         onChoose={(outcome) => change({ outcome })}
       />
+      <Choice
+        id="webhooks-old-token"
+        label="Old token"
+        value={filter.oldToken}
+        options={[
+          ['', 'any'],
+          ['true', 'refused for it'],
+          ['false', 'all others'],
+        ]}
+        onChoose={(oldToken) => change({ oldToken })}
+      />
       <PlaceFilters page="webhooks" location={filter.location} integration={filter.integration} change={change} />
       <Written
         id="webhooks-order"

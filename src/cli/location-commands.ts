@@ -14,6 +14,7 @@ import {
   settingsOpener,
   type OpenSettings,
 } from '../core/locations/locations.ts';
+import { listSeenLocations, type SeenLocation } from '../core/locations/list-locations.ts';
 import { removeLocation } from '../core/locations/remove-location.ts';
 import { examples } from './examples.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
@@ -96,21 +97,25 @@ export function addLocationCommands(program: Command): void {
     .addHelpText('after', examples('expediter location show club-1'))
     .action(async (locationId: string, _options: object, command: Command) => {
       const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES');
-      const open = settingsOpener(await settingsRules(env));
+      const rules = await settingsRules(env);
+      const open = settingsOpener(rules);
       const shown = await withDatabase(env.DATABASE_URL, (pool) => showLocation(pool, open, locationId));
-      const { settings } = shown;
+      const { settings, oldToken, integration } = shown;
+      const canConnect = rules.registry.get(integration)?.connect !== undefined;
       print(
         command,
         shown,
         facts({
           location: locationId,
-          integration: shown.integration,
+          integration,
           country: shown.country,
           paused: pausedInWords(shown),
           updated: shown.updatedAt,
           'valid tokens': shown.validTokens,
           settings: settings.fields.join(', '),
           'cannot be used': settings.problem,
+          'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last ${time(oldToken.lastReceivedAt)}`,
+          'mend it by': oldToken && mendOldToken(locationId, oldToken, canConnect),
         }),
       );
     });
@@ -180,19 +185,31 @@ type ShownLocation = {
   pausedUntil: Date | null;
   updatedAt: Date;
   validTokens: number;
+  oldToken: SeenLocation['oldToken'];
   /** The names of the fields only. `problem` says why the settings cannot be used. */
   settings: { fields: string[]; problem?: string };
 };
 
 async function showLocation(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation> {
-  const row = (await listLocations(pool)).find((each) => each.locationId === locationId);
-  if (row === undefined) throw noSuchLocation(locationId);
+  const [seen] = await listSeenLocations(pool, locationId);
+  if (seen === undefined) throw noSuchLocation(locationId);
+  const { integration, country, pausedAt, updatedAt, oldToken } = seen;
+  const row = { locationId, integration, country, pausedAt, updatedAt, oldToken };
   return {
     ...row,
     paused: row.pausedAt !== null,
     validTokens: await countValidTokens(pool, row),
     settings: await settingsFields(pool, open, locationId),
   };
+}
+
+function mendOldToken(
+  locationId: string,
+  { state }: NonNullable<SeenLocation['oldToken']>,
+  canConnect: boolean,
+): string {
+  if (state === 'of another integration') return 'ending the webhooks at its former POS';
+  return canConnect ? `expediter provider connect ${locationId}` : `expediter token issue --location ${locationId}`;
 }
 
 async function settingsFields(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation['settings']> {

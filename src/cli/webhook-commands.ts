@@ -26,6 +26,7 @@ type Filters = {
   integration?: string;
   since?: Date;
   until?: Date;
+  oldToken?: true;
 };
 
 export function addWebhookCommands(program: Command): void {
@@ -85,10 +86,12 @@ A dropped webhook is verified again with the location's settings of today, by th
 verified when it came, and so had one that only Postgres refused. What a replay does is what the webhook would have
 done now, so a repeat moves nothing.
 
-With filters (--outcome or --since at least), webhooks are replayed oldest first, each with its own commit: one that
+With filters (--outcome, --since or --old-token at least), webhooks are replayed oldest first, each with its own commit: one that
 cannot be replayed stops no other, and a run that was cut short is simply repeated. Left out are
   - replays themselves, and whatever arrives during the run;
   - webhooks of which a replay made something other than they were (unless --again); dropped again does not count;
+  - those that were refused for an old token (unless --old-token, which takes them alone): whether they are the POS's,
+    only you can tell, where it signs nothing;
   - those that were cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and those whose body has been erased.
 Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S: as the service has them.
 Exits 1 when one could not be replayed; "dropped" is an outcome.
@@ -101,8 +104,8 @@ ${examples(
       const { again, dryRun = false, ...filters } = options;
       const filtered = Object.keys(filters).length > 0 || again;
       if (id !== undefined && filtered) throw new WrongInput('give either the id of one webhook, or filters');
-      if (id === undefined && filters.outcome === undefined && filters.since === undefined) {
-        throw new WrongInput('say which: the id of one webhook, or --outcome, or --since, or both');
+      if (id === undefined && !filters.outcome && !filters.since && !filters.oldToken) {
+        throw new WrongInput('say which: the id of one webhook, or --outcome, --since or --old-token');
       }
       await (id === undefined
         ? replayMany({ ...toFilter(filters), replayable: again ? 'all' : 'open' }, dryRun, command)
@@ -116,7 +119,8 @@ function withFilters(command: Command): Command {
     .option('--location <id>', 'at this location')
     .option('--integration <name>', 'through this integration')
     .option('--since <when>', `received since then: ${PAST}`, readPast)
-    .option('--until <when>', `received before: ${PAST}`, readPast);
+    .option('--until <when>', `received before: ${PAST}`, readPast)
+    .option('--old-token', 'refused with 401, for a token that was issued once');
 }
 
 function toFilter({ location, ...filters }: Filters): WebhookFilter {

@@ -1,18 +1,18 @@
 import { withTimeout } from '../core/domain/with-timeout.ts';
 import { mayBeToken } from '../core/locations/make-token.ts';
 import type { ListedToken, TokenList } from '../core/locations/token-list.ts';
-import type { AuthenticateToken, TokenScope } from '../core/locations/webhook-tokens.ts';
+import type { AuthenticateToken, OldToken, TokenScope } from '../core/locations/webhook-tokens.ts';
 import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
 
 /**
  * @returns the token's scope; without settings if Postgres does not answer and the token is in the list of those that
- *   were valid; undefined if it is not valid
+ *   were valid; with its `state` if it was valid once; undefined if it never was
  * @throws if nobody can judge it in time
  */
 export type JudgeToken = (
   token: string,
   milliseconds: number,
-) => TokenScope | Promise<TokenScope | ListedToken | undefined> | undefined;
+) => TokenScope | Promise<TokenScope | ListedToken | OldToken | undefined> | undefined;
 
 /** Judges tokens by Postgres, and by the last known list while there is one and Postgres does not answer. */
 export function tokenJudge(

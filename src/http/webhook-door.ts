@@ -4,7 +4,7 @@ import type { ArrivedWebhook, TranslatedWebhook, WebhookOutcome } from '../core/
 import { WEBHOOK_PATH } from '../core/domain/webhook-path.ts';
 import type { Observe, WebhookObserved, WebhookRefused } from '../core/domain/observed.ts';
 import type { ListedToken } from '../core/locations/token-list.ts';
-import type { TokenScope } from '../core/locations/webhook-tokens.ts';
+import { isOld, type OldToken, type TokenScope } from '../core/locations/webhook-tokens.ts';
 import { isDataError } from '../core/postgres/is-data-error.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
@@ -12,6 +12,7 @@ import type { SpilledWebhook } from '../core/spill/seal-spilled.ts';
 import type { SpillWebhook } from '../core/spill/spill-webhook.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
 import { NOT_KEPT, keepArrived, type KeepDeps } from '../core/statuses/keep-arrived.ts';
+import type { KeepRefused } from '../core/statuses/keep-refused.ts';
 import { translateArrived, type TranslateRules } from '../core/statuses/translate-arrived.ts';
 import { bodyBudget, type BodyBudget } from './body-budget.ts';
 import type { Recognise } from './bound-connections.ts';
@@ -32,6 +33,8 @@ export type WebhookDeps = KeepDeps &
     watch: Pick<DatabaseWatch, 'look'>;
     /** Where webhooks go that Postgres does not take in time. Undefined if there is no such place. */
     spill: SpillWebhook | undefined;
+    /** Undefined if nothing is kept of what is refused for an old token. */
+    keepRefused: KeepRefused | undefined;
     observe: Observe;
     bodyBudget: number;
     /** Webhooks a second that one location may always send, however busy the others are. */
@@ -59,7 +62,8 @@ type Room = ReturnType<BodyBudget['open']>;
  *   of one that says whether its kitchen takes orders
  * - `200` the webhook is durable in the spill, since Postgres did not take it in time:
  *   `{"outcome": "accepted", "deliveryId"}`
- * - `401` the token is not valid here; the same answer for every reason, before the body is read
+ * - `401` the token is not valid here; the same answer for every reason, before the body is read. Behind that answer, the
+ *   body is kept if the token was issued once for this very path
  * - `500` neither, or the token could not be checked: the same request may succeed later (`Retry-After`)
  *
  * There is no other answer: vendors interpret others in their own ways.
@@ -77,6 +81,51 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     return refuse(request, reply, deps.bodyLimit);
   };
 
+  const turnAwayOld = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { token, old }: { token: string; old: OldToken },
+  ): Promise<void> => {
+    const { integration, locationId, tokenId, state } = old;
+    // No location has this id: who has an old token takes no room from who has a valid one.
+    const room = budget.open(`\0${locationId}`);
+    const { rawHeaders, url: target = '' } = request.raw;
+    const about = { requestId: request.id, trace: traceOf(request.headers) };
+    let webhookId: string | null = null;
+    let error: unknown;
+    try {
+      // It takes what the refusal discards. That takes no longer for it, nor more.
+      const reading = deps.keepRefused && readBody(request.raw, deps.bodyLimit, { onBytes: room.take });
+      const read = reading?.catch((cause: unknown) => void (error = cause));
+      await turnAway(request, reply);
+      const body = await read;
+      if (deps.keepRefused !== undefined && body !== undefined) {
+        const headers = flattenHeaders(rawHeaders);
+        const receivedAt = deps.now();
+        const arrived = { id: randomUUIDv7(), locationId, integration, receivedAt, target, token, headers, ...body };
+        webhookId = await deps.keepRefused(arrived, old);
+      }
+    } catch (cause) {
+      error = cause;
+    } finally {
+      room.release();
+      // Where its reader gave up, the connection may be kept all the same.
+      request.raw.resume();
+    }
+    const milliseconds = reply.elapsedTime;
+    deps.observe({
+      what: 'old token',
+      ...about,
+      milliseconds,
+      integration,
+      locationId,
+      tokenId,
+      webhookId,
+      state,
+      error,
+    });
+  };
+
   const authenticate = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { integration, locationId } = request.params as { integration: string; locationId: string };
     const { token } = request.query as { token?: unknown };
@@ -88,6 +137,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     if (scope?.integration !== integration || scope.locationId !== locationId) {
       return turnAway(request, reply);
     }
+    if (isOld(scope)) return turnAwayOld(request, reply, { token, old: scope });
     recognise(reply.raw);
     authenticated.set(request, { scope, token, spentMs: performance.now() - began });
     return undefined;

@@ -70,11 +70,11 @@ export function createMetrics(about: {
     integration: labelled,
     outcome: [...WEBHOOK_OUTCOMES, ...REFUSED],
   });
-  const dropped = counter('webhooks_dropped_total', 'Webhooks that were dropped, by why.', {
+  const dropped = counter('webhooks_dropped_total', 'Webhooks that were dropped, by why; old_token was refused.', {
     integration: labelled,
     cause: DROP_CODES,
   });
-  const notKept = counter('webhooks_not_kept_total', 'Those of them that were beyond the quota, and only counted.', {
+  const notKept = counter('webhooks_not_kept_total', 'Those of them that were only counted.', {
     integration: labelled,
   });
   const spill = about.spill && spillMetrics(counter, gauge, { now: about.now, state: about.spill });
@@ -195,6 +195,10 @@ export function createMetrics(about: {
           break;
         case 'webhook refused':
           webhooks(observed.integration, observed.outcome);
+          break;
+        case 'old token':
+          dropped(observed.integration, 'old_token');
+          if (observed.webhookId === null) notKept(observed.integration);
           break;
         case 'spill':
           spill?.spilled(observed.outcome);

@@ -165,6 +165,7 @@ function spansOf(observed: Observed, now: Now): [serviceOrderId: string, Span][]
       return [[serviceOrderId, { name: 'publish', kind: SpanKind.PRODUCER, milliseconds, attributes, failed }]];
     }
     case 'webhook refused':
+    case 'old token':
     case 'spill':
     case 'drain':
     case 'left out':

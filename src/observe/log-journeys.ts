@@ -2,6 +2,7 @@ import type { Log } from '../core/domain/log.ts';
 import type {
   Observe,
   Observed,
+  OldTokenObserved,
   PlacementObserved,
   SignalObserved,
   SpillObserved,
@@ -13,6 +14,7 @@ import { limitLines } from './limit-lines.ts';
 /** Logs one line per journey, and per failed piece of work: its ids and its time, nothing of its payload. */
 export function logJourneys(log: Log): Observe {
   const refused = limitLines((more) => log.info({ more }, 'webhooks refused, beside those that were logged'));
+  const old = limitLines((more) => log.warn({ more }, 'webhooks with an old token, beside those that were logged'));
   const failing = limitLines((more) => log.error({ more }, 'webhooks not committed, beside those that were logged'));
   const strange = limitLines((more) => log.warn({ more }, 'pushes refused, beside those that were logged'));
   const notKept = limitLines((more) => log.warn({ more }, 'webhooks not kept, beside those that were logged'));
@@ -26,7 +28,8 @@ export function logJourneys(log: Log): Observe {
     } else if (observed.what === 'webhook refused') {
       if (observed.outcome === 'unauthorized') refused(() => logRefused(log, observed));
       else if (observed.error !== undefined) failing(() => logRefused(log, observed));
-    } else if (observed.what === 'spill') {
+    } else if (observed.what === 'old token') old(() => logOldToken(log, observed));
+    else if (observed.what === 'spill') {
       // A refused one is logged as a webhook that was not committed.
       if (observed.outcome === 'spilled') spilled(() => logSpilled(log, observed));
     } else if (observed.what === 'drain') {
@@ -68,6 +71,11 @@ function logRefused(log: Log, { requestId, trace, outcome, locationId, milliseco
   // The URL may contain anything, so it is not logged.
   if (outcome === 'unauthorized') log.info(about, 'webhook refused');
   else log.error({ ...about, locationId, err: error }, 'webhook not committed');
+}
+
+function logOldToken(log: Log, { requestId, what: _what, error, ...observed }: OldTokenObserved): void {
+  const about = { reqId: requestId, ...observed, milliseconds: Math.round(observed.milliseconds), err: error };
+  log.warn(about, observed.webhookId === null ? 'old token, webhook not kept' : 'old token, webhook kept');
 }
 
 function logSpilled(

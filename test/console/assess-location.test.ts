@@ -25,6 +25,7 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   lastSeenAt: ago(1),
   notKept: 0,
   missedAt: null,
+  oldToken: null,
   webhooks: Array.from({ length: 12 }, () => 10),
   errors: Array.from({ length: 12 }, () => 0),
   ...about,

@@ -286,6 +286,8 @@ function sample(code: string): object {
     sqlstate: '23514',
     keyId: 'k1',
     integration: 'acme',
+    state: 'revoked',
+    tokenId: '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11',
   };
 }
 

@@ -47,7 +47,7 @@ describe('pretty JSON', () => {
 });
 
 describe('the filter', () => {
-  const none = { location: '', integration: '', outcome: '', order: '', since: '', until: '' };
+  const none = { location: '', integration: '', outcome: '', oldToken: '', order: '', since: '', until: '' };
 
   it('is replayed as a whole only where the API would take it', () => {
     expect(replayOf(none)).toMatchObject({ why: expect.stringContaining('outcome') });
@@ -57,6 +57,8 @@ describe('the filter', () => {
       outcome: 'dropped',
       location: 'club-1',
     });
+    expect(replayOf({ ...none, oldToken: 'true' })).toEqual({ oldToken: true });
+    expect(replayOf({ ...none, outcome: 'dropped', oldToken: 'false' })).toEqual({ outcome: 'dropped' });
     expect(replayOf({ ...none, since: '2026-01-31T18:00:00Z' })).toEqual({ since: '2026-01-31T18:00:00Z' });
   });
 });

@@ -1,6 +1,7 @@
 import type { LeftOut } from './left-out.ts';
 import type { PlacementCause } from './placement-cause.ts';
 import type { Drop, WebhookOutcome } from './webhook.ts';
+import type { OldTokenState } from './webhook-cause.ts';
 
 /**
  * An event, reported once, where it happens; the log, the metrics and the traces read it. It holds no member data, no
@@ -10,6 +11,7 @@ export type Observed =
   | SignalObserved
   | WebhookObserved
   | WebhookRefused
+  | OldTokenObserved
   | SpillObserved
   /**
    * A message of the spill changed nothing. unopened: no key opens it, or it is none of ours; put_back: it could not be
@@ -103,6 +105,7 @@ export const BACKGROUND_WORK = [
   'creation of partitions',
   'dropping of partitions',
   'deletion of unmatched webhooks',
+  'deletion of refused webhooks',
   'deletion of old traffic',
   'scoring of vendors',
   'erasure of member data',
@@ -170,6 +173,19 @@ export type WebhookRefused = Asked & {
   claimedLocationId: string | undefined;
   /** Undefined if the location is held back for the others. That is logged once, when it begins. */
   error?: unknown;
+};
+
+/** A refused webhook had a token that was issued once for its location: said once it is kept, or is not. */
+export type OldTokenObserved = Asked & {
+  what: 'old token';
+  integration: string;
+  locationId: string;
+  tokenId: string;
+  /** Null if nothing of it is kept. */
+  webhookId: string | null;
+  state: OldTokenState;
+  /** Why it is not kept, if that is nobody's choice and not the quota's. */
+  error: unknown;
 };
 
 /** The result of a try. */

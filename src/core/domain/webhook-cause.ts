@@ -5,6 +5,10 @@ import { ShapeIssue } from './shape-issues.ts';
 
 const Count = z.int().nonnegative();
 
+/** Why a token that was issued once is not valid. */
+export const OLD_TOKEN_STATES = ['expired', 'revoked', 'of another integration'] as const;
+export type OldTokenState = (typeof OLD_TOKEN_STATES)[number];
+
 /**
  * Causes why a webhook is dropped. A closed list: a code never changes its details or its meaning. Details name
  * headers, settings, fields, kinds and limits, never a value of the webhook or of the settings.
@@ -51,6 +55,10 @@ export const DropCause = z
     z.object({ code: z.literal('no_location') }),
     /** `integration` serves the location now. */
     z.object({ code: z.literal('other_integration'), integration: CauseText }),
+
+    // It was answered 401.
+    /** Its token was issued once for this very location and integration, and was not valid any more. */
+    z.object({ code: z.literal('old_token'), state: z.enum(OLD_TOKEN_STATES), tokenId: CauseText }),
   ])
   .meta({ description: 'Why a webhook is dropped.' });
 export type DropCause = z.infer<typeof DropCause>;

@@ -1,9 +1,12 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
 import { LOCATION_ROW, LocationRow } from './locations.ts';
 
 const STEPS = 12;
 const STEP_S = 300;
+/** Webhooks that are counted. */
+const REFUSED_READ = 1_000;
 const FiveMinutes = z.array(z.int().min(0)).length(STEPS);
 
 export const SeenLocation = LocationRow.extend({
@@ -17,6 +20,20 @@ export const SeenLocation = LocationRow.extend({
   missedAt: z.date().nullable().meta({
     description: 'When its POS, asked about a quiet order, last said more than its webhooks had: one is missing.',
   }),
+  oldToken: z
+    .object({
+      webhooks: z
+        .int()
+        .meta({ description: `Those that are kept, up to ${REFUSED_READ}, and those of today that are not.` }),
+      lastReceivedAt: z.date(),
+      tokenId: z.string().meta({ description: 'The token of the last one.' }),
+      state: z.enum(OLD_TOKEN_STATES).meta({ description: 'Why that was not valid.' }),
+    })
+    .nullable()
+    .meta({
+      description:
+        'Webhooks of the last 24 hours that were refused for a token that was issued for it once: its POS needs a new one.',
+    }),
   webhooks: FiveMinutes.meta({ description: 'Of the last hour in steps of five minutes, oldest first.' }),
   errors: FiveMinutes.meta({
     description: 'Those of them that were dropped, or refused as `unauthorized` or `not_committed`.',
@@ -28,19 +45,28 @@ export const ListedLocations = z.object({ locations: z.array(SeenLocation) });
 
 /** Lists locations with their recent traffic: all of them by id, or the one with this id. */
 export async function listSeenLocations(pool: Pool, locationId?: string): Promise<SeenLocation[]> {
-  const { rows } = await pool.query<Omit<SeenLocation, 'webhooks' | 'errors'> & { traffic: Step[] }>({
+  const { rows } = await pool.query<Row>({
     name: 'list-locations',
     text: LIST,
     values: [locationId ?? null],
   });
-  return rows.map(({ traffic, ...row }) => {
+  return rows.map(({ traffic, oldToken, ...row }) => {
     const steps = new Map(traffic.map((each) => [each.step, each]));
     const list = (of: 'webhooks' | 'errors'): number[] =>
       Array.from({ length: STEPS }, (_, step) => steps.get(step)?.[of] ?? 0);
-    return { ...row, webhooks: list('webhooks'), errors: list('errors') };
+    return {
+      ...row,
+      oldToken: oldToken && { ...oldToken, lastReceivedAt: new Date(oldToken.lastReceivedAt) },
+      webhooks: list('webhooks'),
+      errors: list('errors'),
+    };
   });
 }
 
+type Row = Omit<SeenLocation, 'oldToken' | 'webhooks' | 'errors'> & {
+  oldToken: (Omit<NonNullable<SeenLocation['oldToken']>, 'lastReceivedAt'> & { lastReceivedAt: string }) | null;
+  traffic: Step[];
+};
 type Step = { step: number; webhooks: number; errors: number };
 
 const LIST = `
@@ -48,11 +74,21 @@ const LIST = `
     SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
   )
   SELECT ${LOCATION_ROW},
-         h.last_seen_at AS "lastSeenAt", coalesce(d.not_kept, 0)::int AS "notKept", a.missed_at AS "missedAt", t.traffic
+         h.last_seen_at AS "lastSeenAt", coalesce(d.not_kept, 0)::int AS "notKept", a.missed_at AS "missedAt", t.traffic,
+         CASE WHEN o.webhooks > 0 THEN jsonb_build_object(
+           'webhooks', o.webhooks + coalesce(r.not_kept, 0), 'lastReceivedAt', o.last, 'tokenId', o.cause ->> 'tokenId',
+           'state', o.cause ->> 'state') END AS "oldToken"
   FROM span CROSS JOIN locations l
   LEFT JOIN location_last_seen h ON h.location_id = l.location_id AND h.integration = l.integration
   LEFT JOIN location_asks a ON a.location_id = l.location_id AND a.integration = l.integration
   LEFT JOIN dropped_bytes d ON d.location_id = l.location_id AND d.day = (now() AT TIME ZONE 'UTC')::date
+  LEFT JOIN refused_bytes r ON r.location_id = l.location_id AND r.day = (now() AT TIME ZONE 'UTC')::date
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS webhooks, max(received_at) AS last, (array_agg(cause ORDER BY received_at DESC))[1] AS cause
+    FROM (SELECT w.received_at, w.cause FROM webhooks w
+          WHERE w.location_id = l.location_id AND w.cause ->> 'code' = 'old_token'
+            AND w.received_at > now() - interval '24 h' AND w.day >= (now() AT TIME ZONE 'UTC')::date - 1
+          ORDER BY w.received_at DESC LIMIT ${REFUSED_READ}) AS w) AS o
   CROSS JOIN LATERAL (
     SELECT coalesce(json_agg(steps), '[]') AS traffic
     FROM (SELECT floor(extract(epoch FROM t.minute - since) / ${STEP_S})::int AS step, sum(t.count)::int AS webhooks,

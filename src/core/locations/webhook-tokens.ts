@@ -6,9 +6,13 @@ import { WrongLocation, type OpenSettings } from './locations.ts';
 import { digest, makeToken } from './make-token.ts';
 import type { ListedToken } from './token-list.ts';
 import type { Provider } from '../domain/provider.ts';
+import { OLD_TOKEN_STATES, type OldTokenState } from '../domain/webhook-cause.ts';
 
 /** The scope of a valid token: one location, through one integration. */
 export type TokenScope = ListedToken & { provider: Provider; settings: unknown };
+
+/** A token that was issued once, and opens nothing: with the location and the integration that it was issued for. */
+export type OldToken = Pick<ListedToken, 'tokenId' | 'integration' | 'locationId'> & { state: OldTokenState };
 
 export const TokenRow = z.object({
   tokenId: z.string(),
@@ -22,7 +26,7 @@ export const TokenRow = z.object({
 });
 export type TokenRow = z.infer<typeof TokenRow>;
 
-export const TOKEN_STATES = ['valid', 'expired', 'revoked', 'of another integration'] as const;
+export const TOKEN_STATES = ['valid', ...OLD_TOKEN_STATES] as const;
 export type TokenState = (typeof TOKEN_STATES)[number];
 
 const CACHE_MS = 5_000;
@@ -86,17 +90,17 @@ export async function revokeToken(pool: Pool, tokenId: string, locationId?: stri
 }
 
 /** Finds a token's scope; immediately if it is cached. */
-export type AuthenticateToken = (token: string) => TokenScope | Promise<TokenScope | undefined>;
+export type AuthenticateToken = (token: string) => TokenScope | Promise<TokenScope | OldToken | undefined>;
 
 /**
  * Authenticates tokens. Only valid ones are cached, for five seconds. Look-ups are batched, one query at a time, so
  * that a flood of invented tokens costs Postgres one small query after the other and never more.
- * @returns a function that resolves to undefined for an invalid token, and throws if the look-up fails
+ * @returns a function that resolves to undefined for a token that was never issued, and throws if the look-up fails
  */
 export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
   /** Cached by the monotonic clock: Postgres's may step back at a failover, and a revoked token must not live on. */
   const known = new Map<string, { scope: TokenScope; askedAt: number }>();
-  const waiting = new Map<string, PromiseWithResolvers<TokenScope | undefined>>();
+  const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
   let isLookingUp = false;
 
   const lookUp = async (): Promise<void> => {
@@ -113,7 +117,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
             answer.reject(scope);
             continue;
           }
-          if (scope === undefined) known.delete(sha256);
+          if (scope === undefined || isOld(scope)) known.delete(sha256);
           else known.set(sha256, { scope, askedAt });
           answer.resolve(scope);
         }
@@ -127,11 +131,11 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   const isFresh = ({ scope, askedAt }: { scope: TokenScope; askedAt: number }): boolean =>
     performance.now() - askedAt < CACHE_MS && (scope.expiresAt === null || scope.expiresAt > now().getTime());
 
-  const ask = (sha256: string): Promise<TokenScope | undefined> => {
+  const ask = (sha256: string): Promise<TokenScope | OldToken | undefined> => {
     let answer = waiting.get(sha256);
     if (answer === undefined) {
       if (waiting.size >= MAX_WAITING) return Promise.reject(new Error('too many tokens wait to be judged'));
-      answer = Promise.withResolvers<TokenScope | undefined>();
+      answer = Promise.withResolvers<TokenScope | OldToken | undefined>();
       waiting.set(sha256, answer);
       if (!isLookingUp) void lookUp();
     }
@@ -152,28 +156,40 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   };
 }
 
+export function isOld(token: object): token is OldToken {
+  return 'state' in token;
+}
+
+type TokenFound = ListedToken & { sealedSettings: string; state: OldTokenState | null };
+
 /** Finds the scopes. If one location's settings cannot be opened, only its own tokens get the error. */
-async function findScopes(pool: Pool, open: OpenSettings, digests: string[]): Promise<Map<string, TokenScope | Error>> {
-  const { rows } = await pool.query<{
-    sha256: string;
-    tokenId: string;
-    expiresAt: number | null;
-    integration: string;
-    locationId: string;
-    sealedSettings: string;
-  }>({
+async function findScopes(
+  pool: Pool,
+  open: OpenSettings,
+  digests: string[],
+): Promise<Map<string, TokenScope | OldToken | Error>> {
+  const { rows } = await pool.query<TokenFound & { sha256: string }>({
     name: 'find-token-scopes',
     text: `SELECT encode(t.sha256, 'base64') AS sha256, t.token_id AS "tokenId", t.integration,
                   t.location_id AS "locationId", l.settings AS "sealedSettings",
-                  extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"
-           FROM webhook_tokens t JOIN locations l USING (location_id, integration)
-           WHERE t.sha256 = ANY ($1::bytea[]) AND t.revoked_at IS NULL
-             AND (t.expires_at IS NULL OR t.expires_at > now())`,
+                  extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt",
+                  CASE WHEN t.revoked_at IS NOT NULL THEN 'revoked'
+                       WHEN t.expires_at <= now() THEN 'expired'
+                       WHEN t.integration <> l.integration THEN 'of another integration' END AS state
+           FROM webhook_tokens t JOIN locations l USING (location_id)
+           WHERE t.sha256 = ANY ($1::bytea[])`,
     values: [digests.map((sha256) => Buffer.from(sha256, 'base64'))],
   });
-  const scopes = rows.map(async ({ sha256, sealedSettings, ...row }) => {
-    const opened = await open({ ...row, sealedSettings }).catch((error: Error) => error);
-    return [sha256, opened instanceof Error ? opened : { ...row, ...opened }] as const;
-  });
+  const scopes = rows.map(async ({ sha256, ...row }) => [sha256, await openScope(row, open)] as const);
   return new Map(await Promise.all(scopes));
+}
+
+async function openScope(
+  { sealedSettings, state, ...row }: TokenFound,
+  open: OpenSettings,
+): Promise<TokenScope | OldToken | Error> {
+  const { tokenId, integration, locationId } = row;
+  if (state !== null) return { tokenId, integration, locationId, state };
+  const opened = await open({ ...row, sealedSettings }).catch((error: Error) => error);
+  return opened instanceof Error ? opened : { ...row, ...opened };
 }

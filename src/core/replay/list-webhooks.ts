@@ -17,6 +17,8 @@ export type WebhookFilter = {
   until?: Date | undefined;
   /** In this order's history. */
   serviceOrderId?: string | undefined;
+  /** Those that were refused for an old token, or all others. */
+  oldToken?: boolean | undefined;
   /** Originals that are complete: those whose replays had no other outcome so far (`open`), or all. */
   replayable?: 'open' | 'all' | undefined;
 };
@@ -229,6 +231,7 @@ async function listPart(
          AND ($10::text IS DISTINCT FROM 'open' OR NOT EXISTS (
                SELECT FROM webhooks r
                WHERE r.replay_of = d.id AND r.day >= $1::date AND r.outcome NOT IN (d.outcome, 'dropped')))
+         AND ($13::boolean IS NULL OR (d.cause ->> 'code' = 'old_token') IS TRUE = $13::boolean)
        ORDER BY d.id ${direction}
        LIMIT $3::int
      ) AS each ON true
@@ -238,7 +241,8 @@ async function listPart(
       after?.day === day ? after.webhookId : null,
       limit,
       filter.locationId ?? null,
-      filter.outcome ?? null,
+      // With the outcome, an index finds them.
+      filter.outcome ?? (filter.oldToken === true ? 'dropped' : null),
       filter.integration ?? null,
       filter.since ?? null,
       filter.until ?? null,
@@ -247,6 +251,7 @@ async function listPart(
       scan.stretchMs,
       // One more means that the span is too long; it cannot be shorter than a millisecond.
       isOfOne ? scan.left : scan.stretchMs > 0 ? scan.left + 1 : null,
+      filter.oldToken ?? null,
     ],
   );
   const [{ lookedAt, last, more } = { lookedAt: 0, last: null, more: false }] = rows;

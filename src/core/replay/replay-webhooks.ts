@@ -31,6 +31,8 @@ export type ReplayedMany = z.infer<typeof ReplayedMany>;
 /**
  * Replays all matching webhooks, oldest first, each with its own commit: a failure stops no other, and an interrupted
  * run can be repeated. Replays, and webhooks that arrive during the run, are not replayed, so the run ends.
+ * @param filter.oldToken what was refused for an old token is left out unless it is asked for: nothing but that token may
+ *   have shut a forger out
  * @param filter.replayable whether webhooks whose replay had another outcome are replayed again
  * @param about.from only those after this one
  * @param about.passed called with the progress, also without matches; the run ends when it returns `enough`
@@ -41,7 +43,7 @@ export async function* replayWebhooks(
   filter: WebhookFilter & { replayable: 'open' | 'all' },
   about: { from?: WebhookKey | undefined; passed?: (upTo: WebhookKey) => 'enough' | undefined } = {},
 ): AsyncGenerator<{ of: KeyedWebhook; replayed: Replayed | Refusal }> {
-  const matching = { ...filter, until: await endOfRun(deps.pool, filter.until) };
+  const matching = { ...filter, oldToken: filter.oldToken ?? false, until: await endOfRun(deps.pool, filter.until) };
   let after = about.from;
   do {
     // Bodies may be large, so they are read one at a time.

@@ -20,6 +20,9 @@ export type DropQuota = {
   write(): Promise<void>;
 };
 
+/** What is dropped, and what is refused for an old token: neither spends the other's. */
+type Table = 'dropped_bytes' | 'refused_bytes';
+
 /** Bytes that this process has taken and not used. Once a lease is refused, the part is spent for the day. */
 type Part = { left: number; isSpent: boolean };
 type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | undefined; isTold: boolean };
@@ -27,12 +30,13 @@ type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | un
 /**
  * Limits what is stored of webhooks whose senders are not proven: so many bytes a location and day (UTC), for all
  * processes together. Whoever has a location's token can send them, and a full disk would stop everybody.
+ * @param about.table where it is counted
  * @param about.bytes a day's quota
  * @param about.onSpent called when the first is not kept; once a day, location and process
  */
 export function dropQuota(
   pool: Pool,
-  about: { bytes: number; now: Now; onSpent: (locationId: string) => void },
+  about: { table: Table; bytes: number; now: Now; onSpent: (locationId: string) => void },
 ): DropQuota {
   const days = new Map<string, Day>();
   let notKept: NotKept = new Map();
@@ -56,7 +60,7 @@ export function dropQuota(
   ): Promise<boolean> => {
     while (part.left < need.bytes && !part.isSpent) {
       const bytes = Math.max(need.bytes, need.lease);
-      day.asking ??= lease(pool, { locationId, date: day.date, bytes, limit: need.limit })
+      day.asking ??= lease(pool, about.table, { locationId, date: day.date, bytes, limit: need.limit })
         .then((isGranted) => {
           if (isGranted) part.left += bytes;
           else part.isSpent = true;
@@ -89,7 +93,7 @@ export function dropQuota(
       notKept = new Map();
       try {
         const counts = [...taken.values()];
-        await pool.query(COUNT, [
+        await pool.query(countIn(about.table), [
           counts.map((each) => each.locationId),
           counts.map((each) => each.date),
           counts.map((each) => each.webhooks),
@@ -115,11 +119,12 @@ function count(notKept: NotKept, { locationId, date, webhooks }: Counted): void 
 /** @returns whether so many bytes were left below the limit */
 async function lease(
   pool: Pool,
+  table: Table,
   about: { locationId: string; date: string; bytes: number; limit: number },
 ): Promise<boolean> {
   const { rowCount } = await pool.query({
-    name: 'lease-dropped-bytes',
-    text: `INSERT INTO dropped_bytes AS d (location_id, day, bytes)
+    name: `lease-${table}`,
+    text: `INSERT INTO ${table} AS d (location_id, day, bytes)
            SELECT location_id, $2::date, $3::bigint FROM locations -- it may have been removed meanwhile
            WHERE location_id = $1 AND $3::bigint <= $4::bigint
            ON CONFLICT (location_id) DO UPDATE
@@ -133,10 +138,10 @@ async function lease(
 }
 
 /** Ordered by key, so that two processes cannot deadlock. Of a day that is over, nobody asks any more. */
-const COUNT = `
-  UPDATE dropped_bytes d SET not_kept = d.not_kept + n.webhooks
+const countIn = (table: Table): string => `
+  UPDATE ${table} d SET not_kept = d.not_kept + n.webhooks
   FROM (SELECT d.location_id, n.webhooks
         FROM unnest($1::text[], $2::date[], $3::bigint[]) AS n(location_id, day, webhooks)
-        JOIN dropped_bytes d USING (location_id, day)
+        JOIN ${table} d USING (location_id, day)
         ORDER BY d.location_id FOR NO KEY UPDATE OF d) AS n
   WHERE d.location_id = n.location_id`;

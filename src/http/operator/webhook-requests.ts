@@ -18,6 +18,7 @@ const webhookFilter = {
 };
 export const WebhooksQuery = z.strictObject({
   ...webhookFilter,
+  oldToken: whether('Those that were refused for an old token, or with `false` all others.').optional(),
   order: Id.optional().meta({ description: "Those in this order's history." }),
   ...paging(WebhookId),
 });
@@ -42,6 +43,9 @@ const REPLAY_MAX = 1_000;
 export const ReplayMany = z
   .strictObject({
     ...webhookFilter,
+    oldToken: z.boolean().default(false).meta({
+      description: 'Those that were refused for an old token, and no others. Without it they are left out.',
+    }),
     again: z.boolean().default(false).meta({
       description: 'Also those of which a replay has made something else already.',
     }),
@@ -49,7 +53,7 @@ export const ReplayMany = z
     limit: z.int().min(1).max(REPLAY_MAX).default(REPLAY_MAX),
     cursor: WebhookId.exactOptional().meta({ description: 'The `next` of the answer before.' }),
   })
-  .refine((filter) => filter.outcome !== undefined || filter.since !== undefined, {
-    error: 'says not which: outcome, or since, or both are required',
+  .refine((filter) => filter.outcome !== undefined || filter.since !== undefined || filter.oldToken, {
+    error: 'says not which: outcome, or since, or oldToken is required',
   })
   .meta({ examples: [{ outcome: 'dropped', since: '2027-01-31T18:00:00Z', location: 'club-1', dryRun: true }] });

@@ -274,7 +274,7 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
     const [signed] = await Promise.all(send(unreadable, signWebhook(SECRET, unreadable)));
     expect(await webhook(signed ?? { body: {} })).toMatchObject({ outcome: 'dropped', truncated: false });
 
-    const about = { bytes: MIB, onSpent: () => {} };
+    const about = { table: 'dropped_bytes', bytes: MIB, onSpent: () => {} } as const;
     const cost = { whole: 100, beginning: 100 };
     const another = dropQuota(system.pool, { ...about, now: () => new Date() });
     expect(await another.take('flooded', { whole: MIB, beginning: MIB }), 'in a process that starts now').toBe(
@@ -649,10 +649,13 @@ describe('many at once', () => {
 });
 
 describe('who may come in', () => {
-  const refused = async (target: string): Promise<void> => {
-    const kept = (await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
+  const unauthorized = async (target: string): Promise<void> => {
     const answer = await post(target, statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
     expect(answer).toMatchObject({ status: 401, body: { error: 'unauthorized' } });
+  };
+  const refused = async (target: string): Promise<void> => {
+    const kept = (await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
+    await unauthorized(target);
     expect((await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n']).toBe(kept);
   };
   const path = (integration: string, location: string, query: string): string =>
@@ -684,8 +687,8 @@ describe('who may come in', () => {
     await system.addLocation('moved', { ordersUrl: 'http://127.0.0.1:9/' });
     const movedUrl = await system.webhookUrl('moved');
     await system.query(`UPDATE locations SET integration = 'square' WHERE location_id = 'moved'`);
-    await refused(movedUrl);
-    await refused(await system.webhookUrl('club-1', { expiresAt: new Date(Date.now() - 1000) }));
+    await unauthorized(movedUrl);
+    await unauthorized(await system.webhookUrl('club-1', { expiresAt: new Date(Date.now() - 1000) }));
   });
 
   it('two tokens of a location are valid at once', async () => {
@@ -701,7 +704,7 @@ describe('who may come in', () => {
       `UPDATE webhook_tokens SET revoked_at = now() WHERE created_at = (SELECT max(created_at) FROM webhook_tokens)`,
     );
     await sleep(5_050);
-    await refused(mine);
+    await unauthorized(mine);
   });
 
   it('a token of one location moves and reads no order of another, even when both ids are known', async () => {

@@ -1,0 +1,426 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeToken } from '../../../src/core/locations/make-token.ts';
+import { revokeToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { deleteRefused } from '../../../src/core/retention/delete-refused.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { postWithAgent } from '../../support/post-with-agent.ts';
+import { runCli } from '../../support/run-cli.ts';
+import { runJson } from '../../support/run-json.ts';
+import { signWebhook } from '../../support/sign-webhook.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const MIB = 2 ** 20;
+const LIMIT = 200_000;
+const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+const ORDERS_URL = 'http://127.0.0.1:9/orders';
+const UNAUTHORIZED = { status: 401, body: { error: 'unauthorized' } };
+
+let system: System;
+let operator: Operator;
+
+beforeAll(async () => {
+  const env = { OPERATOR_TOKEN, WEBHOOK_BODY_LIMIT: String(LIMIT), BODY_BUDGET: String(4 * MIB) };
+  system = await startSystem({ env: { ...env, PUBLIC_URL: 'https://expediter.test' } });
+  operator = await askOperator(system.operatorUrls[0] ?? '');
+});
+afterAll(() => system?.stop());
+
+let places = 0;
+async function place(settings: object = {}): Promise<string> {
+  places += 1;
+  await system.addLocation(`club-${places}`, { ordersUrl: ORDERS_URL, ...settings });
+  return `club-${places}`;
+}
+
+const revoke = async (url: string): Promise<void> => {
+  const locationId = new URL(url).pathname.split('/').at(-1) ?? '';
+  const rows = await system.query(
+    'SELECT token_id FROM webhook_tokens WHERE location_id = $1 ORDER BY created_at DESC',
+    [locationId],
+  );
+  await revokeToken(system.pool, String(rows[0]?.['token_id']));
+};
+
+/** The URL of a location with a token that has been revoked. */
+async function revokedUrl(locationId: string): Promise<string> {
+  const url = await system.webhookUrl(locationId);
+  await revoke(url);
+  return url;
+}
+
+async function order(locationId: string): Promise<string> {
+  const serviceOrderId = `order-${randomUUID()}`;
+  await system.seedOrder({ serviceOrderId, locationId });
+  return serviceOrderId;
+}
+
+const keptOf = (locationId: string): Promise<Record<string, unknown>[]> =>
+  system.query('SELECT * FROM webhooks WHERE location_id = $1 ORDER BY received_at', [locationId]);
+
+/** What is kept of a location, once something is. */
+async function kept(locationId: string, count = 1): Promise<Record<string, unknown>[]> {
+  await until(async () => (await keptOf(locationId)).length >= count);
+  return keptOf(locationId);
+}
+
+/** Whatever is to be kept of a refused webhook is kept by then. */
+async function settled(): Promise<void> {
+  const locationId = await place();
+  await post(await revokedUrl(locationId), 'the last');
+  await kept(locationId);
+}
+
+describe.each<[string, (locationId: string) => Promise<string>]>([
+  ['revoked', revokedUrl],
+  ['expired', (locationId) => system.webhookUrl(locationId, { expiresAt: new Date(Date.now() - 1_000) })],
+  [
+    'of another integration',
+    async (locationId) => {
+      const url = await system.webhookUrl(locationId);
+      await system.query(`UPDATE locations SET integration = 'square' WHERE location_id = $1`, [locationId]);
+      return url;
+    },
+  ],
+])('a webhook with a token that is %s', (state, urlOf) => {
+  it('is answered 401, kept as dropped, and moves nothing', async () => {
+    const locationId = await place();
+    const serviceOrderId = await order(locationId);
+    const url = await urlOf(locationId);
+    const body = statusWebhook({ serviceOrderId, status: 'READY' });
+    expect(await post(url, body, { 'x-of-the-pos': 'a header' })).toMatchObject(UNAUTHORIZED);
+    const [webhook, ...others] = await kept(locationId);
+    expect(others).toEqual([]);
+    expect(webhook).toMatchObject({
+      outcome: 'dropped',
+      reason: `refused: old token, ${state}`,
+      cause: { code: 'old_token', state },
+      integration: 'standard',
+      events: 0,
+      truncated: false,
+    });
+    expect(String(webhook?.['body'])).toBe(JSON.stringify(body));
+    expect(JSON.stringify(webhook?.['headers'])).not.toContain('a header');
+    expect(await system.order(serviceOrderId)).toMatchObject({ rank: 10, sequence: 2 });
+    expect(system.logged.join('')).not.toContain(new URL(url).searchParams.get('token'));
+  });
+});
+
+describe('an operator sees that a POS calls with an old token', () => {
+  it('on the location, with the command that mends it, in the list and in a metric', async () => {
+    const locationId = await place();
+    await post(await system.webhookUrl(locationId), 'no JSON');
+    const url = await revokedUrl(locationId);
+    const before = await operator.get(`/locations/${locationId}`);
+    expect(before.body).toMatchObject({ oldToken: null });
+    await post(url, { eventType: 'ping' });
+    await post(url, { eventType: 'ping' });
+    const webhooks = await kept(locationId, 3);
+
+    const shown = await operator.get(`/locations/${locationId}`);
+    const { tokenId } = (webhooks[2]?.['cause'] ?? {}) as { tokenId?: string };
+    expect(tokenId).toBeDefined();
+    expect(shown.body).toMatchObject({ oldToken: { webhooks: 2, tokenId, state: 'revoked' } });
+    expect(shown.body).toMatchObject({ tokens: expect.arrayContaining([expect.objectContaining({ tokenId })]) });
+    const { out } = await runCli(system.env, ['location', 'show', locationId]);
+    expect(out).toMatch(/refused: old token +2 in 24 h, the last 20/);
+    expect(out).toContain(`expediter token issue --location ${locationId}`);
+
+    const ofPlace = `/webhooks?location=${locationId}`;
+    const ids = (answer: { body: Record<string, unknown> }): number => (answer.body['webhooks'] as unknown[]).length;
+    expect(ids(await operator.get(ofPlace))).toBe(3);
+    expect(ids(await operator.get(`${ofPlace}&oldToken=true`))).toBe(2);
+    expect(ids(await operator.get(`${ofPlace}&oldToken=false`))).toBe(1);
+    const listed = await runJson<unknown[]>(system.env, ['webhook', 'list', '--location', locationId, '--old-token']);
+    expect(listed).toHaveLength(2);
+
+    const [, count] =
+      /expediter_webhooks_dropped_total\{integration="standard",cause="old_token"\} (\d+)/.exec(await metrics()) ?? [];
+    expect(Number(count)).toBeGreaterThanOrEqual(2);
+    expect(system.logged.join('')).toContain('old token, webhook kept');
+  });
+
+  it('that POS counts as silent: it is not heard with an old token', async () => {
+    const locationId = await place();
+    await post(await revokedUrl(locationId), { eventType: 'ping' });
+    await kept(locationId);
+    await sleep(2_000);
+    expect((await operator.get(`/locations/${locationId}`)).body).toMatchObject({ lastSeenAt: null });
+  });
+});
+
+async function metrics(): Promise<string> {
+  const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+  return (await fetch(`${system.operatorUrls[0]}/metrics`, { headers })).text();
+}
+
+describe('a replay of what was refused', () => {
+  it('does what it would have done, once somebody asks for this very one', async () => {
+    const locationId = await place();
+    const serviceOrderId = await order(locationId);
+    await post(await revokedUrl(locationId), statusWebhook({ serviceOrderId, status: 'READY' }));
+    const [webhook] = await kept(locationId);
+    const replayed = await operator.post(`/webhooks/${String(webhook?.['id'])}/replay`);
+    expect(replayed).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
+  });
+
+  it('verifies its signature, as that of any dropped one', async () => {
+    const locationId = await place({ secret: SECRET });
+    const url = await revokedUrl(locationId);
+    const serviceOrderId = await order(locationId);
+    const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));
+    await post(url, body, signWebhook(`whsec_${Buffer.alloc(24, 1).toString('base64')}`, body));
+    await kept(locationId);
+    await post(url, body, signWebhook(SECRET, body));
+    const [forged, signed] = await kept(locationId, 2);
+    const replay = (webhook: Record<string, unknown> = {}): ReturnType<Operator['post']> =>
+      operator.post(`/webhooks/${String(webhook['id'])}/replay`);
+    expect(await replay(forged)).toMatchObject({ body: { outcome: 'dropped', cause: { code: 'signature_wrong' } } });
+    expect(await replay(signed)).toMatchObject({ body: { outcome: 'applied' } });
+  });
+
+  it('of all that match leaves it out unless it is asked for: the token may be all that shut a forger out', async () => {
+    const locationId = await place();
+    const serviceOrderId = await order(locationId);
+    await post(await revokedUrl(locationId), statusWebhook({ serviceOrderId, status: 'READY' }));
+    await kept(locationId);
+    const matching = { location: locationId, outcome: 'dropped' };
+    expect(await operator.post('/webhooks/replay', matching)).toMatchObject({ body: { replayed: [], refused: [] } });
+    const all = ['webhook', 'replay', '--location', locationId];
+    expect(await runJson(system.env, [...all, '--outcome', 'dropped'])).toMatchObject({ outcomes: {} });
+    expect(await system.order(serviceOrderId)).toMatchObject({ rank: 10 });
+
+    const asked = await operator.post('/webhooks/replay', { location: locationId, oldToken: true, dryRun: true });
+    expect(asked).toMatchObject({ status: 200, body: { outcomes: { applied: 1 } } });
+    expect(await runJson(system.env, [...all, '--old-token'])).toMatchObject({ outcomes: { applied: 1 } });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+  });
+
+  it('is not possible while another integration serves the location', async () => {
+    const locationId = await place();
+    const url = await system.webhookUrl(locationId);
+    await system.query(`UPDATE locations SET integration = 'square' WHERE location_id = $1`, [locationId]);
+    await post(url, { eventType: 'ping' });
+    const [webhook] = await kept(locationId);
+    expect(await operator.post(`/webhooks/${String(webhook?.['id'])}/replay`)).toMatchObject({
+      status: 409,
+      body: { cause: { code: 'other_integration' } },
+    });
+  });
+});
+
+describe('nothing is kept', () => {
+  const withToken = (url: string, token: string): string => url.replace(/token=.*/, `token=${token}`);
+
+  it.each<[string, (old: string, other: string) => string]>([
+    ['of a made-up token', (old) => withToken(old, makeToken())],
+    ['of an old token at another location', (old, other) => withToken(other, old.split('token=')[1] ?? '')],
+    ['of an old token at another integration', (old) => old.replace('/standard/', '/square/')],
+  ])('%s: it is answered the same', async (_what, target) => {
+    const [locationId, otherId] = [await place(), await place()];
+    const [old, other] = [await revokedUrl(locationId), await system.webhookUrl(otherId)];
+    const url = target(old, other);
+    expect(await post(url, { eventType: 'ping' })).toMatchObject(UNAUTHORIZED);
+    await settled();
+    expect([...(await keptOf(locationId)), ...(await keptOf(otherId))]).toEqual([]);
+  });
+
+  it('of a token that went with its location', async () => {
+    const locationId = await place();
+    const url = await system.webhookUrl(locationId);
+    await system.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
+    expect(await post(url, { eventType: 'ping' })).toMatchObject(UNAUTHORIZED);
+    await settled();
+    expect(await keptOf(locationId)).toEqual([]);
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['of a body over WEBHOOK_BODY_LIMIT', (socket) => void socket.write('x'.repeat(LIMIT + 10_000))],
+    ['of a body that does not end', (socket) => void socket.write('x'.repeat(100))],
+  ])('%s', async (_what, send) => {
+    const locationId = await place();
+    const socket = await open(await revokedUrl(locationId), 3 * LIMIT);
+    socket.resume();
+    send(socket);
+    await once(socket, 'close');
+    await settled();
+    expect(await keptOf(locationId)).toEqual([]);
+  });
+});
+
+/** Sends the head of a webhook alone. */
+async function open(url: string, length: number): Promise<Socket> {
+  const { hostname, port, pathname, search } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) }).on('error', () => {});
+  socket.write(`POST ${pathname}${search} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`);
+  return socket;
+}
+
+describe('who guesses', () => {
+  /** All that comes back, but for the time of day, and how long it took until the end. */
+  async function seen(
+    url: string,
+    length: number,
+    sent: number,
+  ): Promise<{ text: string; atOnce: string; took: number }> {
+    const socket = await open(url, length);
+    let text = '';
+    socket.setEncoding('latin1').on('data', (part: string) => (text += part));
+    await until(() => Promise.resolve(text.includes('unauthorized')));
+    const atOnce = text;
+    const began = performance.now();
+    if (!socket.destroyed) socket.write('x'.repeat(sent));
+    if (!socket.closed) await once(socket, 'close');
+    const masked = (said: string): string => said.replace(/date: .*\r\n/i, '').replace(/x-request-id: .*\r\n/i, '');
+    return { text: masked(text), atOnce: masked(atOnce), took: performance.now() - began };
+  }
+
+  it.each([
+    ['a body that comes whole', 1_000, 1_000],
+    ['a body that does not end', 1_000, 100],
+    ['a body over the limit', 10 * LIMIT, 2 * LIMIT],
+  ])('learns nothing of whether a token was valid once: %s', async (_, ...about) => {
+    const old = await revokedUrl(await place());
+    const known = await seen(old, ...about);
+    const invented = await seen(old.replace(/token=.*/, `token=${makeToken()}`), ...about);
+    expect(known.text).toBe(invented.text);
+    expect(known.atOnce).toBe(invented.atOnce);
+    expect(known.atOnce).toMatch(/^HTTP\/1.1 401 /);
+    expect(Math.abs(known.took - invented.took)).toBeLessThan(500);
+  });
+});
+
+describe('a connection that has carried an accepted token', () => {
+  it('goes on after what was refused for an old one, which is kept whole', async () => {
+    const locationId = await place();
+    const old = await revokedUrl(locationId);
+    const valid = await system.webhookUrl(locationId);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const sockets = new Set<Socket>();
+    agent.on('free', (socket: Socket) => sockets.add(socket));
+    const send = (url: string, body: string): Promise<string> =>
+      postWithAgent(url, agent, { headers: { 'content-length': Buffer.byteLength(body) }, body });
+    const large = `"${'y'.repeat(60_000)}"`;
+    expect(await send(valid, '{}')).toBe('200');
+    for (const body of ['', 'small', large]) expect(await send(old, body)).toBe('401');
+    expect(await send(valid, '{}')).toBe('200');
+    agent.destroy();
+    expect(sockets.size).toBe(1);
+    const bodies = (await kept(locationId, 5)).filter(({ reason }) => String(reason).startsWith('refused'));
+    expect(bodies.map(({ body }) => String(body)).toSorted()).toEqual(['', 'small', large].toSorted());
+  });
+
+  it('and after one that is longer than we read of it', async () => {
+    const small = await startSystem({ env: { WEBHOOK_BODY_LIMIT: '1024' } });
+    try {
+      await small.addLocation('club-1', { ordersUrl: ORDERS_URL });
+      const old = await small.webhookUrl('club-1');
+      await small.query('UPDATE webhook_tokens SET revoked_at = now()');
+      const valid = await small.webhookUrl('club-1');
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const send = (url: string, body: string): Promise<string> =>
+        postWithAgent(url, agent, { headers: { 'content-length': body.length }, body });
+      expect(await send(valid, '{}')).toBe('200');
+      expect(await send(old, 'y'.repeat(60_000))).toBe('401');
+      expect(await send(valid, '{}')).toBe('200');
+      agent.destroy();
+    } finally {
+      await small.stop();
+    }
+  });
+});
+
+describe('who has an old token', () => {
+  it('takes no room from who has a valid one: their bodies count apart', async () => {
+    const locationId = await place();
+    const old = await revokedUrl(locationId);
+    const valid = await system.webhookUrl(locationId);
+    const slow = await Promise.all(Array.from({ length: 6 }, () => open(old, LIMIT - 1)));
+    for (const socket of slow) socket.write('x'.repeat(160_000));
+    await sleep(200);
+    const answer = await post(valid, JSON.stringify('x'.repeat(150_000)));
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
+    for (const socket of slow) socket.destroy();
+  });
+
+  it('fills no disk: its location has a quota a day for it, which is not that of its other drops', async () => {
+    const locationId = await place();
+    const old = await revokedUrl(locationId);
+    const body = 'x'.repeat(180_000);
+    const isSpent = (): boolean => system.logged.join('').includes('refused for an old token are too many');
+    let sent = 0;
+    // Faster than they are committed, some would find no room.
+    for (; sent < 500 && !isSpent(); sent += 1) {
+      expect(await postWithAgent(old, new Agent(), { headers: { 'content-length': body.length }, body })).toBe('401');
+      await sleep(10);
+    }
+    expect(isSpent()).toBe(true);
+    await settled();
+    const [{ bytes, count } = {}] = await system.query(
+      `SELECT sum(octet_length(body) + octet_length(sealed) + octet_length(headers::text))::int AS bytes,
+              count(*)::int AS count
+       FROM webhooks WHERE location_id = $1`,
+      [locationId],
+    );
+    expect(Number(bytes)).toBeGreaterThan(15 * MIB);
+    expect(Number(bytes)).toBeLessThan(17 * MIB);
+    expect(Number(count)).toBeLessThan(sent);
+    expect(await system.query('SELECT FROM dropped_bytes WHERE location_id = $1', [locationId])).toEqual([]);
+    const valid = await post(await system.webhookUrl(locationId), 'x');
+    expect(valid).toMatchObject({ status: 200, body: { outcome: 'dropped', webhookId: expect.any(String) } });
+  }, 30_000);
+});
+
+describe('what was refused', () => {
+  const moveTo = (locationId: string, hoursAgo: number): Promise<unknown> =>
+    system.query(
+      `WITH at AS (SELECT now() - make_interval(hours => $2::int) AS at)
+       UPDATE webhooks SET received_at = at.at, day = (at.at AT TIME ZONE 'UTC')::date FROM at WHERE location_id = $1`,
+      [locationId, hoursAgo],
+    );
+
+  it('goes after REFUSED_KEEP hours. What a replay made of it stays, as does what was dropped', async () => {
+    for (const ago of [0, 1, 2]) {
+      await system.query(`SELECT ensure_webhook_partition((now() AT TIME ZONE 'UTC')::date - $1::int)`, [ago]);
+    }
+    const [old, young, dropped] = [await place(), await place(), await place()];
+    for (const locationId of [old, young]) {
+      const serviceOrderId = await order(locationId);
+      await post(await revokedUrl(locationId), statusWebhook({ serviceOrderId, status: 'READY' }));
+    }
+    await post(await system.webhookUrl(dropped), 'no JSON');
+    const [webhook] = await kept(old);
+    await kept(young);
+    await moveTo(old, 25);
+    await moveTo(young, 23);
+    await moveTo(dropped, 25);
+    expect(await operator.post(`/webhooks/${String(webhook?.['id'])}/replay`)).toMatchObject({ status: 200 });
+    await deleteRefused(system.pool, 24 * 3_600);
+    expect(await keptOf(old)).toMatchObject([{ outcome: 'applied', replay_of: webhook?.['id'] }]);
+    expect(await keptOf(young)).toHaveLength(1);
+    expect(await keptOf(dropped)).toHaveLength(1);
+  });
+
+  it('is not kept with REFUSED_KEEP=0, and what was before goes soon after the start', async () => {
+    const locationId = await place();
+    const old = await revokedUrl(locationId);
+    await post(old, { eventType: 'ping' });
+    await kept(locationId);
+    const off = await startSystem({ databaseUrl: system.databaseUrl, env: { REFUSED_KEEP: '0' } });
+    try {
+      await until(async () => (await keptOf(locationId)).length === 0, 15_000);
+      const there = old.replace(system.urls[0] ?? '', off.urls[0] ?? '');
+      expect(await post(there, { eventType: 'ping' })).toMatchObject(UNAUTHORIZED);
+      await until(() => Promise.resolve(off.logged.join('').includes('old token, webhook not kept')));
+      expect(await keptOf(locationId)).toEqual([]);
+    } finally {
+      await off.stop();
+    }
+  }, 30_000);
+});
