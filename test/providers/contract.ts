@@ -13,8 +13,10 @@ import type { Credentials, PosContext, Provider, Webhook } from '../../src/core/
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import type { Fault, SignedWebhook, Simulator, StartSimulator, Ticket } from '../simulators/simulator.ts';
 import { anyText } from '../support/any-text.ts';
+import { replacePart } from '../support/replace-part.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { inMemoryCredentials } from './in-memory-credentials.ts';
+import { readContract } from './read-contract.ts';
 
 export type ProviderFixtures = {
   /** The POS, held to its vendor's documentation. Its settings map the items of `sampleOrder` where that is needed. */
@@ -32,6 +34,10 @@ export type ProviderFixtures = {
   reference?: (serviceOrderId: string) => string;
   /** What the POS is told is paid, where that is not the order's total. */
   paid?: (order: CanonicalOrder) => number | undefined;
+  /**
+   * What a read says of a native status, where that is not what its webhook says: status and native status of its events.
+   */
+  reads?: Readonly<Record<string, readonly (readonly [Status, string])[]>>;
   /** The fields that `check` proves: with another POS's value in one of them it fails, and names it. */
   provenSettings?: readonly string[];
   /** Currencies whose smallest amounts the vendor's format cannot hold: such an order is given up, never rounded. */
@@ -494,6 +500,13 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
       });
     }
 
+    if (provider.readStatus !== undefined) {
+      const { reads = {} } = fixtures;
+      const webhookOf = (pos: Simulator, ticket: Ticket, native: string) =>
+        received(pos.sign(WEBHOOK_URL, ticket, native));
+      readContract(provider, { stage, orderOf, webhookOf, expectNoSecrets, statuses, reads });
+    }
+
     describe('translateWebhook', () => {
       it.each(statuses)('reads $native of a $fulfillment order as $status', async ({ native, fulfillment, status }) => {
         const at = await stage();
@@ -684,12 +697,4 @@ function jsonOf(body: Buffer): unknown[] {
   } catch {
     return [];
   }
-}
-
-/** Replaces one value, picked by number among all in the tree. */
-function replacePart(original: unknown, at: number, part: unknown): unknown {
-  let size = 0;
-  JSON.stringify(original, (_key, value: unknown) => (size++, value));
-  let index = 0;
-  return JSON.parse(JSON.stringify(original), (_key, value: unknown) => (index++ === at % size ? part : value));
 }

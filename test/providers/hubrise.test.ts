@@ -1,6 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { GiveUp, NotAuthentic, NeedsOperator, Poison } from '../../src/core/domain/errors.ts';
+import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { perhapsTaken } from '../../src/core/domain/perhaps-taken.ts';
@@ -436,6 +436,50 @@ describe('findOrder', () => {
   });
 });
 
+describe('readStatus', () => {
+  it('says what the order and what its delivery says, by both ids, and not since when: the answer does not', async () => {
+    const { pos, context } = await stage();
+    const order = orderOf({ type: 'delivery' });
+    const ref = await hubrise.createOrder(order, context);
+    const ticket = pos.tickets[0] ?? expect.unreachable();
+    pos.become?.(ticket, 'in_delivery');
+    pos.become?.(ticket, 'dropoff_waiting');
+    const ids = { ...ref, serviceOrderId: order.serviceOrderId };
+    expect(await hubrise.readStatus?.(ref, order, context)).toEqual([
+      { status: 'en_route', nativeStatus: 'in_delivery', ...ids },
+      { status: 'en_route', nativeStatus: 'dropoff_waiting', ...ids },
+    ]);
+    expect(pos.reads).toBe(1);
+    expect(pos.refusals).toEqual([]);
+  });
+
+  it('looks the order up by our id where HubRise’s is not known', async () => {
+    const { pos, context } = await stage();
+    const order = orderOf();
+    await hubrise.createOrder(order, context);
+    pos.become?.(pos.tickets[0] ?? expect.unreachable(), 'accepted');
+    expect(await hubrise.readStatus?.({}, order, context)).toMatchObject([{ nativeStatus: 'accepted' }]);
+    expect(await hubrise.readStatus?.({}, orderOf(), context)).toEqual([]);
+  });
+
+  it('names by HubRise’s id alone an order without our private ref, and refuses one with another', async () => {
+    let [id, private_ref]: [string, string | null] = ['5dpm9', null];
+    const { context } = await hubriseThat(() => ({ body: { id, status: 'received', private_ref } }));
+    const read = () => hubrise.readStatus?.({ providerOrderId: '5dpm9' }, orderOf(), context);
+    expect(await read()).toEqual([{ status: 'received', nativeStatus: 'received', providerOrderId: '5dpm9' }]);
+    private_ref = 'o-2';
+    await expect(read()).rejects.toBeInstanceOf(TryAgain);
+    [id, private_ref] = ['other', null];
+    await expect(read()).rejects.toBeInstanceOf(TryAgain);
+  });
+
+  it('says with closedMeansCompleted: false nothing of a closed order, as webhooks do', async () => {
+    const { context } = await hubriseThat(() => ({ body: { id: '5dpm9', status: 'completed' } }));
+    const settings = { ...context.settings, closedMeansCompleted: false };
+    expect(await hubrise.readStatus?.({ providerOrderId: '5dpm9' }, orderOf(), { ...context, settings })).toEqual([]);
+  });
+});
+
 describe('translateWebhook', () => {
   const event = {
     id: 'ks8f6',
@@ -513,7 +557,7 @@ describe('translateWebhook', () => {
     (created_at) => {
       const [status] = translate({ ...event, created_at });
       expect(status).toMatchObject({ status: 'received' });
-      expect(status).not.toHaveProperty('occurredAt');
+      expect(status?.occurredAt).toBeUndefined();
     },
   );
 

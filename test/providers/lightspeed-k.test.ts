@@ -64,6 +64,22 @@ providerContract(lightspeedK, {
     CHECK_WAS_UPDATED: null,
     READY: null,
   },
+  // A check says that a till took the order, and of a failed one there is none.
+  reads: {
+    ...Object.fromEntries(
+      [
+        'READY_FOR_PICKUP',
+        'IN_DELIVERY',
+        'DELIVERED',
+        'CANCELLED',
+        'ABANDONED',
+        'CLOSED',
+        'CHECK_WAS_UPDATED',
+        'READY',
+      ].map((native) => [native, [['received', 'SUCCESS'] as const]]),
+    ),
+    FAILURE: [],
+  },
   paid: ({ money }) => money.total - money.fee,
 });
 
@@ -642,6 +658,36 @@ describe('a webhook', () => {
   });
 });
 
+describe('readStatus', () => {
+  it('says when a till took the order, and when the check was closed if that completes it', async () => {
+    const { pos, context, create } = await stage();
+    await create();
+    const ticket = pos.tickets[0] ?? expect.unreachable();
+    const { providerOrderId } = ticket;
+    const read = (closedMeansCompleted: boolean) =>
+      lightspeedK.readStatus?.({ providerOrderId }, orderOf(), {
+        ...context,
+        settings: { ...context.settings, closedMeansCompleted },
+      });
+    expect(await read(true)).toEqual([]);
+    pos.become?.(ticket, 'SUCCESS');
+    const occurredAt = expect.stringMatching(/\+00:00$/) as string;
+    const taken = { status: 'received', nativeStatus: 'SUCCESS', providerOrderId, occurredAt };
+    expect(await read(true)).toEqual([taken]);
+    pos.become?.(ticket, 'CLOSED');
+    expect(await read(true)).toEqual([{ ...taken, status: 'completed', nativeStatus: 'CLOSED' }]);
+    expect(await read(false)).toEqual([taken]);
+    expect(pos.reads).toBe(4);
+  });
+
+  it('asks nothing where no webhook has named the check', async () => {
+    const { pos, context, create } = await stage();
+    await create();
+    expect(await lightspeedK.readStatus?.({}, orderOf(), context)).toBeUndefined();
+    expect(pos.reads).toBe(0);
+  });
+});
+
 describe('check', () => {
   const READY = {
     status: 'READY',
@@ -861,6 +907,7 @@ async function stage(more: object = {}) {
     pos,
     settings,
     credentials,
+    context,
     fetch: boundedFetch(),
     create,
     failure: () => failureOf(create()),

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { CanonicalOrder, type StatusEvent } from '../../src/core/domain/order.ts';
+import { CanonicalOrder, type OrderRef, type StatusEvent } from '../../src/core/domain/order.ts';
 import type { Connection, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { square } from '../../src/providers/square/index.ts';
@@ -49,6 +49,18 @@ providerContract(square, {
     'order.created': null,
     'webhooks.test_notification': null,
   },
+  // That an order was made, as it is said, is no state, and PROPOSED what every one begins with.
+  reads: Object.fromEntries(
+    [
+      'PROPOSED',
+      'unchanged',
+      'order.updated OPEN',
+      'order.updated DRAFT',
+      'order.updated COMPLETED',
+      'order.created',
+      'webhooks.test_notification',
+    ].map((native) => [native, []]),
+  ),
 });
 
 describe('the order', () => {
@@ -722,7 +734,7 @@ describe('events', () => {
       expect(translate(event)).toMatchObject([{ occurredAt: '2020-04-16T23:16:30.789Z' }]);
       const [timeless] = translate({ ...event, created_at: updated_at });
       expect(timeless).toMatchObject({ status: 'in_progress' });
-      expect(timeless).not.toHaveProperty('occurredAt');
+      expect(timeless?.occurredAt).toBeUndefined();
     },
   );
 
@@ -756,6 +768,72 @@ describe('events', () => {
     const settings = Settings.parse({ accessToken: 'a', locationId: 'FPYCBCHYMXFK1', ...more });
     return square.translateWebhook({ ...webhookOf(JSON.stringify(event)), verified: true }, settings);
   }
+});
+
+describe('readStatus', () => {
+  it('asks once, and names the order by both ids, also one whose reference had to be shortened', async () => {
+    const at = await stage();
+    const order = orderOf({ serviceOrderId: 'order-'.padEnd(120, 'long-') });
+    const ref = await at.create(order);
+    at.sim.become?.(first(at.sim.tickets), 'PREPARED');
+    const updatedAt = expect.stringMatching(/^20.*Z$/) as string;
+    expect(await at.read(ref, order)).toEqual([
+      {
+        status: 'ready',
+        nativeStatus: 'PREPARED',
+        ...ref,
+        serviceOrderId: order.serviceOrderId,
+        occurredAt: updatedAt,
+      },
+    ]);
+    expect(at.sim.reads).toBe(1);
+  });
+
+  it('finds the order by its reference where its id at Square is not known', async () => {
+    const at = await stage();
+    const [order, other] = [orderOf(), orderOf()];
+    for (const each of [other, order]) await at.create(each, { now: new Date() });
+    at.sim.become?.(at.sim.tickets[1] ?? expect.unreachable(), 'RESERVED');
+    expect(await at.read({}, order)).toMatchObject([{ status: 'in_progress', serviceOrderId: order.serviceOrderId }]);
+    expect(await at.read({}, orderOf())).toEqual([]);
+  });
+
+  it.each([
+    ['of another location', { location_id: 'L0THER' }],
+    ['with another reference', { reference_id: 'order-2' }],
+    ['of another id', { id: 'OTHER' }],
+  ])('refuses an order %s', async (_name, changed) => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    const shown = {
+      id: ref.providerOrderId,
+      location_id: at.settings.locationId,
+      fulfillments: [{ state: 'COMPLETED' }],
+    };
+    at.sim.misread = () => ({ status: 200, body: { order: { ...shown, ...changed } } });
+    expect(await failureOf(at.read(ref, order))).toBeInstanceOf(TryAgain);
+    at.sim.misread = () => ({ status: 200, body: { order: shown } });
+    expect(await at.read(ref, order)).toMatchObject([{ status: 'completed' }]);
+  });
+
+  it('says with closedMeansCompleted: false nothing of a completed fulfillment, as webhooks do', async () => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    at.sim.become?.(first(at.sim.tickets), 'COMPLETED');
+    expect(await at.read(ref, order, { settings: { ...at.settings, closedMeansCompleted: false } })).toEqual([]);
+  });
+
+  it('needs ORDERS_READ of a seller', async () => {
+    const at = await stage();
+    const order = orderOf();
+    const settings = { ...at.settings, accessToken: at.sim.sellerToken };
+    const ref = await at.create(order);
+    expect(await at.read(ref, order, { settings })).toEqual([]);
+    at.sim.sellerScopes = ['ORDERS_WRITE', 'PAYMENTS_WRITE'];
+    expect(await failureOf(at.read(ref, order, { settings }))).toBeInstanceOf(NeedsOperator);
+  });
 });
 
 describe('check', () => {
@@ -1031,6 +1109,8 @@ async function stage(currency = 'EUR') {
       const connecting = { ...context(about), webhookUrl, locations: 3 };
       return square.connect?.(connecting) ?? expect.unreachable('cannot connect');
     },
+    read: (ref: OrderRef, order: CanonicalOrder, about: { settings?: Settings } = {}) =>
+      square.readStatus?.(ref, order, context(about)) ?? expect.unreachable('cannot be asked'),
     /** The last one's. */
     bodyOf: (route: string) => sim.calls.findLast((call) => call.route === route)?.body,
   };

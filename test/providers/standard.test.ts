@@ -2,15 +2,18 @@ import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook as Scheme } from 'standardwebhooks';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
-import type { StatusEvent } from '../../src/core/domain/order.ts';
+import type { OrderRef, StatusEvent } from '../../src/core/domain/order.ts';
 import type { Webhook } from '../../src/core/domain/provider.ts';
 import { parseAllowedHosts } from '../../src/core/egress/allowed-hosts.ts';
+import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { guardedFetch } from '../../src/core/egress/guarded-fetch.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 import { startStandard } from '../simulators/start-standard.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import { sendJson, serveHttp } from '../support/serve-http.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { errorOf, providerContract } from './contract.ts';
 import { inMemoryCredentials } from './in-memory-credentials.ts';
@@ -47,6 +50,7 @@ function laterBy(seconds: number): Date {
 providerContract(standard, {
   start: startStandard,
   wrongSettings: {
+    statusUrl: ['', 'status', 'ftp://pos.example/status', 'https://user:word@pos.example/status'],
     ordersUrl: [undefined, 'orders', 'ftp://pos.example/orders', 'https://user:word@pos.example/orders'],
     secret: [
       `whsec_${Buffer.alloc(23).toString('base64')}`,
@@ -206,6 +210,98 @@ describe('translateWebhook', () => {
         new NotAuthentic(`the header ${name} is missing`),
       );
     });
+  });
+});
+
+describe('readStatus', () => {
+  const order = CanonicalOrder.parse(sampleOrder({ serviceOrderId: 'Заказ 1&id=x' }));
+  const ends: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+
+  /** A POS that answers so, and what it was asked. */
+  async function posThat(answer: unknown, more: object = { secret: SECRET }) {
+    const asked: { url: URL; method: string | undefined; headers: Record<string, string> }[] = [];
+    const server = await serveHttp((request, response) => {
+      const { url = '', method, headers } = request;
+      asked.push({ url: new URL(url, 'http://pos'), method, headers: headers as Record<string, string> });
+      sendJson(response, 200, answer);
+    });
+    ends.push(() => server.stop());
+    const statusUrl = `${server.url}/status?key=hidden`;
+    const context = {
+      settings: standard.settings.parse({ ...unsigned, statusUrl, ...more }),
+      now: NOW,
+      signal: AbortSignal.timeout(5000),
+      credentials: inMemoryCredentials(() => NOW),
+      fetch: boundedFetch(),
+    };
+    const read = (ref: OrderRef) => standard.readStatus?.(ref, order, context) ?? expect.unreachable();
+    return { asked, read };
+  }
+  const said = (more: object) => ({ eventType: 'order.status', order: { status: 'READY', ...more } });
+
+  it('gets the URL with both ids, signed so that the scheme’s own library verifies it', async () => {
+    const { asked, read } = await posThat(
+      said({ id: 'pos-1', reason: 'Late', occurredAt: '2026-01-31T19:30:00+01:00' }),
+    );
+    expect(await read({ providerOrderId: 'pos-1' })).toEqual([
+      {
+        status: 'ready',
+        nativeStatus: 'READY',
+        providerOrderId: 'pos-1',
+        reason: 'Late',
+        occurredAt: '2026-01-31T19:30:00+01:00',
+      },
+    ]);
+    const { url, method, headers } = first(asked);
+    expect([method, ...url.searchParams]).toEqual([
+      'GET',
+      ['key', 'hidden'],
+      ['thirdPartyReference', order.serviceOrderId],
+      ['id', 'pos-1'],
+    ]);
+    expect(headers['webhook-id']).toBe(encodeURIComponent(order.serviceOrderId));
+    const age = Date.now() - NOW.getTime();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - age });
+    expect(() => new Scheme(SECRET).verify('', headers)).not.toThrow();
+    expect(() => new Scheme(STRANGER).verify('', headers)).toThrow('No matching signature');
+    vi.useRealTimers();
+  });
+
+  it('signs nothing without a secret, and gives no id that it does not know', async () => {
+    const { asked, read } = await posThat(said({ thirdPartyReference: order.serviceOrderId, id: 'pos-9' }), {
+      unsigned: true,
+    });
+    expect(await read({})).toMatchObject([{ serviceOrderId: order.serviceOrderId, providerOrderId: 'pos-9' }]);
+    const { url, headers } = first(asked);
+    expect(url.searchParams.has('id')).toBe(false);
+    expect(headers).not.toHaveProperty('webhook-signature');
+    expect(headers).not.toHaveProperty('idempotency-key');
+  });
+
+  it('asks nobody without a statusUrl', async () => {
+    const { asked, read } = await posThat({}, { statusUrl: undefined });
+    expect(await read({})).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ['another order of ours', { thirdPartyReference: 'o-2' }],
+    ['another order of its own', { id: 'pos-2' }],
+    ['no order', {}],
+  ])('refuses an answer that names %s', async (_name, named) => {
+    const { read } = await posThat(said(named));
+    await expect(read({ providerOrderId: 'pos-1' })).rejects.toBeInstanceOf(TryAgain);
+  });
+
+  it.each([
+    ['a status that is none of ours', said({ thirdPartyReference: order.serviceOrderId, status: 'BURNT' })],
+    ['another event', { eventType: 'order.receipt' }],
+  ])('reads nothing from %s', async (_name, answer) => {
+    const { read } = await posThat(answer);
+    expect(await read({})).toEqual([]);
   });
 });
 

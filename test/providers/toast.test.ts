@@ -92,6 +92,14 @@ providerContract(toast, {
     IN_PROGRESS: { pickup: null, delivery: 'en_route' },
     DELIVERED: { pickup: null, delivery: 'completed' },
   },
+  // An order has no guest order status.
+  reads: {
+    IN_PREPARATION: [['in_progress', 'SENT']],
+    READY_FOR_PICKUP: [['ready', 'READY']],
+    RECEIVED: [],
+    CLOSED: [],
+    VOIDED: [['cancelled', 'voided']],
+  },
 });
 
 const ends: (() => Promise<void>)[] = [];
@@ -868,6 +876,109 @@ describe('translateWebhook', () => {
     const headers = { 'toast-signature': signature };
     return { headers, body: Buffer.from(body), url: WEBHOOK_URL, receivedAt: NOW, verified: false };
   }
+});
+
+describe('readStatus', () => {
+  const READ = `GET /orders/v2/orders/${ORDER}`;
+  const shown = {
+    guid: ORDER,
+    externalId: null,
+    voided: false,
+    approvalStatus: 'APPROVED',
+    modifiedDate: '2026-01-31T18:29:15.000+0000',
+  };
+  const cooked = (...stages: string[]) => ({
+    checks: [{ paymentStatus: 'CLOSED', selections: stages.map((fulfillmentStatus) => ({ fulfillmentStatus })) }],
+  });
+
+  it.each<[string, object, string[]]>([
+    ['nothing before the kitchen has it', cooked('NEW', 'HOLD'), []],
+    ['in progress from the first thing on', cooked('NEW', 'SENT'), ['in_progress SENT']],
+    ['in progress while something is missing', cooked('READY', 'NEW'), ['in_progress SENT']],
+    ['ready with the last thing', cooked('READY', 'READY'), ['ready READY']],
+    [
+      'ready whatever was voided or is a note',
+      {
+        checks: [
+          {
+            selections: [
+              { fulfillmentStatus: 'READY' },
+              { fulfillmentStatus: 'NEW', voided: true },
+              { fulfillmentStatus: 'NEW', selectionType: 'SPECIAL_REQUEST' },
+            ],
+          },
+        ],
+      },
+      ['ready READY'],
+    ],
+    ['nothing of an order of notes', { checks: [{ selections: [] }] }, []],
+    [
+      'nothing of what is closed and paid, as ours are at once',
+      { ...cooked('NEW'), closedDate: shown.modifiedDate },
+      [],
+    ],
+    [
+      'where its delivery is rather than the kitchen',
+      { ...cooked('READY'), deliveryInfo: { deliveryState: 'PICKED_UP' } },
+      ['en_route PICKED_UP'],
+    ],
+    ['voided above all', { ...cooked('READY'), voided: true }, ['cancelled voided']],
+  ])('says %s, and the webhook of the order says the same', async (_name, changed, said) => {
+    const { contextOf } = await toastThat({ [READ]: [200, { ...shown, ...changed }] });
+    const events = (await toast.readStatus?.({ providerOrderId: ORDER }, orderOf(), contextOf())) ?? [];
+    expect(events.map(({ status, nativeStatus }) => `${status} ${nativeStatus}`)).toEqual(said);
+    const details = { restaurantGuid: RESTAURANT, order: { ...shown, ...changed } };
+    const body = Buffer.from(
+      JSON.stringify({ timestamp: '2026-01-31T18:29:15.000Z', eventType: 'order_updated', details }),
+    );
+    const webhook = { headers: {}, body, url: WEBHOOK_URL, receivedAt: NOW, verified: true };
+    const told = toast.translateWebhook(webhook, settingsOf());
+    const instant = ({ occurredAt = '', ...event }) => ({ ...event, at: Date.parse(occurredAt) });
+    expect(events.map(instant)).toEqual(told.map(instant));
+  });
+
+  it('names our id where the answer has it, and refuses another', async () => {
+    const order = orderOf({ serviceOrderId: 'o-1' });
+    const read = async (externalId: string) => {
+      const { contextOf } = await toastThat({ [READ]: [200, { ...shown, ...cooked('SENT'), externalId }] });
+      return toast.readStatus?.({ providerOrderId: ORDER }, order, contextOf(PAID));
+    };
+    expect(await read('CLUBS:o-1')).toMatchObject([{ providerOrderId: ORDER, serviceOrderId: 'o-1' }]);
+    await expect(read('CLUBS:o-2')).rejects.toBeInstanceOf(TryAgain);
+  });
+
+  it('asks by our id where Toast’s is not known, and takes a refusal of such an id for “none”', async () => {
+    const read = async (answer: Answers[string]) => {
+      const { contextOf, seen } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': answer });
+      const order = orderOf({ serviceOrderId: 'o-1' });
+      const events = await toast.readStatus?.({}, order, contextOf(PAID));
+      expect(seen).toHaveLength(2);
+      return events;
+    };
+    const order = { ...shown, ...cooked('SENT'), externalId: 'CLUBS:o-1' };
+    expect(await read([200, order])).toMatchObject([{ providerOrderId: ORDER, serviceOrderId: 'o-1' }]);
+    expect(await read([400, { message: 'The GUID was malformed' }])).toEqual([]);
+    await expect(read([200, { ...order, externalId: null }])).rejects.toBeInstanceOf(TryAgain);
+  });
+
+  it('sees a delivery with delivery_info.address:read alone, and without it what else is said', async () => {
+    const pos = await startToast();
+    ends.push(() => pos.stop());
+    const settings = Settings.parse(pos.settings);
+    const credentials = inMemoryCredentials(() => NOW);
+    const context = { settings, now: NOW, signal: AbortSignal.timeout(5000), credentials, fetch: boundedFetch() };
+
+    const order = orderOf({ type: 'delivery' });
+    const ref = await toast.createOrder(order, context);
+    for (const native of ['READY_FOR_PICKUP', 'PICKED_UP']) {
+      pos.become?.(pos.tickets[0] ?? expect.unreachable(), native);
+    }
+    expect(await toast.readStatus?.(ref, order, context)).toMatchObject([{ status: 'en_route' }]);
+    pos.scopes = pos.scopes.filter((scope) => scope !== 'delivery_info.address:read');
+    expect(await toast.readStatus?.(ref, order, context)).toMatchObject([{ status: 'ready' }]);
+    pos.scopes = ['orders.orders:write'];
+    await expect(toast.readStatus?.(ref, order, context)).rejects.toThrow(/scopes orders:read and orders.channel:read/);
+  });
 });
 
 describe('check', () => {

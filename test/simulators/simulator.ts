@@ -74,9 +74,15 @@ export type Simulator = {
   onTicket: ((ticket: Ticket) => void) | undefined;
   /** The native statuses of an order from its first report to its good end, as this POS reports them. */
   lifeOf(fulfillment: FulfillmentType): readonly string[];
+  /** Moves a ticket on at the POS, which tells nobody. Required, like `reads`, if the provider has `readStatus`. */
+  become?(ticket: Ticket, nativeStatus: string): void;
+  /** The number of requests that asked what became of an order. */
+  readonly reads?: number;
+  /** Returns a fault for such a request, before anything else is checked. */
+  misread?: (() => Fault | undefined) | undefined;
   /** Makes the vendor's webhook for a ticket's status, signed for this URL. */
   sign(webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook;
-  /** Sends the webhook, with the vendor's repeats. Resolves with the last answer; the body is parsed if it is JSON. */
+  /** Moves the ticket on and sends the webhook, with the vendor's repeats. Resolves with the last answer; the body is parsed if it is JSON. */
   report(webhookUrl: string, ticket: Ticket, nativeStatus: string): Promise<{ status: number; body: unknown }>;
   /** Expires the tokens granted so far. Required if the provider asks for tokens. */
   expireTokens?(): void;

@@ -1,6 +1,6 @@
 /**
- * Square's requests by its OpenAPI description (github.com/square/connect-api-specification, api.json) and its guides:
- * fields, types, lengths and enums. Any other field is an UNKNOWN_BODY_PARAMETER.
+ * Square's requests by its OpenAPI description (github.com/square/connect-api-specification, api.json of 2025-08-19, read
+ * on 2026-11-23) and its guides: fields, types, lengths and enums. Any other field is an UNKNOWN_BODY_PARAMETER.
  */
 import { z } from 'zod';
 
@@ -228,6 +228,15 @@ const subscription = z.strictObject({
 export const CreateSubscription = z.strictObject({ idempotency_key: key(45).optional(), subscription });
 /** A partial update. */
 export const UpdateSubscription = z.strictObject({ subscription: subscription.partial() });
+
+/** The requests with a body, each of which has its table above. */
+export const TAKES_BODY =
+  /^(POST \/v2\/(orders(\/search|\/\w+\/pay)?|payments|webhooks\/subscriptions)|PUT \/v2\/webhooks\/subscriptions\/\w+)$/;
+
+/** The requests with a query: ListWebhookSubscriptions. */
+export const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['GET /v2/webhooks/subscriptions', ['cursor', 'include_disabled', 'sort_order', 'limit']],
+]);
 
 export type SquareError = { category: string; code: string; detail: string; field?: string };
 

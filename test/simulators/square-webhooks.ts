@@ -1,6 +1,8 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import type { SignedWebhook, Ticket } from './simulator.ts';
 
+export const FULFILLMENT_UID = 'VWJ1N9leLqjSDLvF2hvYjD';
+
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
@@ -46,7 +48,7 @@ export function squareEvents(locationId: string): SquareEvents {
     if (name === 'webhooks.test_notification') return envelope(name, randomUUID(), { type: 'webhooks' });
     if (name === 'order.created') return ofOrder(name, { state: 'OPEN' });
     if (name === 'order.updated') return ofOrder(name, { state: orderState ?? 'OPEN' });
-    const fulfillment_uid = 'VWJ1N9leLqjSDLvF2hvYjD';
+    const fulfillment_uid = FULFILLMENT_UID;
     if (name === 'unchanged') {
       const state = states.get(ticket)?.now ?? 'PROPOSED';
       const fulfillment_update = [{ fulfillment_uid, old_state: state, new_state: state }];

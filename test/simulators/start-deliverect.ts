@@ -82,7 +82,7 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
   }
 
   /**
-   * Grants a token: https://developers.deliverect.com/openapi/oauth2.json
+   * Grants a token: https://developers.deliverect.com/openapi/oauth2.json, read on 2026-11-23
    * How a wrong request is refused is not documented.
    */
   async function grantToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -93,9 +93,10 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
       grant_type: 'client_credentials',
     };
     const given = (await readJson(request)) as Record<string, unknown>;
-    const wrong = Object.entries(wanted).filter(([name, value]) => given[name] !== value);
-    if (!isJson(request) || wrong.length > 0) {
-      const names = wrong.map(([name]) => name).join(', ');
+    const names = [...new Set([...Object.keys(wanted), ...Object.keys(given)])]
+      .filter((name) => given[name] !== (wanted as Record<string, unknown>)[name])
+      .join(', ');
+    if (!isJson(request) || names !== '') {
       return refuse(response, 401, { code: 'access_denied' }, `the request for a token is wrong: ${names}`);
     }
     grants += 1;

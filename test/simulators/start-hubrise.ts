@@ -32,6 +32,12 @@ const LIMITS = [
 ];
 const HEAVY_LIMITS = [{ requests: 10, ms: MINUTE_MS }];
 
+/**
+ * The only request with a query, of whose documented names the one that this HubRise knows:
+ * https://www.hubrise.com/developers/api/orders, read on 2026-11-23
+ */
+const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([['GET /v1/location/orders', ['private_ref']]]);
+
 const DELIVERY_STATUSES = [
   'pending',
   'pickup_enroute',
@@ -61,7 +67,7 @@ export type HubriseSimulator = Simulator & {
 };
 
 /** An order with HubRise's own status, and the one before it. */
-type StoredOrder = { order: Record<string, unknown>; status: string; before: string };
+type StoredOrder = { order: Record<string, unknown>; status: string; before: string; delivery: object | null };
 
 /** Resolves when it serves. */
 export async function startHubrise(options: SimulatorOptions = {}): Promise<HubriseSimulator> {
@@ -76,6 +82,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   const windows = new Map<string, number>();
   let callback: HubriseSimulator['callback'] = { url: null, events: {} };
   let requests = 0;
+  let reads = 0;
 
   function refuse(response: ServerResponse, status: number, body: object, why: string): void {
     refusals.push(why);
@@ -86,6 +93,8 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     const call = `${request.method} ${pathname}`;
     const body = await readBody(request);
+    const unknown = [...searchParams.keys()].filter((name) => QUERIES.get(call)?.includes(name) !== true);
+    if (unknown.length > 0) return refuse(response, 400, {}, `nobody documents ${unknown.join(', ')} of ${call}`);
     if (call === 'POST /v1/location/orders') {
       requests += 1;
       const { private_ref: reference } = (jsonIn(body) ?? {}) as { private_ref?: unknown };
@@ -95,6 +104,8 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       if (admit(request, response, LIMITS)) takeOrder(request, response, body, fault === 'drop-answer');
       return;
     }
+    const [, asked] = /^GET \/v1\/location\/orders\/(\w+)$/.exec(call) ?? [];
+    if (asked !== undefined) return showOrder(request, response, asked);
     const isList = call === 'GET /v1/location/orders';
     if (!admit(request, response, LIMITS) || (isList && !admit(request, response, HEAVY_LIMITS))) return;
     if (isList) return listOrders(response, searchParams);
@@ -173,30 +184,49 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       custom_fields: {},
     };
     tickets.push(ticket);
-    kept.set(ticket.providerOrderId, { order: whole, status: order.status, before: order.status });
+    kept.set(ticket.providerOrderId, { order: whole, status: order.status, before: order.status, delivery: null });
     simulator.onTicket?.(ticket);
     return whole;
   }
 
+  /** With `orders.write` as with `orders.read`: https://www.hubrise.com/developers/api/authentication#oauth-scopes */
+  function showOrder(request: IncomingMessage, response: ServerResponse, id: string): void {
+    reads += 1;
+    const fault = simulator.misread?.();
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendFault(response, fault);
+    if (!admit(request, response, LIMITS)) return;
+    const known = kept.get(id);
+    if (fault === 'drop-answer') request.socket.destroy();
+    else if (known === undefined) sendJson(response, 404, { error_type: 'not_found' });
+    else sendJson(response, 200, whole(known));
+  }
+
+  function whole({ order, status, delivery }: StoredOrder): Record<string, unknown> {
+    return { ...order, status, delivery };
+  }
+
   function listOrders(response: ServerResponse, filters: URLSearchParams): void {
-    const unknown = [...filters.keys()].filter((name) => name !== 'private_ref');
-    if (unknown.length > 0) return refuse(response, 400, {}, `nobody documents the filter ${unknown.join(', ')}`);
     const reference = filters.get('private_ref');
-    const orders = [...kept.values()].map(({ order }) => order);
+    const orders = [...kept.values()].map(whole);
     const found = reference === null ? orders : orders.filter((order) => order['private_ref'] === reference);
     const more: Record<string, string> = found.length > 100 ? { 'x-cursor-next': randomId() } : {};
     return sendJson(response, 200, found.slice(0, 100), more);
   }
 
   function setCallback(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
-    const given = (jsonIn(body) ?? {}) as Partial<HubriseSimulator['callback']>;
-    const { url = null, events = {} } = given;
+    const { url = null, events = {}, ...others } = (jsonIn(body) ?? {}) as Partial<HubriseSimulator['callback']>;
     const isUnknown = ([resource, types]: [string, readonly string[]]) =>
-      types.some((type) => RESOURCE_EVENTS[resource]?.includes(type) !== true);
-    if (!isJson(request) || (url !== null && !URL.canParse(url)) || Object.entries(events).some(isUnknown)) {
-      const errors = [{ field: 'events', message: 'is invalid' }];
+      !Array.isArray(types) || types.some((type) => RESOURCE_EVENTS[resource]?.includes(type) !== true);
+    const wrong = [
+      ...Object.keys(others),
+      ...(url === null || URL.canParse(url) ? [] : ['url']),
+      ...Object.entries(events).flatMap((entry) => (isUnknown(entry) ? [entry[0]] : [])),
+    ];
+    if (!isJson(request) || wrong.length > 0) {
+      const errors = wrong.map((field) => ({ field, message: 'is invalid' }));
       const refusal = { message: 'Validation failed', errors, error_type: 'unprocessable_entity' };
-      return refuse(response, 422, refusal, 'the callback has no right URL, or an event that does not exist');
+      return refuse(response, 422, refusal, `the callback is not JSON, or has a wrong ${wrong.join(', ')}`);
     }
     callback = { url, events };
     return answerTaken(response, callback);
@@ -223,7 +253,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       previous_state: previous,
       // A delivery's status comes with the order's update: https://www.hubrise.com/developers/api/orders#delivery
       new_state: DELIVERY_STATUSES.includes(nativeStatus)
-        ? { ...previous, delivery: { carrier: 'Uber Direct', ref: randomId(), status: nativeStatus } }
+        ? { ...previous, delivery: deliveryIn(nativeStatus) }
         : { ...previous, status: nativeStatus },
     };
     const body = Buffer.from(JSON.stringify(event));
@@ -237,13 +267,18 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     return known;
   }
 
-  function report(webhookUrl: string, ticket: Ticket, nativeStatus: string) {
-    const webhook = sign(webhookUrl, ticket, nativeStatus);
+  function become(ticket: Ticket, nativeStatus: string): void {
     const known = keptOf(ticket);
-    if (ORDER_STATUSES.includes(nativeStatus) && known.status !== nativeStatus) {
+    ticket.status = nativeStatus;
+    if (DELIVERY_STATUSES.includes(nativeStatus)) known.delivery = deliveryIn(nativeStatus);
+    else if (ORDER_STATUSES.includes(nativeStatus) && known.status !== nativeStatus) {
       Object.assign(known, { before: known.status, status: nativeStatus });
     }
-    ticket.status = nativeStatus;
+  }
+
+  function report(webhookUrl: string, ticket: Ticket, nativeStatus: string) {
+    const webhook = sign(webhookUrl, ticket, nativeStatus);
+    become(ticket, nativeStatus);
     return deliverWebhook(webhookUrl, () => webhook, DELIVERY, hurry);
   }
 
@@ -263,6 +298,11 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     takesButAnswers: undefined,
     behave: undefined,
     onTicket: undefined,
+    become,
+    get reads() {
+      return reads;
+    },
+    misread: undefined,
     lifeOf: (fulfillment) =>
       fulfillment === 'delivery'
         ? ['received', 'accepted', 'in_preparation', 'awaiting_shipment', 'in_delivery', 'completed']
@@ -291,6 +331,11 @@ function readTicket(order: HubriseOrder): Ticket {
     requests: 1,
     status: undefined,
   };
+}
+
+/** A courier's delivery: https://www.hubrise.com/developers/api/deliveries */
+function deliveryIn(status: string): object {
+  return { carrier: 'Uber Direct', ref: randomId(), status, driver_name: 'Sam' };
 }
 
 function isJson(request: IncomingMessage): boolean {

@@ -79,7 +79,10 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   const accessTokens = new Map<string, boolean>();
   /** True while the token is unspent. */
   const refreshTokens = new Map<string, boolean>([[firstRefreshToken, true]]);
+  /** The check of each ticket that a till took: when it was opened and closed. */
+  const checks = new Map<Ticket, { openDate: string; closeDate?: string }>();
   let requests = 0;
+  let reads = 0;
   let grants = 0;
 
   function refuse(response: ServerResponse, status: number, body: unknown, why: string): void {
@@ -116,6 +119,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     const { method = '', url: path = '' } = request;
     const profilesOf = /^\/o\/op\/data\/account-profiles\?businessLocationId=(\d+)$/.exec(path);
     const readinessOf = /^\/o\/op\/1\/onlineOrderReadiness\?businessLocationId=(\d+)$/.exec(path);
+    const checkOf = /^\/o\/op\/1\/order\/accounts\/([^/?]+)\?businessLocationId=(\d+)$/.exec(path);
     const endpoint = /^\/o\/wh\/1\/webhook\/([^/?]+)$/.exec(path);
     if (method === 'POST' && path === '/oauth/token') return grantToken(request, response);
     if (method === 'POST' && path === '/o/op/1/order/toGo') return takeOrder(request, response);
@@ -125,6 +129,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     if (method === 'GET' && path === '/o/op/data/businesses') return listBusinesses(request, response);
     if (method === 'GET' && profilesOf !== null) return listProfiles(request, response, profilesOf[1] ?? '');
     if (method === 'GET' && readinessOf !== null) return showReadiness(request, response, readinessOf[1] ?? '');
+    if (method === 'GET' && checkOf !== null) return showCheck(request, response, checkOf[1] ?? '', checkOf[2] ?? '');
     if (method === 'GET' && endpoint !== null) return showEndpoint(request, response, endpoint[1] ?? '');
     return refuse(response, 404, notFound(path, 'No message available'), `${method} ${path}: there is no such path`);
   }
@@ -144,6 +149,10 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     }
     if (form.get('grant_type') !== 'refresh_token') {
       return refuse(response, 400, { error: 'unsupported_grant_type' }, 'the grant type is not refresh_token');
+    }
+    const others = [...form.keys()].filter((name) => name !== 'grant_type' && name !== 'refresh_token');
+    if (others.length > 0) {
+      return refuse(response, 400, { error: 'invalid_request' }, `a token is not asked for with ${others.join(', ')}`);
     }
     const offered = form.get('refresh_token') ?? '';
     if (refreshTokens.get(offered) !== true) {
@@ -248,9 +257,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   async function registerEndpoint(request: IncomingMessage, response: ServerResponse, method: string): Promise<void> {
     const json = Object(JSON.parse((await readBody(request)).toString())) as Partial<LightspeedEndpoint>;
     if (!isAuthorized(request, response)) return;
-    const errors = (['endpointId', 'url'] as const)
-      .filter((field) => typeof json[field] !== 'string')
-      .map((field) => ({ field, code: 'NotNull' }));
+    const errors = endpointErrors(json);
     if (errors.length > 0 || json.endpointId === undefined || json.url === undefined) {
       return refuseFields(request, response, 'webhookEndpointDto', errors);
     }
@@ -316,6 +323,47 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     });
   }
 
+  /**
+   * A check, without a word of what was ordered: schema apeAccountSnapshot. Another location's is not documented.
+   * https://api-docs.lsk.lightspeed.app/operation/operation-apechecklookupwithaccountidentifier, read on 2026-11-23
+   */
+  function showCheck(request: IncomingMessage, response: ServerResponse, id: string, location: string): void {
+    reads += 1;
+    const fault = simulator.misread?.();
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendFault(response, fault);
+    if (!isAuthorized(request, response)) return;
+    if (location !== businessLocationId) return refuse(response, 403, {}, 'the business location is another');
+    const ticket = tickets.find(({ providerOrderId }) => providerOrderId === decodeURIComponent(id));
+    const check = ticket && checks.get(ticket);
+    if (ticket === undefined || check === undefined) {
+      const message = `Invalid account identifier: ${id}`;
+      const body = { timestamp: writeTime(), status: 400, error: 'Bad Request', message, path: request.url };
+      return sendJson(response, 400, body);
+    }
+    if (fault === 'drop-answer') request.socket.destroy();
+    else {
+      sendJson(response, 200, {
+        clientCount: 1,
+        uuid: randomUUID(),
+        ...check,
+        name: 'ORDER A1C2E',
+        staffName: 'Jane',
+        salesEntries: [],
+        paymentEntries: [],
+        ikaccountId: ticket.providerOrderId,
+      });
+    }
+  }
+
+  /** A till takes the order with SUCCESS. */
+  function become(ticket: Ticket, nativeStatus: string): void {
+    ticket.status = nativeStatus;
+    if (nativeStatus === 'FAILURE') return;
+    const check = checks.get(ticket) ?? { openDate: writeTime() };
+    checks.set(ticket, nativeStatus === 'CLOSED' ? { ...check, closeDate: writeTime() } : check);
+  }
+
   /** Makes a flat webhook, as incomplete as the samples: only later statuses name the business location. */
   function sign(_webhookUrl: string, ticket: Ticket, status: string): SignedWebhook {
     const { providerOrderId: ikentooAccountIdentifier, serviceOrderId: thirdPartyReference } = ticket;
@@ -376,6 +424,11 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     refusals,
     behave: undefined,
     onTicket: undefined,
+    become,
+    get reads() {
+      return reads;
+    },
+    misread: undefined,
     // A prepaid check closes at once, before the food is ready.
     lifeOf: (fulfillment) => [
       'SUCCESS',
@@ -386,7 +439,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     ],
     sign,
     async report(webhookUrl, ticket, nativeStatus) {
-      ticket.status = nativeStatus;
+      become(ticket, nativeStatus);
       return deliverWebhook(webhookUrl, () => sign(webhookUrl, ticket, nativeStatus), DELIVERY, hurry);
     },
     expireTokens() {
@@ -398,6 +451,44 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     stop,
   };
   return simulator;
+}
+
+/**
+ * What a registration breaks: schema apeWebhookEndpoint, read on 2026-11-23. Undocumented fields are refused too, which
+ * Lightspeed may not do.
+ */
+function endpointErrors(json: Record<string, unknown>): FieldError[] {
+  const isText = (value: unknown): boolean => typeof value === 'string';
+  const isFlag = (value: unknown): boolean => value === undefined || typeof value === 'boolean';
+  const fields: Record<string, (value: unknown) => boolean> = {
+    endpointId: isText,
+    url: isText,
+    withBasicAuth: isFlag,
+    username: (value) => value === undefined || isText(value),
+    password: (value) => value === undefined || isText(value),
+    provideAccount: isFlag,
+    expandTransactions: isFlag,
+    expandPayments: isFlag,
+    subscribeTo: (value) =>
+      value === undefined ||
+      (Array.isArray(value) &&
+        value.every((each: Record<string, unknown>) => {
+          const { name, resource, ...others } = each;
+          const isResource = ['order', 'payment', 'item', 'order_api'].includes(String(resource));
+          return isText(name) && isResource && Object.keys(others).length === 0;
+        })),
+  };
+  const wrong = Object.keys(fields).filter((field) => fields[field]?.(json[field]) !== true);
+  const unknown = Object.keys(json).filter((field) => !(field in fields));
+  return [
+    ...wrong.map((field) => ({ field, code: json[field] === undefined ? 'NotNull' : 'Type' })),
+    ...unknown.map((field) => ({ field, code: 'Unknown' })),
+  ];
+}
+
+/** A time as Lightspeed writes it: 2021-12-21T13:24:49.265+0000. */
+function writeTime(): string {
+  return new Date().toISOString().replace('Z', '+0000');
 }
 
 /** Counts modifiers, which are repeated instead of having a quantity. */

@@ -13,9 +13,10 @@ import { deliverWebhook } from './deliver-webhook.ts';
 import { priceSquareOrder, type SquareCatalog } from './price-square-order.ts';
 import { sendFault } from './send-fault.ts';
 import type { Fault, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
-import { CreateOrder, CreatePayment, PayOrder, SearchOrders, errorsIn, type SquareError } from './square-requests.ts';
+import { CreateOrder, CreatePayment, PayOrder, QUERIES, SearchOrders, TAKES_BODY } from './square-requests.ts';
+import { errorsIn, type SquareError } from './square-requests.ts';
 import { squareSubscriptions, type SquareSubscription } from './square-subscriptions.ts';
-import { SQUARE_DELIVERY, squareEvents } from './square-webhooks.ts';
+import { FULFILLMENT_UID, SQUARE_DELIVERY, squareEvents } from './square-webhooks.ts';
 
 export type SquareSimulator = Simulator & {
   /** A token by OAuth, for orders and payments, not for subscriptions. */
@@ -51,6 +52,10 @@ type Order = {
   tax: number;
   charges: number;
   createdAt: string;
+  state: string;
+  /** Of its fulfillment. */
+  stage: string;
+  updatedAt: string;
   isPaid: boolean;
   paid: number;
   tip: number;
@@ -58,6 +63,9 @@ type Order = {
   dropsAnswer: boolean;
   ticket: Ticket | undefined;
 };
+
+/** The states of a fulfillment. */
+const STAGES = ['PROPOSED', 'RESERVED', 'PREPARED', 'COMPLETED', 'CANCELED', 'FAILED'];
 
 /** Makes an id in Square's format. */
 function newId(): string {
@@ -113,6 +121,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
   /** The first successful request and its answer, by endpoint and key. */
   const answered = new Map<string, { request: string; answer: SquareAnswer; order: Order }>();
   let requests = 0;
+  let reads = 0;
 
   const money = (amount: number) => ({ amount, currency });
   const showOrder = (order: Order) => ({
@@ -120,9 +129,15 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     location_id: order.content.location_id,
     reference_id: order.content.reference_id,
     metadata: order.content.metadata,
-    state: 'OPEN',
+    state: order.state,
     version: 1,
     created_at: order.createdAt,
+    updated_at: order.updatedAt,
+    fulfillments: order.content.fulfillments?.map((fulfillment) => ({
+      uid: FULFILLMENT_UID,
+      ...fulfillment,
+      state: order.stage,
+    })),
     total_money: money(order.total + order.tip),
     total_tax_money: money(order.tax),
     total_tip_money: money(order.tip),
@@ -162,6 +177,9 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
         content,
         ...priceSquareOrder(content, catalog),
         createdAt: new Date().toISOString(),
+        state: 'OPEN',
+        stage: 'PROPOSED',
+        updatedAt: new Date().toISOString(),
         isPaid: false,
         paid: 0,
         tip: 0,
@@ -290,6 +308,24 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     };
   }
 
+  function become(ticket: Ticket, nativeStatus: string): void {
+    ticket.status = nativeStatus;
+    const order = orders.find(({ ticket: its }) => its === ticket);
+    const [, state] = /^order\.updated (\w+)$/.exec(nativeStatus) ?? [];
+    const stage = STAGES.includes(nativeStatus) ? nativeStatus : undefined;
+    if (order === undefined || (state ?? stage) === undefined) return;
+    Object.assign(order, { ...(state && { state }), ...(stage && { stage }), updatedAt: new Date().toISOString() });
+  }
+
+  /** "The ID of the order to retrieve": https://developer.squareup.com/reference/square/orders-api/retrieve-order */
+  function showOrderTo(token: string, id: string): SquareAnswer {
+    if (token === sellerToken && !simulator.sellerScopes.includes('ORDERS_READ'))
+      return insufficientScopes('ORDERS_READ');
+    const order = orders.find((each) => each.id === id);
+    if (order === undefined) return errorAnswer(404, 'NOT_FOUND', `Order not found for id ${id}`);
+    return { status: 200, body: { order: showOrder(order) } };
+  }
+
   function searchOrders(call: SquareCall): SquareAnswer {
     const body = call.read(SearchOrders);
     if ('status' in body) return body;
@@ -340,8 +376,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     const [, payId] = /^POST \/v2\/orders\/(\w+)\/pay$/.exec(route) ?? [];
     if (payId !== undefined) return payOrder(call, payId);
     const [, orderId] = /^GET \/v2\/orders\/(\w+)$/.exec(route) ?? [];
-    const order = orders.find(({ id }) => id === orderId);
-    if (order !== undefined) return { answer: { status: 200, body: { order: showOrder(order) } } };
+    if (orderId !== undefined) return { answer: showOrderTo(token, orderId) };
     return { answer: webhooks.answer(call) ?? errorAnswer(404, 'NOT_FOUND', `There is no ${route} here.`) };
   }
 
@@ -353,7 +388,9 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     if (body !== undefined) calls.push({ route, body });
     if (isOrder) requests += 1;
     const ordered = isOrder ? simulator.behave?.({ serviceOrderId: serviceOrderIdIn(contentIn(body)) }) : undefined;
-    const fault = simulator.fail?.(route) ?? ordered;
+    const isRead = /^GET \/v2\/orders\/\w+$/.test(route);
+    if (isRead) reads += 1;
+    const fault = simulator.fail?.(route) ?? ordered ?? (isRead ? simulator.misread?.() : undefined);
     if (fault === 'hang') return;
     if (typeof fault === 'object') {
       sendFault(response, fault);
@@ -376,6 +413,18 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     }
     if (body !== undefined && !request.headers['content-type']?.startsWith('application/json')) {
       refuse(errorAnswer(415, 'INVALID_CONTENT_TYPE', 'application/json is required.'));
+      return;
+    }
+
+    const query = [...url.searchParams.keys()].filter((name) => QUERIES.get(route)?.includes(name) !== true);
+    if (query.length > 0) {
+      refuse(errorAnswer(400, 'UNKNOWN_QUERY_PARAMETER', `Nobody documents ${query.join(', ')}.`));
+      return;
+    }
+    if (body !== undefined && !TAKES_BODY.test(route)) {
+      refuse(
+        errorAnswer(400, 'UNEXPECTED_VALUE', `${route} takes no body, and no ${Object.keys(Object(body)).join(', ')}.`),
+      );
       return;
     }
 
@@ -414,6 +463,11 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     refusals,
     behave: undefined,
     onTicket: undefined,
+    become,
+    get reads() {
+      return reads;
+    },
+    misread: undefined,
     sellerToken,
     sellerScopes: ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'],
     locationStatus: 'ACTIVE',
@@ -427,7 +481,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     sign: (webhookUrl, ticket, nativeStatus) =>
       events.sign(webhookUrl, keyFor(webhookUrl), events.describe(ticket, nativeStatus)),
     report(webhookUrl, ticket, nativeStatus) {
-      ticket.status = nativeStatus;
+      become(ticket, nativeStatus);
       const event = events.describe(ticket, nativeStatus);
       const sign = (attempt: number) => {
         const { headers, body } = events.sign(webhookUrl, keyFor(webhookUrl), event);

@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { startPos, type Ticket as PosTicket } from '../support/start-pos.ts';
 import { deliverWebhook, type Delivery } from './deliver-webhook.ts';
-import type { Simulator, StartSimulator, Ticket } from './simulator.ts';
+import type { Fault, Simulator, StartSimulator, Ticket } from './simulator.ts';
 
 /** The schedule that Standard Webhooks recommends: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h. */
 const DELIVERY: Delivery = {
@@ -17,6 +18,7 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
   const pos = await startPos({ secret, port });
   const known = new Map<PosTicket, Ticket>();
+  const refusals: string[] = [];
 
   const read = (ticket: PosTicket): Ticket => {
     const before = known.get(ticket);
@@ -53,16 +55,24 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
   const simulator: Simulator = {
     integration: 'standard',
     url: pos.url,
-    settings: { ordersUrl: pos.ordersUrl, secret },
+    settings: { ordersUrl: pos.ordersUrl, statusUrl: pos.statusUrl, secret },
     get tickets() {
       return pos.tickets.map(read);
     },
     get requests() {
       return pos.requests;
     },
-    refusals: [],
+    refusals,
     behave: undefined,
     onTicket: undefined,
+    become(ticket, nativeStatus) {
+      ticket.status = nativeStatus;
+      pos.become(ofPos(ticket), nativeStatus);
+    },
+    get reads() {
+      return pos.reads;
+    },
+    misread: undefined,
     lifeOf: (fulfillment) => [
       'RECEIVED',
       'IN_PROGRESS',
@@ -82,12 +92,37 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
       };
     },
     report(webhookUrl, ticket, nativeStatus) {
-      ticket.status = nativeStatus;
+      simulator.become?.(ticket, nativeStatus);
       return deliverWebhook(webhookUrl, () => simulator.sign(webhookUrl, ticket, nativeStatus), DELIVERY, hurry);
     },
     stop: () => pos.stop(),
   };
-  pos.behave = ({ order }) => simulator.behave?.({ serviceOrderId: order.serviceOrderId });
+  function ofPos(ticket: Ticket): PosTicket {
+    const [its] = [...known].find(([, each]) => each === ticket) ?? [];
+    if (its === undefined) throw new Error('the ticket is none of this simulator');
+    return its;
+  }
+
+  pos.behave = ({ order, query }) =>
+    simulator.behave?.({ serviceOrderId: order.serviceOrderId }) ?? malformed(order) ?? unknownIn(query, []);
+  pos.misread = (query) => simulator.misread?.() ?? unknownIn(query, ['thirdPartyReference', 'id']);
+
+  /** Our own format is its schema, docs/providers/standard-order.schema.json, which is made of this. */
+  function malformed(order: unknown): Fault | undefined {
+    const { data, error } = CanonicalOrder.safeParse(order);
+    if (data !== undefined && isDeepStrictEqual(data, order)) return undefined;
+    refusals.push(`the order is not what the schema says: ${error?.message ?? 'it has a field that is not in it'}`);
+    return { status: 422, body: {} };
+  }
+
+  /** The table is docs/providers/standard.md. */
+  function unknownIn(query: URLSearchParams, documented: readonly string[]): Fault | undefined {
+    const unknown = [...query.keys()].filter((name) => !documented.includes(name));
+    if (unknown.length === 0) return undefined;
+    refusals.push(`nobody documents ${unknown.join(', ')}`);
+    return { status: 400 };
+  }
+
   pos.onTicket = (ticket) => simulator.onTicket?.(read(ticket));
   return simulator;
 };

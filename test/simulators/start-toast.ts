@@ -3,12 +3,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
+import { sendFault } from './send-fault.ts';
 import type { Simulator, SimulatorOptions, Ticket, TicketLine } from './simulator.ts';
 import { openToastRestaurant, type ToastRestaurant } from './open-toast-restaurant.ts';
 import { priceToastOrder } from './price-toast-order.ts';
 import { isRequest, readToastOrder, toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
 import { ToastError } from './toast-error.ts';
-import { writeToastEvent } from './write-toast-event.ts';
+import { changeToastOrder, writeToastEvent } from './write-toast-event.ts';
 
 const HOUR_MS = 3_600_000;
 const LOGINS_PER_HOUR = 2;
@@ -18,6 +19,12 @@ const RATE = [
   { requests: 20, ms: 1000 },
   { requests: 10_000, ms: 900_000 },
 ];
+
+/** The requests with a query, by operation/ordersGet/ and operation/diningOptionsGet/, read on 2026-11-23. */
+const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['/orders/v2/orders', ['startDate', 'endDate']],
+  ['/config/v2/diningOptions', ['lastModified', 'pageToken']],
+]);
 
 const LIVES = {
   pickup: ['IN_PREPARATION', 'READY_FOR_PICKUP', 'CLOSED'],
@@ -44,6 +51,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
   const logins: number[] = [];
   const slices = RATE.map(() => ({ nth: 0, requests: 0 }));
   let requests = 0;
+  let reads = 0;
 
   const simulator: ToastSimulator = {
     integration: 'toast',
@@ -58,13 +66,18 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     },
     refusals,
     multiLocationIds: restaurant.multiLocationIds,
-    scopes: ['orders.orders:write', 'orders:read', 'orders.channel:read', 'config:read'],
+    scopes: ['orders.orders:write', 'orders:read', 'orders.channel:read', 'delivery_info.address:read', 'config:read'],
     behave: undefined,
     onTicket: undefined,
+    become,
+    get reads() {
+      return reads;
+    },
+    misread: undefined,
     lifeOf: (fulfillment) => LIVES[fulfillment],
     sign: (_webhookUrl, ticket, nativeStatus) => writeToastEvent(orderOf(ticket), nativeStatus, restaurant),
     report(webhookUrl, ticket, nativeStatus) {
-      ticket.status = nativeStatus;
+      become(ticket, nativeStatus);
       const { headers, body } = writeToastEvent(orderOf(ticket), nativeStatus, restaurant);
       return deliverWebhook(
         webhookUrl,
@@ -93,6 +106,12 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     return found.order;
   }
 
+  function become(ticket: Ticket, nativeStatus: string): void {
+    ticket.status = nativeStatus;
+    const found = kept.find((each) => each.ticket === ticket);
+    if (found !== undefined) found.order = changeToastOrder(found.order, nativeStatus, new Date().toISOString());
+  }
+
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = randomUUID();
     try {
@@ -101,7 +120,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
       if (!(error instanceof ToastError)) throw error;
       const { status, message, retryAfter } = error;
       // Old tokens, rate limits and searches for what does not exist are no errors of form.
-      const isForm = ![401, 429].includes(status) && request.method === 'POST';
+      const isForm = ![401, 429].includes(status) && (request.method === 'POST' || status === 400);
       if (isForm) refusals.push(`${request.method} ${request.url}: ${status} ${message}`);
       // https://doc.toasttab.com/doc/devguide/apiRateLimiting.html
       const headers: Record<string, string> =
@@ -136,21 +155,24 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     }
     if (method !== 'GET') throw new ToastError(404, 'no such endpoint');
     const { pathname, searchParams } = new URL(url, 'http://toast');
+    const unknown = [...searchParams.keys()].filter((name) => QUERIES.get(pathname)?.includes(name) !== true);
+    if (unknown.length > 0) throw new ToastError(400, `nobody documents ${unknown.join(', ')}`);
     const [, id] = /^\/orders\/v2\/orders\/([^/]+)$/.exec(pathname) ?? [];
+    if (id !== undefined) return showOrder(request, response, decodeURIComponent(id));
     if (pathname === '/config/v2/diningOptions') {
       admit(request, 'config:read');
       return sendJson(response, 200, listDiningOptions());
     }
     admit(request, 'orders:read', 'orders.channel:read');
     if (pathname === '/orders/v2/orders') return sendJson(response, 200, listOrders(searchParams));
-    if (id === undefined) throw new ToastError(404, 'no such endpoint');
-    sendJson(response, 200, findOrder(decodeURIComponent(id)));
+    throw new ToastError(404, 'no such endpoint');
   }
 
   function logIn(body: unknown): object {
     const { clientId: id, clientSecret: secret, userAccessType, ...others } = body as Record<string, unknown>;
     if (userAccessType !== 'TOAST_MACHINE_CLIENT' || Object.keys(others).length > 0) {
-      throw new ToastError(400, 'the login wants clientId, clientSecret and userAccessType TOAST_MACHINE_CLIENT');
+      const wants = 'the login wants clientId, clientSecret and userAccessType TOAST_MACHINE_CLIENT';
+      throw new ToastError(400, [wants, ...Object.keys(others)].join(', and no '));
     }
     const now = Date.now();
     if (logins.filter((at) => at > now - HOUR_MS / hurry).length >= LOGINS_PER_HOUR) {
@@ -237,10 +259,26 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     }));
   }
 
-  function findOrder(id: string): object {
+  /**
+   * Shows an order, of its delivery and its guest only what the scopes allow:
+   * https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/
+   */
+  function showOrder(request: IncomingMessage, response: ServerResponse, id: string): void {
+    reads += 1;
+    const fault = simulator.misread?.();
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendFault(response, fault);
+    admit(request, 'orders:read', 'orders.channel:read');
     const found = kept.find(({ ticket, externalId }) => ticket.providerOrderId === id || externalId === id);
     if (found === undefined) throw new ToastError(404, 'Order not found');
-    return found.order;
+    const { checks, deliveryInfo } = found.order;
+    const shown = {
+      ...found.order,
+      checks: (checks as object[]).map((check) => ({ ...check, customer: null })),
+      deliveryInfo: simulator.scopes.includes('delivery_info.address:read') ? (deliveryInfo ?? null) : null,
+    };
+    if (fault === 'drop-answer') request.socket.destroy();
+    else sendJson(response, 200, shown);
   }
 }
 

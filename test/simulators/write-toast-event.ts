@@ -5,6 +5,14 @@ import type { ToastRestaurant } from './open-toast-restaurant.ts';
 const APPROVAL_STATUSES = ['NEEDS_APPROVAL', 'APPROVED', 'FUTURE', 'NOT_APPROVED'];
 const DELIVERY_STATES = ['PENDING', 'IN_PROGRESS', 'PICKED_UP', 'DELIVERED'];
 
+/** The `fulfillmentStatus` of every selection by the guest order status. */
+const STAGES: Readonly<Record<string, string>> = { IN_PREPARATION: 'SENT', READY_FOR_PICKUP: 'READY' };
+
+type Changed = Record<string, unknown> & {
+  checks: { selections: Record<string, unknown>[] }[];
+  deliveryInfo?: Record<string, unknown> | null;
+};
+
 type Event = { eventCategory: string; eventType: string; details: object };
 
 /**
@@ -40,9 +48,7 @@ export function writeToastEvent(
 }
 
 function eventOf(order: Record<string, unknown>, native: string, { guid }: ToastRestaurant, at: string): Event {
-  const isApproval = APPROVAL_STATUSES.includes(native);
-  const isDelivery = DELIVERY_STATES.includes(native);
-  if (!isApproval && !isDelivery && native !== 'voided') {
+  if (![...APPROVAL_STATUSES, ...DELIVERY_STATES, 'voided'].includes(native)) {
     return {
       eventCategory: 'guest_order_status',
       eventType: 'guestOrderStatusUpdated',
@@ -56,19 +62,45 @@ function eventOf(order: Record<string, unknown>, native: string, { guid }: Toast
       },
     };
   }
-  const changed = {
-    ...order,
-    // The guest and our own id are left out or null.
+  const changed = changeToastOrder(order, native, at);
+  const { deliveryInfo } = changed;
+  // The guest and our own id are left out or null.
+  const shown = {
+    ...changed,
     externalId: null,
-    checks: (order['checks'] as object[]).map((check) => ({ ...check, customer: null })),
-    ...(isApproval && { approvalStatus: native }),
-    voided: native === 'voided',
-    deliveryInfo: order['deliveryInfo'] ? { latitude: 42.3, deliveryState: isDelivery ? native : 'PENDING' } : null,
-    modifiedDate: at.replace('Z', '+0000'),
+    checks: changed.checks.map((check) => ({ ...check, customer: null })),
+    deliveryInfo: deliveryInfo && { latitude: 42.3, deliveryState: deliveryInfo.deliveryState },
   };
   return {
     eventCategory: 'order_updated',
     eventType: 'order_updated',
-    details: { restaurantGuid: guid, order: changed },
+    details: { restaurantGuid: guid, order: shown },
+  };
+}
+
+/**
+ * The order once a status has come over it. A guest order status shows in the kitchen's part alone: of a restaurant that
+ * works with Toast's kitchen displays. https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Order/
+ */
+export function changeToastOrder(order: Record<string, unknown>, native: string, at: string): Changed {
+  const { checks, deliveryInfo = null } = order as Pick<Changed, 'checks' | 'deliveryInfo'>;
+  const stage = STAGES[native];
+  return {
+    ...order,
+    ...(APPROVAL_STATUSES.includes(native) && { approvalStatus: native }),
+    voided: native.toLowerCase() === 'voided',
+    checks: checks.map((check) => ({
+      ...check,
+      selections: check.selections.map((selection) => {
+        const cooked = selection['selectionType'] !== 'SPECIAL_REQUEST';
+        return { ...selection, ...(stage !== undefined && cooked && { fulfillmentStatus: stage }) };
+      }),
+    })),
+    deliveryInfo: deliveryInfo && {
+      deliveryState: 'PENDING',
+      ...deliveryInfo,
+      ...(DELIVERY_STATES.includes(native) && { deliveryState: native }),
+    },
+    modifiedDate: at.replace('Z', '+0000'),
   };
 }

@@ -41,6 +41,8 @@ export type PosRequest = {
   order: PosOrder;
   idempotencyKey: string | undefined;
   headers: IncomingMessage['headers'];
+  /** Of the URL that it was posted to. */
+  query: URLSearchParams;
   /** The number of this request for the order, from 1. */
   attempt: number;
 };
@@ -74,8 +76,16 @@ export type Pos = {
   readonly ordersUrl: string;
   /** Oldest first. */
   readonly tickets: readonly Ticket[];
+  /** The URL that answers what became of an order, for the location's settings. */
+  readonly statusUrl: string;
   /** The number of POSTs of orders, whatever their result. */
   readonly requests: number;
+  /** The number of questions to `statusUrl`. */
+  readonly reads: number;
+  /** Returns a fault for such a question, before anything else is checked. May be set and removed at any time. */
+  misread: ((query: URLSearchParams) => PosFault | undefined) | undefined;
+  /** Moves a ticket on, and tells nobody. */
+  become(ticket: Ticket, status: string): void;
   /** Returns a fault per request. May be set and removed at any time. */
   behave: ((request: PosRequest) => PosFault | undefined) | undefined;
   /** Gets every new ticket, and may delay its answer. May be set and removed at any time. */
@@ -96,9 +106,11 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
   const byReference = new Map<string, Ticket>();
   const byId = new Map<string, Ticket>();
   const attempts = new Map<string, number>();
+  const moved = new Map<Ticket, string>();
   let requests = 0;
+  let reads = 0;
 
-  async function takeOrder(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function takeOrder(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): Promise<void> {
     requests += 1;
     const body = await readBody(request);
     if (!isAuthentic(body, request.headers)) {
@@ -109,7 +121,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     const attempt = (attempts.get(order.serviceOrderId) ?? 0) + 1;
     attempts.set(order.serviceOrderId, attempt);
     const idempotencyKey = request.headers['idempotency-key']?.toString();
-    const fault = pos.behave?.({ order, idempotencyKey, headers: request.headers, attempt });
+    const fault = pos.behave?.({ order, idempotencyKey, headers: request.headers, query, attempt });
     if (fault === 'hang') return;
     const refusal = typeof fault === 'object' ? fault : undefined;
     const { providerOrderId } =
@@ -152,11 +164,34 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     else sendJson(response, 200, { providerOrderId: ticket.providerOrderId });
   }
 
+  /** Answers what a webhook would say of the ticket now, once there is something to say. */
+  function showStatus(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
+    reads += 1;
+    const fault = pos.misread?.(query);
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendJson(response, fault.status, fault.body ?? {}, fault.headers);
+    if (!isAuthentic(Buffer.alloc(0), request.headers)) {
+      return sendJson(response, 401, { error: 'the signature does not verify' });
+    }
+    const ticket = byReference.get(query.get('thirdPartyReference') ?? '');
+    const occurredAt = ticket && moved.get(ticket);
+    const { providerOrderId: id, serviceOrderId: thirdPartyReference, status } = ticket ?? {};
+    if (fault === 'drop-answer') request.socket.destroy();
+    else if (status === undefined) sendJson(response, 404, { error: 'no ticket has this reference' });
+    else sendJson(response, 200, { eventType: 'order.status', order: { thirdPartyReference, id, status, occurredAt } });
+  }
+
+  function become(ticket: Ticket, status: string): void {
+    ticket.status = status;
+    moved.set(ticket, new Date().toISOString());
+  }
+
   const server = await serveHttp(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://pos');
     const route = `${request.method} ${pathname}`;
-    if (route === 'POST /orders') await takeOrder(request, response);
+    if (route === 'POST /orders') await takeOrder(request, response, searchParams);
     else if (route === 'GET /orders') lookUp(searchParams.get('reference'), response);
+    else if (route === 'GET /status') showStatus(request, response, searchParams);
     else sendJson(response, 404, { error: `no ${route} here` });
   }, options.port);
 
@@ -171,7 +206,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     const payload = JSON.stringify({ eventType, order });
     const sentAt = new Date();
     const ticket = byId.get(providerOrderId ?? '') ?? byReference.get(serviceOrderId ?? '');
-    if (ticket !== undefined) ticket.status = status;
+    if (ticket !== undefined) become(ticket, status);
     const response = await fetch(webhookUrl, {
       method: 'POST',
       headers: {
@@ -189,10 +224,16 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
   const pos: Pos = {
     url: server.url,
     ordersUrl: `${server.url}/orders`,
+    statusUrl: `${server.url}/status`,
     tickets,
     get requests() {
       return requests;
     },
+    get reads() {
+      return reads;
+    },
+    misread: undefined,
+    become,
     behave: undefined,
     onTicket: undefined,
     sendStatus,

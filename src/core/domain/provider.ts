@@ -118,8 +118,8 @@ export type Provider<Settings = unknown> = {
    * called for orders that are quieter than they should be, at most once a minute and location. A read without side
    * effects or costs. Omitted if the POS has no such read.
    * @param ref what is known of its ticket: without `providerOrderId`, only our own id is
-   * @returns `[]` if the POS has no such order, or its state is none of an order's life; undefined if these settings
-   *   name nobody to ask
+   * @returns `[]` if the POS has no such order, or its state is none of an order's life; undefined if nobody can be
+   *   asked: these settings name no URL, or the POS wants an id that is not known yet
    * @throws as `createOrder` does
    */
   readStatus?(

@@ -22,15 +22,17 @@ export type HubriseRequest = {
   body?: object;
   /** True for a list of orders: HubRise allows fewer of those. */
   heavy?: boolean;
+  /** True if a 404 means that HubRise has no such thing. */
+  mayLack?: boolean;
 };
 
 /**
  * Calls HubRise with the connection's token.
- * @throws as `callPos` does; NeedsOperator on 404: the token belongs to no location, or `baseUrl` is wrong
+ * @throws as `callPos` does; NeedsOperator on any other 404: the token belongs to no location, or `baseUrl` is wrong
  */
 export async function callHubrise(
   { settings, signal, now, fetch }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now' | 'fetch'>,
-  { method, path, body, heavy = false }: HubriseRequest,
+  { method, path, body, heavy = false, mayLack = false }: HubriseRequest,
 ): Promise<PosAnswer> {
   const { accessToken, baseUrl } = settings;
   const request = async (): Promise<PosAnswer> => {
@@ -44,7 +46,7 @@ export async function callHubrise(
   };
   const limited = () => anyRequest(accessToken, now, request);
   const answer = await (heavy ? heavyRequest(accessToken, now, limited) : limited());
-  if (answer.status === 404) {
+  if (answer.status === 404 && !mayLack) {
     throw new NeedsOperator(
       'HubRise answered 404: is accessToken of a location (not of an account), and baseUrl right?',
       {

@@ -3,6 +3,7 @@ import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { findOrder } from './find-order.ts';
+import { readStatus } from './read-status.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { writeOrder } from './write-order.ts';
@@ -16,6 +17,7 @@ export const hubrise: Provider<Settings> = {
   // Neither map nor time decides about it.
   checkOrder: (order) => void writeOrder(order, {}, new Date(order.placedAt)),
   findOrder,
+  readStatus,
   translateWebhook,
   webhookAuth,
   check,

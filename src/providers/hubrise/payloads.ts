@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable } from '../absentable.ts';
+import { asked } from '../read-state.ts';
 import { Secret, baseUrl } from '../shared-settings.ts';
+import { timeIfAny } from '../time-if-any.ts';
 
 /** A ref code, alone or with the name of the list that an option belongs to. */
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);
@@ -41,12 +43,17 @@ export const Callback = z.object({ url: z.string().nullish() });
 
 export const AnyEvent = z.object({ resource_type: z.string(), event_type: z.string() });
 
-const State = z.object({ status: z.string().nullish() });
-const OrderState = State.extend({ delivery: State.nullish() });
+export const State = z.object({ status: z.string().nullish() });
+export const OrderState = State.extend({ delivery: State.nullish() });
+
+/** The order that was asked about. Its private ref is ours, or none. */
+export function orderAsked({ id, privateRef }: { id: string; privateRef: string }) {
+  return OrderState.extend({ id: asked(id), private_ref: absentable(asked(privateRef)) });
+}
 
 /** An order event. The ids of the resource and its parents stand both in the event and in its states. */
 export const OrderEvent = z.object({
-  created_at: z.unknown().optional(),
+  created_at: timeIfAny,
   order_id: absentable(Id),
   new_state: OrderState.extend({
     id: absentable(Id),
@@ -62,7 +69,7 @@ export type OrderEvent = z.infer<typeof OrderEvent>;
 
 /** A delivery event. Its `ref` is the carrier's tracking number. */
 export const DeliveryEvent = z.object({
-  created_at: z.unknown().optional(),
+  created_at: timeIfAny,
   order_id: absentable(Id),
   new_state: State.extend({ order_id: absentable(Id) }),
   previous_state: State.nullish(),

@@ -3,6 +3,7 @@ import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { tokenOf } from './obtain-token.ts';
+import { readStatus } from './read-status.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { checkOrder } from './write-order.ts';
@@ -13,6 +14,7 @@ export const lightspeedK: Provider<Settings> = {
   settings: Settings,
   deduplicates: true,
   createOrder,
+  readStatus,
   checkOrder,
   translateWebhook,
   webhookAuth,

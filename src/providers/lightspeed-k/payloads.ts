@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable } from '../absentable.ts';
+import { asked } from '../read-state.ts';
 import { HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
+import { timeIfAny } from '../time-if-any.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 /** Characters of a `sku`, from the vendor's schema apeToGoOrderItemLine. */
@@ -105,6 +107,11 @@ export const Readiness = z.object({
 });
 
 export type Readiness = z.infer<typeof Readiness>;
+
+/** The check that was asked about. `ikaccountId` is the id that a webhook names as `ikentooAccountIdentifier`. */
+export function checkAsked(id: string) {
+  return z.object({ ikaccountId: asked(id), openDate: timeIfAny, closeDate: timeIfAny });
+}
 
 export const OfLocation = z.object({
   /** Absent in some samples. */

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { NotAuthentic, Poison } from '../../core/domain/errors.ts';
-import type { Status } from '../../core/domain/lifecycle.ts';
 import { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson } from '../parse-json.ts';
 import { readShape } from '../read-shape.ts';
+import { meaningOf } from './meaning-of.ts';
 import { AnyNotification, OfLocation, OrderNotification } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 import { reasonOfFailure } from './reason-of-failure.ts';
@@ -18,21 +18,6 @@ export const webhookAuth = {
 } satisfies WebhookAuth;
 
 const WANTED = 'an object with status and thirdPartyReference';
-
-/**
- * Our status by Lightspeed's: https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification
- * CLOSED depends on the settings. CHECK_WAS_UPDATED says nothing about the food. How ABANDONED differs from FAILURE and
- * CANCELLED is not documented: nobody will finish the order in either case.
- */
-const MEANINGS: ReadonlyMap<string, Status> = new Map([
-  ['SUCCESS', 'received'],
-  ['READY_FOR_PICKUP', 'ready'],
-  ['IN_DELIVERY', 'en_route'],
-  ['DELIVERED', 'completed'],
-  ['CANCELLED', 'cancelled'],
-  ['ABANDONED', 'cancelled'],
-  ['FAILURE', 'failed'],
-]);
 
 /**
  * Reads `{"status", "type", "thirdPartyReference", "ikentooAccountIdentifier", "businessLocationId", "reason"}`, and
@@ -94,11 +79,6 @@ function levelsOf(json: unknown): unknown[] {
 function isOfAnOrder(level: unknown): boolean {
   const { type } = readShape(AnyNotification, level);
   return type === undefined || type === null || type === '' || type === 'ORDER';
-}
-
-function meaningOf(nativeStatus: string, { closedMeansCompleted }: Settings): Status | undefined {
-  if (nativeStatus === 'CLOSED') return closedMeansCompleted ? 'completed' : undefined;
-  return MEANINGS.get(nativeStatus);
 }
 
 /** True if the webhook is about another location. Several business locations may share one registration. */

@@ -3,6 +3,7 @@ import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
+import { readStatus } from './read-status.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
 /** Square: https://developer.squareup.com/docs/orders-api/what-it-does */
@@ -14,6 +15,7 @@ export const square: Provider<Settings> = {
   // Square does not publish for how long it keeps a key. A day is our guess.
   deduplicatesForS: 24 * 3600,
   createOrder,
+  readStatus,
   translateWebhook,
   webhookAuth,
   check,

@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { Id, StatusEvent } from '../../core/domain/order.ts';
+import { Id } from '../../core/domain/order.ts';
+import { absentable } from '../absentable.ts';
+import { asked } from '../read-state.ts';
 import { HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
+import { timeIfAny } from '../time-if-any.ts';
 
 /** A duration in minutes, of a day at most. */
 const Minutes = z.int().min(1).max(1440);
@@ -47,6 +50,23 @@ export type SquareOrder = z.infer<typeof SquareOrder>;
 
 export const OrderAnswer = z.object({ order: SquareOrder });
 
+/** The order that was asked about: https://developer.squareup.com/reference/square/orders-api/retrieve-order */
+export function orderState({ id, locationId, reference }: { id: string; locationId: string; reference: string }) {
+  return z.object({
+    order: z.object({
+      id: asked(id),
+      location_id: asked(locationId),
+      reference_id: absentable(asked(reference)),
+      state: z.string().optional(),
+      updated_at: timeIfAny,
+      fulfillments: z
+        .array(z.object({ state: z.string() }))
+        .max(50)
+        .default([]),
+    }),
+  });
+}
+
 /** A page of orders. An order in an unforeseen shape is a till's own, not one of ours. */
 export const FoundOrders = z.object({
   orders: z.array(SquareOrder.nullable().catch(null)).default([]),
@@ -92,12 +112,9 @@ export const SubscriptionList = z.object({
 /** The scopes of a token: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */
 export const TokenStatus = z.object({ scopes: z.array(z.string()).optional() });
 
-/** A time. One that cannot be stored is left out, and the event kept. */
-const TimeIfAny = StatusEvent.shape.occurredAt.catch(undefined);
+export const AnyEvent = z.object({ type: z.string(), created_at: timeIfAny });
 
-export const AnyEvent = z.object({ type: z.string(), created_at: TimeIfAny });
-
-const about = { order_id: Id, location_id: z.string(), updated_at: TimeIfAny };
+const about = { order_id: Id, location_id: z.string(), updated_at: timeIfAny };
 
 /** https://developer.squareup.com/reference/square/webhooks/order.fulfillment.updated */
 export const FulfillmentUpdated = z.object({

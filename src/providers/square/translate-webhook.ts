@@ -1,11 +1,11 @@
 import { NotAuthentic } from '../../core/domain/errors.ts';
-import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson } from '../parse-json.ts';
 import { readShape } from '../read-shape.ts';
 import { verifyHmac } from '../verify-hmac.ts';
+import { eventOfFulfillment, eventOfOrder } from './event-of-state.ts';
 import { AnyEvent, FulfillmentUpdated, OrderUpdated, type Settings } from './payloads.ts';
 
 export const webhookAuth = {
@@ -16,19 +16,8 @@ export const webhookAuth = {
   byConnect: true,
 } satisfies WebhookAuth;
 
-/** Our status for each state: https://developer.squareup.com/reference/square/enums/FulfillmentState */
-const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
-  ['PROPOSED', 'received'],
-  ['RESERVED', 'in_progress'],
-  ['PREPARED', 'ready'],
-  ['COMPLETED', 'completed'],
-  ['CANCELED', 'cancelled'],
-  ['FAILED', 'failed'],
-]);
-
 /**
- * Reads `order.fulfillment.updated`, and the cancellation in `order.updated`, whose other states are about payment.
- * Square names only its own id.
+ * Reads `order.fulfillment.updated`, and the cancellation in `order.updated`. Square names only its own id.
  * https://developer.squareup.com/docs/webhooks/step3validate
  * @throws NotAuthentic, Poison
  */
@@ -41,18 +30,18 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
     case 'order.fulfillment.updated': {
       const updated = readShape(FulfillmentUpdated, json).data.object.order_fulfillment_updated;
       if (updated.location_id !== settings.locationId) return [];
-      return updated.fulfillment_update.flatMap(({ old_state, new_state }) => {
-        const status = STATUS_BY_STATE.get(new_state);
-        // The fulfillment changed in something other than its state.
-        if (status === undefined || new_state === old_state) return [];
-        if (status === 'completed' && !settings.closedMeansCompleted) return [];
-        return [eventOf(status, updated.order_id, new_state, updated.updated_at ?? sentAt)];
-      });
+      const about = { providerOrderId: updated.order_id, occurredAt: updated.updated_at ?? sentAt };
+      // The same state once more: the fulfillment changed in something else.
+      const moved = updated.fulfillment_update.filter(({ old_state, new_state }) => new_state !== old_state);
+      return moved.flatMap(({ new_state }) => eventOfFulfillment(new_state, about, settings));
     }
     case 'order.updated': {
       const updated = readShape(OrderUpdated, json).data.object.order_updated;
-      if (updated.location_id !== settings.locationId || updated.state !== 'CANCELED') return [];
-      return [eventOf('cancelled', updated.order_id, updated.state, updated.updated_at ?? sentAt)];
+      if (updated.location_id !== settings.locationId) return [];
+      return eventOfOrder(updated.state, {
+        providerOrderId: updated.order_id,
+        occurredAt: updated.updated_at ?? sentAt,
+      });
     }
     default:
       return [];
@@ -89,8 +78,4 @@ function verify(webhook: Webhook, { signatureKey, notificationUrl }: Settings): 
     }
   }
   throw refusal;
-}
-
-function eventOf(status: Status, orderId: string, state: string, occurredAt: string | undefined): StatusEvent {
-  return { status, providerOrderId: orderId, nativeStatus: state, ...(occurredAt !== undefined && { occurredAt }) };
 }

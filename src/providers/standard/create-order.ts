@@ -1,14 +1,9 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
-import { callPos } from '../call-pos.ts';
-import { limitRate } from '../limit-rate.ts';
-import { OrderRefused, OrderTaken, secretsOf } from './payloads.ts';
+import { callStandard } from './call-standard.ts';
+import { OrderRefused, OrderTaken } from './payloads.ts';
 import type { Settings } from './payloads.ts';
-import { sign } from './sign.ts';
-
-/** The limits that the POS states by 429. */
-const withinLimits = limitRate([]);
 
 /** Characters of a reason. A member reads it: a sentence, not a page. */
 const REASON_MAX = 200;
@@ -23,23 +18,8 @@ const REASON_MAX = 200;
  * - other 4xx, `{"reason"?}`: the POS will never take the order
  */
 export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
-  const { settings, signal, now, fetch } = context;
   const body = JSON.stringify(order);
-  const id = headerSafe(order.serviceOrderId);
-  const timestamp = String(Math.floor(now.getTime() / 1000));
-  const secrets = secretsOf(settings);
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'application/json',
-    'idempotency-key': id,
-    'webhook-id': id,
-    'webhook-timestamp': timestamp,
-    ...(secrets.length > 0 && { 'webhook-signature': sign(secrets, id, timestamp, body) }),
-  };
-
-  const answer = await withinLimits(settings.ordersUrl, now, () =>
-    callPos({ method: 'POST', url: settings.ordersUrl, headers, body, signal, fetch }),
-  );
+  const answer = await callStandard(context, order.serviceOrderId, { url: context.settings.ordersUrl, body });
   if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};
   const reason = reasonIn(answer.json);
   if (reason === undefined && (answer.status === 404 || answer.status === 405)) {
@@ -49,13 +29,6 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
     reason: reason ?? 'The restaurant could not take this order.',
     httpStatus: answer.status,
   });
-}
-
-/**
- * Percent-encodes an id that is not visible ASCII, since headers carry no other. `%` is encoded to keep ids distinct.
- */
-function headerSafe(id: string): string {
-  return /^[!-$&-~]+$/.test(id) ? id : encodeURIComponent(id);
 }
 
 function reasonIn(json: unknown): string | undefined {

@@ -1,6 +1,7 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { createOrder } from './create-order.ts';
 import { NewSettings, Settings } from './payloads.ts';
+import { readStatus } from './read-status.ts';
 import { webhookAuth, webhookHeaders } from './sign.ts';
 import { translateWebhook } from './translate-webhook.ts';
 
@@ -11,6 +12,7 @@ export const standard: Provider<Settings> = {
   newSettings: NewSettings,
   deduplicates: true,
   createOrder,
+  readStatus,
   translateWebhook,
   webhookAuth,
   webhookHeaders,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable } from '../absentable.ts';
+import { asked } from '../read-state.ts';
 import { HttpUrl } from '../shared-settings.ts';
 import { isSecret } from './sign.ts';
 
@@ -13,6 +14,8 @@ export const Settings = z
   .strictObject({
     /** The URL that orders are posted to. */
     ordersUrl: HttpUrl,
+    /** The URL that is asked for the status of an order whose webhooks are missing. */
+    statusUrl: HttpUrl.optional(),
     /** The secret that signs orders and verifies webhooks. */
     secret: Secret.optional(),
     /** A second secret that is valid while the POS rotates. */
@@ -66,3 +69,21 @@ export const OrderStatusEvent = z.object({
     occurredAt: absentable(Time),
   }),
 });
+
+/** What answers a question about an order names no other. */
+export function ofOrder({
+  serviceOrderId,
+  providerOrderId,
+}: {
+  serviceOrderId: string;
+  providerOrderId?: string | undefined;
+}) {
+  return z.object({
+    order: z
+      .object({
+        thirdPartyReference: absentable(asked(serviceOrderId)),
+        id: providerOrderId === undefined ? z.unknown().optional() : absentable(asked(providerOrderId)),
+      })
+      .optional(),
+  });
+}

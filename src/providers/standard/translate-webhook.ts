@@ -1,42 +1,14 @@
-import { Poison } from '../../core/domain/errors.ts';
-import { STATUSES } from '../../core/domain/lifecycle.ts';
-import { StatusEvent } from '../../core/domain/order.ts';
+import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import { parseJson } from '../parse-json.ts';
-import { readShape } from '../read-shape.ts';
-import { AnyEvent, OrderStatusEvent, secretsOf } from './payloads.ts';
+import { secretsOf } from './payloads.ts';
 import type { Settings } from './payloads.ts';
+import { readEvent } from './read-event.ts';
 import { verify } from './sign.ts';
 
-/**
- * Reads `{"eventType": "order.status", "order": {"thirdPartyReference", "id", "status", "reason", "occurredAt"}}`.
- * `status` is one of ours in any case: RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, CANCELLED, FAILED. At least
- * one of `thirdPartyReference` (our id) and `id` (the POS's) is required; `occurredAt` is RFC 3339 with offset. Other
- * event types and other statuses are ignored.
- * @throws NotAuthentic, Poison
- */
+/** Verifies the signature, where there is a secret, and reads the event. @throws NotAuthentic, Poison */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   const secrets = secretsOf(settings);
   if (secrets.length > 0 && !webhook.verified) verify(secrets, webhook);
-
-  const json = parseJson(webhook.body, 'an object with eventType and order');
-  if (readShape(AnyEvent, json).eventType !== 'order.status') return [];
-  const { order } = readShape(OrderStatusEvent, json);
-  const status = STATUSES.find((status) => status === order.status.toLowerCase());
-  if (status === undefined) return [];
-
-  if (order.thirdPartyReference === undefined && order.id === undefined) {
-    throw new Poison('order.thirdPartyReference and order.id are both missing: a string in either is required', {
-      cause: { code: 'names_no_order', fields: ['order.thirdPartyReference', 'order.id'] },
-    });
-  }
-  const event = {
-    status,
-    serviceOrderId: order.thirdPartyReference,
-    providerOrderId: order.id,
-    reason: order.reason,
-    occurredAt: order.occurredAt,
-    nativeStatus: order.status,
-  };
-  return [readShape(StatusEvent, event)];
+  return readEvent(parseJson(webhook.body, 'an object with eventType and order'));
 }

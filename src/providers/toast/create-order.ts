@@ -3,6 +3,7 @@ import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callToast } from './call-toast.ts';
+import { externalIdOf } from './external-id-of.ts';
 import { ErrorMessage, PricedOrder, TakenOrder } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 import { writeOrder, writePayment } from './write-order.ts';
@@ -43,11 +44,6 @@ export async function createOrder(order: CanonicalOrder, context: Context): Prom
 /** Finds an order that was perhaps taken. @throws as `createOrder` does */
 export function findOrder(serviceOrderId: string, context: Context): Promise<OrderRef | undefined> {
   return findByExternalId(externalIdOf(serviceOrderId, context.settings), context);
-}
-
-/** The id `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
-function externalIdOf(serviceOrderId: string, { namingAuthority }: Settings): string {
-  return namingAuthority === undefined ? serviceOrderId : `${namingAuthority}:${serviceOrderId}`;
 }
 
 /**

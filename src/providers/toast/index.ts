@@ -4,6 +4,7 @@ import { connect } from './connect.ts';
 import { WITHIN_S } from './call-toast.ts';
 import { createOrder, findOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
+import { readStatus } from './read-status.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { checkOrder } from './write-order.ts';
 
@@ -19,6 +20,7 @@ export const toast: Provider<Settings> = {
   attemptWithinS: 10 + 3 * WITHIN_S,
   createOrder,
   findOrder,
+  readStatus,
   checkOrder,
   translateWebhook,
   webhookAuth,

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable } from '../absentable.ts';
+import { asked } from '../read-state.ts';
 import { BaseUrl, Secret } from '../shared-settings.ts';
+import { timeIfAny } from '../time-if-any.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
 
@@ -113,19 +115,42 @@ export const GuestOrderStatusUpdated = z.object({
   details: z.object({
     orderGuid: Id,
     guestOrderStatus: z.string(),
-    lastUpdated: z.unknown().optional(),
+    lastUpdated: timeIfAny,
   }),
 });
 
-/** The fields of an order event that we read: https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html */
-export const OrderUpdated = z.object({
-  timestamp: z.unknown().optional(),
-  details: z.object({
-    order: z.object({
-      guid: Id,
-      approvalStatus: z.string().nullish(),
-      voided: z.boolean().nullish(),
-      deliveryInfo: z.object({ deliveryState: z.string().nullish() }).nullish(),
-    }),
-  }),
+/** The fields of an order that tell what became of it: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/ */
+export const ToastOrder = z.object({
+  guid: Id,
+  approvalStatus: z.string().nullish(),
+  voided: z.boolean().nullish(),
+  deliveryInfo: z.object({ deliveryState: z.string().nullish() }).nullish(),
+  checks: z
+    .array(
+      z.object({
+        selections: z
+          .array(
+            z.object({
+              fulfillmentStatus: z.string().nullish(),
+              selectionType: z.string().nullish(),
+              voided: z.boolean().nullish(),
+            }),
+          )
+          .catch([]),
+      }),
+    )
+    .catch([]),
 });
+
+/** The order that was asked about, by its GUID or by our id. */
+export function orderAsked({ guid, externalId }: { guid: string | undefined; externalId: string }) {
+  const ours = asked(externalId);
+  return ToastOrder.extend({
+    guid: guid === undefined ? Id : asked(guid),
+    externalId: guid === undefined ? ours : absentable(ours),
+    modifiedDate: timeIfAny,
+  });
+}
+
+/** An order event: https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html */
+export const OrderUpdated = z.object({ timestamp: timeIfAny, details: z.object({ order: ToastOrder }) });

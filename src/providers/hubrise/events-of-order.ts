@@ -1,0 +1,67 @@
+import type { z } from 'zod';
+import type { Status } from '../../core/domain/lifecycle.ts';
+import type { StatusEvent } from '../../core/domain/order.ts';
+import type { OrderState, Settings, State } from './payloads.ts';
+
+/**
+ * Our status by HubRise's: https://www.hubrise.com/developers/api/orders#status
+ * `new` is left out: the member knows it already.
+ */
+const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
+  ['received', 'received'],
+  ['accepted', 'received'],
+  ['in_preparation', 'in_progress'],
+  ['awaiting_collection', 'ready'],
+  ['awaiting_shipment', 'ready'],
+  ['in_delivery', 'en_route'],
+  ['completed', 'completed'],
+  ['cancelled', 'cancelled'],
+  ['rejected', 'failed'],
+  ['delivery_failed', 'failed'],
+]);
+
+/**
+ * Our status by the delivery's: https://www.hubrise.com/developers/api/deliveries#delivery-statuses
+ * A courier's way to the restaurant is not about the food. After a cancelled delivery another courier may come.
+ */
+const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
+  ['dropoff_enroute', 'en_route'],
+  ['dropoff_approaching', 'en_route'],
+  ['dropoff_waiting', 'en_route'],
+  ['delivered', 'completed'],
+]);
+
+/** What was, where an event tells it. */
+type Before<Shape extends z.ZodType> = z.infer<Shape> | null | undefined;
+type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
+
+/** The order's status and that of its delivery, each if it is another than before. */
+export function eventsOfOrder(
+  now: z.infer<typeof OrderState>,
+  before: Before<typeof OrderState>,
+  about: About,
+  { closedMeansCompleted }: Settings,
+): StatusEvent[] {
+  const ofOrder = eventOf(now, before, ORDER_STATUSES, about);
+  return [
+    ...ofOrder.filter(({ status }) => closedMeansCompleted || status !== 'completed'),
+    ...eventsOfDelivery(now.delivery, before?.delivery, about),
+  ];
+}
+
+export function eventsOfDelivery(now: Before<typeof State>, before: Before<typeof State>, about: About): StatusEvent[] {
+  return eventOf(now, before, DELIVERY_STATUSES, about);
+}
+
+/** Returns an event only if the status changed: an order is updated for many reasons. */
+function eventOf(
+  now: Before<typeof State>,
+  before: Before<typeof State>,
+  meanings: ReadonlyMap<string, Status>,
+  about: About,
+): StatusEvent[] {
+  const nativeStatus = now?.status ?? '';
+  const status = meanings.get(nativeStatus);
+  if (status === undefined || nativeStatus === before?.status) return [];
+  return [{ status, nativeStatus, ...about }];
+}

@@ -1,0 +1,43 @@
+import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
+import { readShape } from '../read-shape.ts';
+import { readState } from '../read-state.ts';
+import { callSquare } from './call-square.ts';
+import { eventOfFulfillment, eventOfOrder } from './event-of-state.ts';
+import { findOrder } from './find-order.ts';
+import { orderState, type Settings } from './payloads.ts';
+import { refusalOf } from './read-answer.ts';
+import { referenceOf } from './write-order.ts';
+
+/**
+ * Reads the order's and its fulfillment's state: https://developer.squareup.com/reference/square/orders-api/retrieve-order
+ *
+ * The Events API (`POST /v2/events`) would add the states in between, which move no order that has the last one. It is
+ * off until an application enables it, takes the application's own token, and cannot be asked about one order.
+ * @throws as `callSquare` does; TryAgain if the answer is unreadable or about another order; NeedsOperator
+ */
+export async function readStatus(
+  ref: OrderRef,
+  order: CanonicalOrder,
+  context: PosContext<Settings>,
+): Promise<readonly StatusEvent[]> {
+  const { settings } = context;
+  const id = ref.providerOrderId ?? (await findOrder(order, context))?.id;
+  if (id === undefined) return [];
+  const answer = await callSquare(context, { method: 'GET', path: `/v2/orders/${encodeURIComponent(id)}` });
+  if (answer.status === 404) return [];
+  if (answer.status >= 300) throw refusalOf(answer, 'to show the order');
+
+  const shape = orderState({ id, locationId: settings.locationId, reference: referenceOf(order.serviceOrderId) });
+  const { order: now } = readState(answer, (json) => readShape(shape, json));
+  const about = {
+    providerOrderId: id,
+    ...(now.reference_id !== undefined && { serviceOrderId: order.serviceOrderId }),
+    occurredAt: now.updated_at,
+  };
+  const cancelled = eventOfOrder(now.state, about);
+  if (cancelled.length > 0) return cancelled;
+  // A fulfillment begins as PROPOSED, which no webhook reports, so none of those is missing.
+  const moved = now.fulfillments.filter(({ state }) => state !== 'PROPOSED');
+  return moved.flatMap(({ state }) => eventOfFulfillment(state, about, settings));
+}
