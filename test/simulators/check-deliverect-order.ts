@@ -3,6 +3,7 @@
  * https://developers.deliverect.com/page/channel-orders
  * The required fields within items:
  * https://docs.deliverect.com/doc/channel-api/operation/operation-post-parameter-order-parameter
+ * Read on 2026-11-23. Undocumented fields are refused too, which Deliverect may not do: a misspelt one would be overlooked.
  */
 export type DeliverectOrder = {
   channelOrderId: string;
@@ -109,14 +110,15 @@ const OPTIONAL: Record<string, Check> = {
 /** @returns undefined for an order that is as documented */
 export function checkDeliverectOrder(json: unknown): FieldErrors | undefined {
   const order: Record<string, unknown> = isObject(json) ? json : {};
-  const orderFieldsErrors = errorsIn(order, REQUIRED, OPTIONAL);
+  const { payment: paid, ...others } = order;
+  const orderFieldsErrors = errorsIn(others, REQUIRED, OPTIONAL);
   if (order['orderType'] === 2 && order['deliveryAddress'] === undefined) {
     orderFieldsErrors['deliveryAddress'] = 'Missing from the payload.';
   }
   if (order['orderType'] === 2 && order['deliveryIsAsap'] === false && order['deliveryTime'] === undefined) {
     orderFieldsErrors['deliveryTime'] = 'Missing from the payload.';
   }
-  const payment = isObject(order['payment']) ? order['payment'] : {};
+  const payment = isObject(paid) ? paid : {};
   // A channel sends 0, credit card online, or 1, cash: https://developers.deliverect.com/page/payment-types
   const orderPaymentErrors = errorsIn(payment, { amount: isInteger, type: oneOf(0, 1) }, { due: isInteger });
   const count = Object.keys(orderFieldsErrors).length + Object.keys(orderPaymentErrors).length;
@@ -140,8 +142,13 @@ function errorsIn(
   required: Record<string, Check>,
   optional: Record<string, Check>,
 ): Record<string, string> {
-  const errors: Record<string, string> = {};
-  for (const [name, check] of Object.entries({ ...required, ...optional })) {
+  const known = { ...required, ...optional };
+  const errors: Record<string, string> = Object.fromEntries(
+    Object.keys(object)
+      .filter((name) => !(name in known))
+      .map((name) => [name, 'Nobody documents it.']),
+  );
+  for (const [name, check] of Object.entries(known)) {
     const value = object[name];
     if (value === undefined && name in required) errors[name] = 'Missing from the payload.';
     // How a field of the wrong type is refused is not documented.

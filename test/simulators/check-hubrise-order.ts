@@ -1,5 +1,5 @@
 /**
- * The body of `POST /location/orders` as https://www.hubrise.com/developers/api/orders documents it. How HubRise treats
+ * The body of `POST /location/orders` as https://www.hubrise.com/developers/api/orders documents it, read on 2026-11-23. How HubRise treats
  * an unknown field is not documented; it is refused here, so that a typing error shows.
  */
 import { z } from 'zod';

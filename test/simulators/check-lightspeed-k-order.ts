@@ -1,6 +1,6 @@
 /**
  * The body of `POST /o/op/1/order/toGo` as Lightspeed documents it:
- * https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
+ * https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder, read on 2026-11-23
  */
 export type ToGoOrder = {
   businessLocationId: Digits;

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { ToastRestaurant } from './open-toast-restaurant.ts';
 import { ToastError } from './toast-error.ts';
 
-// The accepted fields of the orders API 2.9.0: https://doc.toasttab.com/openapi/orders/operation/ordersPost/
+// The accepted fields of the orders API 2.9.0: https://doc.toasttab.com/openapi/orders/operation/ordersPost/, read on
+// 2026-11-23.
 // Whether unknown fields are refused is not documented; they are refused here, to find typing errors. Of a special
 // request the schema requires an item, and the guide's example has none; here the schema is held to.
 
