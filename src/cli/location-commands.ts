@@ -193,8 +193,8 @@ type ShownLocation = {
 async function showLocation(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation> {
   const [seen] = await listSeenLocations(pool, locationId);
   if (seen === undefined) throw noSuchLocation(locationId);
-  const { integration, country, pausedAt, updatedAt, oldToken } = seen;
-  const row = { locationId, integration, country, pausedAt, updatedAt, oldToken };
+  const { integration, country, pausedAt, pausedUntil, updatedAt, oldToken } = seen;
+  const row = { locationId, integration, country, pausedAt, pausedUntil, updatedAt, oldToken };
   return {
     ...row,
     paused: row.pausedAt !== null,
