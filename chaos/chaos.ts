@@ -1,5 +1,6 @@
 import { USAGE, WrongUsage, readChaosArguments, type Arguments } from './read-chaos-arguments.ts';
 import { runChaos, type Report } from './run-chaos.ts';
+import { runSilent, type SilentResult } from './run-silent.ts';
 
 const COMPLAINTS_SHOWN = 20;
 const STORY_SHOWN = 200;
@@ -27,13 +28,15 @@ if (args.help) {
 const words = args.json ? process.stderr : process.stdout;
 const say = (line: string): void => void words.write(`${line}\n`);
 
-const report = await runChaos(args, say);
-explain(report);
-if (args.json) process.stdout.write(`${JSON.stringify(report.result)}\n`);
-process.exitCode = report.result.ok ? 0 : 1;
+const { result, complaints, story } = args.silent
+  ? { ...(await runSilent(args.seed, say)), story: [] }
+  : await runChaos(args, say);
+explain(result, complaints, story);
+if (args.json) process.stdout.write(`${JSON.stringify(result)}\n`);
+process.exitCode = result.ok ? 0 : 1;
 
-function explain({ result, complaints, story }: Report): void {
-  const { faults, ...counts } = result;
+function explain(result: Report['result'] | SilentResult, complaints: readonly string[], story: Report['story']): void {
+  const { faults, ...counts } = { faults: {}, ...result };
   for (const [name, count] of Object.entries({ ...counts, ...faults })) say(`${name.padEnd(18)} ${count}`);
   for (const complaint of complaints.slice(0, COMPLAINTS_SHOWN)) say(`NOT AS PROMISED: ${complaint}`);
   if (complaints.length > COMPLAINTS_SHOWN) say(`and ${complaints.length - COMPLAINTS_SHOWN} more`);

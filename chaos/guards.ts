@@ -57,6 +57,18 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'the other way round'),
   },
   {
+    guard: 'a location is asked by one process, once a minute',
+    file: 'src/core/asks/claim-quiet.ts',
+    edits: [['      WHERE a.next_ask_at <= now()\n    RETURNING', '    RETURNING']],
+    noticedBy: vitest('test/core/asks/asks.test.ts', 'to the process that was quicker'),
+  },
+  {
+    guard: 'an answer is about the order that was asked about',
+    file: 'src/core/asks/quiet-asker.ts',
+    edits: [["throw new Poison('the answer is of another order')", 'void Poison']],
+    noticedBy: vitest('test/core/asks/asks.test.ts', 'of another order'),
+  },
+  {
     guard: 'a missing order counts from the first such answer',
     file: 'src/core/placements/fetch-once.ts',
     edits: [['return missingS > deps.missingS', 'return job.age > deps.missingS']],
@@ -93,8 +105,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     guard: 'our key on the call to the POS',
-    file: 'src/providers/standard/create-order.ts',
-    edits: [["    'idempotency-key': id,\n", '']],
+    file: 'src/providers/standard/call-standard.ts',
+    edits: [["'application/json', 'idempotency-key': id", "'application/json'"]],
     noticedBy: chaos('drop-answer'),
   },
   {
@@ -385,7 +397,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'events in one batch see what the ones before them told',
     file: 'src/core/statuses/apply-webhooks.ts',
-    edits: [['(doTell(arrived)', '(arrived.length < 0']],
+    edits: [[': doTell(arrived)', ': arrived.length < 0']],
     noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'claim one POS id'),
   },
   {

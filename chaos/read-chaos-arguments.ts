@@ -11,7 +11,11 @@ export type Arguments = {
   kills: number;
   awayS: number;
   only: ReadonlySet<Kind>;
+  /** True for a run of its own kind, in which no other fault takes part. */
+  silent: boolean;
 };
+
+const SILENT = 'silent';
 
 /** Wrong arguments. The answer is the usage and exit code 2. */
 export class WrongUsage extends Error {
@@ -40,13 +44,17 @@ Options:
   -h, --help            print this
 
 Faults: ${KINDS.join(', ')}
+Alone, and only if it is named: ${SILENT}. All vendors that can be asked lose their webhooks, for two minutes and then
+for good; a run of some eleven minutes, of which --seed alone can be chosen.
 `;
 
 /** @throws WrongUsage */
 export function readChaosArguments(argv: string[]): Arguments {
   const given = parse(argv);
   const kinds = given.only?.split(',').map((kind) => kind.trim());
-  const unknown = kinds?.find((kind) => !KINDS.includes(kind as Kind));
+  const silent = kinds?.length === 1 && kinds[0] === SILENT;
+  const unknown = silent ? undefined : kinds?.find((kind) => !KINDS.includes(kind as Kind));
+  if (unknown === SILENT) throw new WrongUsage('--only: no other fault goes with "silent"');
   if (unknown !== undefined) throw new WrongUsage(`--only: there is no fault "${unknown}"`);
   const only = new Set((kinds as Kind[] | undefined) ?? KINDS);
   const awayS = number('--away', given.away ?? '10', 1, 3_600);
@@ -64,6 +72,7 @@ export function readChaosArguments(argv: string[]): Arguments {
     kills: number('--kills', given.kills ?? '6', 1, 100),
     awayS,
     only,
+    silent,
   };
 }
 

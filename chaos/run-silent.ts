@@ -1,0 +1,348 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PubSub } from '@google-cloud/pubsub';
+import pg from 'pg';
+import { LIFECYCLE, RANK_SENT, rankOf, type FulfillmentType } from '../src/core/domain/lifecycle.ts';
+import type { Provider } from '../src/core/domain/provider.ts';
+import { webhookUrl } from '../src/core/domain/webhook-path.ts';
+import { putLocation } from '../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
+import { issueToken } from '../src/core/locations/webhook-tokens.ts';
+import { migrate } from '../src/migrate.ts';
+import { registry } from '../src/providers/index.ts';
+import { SIMULATORS } from '../test/simulators/index.ts';
+import type { Simulator, Ticket } from '../test/simulators/simulator.ts';
+import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
+import { balanceLoad } from '../test/support/balance-load.ts';
+import { runMain, type MainProcess } from '../test/support/run-main.ts';
+import { sampleOrder } from '../test/support/sample-order.ts';
+import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import { startPostgres } from '../test/support/start-postgres.ts';
+import { startPubsub } from '../test/support/start-pubsub.ts';
+import { until } from '../test/support/until.ts';
+import { chance } from './chance.ts';
+
+export type SilentResult = {
+  seed: number;
+  ok: boolean;
+  orders: number;
+  /** Orders whose status is not their POS's, once it was waited for. */
+  ordersDiverged: number;
+  /** Orders without exactly one ticket. */
+  ticketsWrong: number;
+  /** From a change at a POS, once its order was quieter than it should be, until it was applied here. */
+  lagP50S: number;
+  lagP99S: number;
+  /** Changes that only an answer told. */
+  told: number;
+  /** Questions to all POS systems, and the most to one of them within a minute. */
+  asks: number;
+  asksInAMinute: number;
+  ordersWhileFlowing: number;
+  asksWhileFlowing: number;
+};
+
+/** Locations of each vendor that can be asked. */
+const CLUBS = 4;
+/** Orders of each location while webhooks flow. */
+const FLOWING = 50;
+const FLOWING_STEP_S = 0.3;
+/** A kitchen's step while its webhooks are lost: four of them fit into the first silence. */
+const STEP_S = 25;
+const SILENCE_S = 120;
+/** After which an order should have been received, or its POS is asked. */
+const UNRECEIVED_S = 180;
+/** Orders of each location once the webhooks are lost for good, one after the other. */
+const FOR_GOOD = 2;
+const ENDED_WITHIN_S = 400;
+const LAG_P99_S = 90;
+const LOOK_MS = 200;
+const SETTINGS_KEY = `chaos:${Buffer.alloc(32, 7).toString('base64')}`;
+const PROJECT = 'silent';
+
+/** POS systems that cannot be asked before a webhook has told their id of an order: docs/providers/lightspeed-k.md. */
+const NEEDS_A_WEBHOOK = { 'lightspeed-k': true };
+/** How far an order is by what its POS answers. Toast does not say that a pickup is over: docs/providers/toast.md. */
+const mostThatIsTold = ({ integration }: Club, type: FulfillmentType): number =>
+  integration === 'toast' && type === 'pickup' ? rankOf('ready') : Infinity;
+
+type Club = {
+  locationId: string;
+  integration: string;
+  provider: Provider;
+  settings: unknown;
+  pos: Simulator;
+  url: string;
+};
+/** What a POS made of an order, and when. */
+type Change = { serviceOrderId: string; locationId: string; rank: number; at: number };
+
+/**
+ * Lets the webhooks of every vendor that can be asked be lost: all of them for two minutes, and after a pause for good.
+ * Before that they flow, and nobody should be asked.
+ */
+export async function runSilent(
+  seed: number,
+  print: (line: string) => void,
+): Promise<{ result: SilentResult; complaints: string[] }> {
+  const stage = await setSilentStage();
+  const { pool, clubs } = stage;
+  const askable = clubs.filter(({ integration }) => !(integration in NEEDS_A_WEBHOOK));
+  const changes: Change[] = [];
+  const asked: { locationId: string; at: number }[] = [];
+  let isSilent = false;
+  const watching = watchReads(clubs, asked);
+  let placed = 0;
+  /** Places an order and cooks it. Resolves when it is over at the POS, with the rank that can be learnt by asking. */
+  const serve = async (club: Club, stepS: number): Promise<[serviceOrderId: string, rank: number]> => {
+    const type = chance(seed, 'type', (placed += 1)) < 0.5 ? 'pickup' : 'delivery';
+    const serviceOrderId = await stage.place(club.locationId, type, `silent-${seed}-${placed}`);
+    const ticket = await until(() => club.pos.tickets.find((each) => each.serviceOrderId === serviceOrderId), 30_000);
+    let rank: number = RANK_SENT;
+    for (const status of club.pos.lifeOf(type)) {
+      await sleep(stepS * 1_000);
+      const [at, told] = [Date.now(), rankAt(club, ticket, status)];
+      const isLost = isSilent;
+      if (isLost) club.pos.become?.(ticket, status);
+      else await club.pos.report(club.url, ticket, status);
+      if (!isLost || told <= mostThatIsTold(club, type)) {
+        rank = Math.max(rank, told);
+        changes.push({ serviceOrderId, locationId: club.locationId, rank: told, at });
+      }
+    }
+    return [serviceOrderId, rank];
+  };
+  try {
+    print(`seed ${seed}: ${clubs.length} locations; webhooks flow`);
+    await Promise.all(
+      clubs.map(async (club) => {
+        for (let nth = 0; nth < FLOWING; nth += 1) await serve(club, FLOWING_STEP_S);
+      }),
+    );
+    const ordersWhileFlowing = placed;
+    const asksWhileFlowing = asked.length;
+    print(`${placed} orders are over, ${asksWhileFlowing} questions were asked; webhooks are lost for ${SILENCE_S} s`);
+    isSilent = true;
+    const during = Promise.all(askable.map((club) => serve(club, STEP_S)));
+    await sleep(SILENCE_S * 1_000);
+    isSilent = false;
+    await during;
+    print('webhooks flow again, for one order of each location');
+    await Promise.all(askable.map((club) => serve(club, FLOWING_STEP_S)));
+    print('webhooks are lost for good');
+    isSilent = true;
+    await Promise.all(
+      askable.map(async (club) => {
+        for (let nth = 0; nth < FOR_GOOD; nth += 1) await stage.untilAt(...(await serve(club, STEP_S)));
+      }),
+    );
+    await watching.stop();
+    const { complaints, ...found } = await compare(pool, clubs, changes);
+    const result = {
+      seed,
+      orders: placed,
+      ...found,
+      asks: asked.length,
+      asksInAMinute: mostInAMinute(asked),
+      ordersWhileFlowing,
+      asksWhileFlowing,
+    };
+    if (result.lagP99S > LAG_P99_S) complaints.push(`the lag's p99 is ${result.lagP99S} s`);
+    if (result.asksInAMinute > 1) complaints.push(`a POS was asked ${result.asksInAMinute} times within a minute`);
+    if (asksWhileFlowing * 1_000 > ordersWhileFlowing) complaints.push('a POS was asked while its webhooks came');
+    if (found.told === 0) complaints.push('no answer said more than the webhooks');
+    return { result: { ...result, ok: complaints.length === 0 }, complaints };
+  } finally {
+    await watching.stop();
+    await stage.stop();
+  }
+}
+
+/** The rank that the vendor's webhook for this status would have. */
+function rankAt({ provider, settings, pos, url }: Club, ticket: Ticket, nativeStatus: string): number {
+  const events = provider.translateWebhook(
+    { ...pos.sign(url, ticket, nativeStatus), url, receivedAt: new Date(), verified: true },
+    settings,
+  );
+  return Math.max(0, ...events.map(({ status }) => rankOf(status)));
+}
+
+/** Notes every question, to a fifth of a second. */
+function watchReads(clubs: readonly Club[], asked: { locationId: string; at: number }[]): { stop(): Promise<void> } {
+  const known = new Map<Club, number>();
+  const look = (): void => {
+    for (const club of clubs) {
+      const { reads = 0 } = club.pos;
+      for (let nth = known.get(club) ?? 0; nth < reads; nth += 1) {
+        asked.push({ locationId: club.locationId, at: Date.now() });
+      }
+      known.set(club, reads);
+    }
+  };
+  const timer = setInterval(look, LOOK_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      look();
+    },
+  };
+}
+
+/** Within a minute but for what a call and the look at it may take. */
+function mostInAMinute(asked: readonly { locationId: string; at: number }[]): number {
+  return Math.max(
+    0,
+    ...asked.map(
+      ({ locationId, at }) =>
+        asked.filter((each) => each.locationId === locationId && each.at >= at && each.at < at + 58_000).length,
+    ),
+  );
+}
+
+type Found = Pick<SilentResult, 'ordersDiverged' | 'ticketsWrong' | 'lagP50S' | 'lagP99S' | 'told'> & {
+  complaints: string[];
+};
+
+/** Compares what the POS systems say with what was applied here, and when. */
+async function compare(pool: pg.Pool, clubs: readonly Club[], changes: readonly Change[]): Promise<Found> {
+  const { rows } = await pool.query<{ id: string; rank: number; sentAt: Date; applied: [string, number][] | null }>(
+    `SELECT o.service_order_id AS id, o.rank, p.finished_at AS "sentAt",
+            (SELECT json_agg(json_build_array(e.status, extract(epoch FROM e.recorded_at) * 1000) ORDER BY e.event_id)
+             FROM status_events e WHERE e.service_order_id = o.service_order_id AND e.outcome = 'applied') AS applied
+     FROM orders o JOIN placements p USING (service_order_id)`,
+  );
+  const { rows: missed } = await pool.query<{ locationId: string; at: Date; told: number }>(
+    `SELECT location_id AS "locationId", min(received_at) AS at, count(*)::int AS told FROM webhooks WHERE asked GROUP BY 1`,
+  );
+  const missedSince = new Map(missed.map(({ locationId, at }) => [locationId, at.getTime()]));
+  const orders = new Map(rows.map((row) => [row.id, row]));
+  const complaints: string[] = [];
+  const lags: number[] = [];
+  for (const [id, of] of Map.groupBy(changes, ({ serviceOrderId }) => serviceOrderId)) {
+    const order = orders.get(id);
+    const last = Math.max(...of.map(({ rank }) => rank));
+    if (order === undefined || order.rank !== last) {
+      complaints.push(`${id} is at rank ${order?.rank}, and its POS says ${last}`);
+      continue;
+    }
+    for (const { rank, at, locationId } of of) {
+      const [, appliedAt = Infinity] =
+        order.applied?.find(([status]) => Number(LIFECYCLE.find((step) => step.status === status)?.rank) >= rank) ?? [];
+      const quietFrom = Math.min(
+        order.sentAt.getTime() + UNRECEIVED_S * 1_000,
+        missedSince.get(locationId) ?? Infinity,
+      );
+      lags.push(Math.max(0, appliedAt - Math.max(at, quietFrom)) / 1_000);
+    }
+  }
+  const ordersDiverged = complaints.length;
+  const tickets = Map.groupBy(
+    clubs.flatMap(({ pos }) => pos.tickets),
+    ({ serviceOrderId }) => serviceOrderId,
+  );
+  const ticketsWrong = rows.filter(({ id }) => tickets.get(id)?.length !== 1).length;
+  if (ticketsWrong > 0) complaints.push(`${ticketsWrong} orders have not exactly one ticket`);
+  const sorted = lags.toSorted((one, other) => one - other);
+  const share = (of: number): number => Number((sorted[Math.ceil(of * sorted.length) - 1] ?? Number.NaN).toFixed(1));
+  return {
+    ordersDiverged,
+    ticketsWrong,
+    lagP50S: share(0.5),
+    lagP99S: share(0.99),
+    told: missed.reduce((sum, { told }) => sum + told, 0),
+    complaints,
+  };
+}
+
+type SilentStage = {
+  pool: pg.Pool;
+  clubs: readonly Club[];
+  place(locationId: string, type: FulfillmentType, serviceOrderId: string): Promise<string>;
+  /** Resolves once the order is at this rank here. */
+  untilAt(serviceOrderId: string, rank: number): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** Two processes, and a location of its own for every POS. */
+async function setSilentStage(): Promise<SilentStage> {
+  const [postgres, pubsub, platform] = await Promise.all([startPostgres(), startPubsub(), startOrderingPlatform()]);
+  await migrate(postgres.url);
+  const client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
+  await client.createTopic('order-status');
+  await client.close();
+  const mains: MainProcess[] = [];
+  const balancer = await balanceLoad(() => mains.map(({ url }) => url));
+  const pool = new pg.Pool({ connectionString: postgres.url, max: 4 });
+  const clubs = await openClubs(pool, balancer.url);
+  const env = {
+    DATABASE_URL: postgres.url,
+    HOST: '127.0.0.1',
+    PUBLIC_URL: balancer.url,
+    ORDER_API_URL: platform.url,
+    GOOGLE_CLOUD_PROJECT: PROJECT,
+    PUBSUB_EMULATOR_HOST: pubsub.host,
+    PUSH_AUTH: 'off',
+    SETTINGS_KEY,
+    ALLOW_PRIVATE_HOSTS,
+    DRAIN_DELAY_MS: '0',
+    LOG_LEVEL: 'warn',
+  };
+  mains.push(await runMain(env), await runMain(env));
+  await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);
+  return {
+    pool,
+    clubs,
+    place: (...about) => place(platform, balancer.url, ...about),
+    async untilAt(serviceOrderId, rank) {
+      const isThere = async (): Promise<boolean> => {
+        const { rowCount } = await pool.query('SELECT FROM orders WHERE service_order_id = $1 AND rank >= $2', [
+          serviceOrderId,
+          rank,
+        ]);
+        return rowCount === 1;
+      };
+      await until(isThere, ENDED_WITHIN_S * 1_000);
+    },
+    async stop() {
+      for (const { child } of mains) child.kill('SIGTERM');
+      await Promise.all(mains.map(({ exited }) => exited));
+      await pool.end();
+      await Promise.all([balancer.stop(), pubsub.stop(), platform.stop(), ...clubs.map(({ pos }) => pos.stop())]);
+      await postgres.stop();
+    },
+  };
+}
+
+async function place(
+  platform: OrderingPlatform,
+  url: string,
+  locationId: string,
+  type: FulfillmentType,
+  serviceOrderId: string,
+): Promise<string> {
+  platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId, type }));
+  const message = { messageId: '1', attributes: { orderId: serviceOrderId } };
+  const response = await fetch(`${url}/pubsub/push`, {
+    method: 'POST',
+    body: JSON.stringify({ message, subscription: 'projects/silent/subscriptions/orders' }),
+  });
+  if (response.status !== 204) throw new Error(`a signal was answered ${response.status}`);
+  return serviceOrderId;
+}
+
+async function openClubs(pool: pg.Pool, publicUrl: string): Promise<Club[]> {
+  const rules = { registry, keys: parseSettingsKeys(SETTINGS_KEY), publicUrl, allowedHosts };
+  const canBeAsked = Object.entries(SIMULATORS).filter(([name]) => registry.get(name)?.readStatus !== undefined);
+  const opening = canBeAsked.flatMap(([integration, startSimulator]) =>
+    Array.from({ length: CLUBS }, async (_, nth): Promise<Club> => {
+      const provider = registry.get(integration);
+      if (provider === undefined) throw new Error(`there is no ${integration}`);
+      const pos = await startSimulator({ hurry: 600 });
+      const locationId = `${integration}-${nth + 1}`;
+      await putLocation(pool, rules, { locationId, integration, settings: pos.settings });
+      const { token } = await issueToken(pool, { locationId });
+      const url = webhookUrl(publicUrl, { integration, locationId, token });
+      return { locationId, integration, provider, settings: provider.settings.parse(pos.settings), pos, url };
+    }),
+  );
+  return Promise.all(opening);
+}
