@@ -6,7 +6,7 @@ export type { Busy } from './core/domain/busy.ts';
 export * from './core/domain/errors.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';
 export * from './core/domain/money.ts';
-export { CanonicalOrder, describeIssues, Id, OrderRef, StatusEvent } from './core/domain/order.ts';
+export { CanonicalOrder, describeIssues, Id, KitchenOrder, OrderRef, StatusEvent } from './core/domain/order.ts';
 export * from './core/domain/person-name.ts';
 export type { Connection, Credentials, Grant, PosContext, Provider, Webhook } from './core/domain/provider.ts';
 export type { WebhookAuth } from './core/domain/webhook-auth.ts';

@@ -162,7 +162,8 @@ describe('the list of rights', () => {
       .filter((file) => !file.startsWith('doctor'))
       .map((file) => readFileSync(join(CORE, file), 'utf8'));
     const uses: Record<string, (table: string) => RegExp> = {
-      SELECT: (table) => new RegExp(`(FROM|JOIN) (\\$\\{)?${table}\\b`, 'i'),
+      // What is returned is read.
+      SELECT: (table) => new RegExp(`(FROM|JOIN) (\\$\\{)?${table}\\b|INTO ${table}\\b[^;\`]*RETURNING`, 'i'),
       INSERT: (table) => new RegExp(`INSERT INTO ${table}\\b`),
       UPDATE: (table) => new RegExp(`UPDATE ${table}\\b|INSERT INTO ${table}\\b[^;]*?DO UPDATE`),
       DELETE: (table) => new RegExp(`DELETE FROM ${table}\\b`),

@@ -215,6 +215,7 @@ function inWords(shown: ShownOrder): string {
       location: order?.locationId ?? placement.locationId,
       integration: order?.integration,
       fulfillment: order?.fulfillment,
+      'call-out code': order?.callOutCode,
       status: order?.status,
       reason: order?.reason,
       'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),

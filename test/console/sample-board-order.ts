@@ -10,6 +10,7 @@ export function sampleBoardOrder(
     locationId: 'club-1',
     integration: 'standard',
     fulfillment: 'pickup',
+    callOutCode: 'K472',
     leftOut: [],
     placement: 'sent',
     needsOperator: false,

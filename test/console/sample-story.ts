@@ -22,6 +22,7 @@ export function sampleStory(): ShownOrder {
     locationId: 'club-1',
     integration: 'standard',
     fulfillment: 'pickup',
+    callOutCode: 'K472',
     status: 'cancelled',
     memberState: 'cancelled',
     sequence: 3,

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { FulfillmentType } from '../../src/core/domain/lifecycle.ts';
-import type { CanonicalOrder } from '../../src/core/domain/order.ts';
+import type { CanonicalOrder, KitchenOrder } from '../../src/core/domain/order.ts';
 
 /** The differences from the sample. `type` chooses a whole fulfillment; every other field replaces the sample's. */
-export type SampleOptions = Partial<CanonicalOrder> & { type?: FulfillmentType };
+export type SampleOptions = Partial<KitchenOrder> & { type?: FulfillmentType };
 
 const FULFILLMENTS: Record<FulfillmentType, CanonicalOrder['fulfillment']> = {
   pickup: { type: 'pickup' },
@@ -23,7 +23,7 @@ const FULFILLMENTS: Record<FulfillmentType, CanonicalOrder['fulfillment']> = {
 };
 
 /** A member's sample order: two burgers, fries, and a beer that needs an age check. */
-export function sampleOrder({ type = 'pickup', ...overrides }: SampleOptions = {}): CanonicalOrder {
+export function sampleOrder({ type = 'pickup', ...overrides }: SampleOptions = {}): KitchenOrder {
   const fee = type === 'delivery' ? 350 : 0;
   const subtotal = 2 * (1290 + 150) + 450 + 480;
   const tax = 724;

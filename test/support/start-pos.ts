@@ -32,6 +32,7 @@ export type Ticket = {
 /** The fields of the canonical order that a kitchen needs. */
 export type PosOrder = {
   serviceOrderId: string;
+  callOutCode?: string;
   fulfillment?: { type?: string };
   items?: { name?: string; quantity?: number; modifiers?: { name?: string }[] }[];
   notes?: string;

@@ -28,6 +28,14 @@ export const LiveMessage = z
       .meta({ description: 'What the POS reported. Null for `placed` and `sent`, which no POS reports.' }),
     memberState: z.enum(MEMBER_STATES).meta({ description: 'What the member sees.' }),
     fulfillment: FulfillmentType.exactOptional().meta({ description: 'Missing where `locationId` is.' }),
+    callOutCode: z
+      .string()
+      .exactOptional()
+      .meta({
+        description:
+          'What the staff call out: the same in every message of the order, and on its ticket at the POS. Missing where ' +
+          '`locationId` is, and in orders of an older version.',
+      }),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     reason: z.string().exactOptional().meta({ description: 'Why it failed or was cancelled, fit for the member.' }),
     occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),
@@ -53,6 +61,7 @@ export const LiveMessage = z
         status: 'ready',
         memberState: 'ready_for_pickup',
         fulfillment: 'pickup',
+        callOutCode: 'K472',
         providerOrderId: '8F2K',
         appliedAt: '2027-01-31T18:00:00.123456+00:00',
       },
@@ -67,6 +76,8 @@ export type LiveRow = {
   /** Null for an order that was never read, as `fulfillment` is. */
   locationId: string | null;
   fulfillment: FulfillmentType | null;
+  /** Null as well for an order that a version before recorded. */
+  callOutCode: string | null;
   rank: number;
   providerOrderId: string | null;
   reason: string | null;
@@ -84,6 +95,7 @@ export function toLiveMessage(row: LiveRow): LiveMessage {
     status: statusAt(row.rank),
     memberState: memberStateAt(row.rank, row.fulfillment),
     ...(row.fulfillment !== null && { fulfillment: row.fulfillment }),
+    ...(row.callOutCode !== null && { callOutCode: row.callOutCode }),
     ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
     ...(row.reason !== null && { reason: row.reason }),
     ...(row.occurredAt !== null && { occurredAt: row.occurredAt }),

@@ -118,7 +118,7 @@ const Money = z.object({
     .meta({ description: 'ISO 4217. It says how many digits the minor units are.' }),
 });
 
-/** An order in our own format. A JSON Schema in `docs/providers` is generated from this. */
+/** An order in our own format, as the ordering platform has it. */
 export const CanonicalOrder = z
   .object({
     serviceOrderId: OrderId.meta({ description: "The order's id on the ordering platform." }),
@@ -135,6 +135,19 @@ export const CanonicalOrder = z
     description: 'An order in our own words. Times are RFC 3339. Fields may be added.',
   });
 export type CanonicalOrder = z.infer<typeof CanonicalOrder>;
+
+/** An order as a POS gets it: with what we add. A JSON Schema in `docs/providers` is generated from this. */
+export const KitchenOrder = CanonicalOrder.extend({
+  callOutCode: z
+    .string()
+    .optional()
+    .meta({
+      description:
+        'What the staff call out and the member shows, such as K472: of our own, the same for as long as the order lives, ' +
+        "and no other one's among the last 4,096 orders of the location. Missing in orders of an older version.",
+    }),
+}).meta(CanonicalOrder.meta() ?? {});
+export type KitchenOrder = z.infer<typeof KitchenOrder>;
 
 /** The result of createOrder. Some POS systems report their own id only later, in a webhook. */
 export const OrderRef = z.object({ providerOrderId: Id.optional() });

@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod';
 import type { Busy } from './busy.ts';
-import type { CanonicalOrder, OrderRef, StatusEvent } from './order.ts';
+import type { CanonicalOrder, KitchenOrder, OrderRef, StatusEvent } from './order.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
 
 /** An access token as a POS grants it. */
@@ -100,11 +100,11 @@ export type Provider<Settings = unknown> = {
    */
   attemptWithinS?: number;
   /**
-   * Creates a ticket at the POS.
+   * Creates a ticket at the POS, with `order.callOutCode` where the kitchen and the counter see it: the member is told it.
    * @throws TryAgain, NeedsOperator or GiveUp; anything else counts as TryAgain with the order perhaps taken, and so does
    *   any error of 5xx or 408 where `deduplicates` is false (see `perhapsTaken`)
    */
-  createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef>;
+  createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef>;
   /**
    * Checks an order by what the POS takes whatever the settings, such as the length of an id, without a request. An
    * engineer sees it while a platform is connected. `createOrder` refuses the same order in the same words.

@@ -27,6 +27,7 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   serviceOrderId: 'm.service_order_id',
   sequence: 'm.sequence',
   locationId: 'o.location_id',
+  callOutCode: 'o.call_out_code',
   fulfillment: 'o.fulfillment',
   rank: 'm.rank',
   providerOrderId: 'm.provider_order_id',

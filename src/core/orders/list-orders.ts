@@ -40,6 +40,10 @@ export const ListedOrder = z
     locationId: z.string().nullable().meta({ description: 'Null until the order was fetched for the first time.' }),
     integration: z.string().nullable().meta({ description: 'At the last attempt.' }),
     fulfillment: FulfillmentType.nullable(),
+    callOutCode: z
+      .string()
+      .nullable()
+      .meta({ description: 'What the staff call out and the member shows, such as K472.' }),
     placement: PlacementState,
     needsOperator: z.boolean().meta({ description: 'It waits until somebody calls `resolve`.' }),
     problem: z.string().nullable().meta({ description: 'Why it waits, is held, is in doubt or failed.' }),
@@ -63,6 +67,7 @@ export const ListedOrder = z
         locationId: 'club-1',
         integration: 'acme',
         fulfillment: 'pickup',
+        callOutCode: 'K472',
         placement: 'in_doubt',
         needsOperator: true,
         problem: 'the POS may have the order and cannot be asked',
@@ -98,7 +103,7 @@ const TOLD_RANK = `coalesce(o.rank::int, CASE WHEN p.told_sequence > 0 THEN ${RA
 /** SQL for `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
-  'fulfillment', o.fulfillment, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
+  'fulfillment', o.fulfillment, 'callOutCode', o.call_out_code, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
   'cause', p.cause, 'rank', ${TOLD_RANK}, 'leftOut', coalesce(o.left_out, '[]'), 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
   'signalledAt', p.signalled_at,
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,

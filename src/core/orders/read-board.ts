@@ -31,6 +31,7 @@ export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
         locationId: 'club-1',
         integration: 'acme',
         fulfillment: 'pickup',
+        callOutCode: 'K472',
         placement: 'sent',
         needsOperator: false,
         problem: null,

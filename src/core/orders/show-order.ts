@@ -40,6 +40,7 @@ export const ShownOrder = z.object({
       locationId: z.string(),
       integration: z.string().nullable().meta({ description: 'At the last attempt.' }),
       fulfillment: FulfillmentType,
+      callOutCode: z.string().nullable().meta({ description: 'Null for an order of an older version.' }),
       status: Status.nullable(),
       memberState: MemberState,
       sequence: z.int(),
@@ -124,7 +125,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
                  request_ended_at AS "requestEndedAt", finished_at AS "finishedAt"
           FROM placements WHERE service_order_id = $1) AS p) AS placement,
        (SELECT to_json(o) FROM (
-          SELECT location_id AS "locationId", integration, fulfillment, rank, sequence,
+          SELECT location_id AS "locationId", integration, fulfillment, call_out_code AS "callOutCode", rank, sequence,
                  provider_order_id AS "providerOrderId", reason, failed_by_us AS "failedByUs",
                  coalesce(left_out, '[]') AS "leftOut",
                  requested_at AS "requestedAt", created_at AS "createdAt", updated_at AS "updatedAt",

@@ -1,5 +1,6 @@
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { Observed } from '../domain/observed.ts';
+import type { KitchenOrder } from '../domain/order.ts';
 import { why } from '../domain/placement-cause.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
@@ -44,14 +45,16 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
       ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_missing' }) }
       : { do: 'try later', ...why({ code: 'order_missing_yet' }) };
   }
-  const { order, leftOut } = read;
+  const { leftOut } = read;
+  let order: KitchenOrder | undefined;
   try {
-    if (!(await recordOrder(deps.pool, job, read, deps.deadlineS))) return { do: 'nothing' };
+    order = await recordOrder(deps.pool, job, read, deps.deadlineS);
   } catch (error) {
     if (!isDataError(error)) throw error;
     const cause = { code: 'refused_by_postgres', sqlstate: error.code ?? '' } as const;
     return { do: 'hold', ...why(cause) };
   }
+  if (order === undefined) return { do: 'nothing' };
   if (leftOut.length > 0) {
     const { serviceOrderId, locationId } = order;
     deps.observe({ what: 'left out', serviceOrderId, locationId, leftOut });

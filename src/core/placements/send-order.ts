@@ -1,6 +1,6 @@
 import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
-import { OrderRef, type CanonicalOrder } from '../domain/order.ts';
+import { OrderRef, type KitchenOrder } from '../domain/order.ts';
 import { perhapsTaken } from '../domain/perhaps-taken.ts';
 import type { Location } from '../locations/locations.ts';
 import { callProvider } from './call-provider.ts';
@@ -13,7 +13,7 @@ export async function sendOrder(
   deps: PlacementDeps,
   job: PlacementJob,
   location: Location,
-  order: CanonicalOrder,
+  order: KitchenOrder,
 ): Promise<Decision> {
   const { provider } = location;
   const call = await callProvider(deps, job, 'createOrder', location, async (context) =>

@@ -1,5 +1,5 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callStandard } from './call-standard.ts';
 import { OrderRefused, OrderTaken } from './payloads.ts';
@@ -17,7 +17,7 @@ const REASON_MAX = 200;
  * - 404 and 405 without a `reason`: `ordersUrl` is wrong, and every order would fail
  * - other 4xx, `{"reason"?}`: the POS will never take the order
  */
-export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const body = JSON.stringify(order);
   const answer = await callStandard(context, order.serviceOrderId, { url: context.settings.ordersUrl, body });
   if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};

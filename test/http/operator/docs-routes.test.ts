@@ -34,7 +34,9 @@ beforeAll(async () => {
   tokenId = String(token?.['token_id']);
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   for (const nth of [1, 2, 3, 4]) await system.seedOrder({ serviceOrderId: `order-471${nth}`, locationId: 'club-1' });
-  await system.query(`UPDATE orders SET rank = 0, sequence = 1 WHERE service_order_id <> 'order-4712'`);
+  await system.query(
+    `UPDATE orders SET rank = 0, sequence = 1, call_out_code = 'K472' WHERE service_order_id <> 'order-4712'`,
+  );
   await system.query(
     `UPDATE placements SET state = 'in_doubt', problem = 'the POS may have the order and cannot be asked', cause = '{"code":"pos_cannot_be_asked"}', finished_at = NULL, next_attempt_at = 'infinity', deadline_at = now() + interval '1 h'
      WHERE service_order_id IN ('order-4711', 'order-4714')`,
