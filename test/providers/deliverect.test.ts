@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { deliverect } from '../../src/providers/deliverect/index.ts';
@@ -78,10 +78,15 @@ describe('settings', () => {
 
 describe('the order as Deliverect wants it', () => {
   it('is whole for a pickup', () => {
-    const order = orderOf({ serviceOrderId: 'order-2026-000628', placedAt: '2026-01-31T19:29:59.5+01:00' });
+    const callOutCode = 'K472';
+    const order = orderOf({
+      serviceOrderId: 'order-2026-000628',
+      callOutCode,
+      placedAt: '2026-01-31T19:29:59.5+01:00',
+    });
     expect(written(order)).toEqual({
       channelOrderId: 'order-2026-000628',
-      channelOrderDisplayId: '-2026-000628',
+      channelOrderDisplayId: callOutCode,
       orderType: 1,
       deliveryIsAsap: true,
       pickupTime: '2026-01-31T18:30:00Z',
@@ -277,7 +282,7 @@ describe('the order as Deliverect wants it', () => {
     });
   });
 
-  it('is called out by the end of its id, never by half a character', () => {
+  it('of an older version is called out by the end of its id, never by half a character', () => {
     const displayIdOf = (serviceOrderId: string) => written(orderOf({ serviceOrderId }))['channelOrderDisplayId'];
     expect(displayIdOf('628')).toBe('628');
     expect(displayIdOf('🍕12345678901')).toBe('12345678901');
@@ -710,7 +715,7 @@ const PLACE = { line1: 'Lindenstraße 14', postalCode: '10969', city: 'Berlin', 
 
 /** What createOrder throws for a delivery there without having asked Deliverect, and `checkOrder` likewise. */
 async function unsent(destination: object): Promise<Error> {
-  const order = { ...orderOf(), fulfillment: { type: 'delivery', destination } } as CanonicalOrder;
+  const order = { ...orderOf(), fulfillment: { type: 'delivery', destination } } as KitchenOrder;
   const fetch = () => expect.unreachable('Deliverect was asked');
   const context = {
     settings,
@@ -735,11 +740,11 @@ const anItem = {
   modifiers: [],
 };
 
-function orderOf(options: SampleOptions = {}): CanonicalOrder {
-  return CanonicalOrder.parse(sampleOrder(options));
+function orderOf(options: SampleOptions = {}): KitchenOrder {
+  return KitchenOrder.parse(sampleOrder(options));
 }
 
 /** As it travels. */
-function written(order: CanonicalOrder, overrides: Partial<Settings> = {}): Record<string, unknown> {
+function written(order: KitchenOrder, overrides: Partial<Settings> = {}): Record<string, unknown> {
   return JSON.parse(JSON.stringify(writeOrder(order, { ...settings, ...overrides }, NOW))) as Record<string, unknown>;
 }

@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { perhapsTaken } from '../../src/core/domain/perhaps-taken.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
@@ -76,12 +76,13 @@ describe('settings', () => {
 
 describe('an order for HubRise', () => {
   it('of a delivery is a guest’s, paid online, tip and fee beside the items', () => {
-    const order = orderOf({ type: 'delivery', serviceOrderId: 'order-1' });
+    const order = orderOf({ type: 'delivery', serviceOrderId: 'order-1', callOutCode: 'K472' });
     expect(written(order)).toEqual({
       status: 'new',
       ref: 'order-1',
       private_ref: 'order-1',
       service_type: 'delivery',
+      collection_code: 'K472',
       customer_notes: 'AGE CHECK: Pale Ale 0.33 l\nTable by the terrace, if there is one',
       items: [
         {
@@ -249,7 +250,7 @@ describe('an order for HubRise', () => {
 
   it('is given up where an item has no price, which HubRise requires', () => {
     const [burger, fries] = orderOf().items;
-    const { unitPrice: _left, ...unpriced } = fries as CanonicalOrder['items'][number];
+    const { unitPrice: _left, ...unpriced } = fries as KitchenOrder['items'][number];
     const order = orderOf({ items: [burger as typeof unpriced, unpriced] });
     expect(() => written(order)).toThrow('items.1.unitPrice is missing: HubRise requires the price of every item');
     expect(() => written(order)).toThrow(GiveUp);
@@ -817,15 +818,15 @@ type Body = {
 };
 
 /** What goes over the wire. */
-function written(order: CanonicalOrder, itemMap: Settings['itemMap'] = {}): Body {
+function written(order: KitchenOrder, itemMap: Settings['itemMap'] = {}): Body {
   return JSON.parse(JSON.stringify(writeOrder(order, itemMap, NOW))) as Body;
 }
 
-function orderOf(options: SampleOptions = {}): CanonicalOrder {
-  return CanonicalOrder.parse(sampleOrder(options));
+function orderOf(options: SampleOptions = {}): KitchenOrder {
+  return KitchenOrder.parse(sampleOrder(options));
 }
 
-function withModifier(modifier: CanonicalOrder['items'][number]['modifiers'][number]): CanonicalOrder {
+function withModifier(modifier: KitchenOrder['items'][number]['modifiers'][number]): KitchenOrder {
   const [burger, ...others] = orderOf().items;
   return orderOf({ items: [{ ...burger, modifiers: [modifier] } as (typeof others)[number], ...others] });
 }

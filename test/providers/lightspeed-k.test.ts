@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { lightspeedK } from '../../src/providers/lightspeed-k/index.ts';
@@ -113,13 +113,14 @@ describe('settings', () => {
 
 describe('the order as Lightspeed wants it', () => {
   it('is whole for a pickup', () => {
-    expect(written(orderOf({ serviceOrderId: 'order-2026-000628' }))).toEqual({
+    expect(written(orderOf({ serviceOrderId: 'order-2026-000628', callOutCode: 'K472' }))).toEqual({
       businessLocationId: 45454565682155,
       thirdPartyReference: 'order-2026-000628',
       endpointId: 'expediter-club-1',
       customerInfo: { firstName: 'Ada', lastName: 'Lovelace', contactNumberAsE164: '+493012345678' },
       orderNote:
         'AGE CHECK: Pale Ale 0.33 l\nClassic Burger: One of them well done\nTable by the terrace, if there is one',
+      collectionCode: 'K472',
       maxTimeToAttemptOrderDeliverToPos: 600_000,
       payment: { paymentMethod: 'OOPAYMENT', paymentAmount: 48.34, tipAmount: 3 },
       items: [
@@ -868,15 +869,15 @@ function settingsOf(more: object = {}): Settings {
   return Settings.parse({ ...PLAIN, ...more });
 }
 
-function orderOf(options: SampleOptions = {}): CanonicalOrder {
-  return CanonicalOrder.parse(sampleOrder(options));
+function orderOf(options: SampleOptions = {}): KitchenOrder {
+  return KitchenOrder.parse(sampleOrder(options));
 }
 
-function text(order: CanonicalOrder, more: object = {}, now = NOW): string {
+function text(order: KitchenOrder, more: object = {}, now = NOW): string {
   return JSON.stringify(writeOrder(order, settingsOf(more), now));
 }
 
-function written(order: CanonicalOrder, more: object = {}): Record<string, unknown> {
+function written(order: KitchenOrder, more: object = {}): Record<string, unknown> {
   return JSON.parse(text(order, more)) as Record<string, unknown>;
 }
 

@@ -47,6 +47,9 @@ describe.each(Object.entries(SIMULATORS))('%s, from the signal to the hand-over'
       const messages = system.live(serviceOrderId);
       expect(messages.map((message) => message.sequence)).toEqual(messages.map((_, nth) => nth + 1));
       expect(messages[0]).toMatchObject({ memberState: 'placed' });
+      const [callOutCode = 'none', ...others] = new Set(messages.map((message) => message.callOutCode));
+      expect(others).toEqual([]);
+      expect(ticket.callOut?.split(' ')).toContain(callOutCode);
       expect(pos.tickets).toHaveLength(1);
       expect(await system.order(serviceOrderId)).toMatchObject({ provider_order_id: ticket.providerOrderId });
       expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent' });

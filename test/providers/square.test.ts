@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { CanonicalOrder, type OrderRef, type StatusEvent } from '../../src/core/domain/order.ts';
+import { KitchenOrder, type OrderRef, type StatusEvent } from '../../src/core/domain/order.ts';
 import type { Connection, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { square } from '../../src/providers/square/index.ts';
@@ -66,7 +66,7 @@ providerContract(square, {
 describe('the order', () => {
   it('of a pickup is written so, whatever the order has', async () => {
     const at = await stage();
-    const order = orderOf({ serviceOrderId: 'order-1' });
+    const order = orderOf({ serviceOrderId: 'order-1', callOutCode: 'K472' });
     await at.create(order);
     const { itemMap, locationId } = at.settings;
     const eur = (amount: number) => ({ amount, currency: 'EUR' });
@@ -75,7 +75,7 @@ describe('the order', () => {
       order: {
         location_id: locationId,
         reference_id: 'order-1',
-        ticket_name: 'Ada Lovelace',
+        ticket_name: 'K472 Ada Lovelace',
         line_items: [
           {
             catalog_object_id: itemMap['burger-classic'],
@@ -205,8 +205,8 @@ describe('the order', () => {
     const [burger] = sampleOrder().items;
     const member = { id: 'm-1', name: 'N'.repeat(300), email: `${'e'.repeat(300)}@example.com` };
     const notes = 'n'.repeat(3000);
-    await at.create(orderOf({ member, notes, items: [{ ...burger, notes } as CanonicalOrder['items'][number]] }));
-    const delivery = orderOf({ type: 'delivery', member, notes });
+    await at.create(orderOf({ member, notes, items: [{ ...burger, notes } as KitchenOrder['items'][number]] }));
+    const delivery = orderOf({ type: 'delivery', callOutCode: 'K472', member, notes });
     delivery.fulfillment.destination = { line1: 'x', country: 'Germany', region: 'BE', instructions: notes };
     await at.create(delivery);
     expect(at.sim.refusals).toEqual([]);
@@ -214,7 +214,7 @@ describe('the order', () => {
     expect(at.sim.tickets[0]?.note).toHaveLength(500);
     expect(at.sim.tickets[1]?.note).toHaveLength(550 + 1 + 550);
     const body = JSON.stringify(at.bodyOf('POST /v2/orders'));
-    expect(body).toContain(`"ticket_name":"${'N'.repeat(26)} […]"`);
+    expect(body).toContain(`"ticket_name":"K472 ${'N'.repeat(21)} […]"`);
     expect(body).toContain('"administrative_district_level_1":"BE"');
     expect(body).not.toMatch(/email_address|"country"/);
   });
@@ -253,7 +253,7 @@ describe('the order', () => {
     const at = await stage();
     const [burger] = sampleOrder().items;
     const modifiers = [{ serviceModifierId: 'toString', name: 'Cheddar', quantity: 1 }];
-    const item = { ...burger, serviceItemId: 'constructor', modifiers } as CanonicalOrder['items'][number];
+    const item = { ...burger, serviceItemId: 'constructor', modifiers } as KitchenOrder['items'][number];
     await failureOf(at.create(orderOf({ items: [item] })));
     expect(at.bodyOf('POST /v2/orders')).toMatchObject({
       order: { line_items: [{ catalog_object_id: 'constructor', modifiers: [{ catalog_object_id: 'toString' }] }] },
@@ -1070,12 +1070,12 @@ function refusal(status: number, code: string, more: { category?: string; field?
   return { status, body: { errors: [{ category: 'INVALID_REQUEST_ERROR', code, detail: 'Ada Lovelace', ...more }] } };
 }
 
-function orderOf(options: SampleOptions = {}): CanonicalOrder {
-  return CanonicalOrder.parse(sampleOrder(options));
+function orderOf(options: SampleOptions = {}): KitchenOrder {
+  return KitchenOrder.parse(sampleOrder(options));
 }
 
 /** Everything in it costs nothing. */
-function gift(tip: number): CanonicalOrder {
+function gift(tip: number): KitchenOrder {
   const items = sampleOrder().items.map((item) => ({ ...item, unitPrice: 0, modifiers: [] }));
   return orderOf({ items, money: { subtotal: 0, tax: 0, tip, fee: 0, total: tip, currency: 'EUR' } });
 }
@@ -1102,14 +1102,14 @@ async function stage(currency = 'EUR') {
   return {
     sim,
     settings,
-    create: (order: CanonicalOrder, about: { settings?: Settings; now?: Date } = {}) =>
+    create: (order: KitchenOrder, about: { settings?: Settings; now?: Date } = {}) =>
       square.createOrder(order, context(about)),
     check: (about: { settings?: Settings } = {}) => square.check?.(context(about)) ?? expect.unreachable('no check'),
     connect(webhookUrl: string, about: { settings?: Settings } = {}): Promise<Connection> {
       const connecting = { ...context(about), webhookUrl, locations: 3 };
       return square.connect?.(connecting) ?? expect.unreachable('cannot connect');
     },
-    read: (ref: OrderRef, order: CanonicalOrder, about: { settings?: Settings } = {}) =>
+    read: (ref: OrderRef, order: KitchenOrder, about: { settings?: Settings } = {}) =>
       square.readStatus?.(ref, order, context(about)) ?? expect.unreachable('cannot be asked'),
     /** The last one's. */
     bodyOf: (route: string) => sim.calls.findLast((call) => call.route === route)?.body,

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { toast } from '../../src/providers/toast/index.ts';
@@ -120,11 +120,11 @@ describe('settings', () => {
 
 describe('an order in Toast’s words', () => {
   it('holds all of a pickup', () => {
-    expect(written({ serviceOrderId: 'o-1' })).toEqual({
+    expect(written({ serviceOrderId: 'o-1', callOutCode: 'K472' })).toEqual({
       diningOption: { guid: DINING.pickup },
       checks: [
         {
-          tabName: 'o-1',
+          tabName: 'K472',
           customer: {
             firstName: 'Ada',
             lastName: 'Lovelace',
@@ -231,7 +231,7 @@ describe('an order in Toast’s words', () => {
     };
     const { checks } = written({ items: twice(250) });
     expect(checks[0]?.selections[1]).toHaveProperty('modifiers.length', 250);
-    // Not through CanonicalOrder, which is stricter.
+    // Not through KitchenOrder, which is stricter.
     const million = { ...orderOf(), items: twice(2 ** 40) };
     for (const order of [orderOf({ items: twice(251) }), million]) {
       const error = errorOf(() => writeOrder(order, settingsOf(), NOW));
@@ -1218,8 +1218,8 @@ function settingsOf(changed: object = {}): Settings {
   return Settings.parse({ ...GIVEN, ...changed });
 }
 
-function orderOf(options: SampleOptions = {}): CanonicalOrder {
-  return CanonicalOrder.parse(sampleOrder(options));
+function orderOf(options: SampleOptions = {}): KitchenOrder {
+  return KitchenOrder.parse(sampleOrder(options));
 }
 
 function written(options: SampleOptions = {}, settings: object = {}) {
@@ -1232,7 +1232,7 @@ function customerOf(changed: object) {
   return customer ?? expect.unreachable('there is no customer');
 }
 
-function itemOf(serviceItemId: string, modifiers: CanonicalOrder['items'][number]['modifiers'] = [], notes = '') {
+function itemOf(serviceItemId: string, modifiers: KitchenOrder['items'][number]['modifiers'] = [], notes = '') {
   return { serviceItemId, name: 'Burger', quantity: 1, notes, ageRestricted: false, modifiers };
 }
 

@@ -8,6 +8,7 @@ export type ToGoOrder = {
   endpointId: string;
   orderNote?: string;
   accountProfileCode?: string;
+  collectionCode?: string;
   payment?: { paymentMethod?: string; paymentAmount: Digits; tipAmount?: Digits };
   items?: ToGoItem[];
   deliveryAddress?: object;

@@ -14,6 +14,8 @@ export type Ticket = {
   /** Our reference, as the POS has it. */
   readonly serviceOrderId: string;
   readonly fulfillment: FulfillmentType;
+  /** The text by which staff call it out, where the vendor's format has a field for it. */
+  readonly callOut?: string | undefined;
   readonly lines: readonly TicketLine[];
   /** The amount that the POS was told is paid, tip included, in minor units. */
   readonly paid: number | undefined;

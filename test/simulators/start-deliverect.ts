@@ -162,6 +162,7 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
       providerOrderId: randomBytes(12).toString('hex'),
       serviceOrderId: order.channelOrderId,
       fulfillment: order.orderType === 2 ? 'delivery' : 'pickup',
+      callOut: order.channelOrderDisplayId,
       lines: order.items.map(({ plu, name, quantity, remark, subItems = [] }) => ({
         reference: plu,
         name,

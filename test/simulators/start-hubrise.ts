@@ -319,6 +319,7 @@ function readTicket(order: HubriseOrder): Ticket {
     providerOrderId: randomId(),
     serviceOrderId: order.private_ref ?? order.ref ?? '',
     fulfillment: order.service_type === 'delivery' ? 'delivery' : 'pickup',
+    callOut: order.collection_code ?? undefined,
     lines: order.items.map((item) => ({
       reference: item.sku_ref ?? '',
       name: item.product_name,

@@ -230,11 +230,13 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   }
 
   function readTicket(order: ToGoOrder): Ticket {
-    const { thirdPartyReference, accountProfileCode, deliveryAddress, items = [], payment, orderNote = '' } = order;
+    const { thirdPartyReference, accountProfileCode, collectionCode, deliveryAddress, items = [] } = order;
+    const { payment, orderNote = '' } = order;
     return {
       providerOrderId: `A${randomInt(1000, 99_999)}.${tickets.length + 1}`,
       serviceOrderId: thirdPartyReference,
       fulfillment: PROFILES[accountProfileCode ?? ''] ?? (deliveryAddress === undefined ? 'pickup' : 'delivery'),
+      callOut: collectionCode,
       lines: items.map((item) => ({
         reference: item.sku,
         name: undefined,

@@ -290,6 +290,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
       providerOrderId: id,
       serviceOrderId: serviceOrderIdIn(content),
       fulfillment: fulfillment?.type === 'DELIVERY' ? 'delivery' : 'pickup',
+      callOut: content.ticket_name,
       lines: (content.line_items ?? []).map((line) => ({
         reference: line.catalog_object_id ?? '',
         name: catalog.variations.get(line.catalog_object_id ?? '')?.name ?? line.name,

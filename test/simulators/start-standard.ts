@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { KitchenOrder } from '../../src/core/domain/order.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { startPos, type Ticket as PosTicket } from '../support/start-pos.ts';
 import { deliverWebhook, type Delivery } from './deliver-webhook.ts';
@@ -23,12 +23,13 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
   const read = (ticket: PosTicket): Ticket => {
     const before = known.get(ticket);
     if (before !== undefined) return before;
-    const order = CanonicalOrder.parse(ticket.order);
+    const order = KitchenOrder.parse(ticket.order);
     const { providerOrderId, serviceOrderId } = ticket;
     const fresh: Ticket = {
       providerOrderId,
       serviceOrderId,
       fulfillment: order.fulfillment.type,
+      callOut: order.callOutCode,
       lines: order.items.map((item) => ({
         reference: item.serviceItemId,
         name: item.name,
@@ -109,7 +110,7 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
 
   /** Our own format is its schema, docs/providers/standard-order.schema.json, which is made of this. */
   function malformed(order: unknown): Fault | undefined {
-    const { data, error } = CanonicalOrder.safeParse(order);
+    const { data, error } = KitchenOrder.safeParse(order);
     if (data !== undefined && isDeepStrictEqual(data, order)) return undefined;
     refusals.push(`the order is not what the schema says: ${error?.message ?? 'it has a field that is not in it'}`);
     return { status: 422, body: {} };

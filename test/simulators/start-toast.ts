@@ -311,6 +311,7 @@ function ticketOf(order: ToastOrder, guid: string, restaurant: ToastRestaurant):
     providerOrderId: guid,
     serviceOrderId: ourIdIn(order.externalId),
     fulfillment: restaurant.diningOptions.get(order.diningOption.guid) === 'DELIVERY' ? 'delivery' : 'pickup',
+    callOut: check?.tabName,
     lines: selections.filter((selection) => !isRequest(selection)).map((selection) => lineOf(selection, restaurant)),
     paid: payments?.reduce(
       (sum, { amount, tipAmount }) => sum + toMinor(amount, restaurant) + toMinor(tipAmount, restaurant),

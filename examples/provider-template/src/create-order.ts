@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { GiveUp, NeedsOperator } from 'expediter-kit';
-import type { CanonicalOrder, OrderRef, PosAnswer, PosContext } from 'expediter-kit';
+import type { KitchenOrder, OrderRef, PosAnswer, PosContext } from 'expediter-kit';
 import { callAcme, codeIn } from './call-acme.ts';
 import { OrderTaken, type Settings } from './payloads.ts';
 import { writeOrder } from './write-order.ts';
@@ -15,7 +15,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
  * Puts a ticket at Acme ("Orders"): 201 for a new one, 200 with the same id for a repeat.
  * @throws TryAgain, NeedsOperator or GiveUp
  */
-export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const answer = await callAcme(context, {
     method: 'POST',
     path: '/orders',
@@ -28,7 +28,7 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
 }
 
 /** The same for every attempt. A header carries ASCII and Acme 64 characters of it; an id may be longer and in any script. */
-function keyOf({ serviceOrderId }: CanonicalOrder): string {
+function keyOf({ serviceOrderId }: KitchenOrder): string {
   return createHash('sha256').update(serviceOrderId).digest('hex');
 }
 

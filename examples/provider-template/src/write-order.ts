@@ -1,5 +1,5 @@
 import { cutText, entryOf, orderNote, toDecimal } from 'expediter-kit';
-import type { CanonicalOrder } from 'expediter-kit';
+import type { KitchenOrder } from 'expediter-kit';
 import type { Settings } from './payloads.ts';
 
 // "Orders", lengths.
@@ -8,13 +8,15 @@ const LINE_NOTE_MAX = 200;
 const NOTE_MAX = 500;
 
 /** The order as Acme wants it ("Orders"). What is undefined is left out. */
-export function writeOrder(order: CanonicalOrder, { itemMap }: Settings, now: Date) {
-  const { serviceOrderId, fulfillment, member, items, money } = order;
+export function writeOrder(order: KitchenOrder, { itemMap }: Settings, now: Date) {
+  const { serviceOrderId, callOutCode, fulfillment, member, items, money } = order;
   // Acme wants amounts as decimals; multiplied or divided, they would be off by a cent one day.
   const amount = (minorUnits: number) => toDecimal(minorUnits, money.currency);
   const skuOf = (id: string) => entryOf(itemMap, id) ?? id;
   return {
     reference: serviceOrderId,
+    // What the counter's screen shows, and the member's app.
+    pickupCode: callOutCode,
     type: fulfillment.type === 'delivery' ? 'DELIVERY' : 'PICKUP',
     due: dueOf(fulfillment.requestedAt, now),
     guest: { name: cutText(member.name, NAME_MAX), phone: member.phone },
@@ -58,4 +60,4 @@ function addressOf({ line1, line2, city, postalCode, instructions }: Destination
   };
 }
 
-type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
+type Destination = NonNullable<KitchenOrder['fulfillment']['destination']>;

@@ -44,10 +44,11 @@ afterEach(() => pos.stop());
 
 describe('the order as Acme wants it', () => {
   it('is whole for a delivery at seven in Berlin', () => {
-    const order = sampleOrder({ type: 'delivery', serviceOrderId: 'order-1' });
+    const order = sampleOrder({ type: 'delivery', serviceOrderId: 'order-1', callOutCode: 'K472' });
     order.fulfillment.requestedAt = '2026-01-31T20:00:00+01:00';
     expect(JSON.parse(JSON.stringify(writeOrder(order, context.settings, NOW)))).toEqual({
       reference: 'order-1',
+      pickupCode: 'K472',
       type: 'DELIVERY',
       due: '2026-01-31T19:00:00.000Z',
       guest: { name: 'Ada Lovelace', phone: '+493012345678' },

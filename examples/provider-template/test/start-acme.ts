@@ -27,6 +27,7 @@ function orderShape(currency: string) {
   const Option = z.strictObject({ sku: Sku, count: Count, price: Amount.optional() });
   return z.strictObject({
     reference: z.string().min(1),
+    pickupCode: z.string().max(6).optional(),
     type: z.enum(['PICKUP', 'DELIVERY']),
     due: z.iso.datetime().optional(),
     guest: z.strictObject({ name: z.string().max(80), phone: z.string().optional() }),
@@ -156,11 +157,12 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
   return simulator;
 }
 
-function readTicket({ reference, type, lines, note = '', paid }: Order): Ticket {
+function readTicket({ reference, pickupCode, type, lines, note = '', paid }: Order): Ticket {
   return {
     providerOrderId: `t-${randomBytes(8).toString('hex')}`,
     serviceOrderId: reference,
     fulfillment: type === 'DELIVERY' ? 'delivery' : 'pickup',
+    callOut: pickupCode,
     lines: lines.map(({ sku, count, note, options }) => ({
       reference: sku,
       name: undefined,

@@ -1,5 +1,5 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos } from '../call-pos.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -22,7 +22,7 @@ const withinLimits = limitRate([]);
  * 2xx only means that Deliverect has the order. A webhook says whether the POS takes it, and names Deliverect's id.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/order
  */
-export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const { settings, credentials, signal, now, fetch } = context;
   const { baseUrl, channelName, channelLinkId } = settings;
   const body = JSON.stringify(writeOrder(order, settings, now));

@@ -1,5 +1,5 @@
 import { GiveUp } from '../../core/domain/errors.ts';
-import type { CanonicalOrder } from '../../core/domain/order.ts';
+import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { minorDigits } from '../../core/domain/money.ts';
 import { orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -23,7 +23,7 @@ type Item = CanonicalOrder['items'][number];
  * @throws GiveUp if an item has no price, or a delivery not the whole address
  */
 export function writeOrder(
-  order: CanonicalOrder,
+  order: KitchenOrder,
   settings: Pick<Settings, 'itemMap'>,
   now: Date,
 ): Record<string, unknown> {
@@ -31,7 +31,7 @@ export function writeOrder(
   const isDelivery = fulfillment.type === 'delivery';
   return {
     channelOrderId: order.serviceOrderId,
-    channelOrderDisplayId: displayIdOf(order.serviceOrderId),
+    channelOrderDisplayId: order.callOutCode ?? displayIdOf(order.serviceOrderId),
     orderType: isDelivery ? 2 : 1,
     ...timesOf(order, now),
     placedTime: writeTime(new Date(order.placedAt)),
@@ -52,7 +52,7 @@ export function writeOrder(
   };
 }
 
-/** The id that staff call out. The end of an id tells orders apart best. */
+/** The id that staff call out where there is no code. The end of an id tells orders apart best. */
 function displayIdOf(id: string): string {
   return id.slice(-DISPLAY_ID_MAX).replace(/^[\uDC00-\uDFFF]/, '');
 }

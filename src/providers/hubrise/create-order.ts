@@ -1,5 +1,5 @@
 import { GiveUp } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callHubrise } from './call-hubrise.ts';
 import { OrderTaken, type Settings } from './payloads.ts';
@@ -14,7 +14,7 @@ import { writeOrder } from './write-order.ts';
  * - 5xx: perhaps taken, so `findOrder` is asked
  * @throws as `callHubrise` does, and GiveUp
  */
-export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const body = writeOrder(order, context.settings.itemMap, context.now);
   const answer = await callHubrise(context, { method: 'POST', path: '/location/orders', body });
   if (answer.status < 300) return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };

@@ -1,5 +1,5 @@
 import { GiveUp } from '../../core/domain/errors.ts';
-import type { CanonicalOrder } from '../../core/domain/order.ts';
+import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { sumItems } from '../../core/domain/sum-items.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { splitName } from '../../core/domain/person-name.ts';
@@ -32,7 +32,7 @@ type Modifier = Item['modifiers'][number];
  * @param now decides whether `requestedAt` still lies ahead
  * @throws GiveUp for what HubRise's format cannot hold
  */
-export function writeOrder(order: CanonicalOrder, itemMap: Settings['itemMap'], now: Date): object {
+export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], now: Date): object {
   const { serviceOrderId, fulfillment, items, money } = order;
   const { requestedAt } = fulfillment;
   const isAhead = requestedAt !== undefined && Date.parse(requestedAt) >= now.getTime() + AHEAD_MS;
@@ -42,6 +42,8 @@ export function writeOrder(order: CanonicalOrder, itemMap: Settings['itemMap'], 
     private_ref: serviceOrderId,
     service_type: fulfillment.type === 'delivery' ? 'delivery' : 'collection',
     ...(isAhead && { expected_time: requestedAt }),
+    // What the member shows to collect the order.
+    collection_code: order.callOutCode,
     customer_notes: orderNote(order, NOTE_MAX),
     items: items.map((item, nth) => writeItem(item, `items.${nth}`, money.currency, itemMap)),
     charges: chargesOf(order).map(({ name, ref, price }) => ({

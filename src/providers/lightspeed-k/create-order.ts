@@ -1,5 +1,5 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callLightspeed, fieldsRefused, listFields } from './call-lightspeed.ts';
@@ -17,7 +17,7 @@ const OF_SETTINGS = /^(businessLocationId|endpointId|accountProfileCode|payment\
  * 200 only means that Lightspeed has the order. A webhook says whether a till takes it, and names the POS's id.
  * https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
  */
-export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const body = writeOrder(order, context.settings, context.now);
   const answer = await callLightspeed(context, 'POST', '/o/op/1/order/toGo', body);
   if (answer.status < 300 || isRepeat(answer)) return {};

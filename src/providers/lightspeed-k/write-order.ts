@@ -1,5 +1,5 @@
 import { GiveUp } from '../../core/domain/errors.ts';
-import type { CanonicalOrder } from '../../core/domain/order.ts';
+import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
 import { ageCheck, cutText } from '../order-texts.ts';
 import { splitName } from '../../core/domain/person-name.ts';
@@ -39,7 +39,7 @@ export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
  * Numbers that a double might change are raw JSON.
  * @throws GiveUp if an id is longer than Lightspeed takes, or if there are too many modifiers
  */
-export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date): Record<string, unknown> {
+export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): Record<string, unknown> {
   const { serviceOrderId, fulfillment, money } = order;
   const { businessLocationId, endpointId, accountProfileCodes, feeSku } = settings;
   checkOrder(order);
@@ -55,6 +55,8 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
     endpointId,
     customerInfo: customerOf(order, settings),
     orderNote: noteOf(order),
+    // Up to 8 characters; Lightspeed makes up one where it is left out.
+    collectionCode: order.callOutCode,
     accountProfileCode: accountProfileCodes[fulfillment.type],
     maxTimeToAttemptOrderDeliverToPos: DELIVER_WITHIN_MS,
     ...timesOf(order, settings, now),

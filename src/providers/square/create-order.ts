@@ -1,5 +1,5 @@
 import { NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callSquare, hasCode, refusalBy, type Square } from './call-square.ts';
@@ -13,7 +13,7 @@ import { keyOf, writeOrder, writePayment } from './write-order.ts';
  *
  * Both idempotency keys derive from the order's id, so a repeat gets the first answer and continues where it stopped.
  */
-export async function createOrder(order: CanonicalOrder, context: PosContext<Settings>): Promise<OrderRef> {
+export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const square = await obtainOrder(order, context);
   try {
     await payOrder(order, square, context);
@@ -23,7 +23,7 @@ export async function createOrder(order: CanonicalOrder, context: PosContext<Set
   return { providerOrderId: square.id };
 }
 
-async function obtainOrder(order: CanonicalOrder, context: Square): Promise<SquareOrder> {
+async function obtainOrder(order: KitchenOrder, context: Square): Promise<SquareOrder> {
   const body = writeOrder(order, context.settings);
   const answer = await callSquare(context, { method: 'POST', path: '/v2/orders', body });
   if (answer.status < 300) return orderIn(answer);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { CanonicalOrder } from '../../core/domain/order.ts';
+import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -44,7 +44,7 @@ export function referenceOf(serviceOrderId: string): string {
  * percentages, while ours is an amount, and the seller's books need the seller's rates.
  * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
  */
-export function writeOrder(order: CanonicalOrder, settings: Settings) {
+export function writeOrder(order: KitchenOrder, settings: Settings) {
   const { locationId, itemMap, ownCouriers } = settings;
   const { serviceOrderId, member, money, fulfillment } = order;
   const { currency } = money;
@@ -64,7 +64,8 @@ export function writeOrder(order: CanonicalOrder, settings: Settings) {
       location_id: locationId,
       reference_id: reference,
       ...(reference !== serviceOrderId && { metadata: { service_order_id: serviceOrderId } }),
-      ticket_name: cutText(member.name, TICKET_NAME_MAX),
+      // The code first: a long name is cut.
+      ticket_name: cutText([order.callOutCode, member.name].filter(Boolean).join(' '), TICKET_NAME_MAX),
       line_items: order.items.map((item) => ({
         catalog_object_id: entryOf(itemMap, item.serviceItemId) ?? item.serviceItemId,
         quantity: String(item.quantity),

@@ -1,5 +1,5 @@
 import { GiveUp, NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callToast } from './call-toast.ts';
@@ -17,7 +17,7 @@ type Context = PosContext<Settings>;
  *
  * `externalId` is unique since 2026-02-02: a repeat fails, and the order is found by it.
  */
-export async function createOrder(order: CanonicalOrder, context: Context): Promise<OrderRef> {
+export async function createOrder(order: KitchenOrder, context: Context): Promise<OrderRef> {
   const { settings, now } = context;
   const written = writeOrder(order, settings, now);
   const externalId = externalIdOf(order.serviceOrderId, settings);

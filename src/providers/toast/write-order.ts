@@ -1,5 +1,5 @@
 import { GiveUp } from '../../core/domain/errors.ts';
-import type { CanonicalOrder } from '../../core/domain/order.ts';
+import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
 import { ageCheck, orderNote } from '../order-texts.ts';
 import type { Settings } from './payloads.ts';
@@ -13,7 +13,7 @@ type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>[
  * https://doc.toasttab.com/openapi/orders/operation/ordersPost/
  * @throws GiveUp if the order lacks what Toast requires, NeedsOperator if the settings do
  */
-export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date) {
+export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
   const { fulfillment, money } = order;
   limitModifiers(order.items);
   const note = orderNote(order, SPECIAL_REQUEST_MAX);
@@ -25,7 +25,8 @@ export function writeOrder(order: CanonicalOrder, settings: Settings, now: Date)
     }),
     checks: [
       {
-        tabName: order.serviceOrderId,
+        // Up to 255 characters, on the kitchen's screens while the order waits.
+        tabName: order.callOutCode ?? order.serviceOrderId,
         customer: writeCustomer(order.member),
         selections: [
           ...order.items.map((item) => writeSelection(item, settings)),
