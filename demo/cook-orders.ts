@@ -40,12 +40,16 @@ export function cookOrders(about: {
   };
 
   const cook = async (ticket: Ticket): Promise<void> => {
-    const { serviceOrderId, providerOrderId, fulfillment } = ticket;
+    const { serviceOrderId, providerOrderId, fulfillment, callOut } = ticket;
     const statuses = pos.lifeOf(fulfillment);
     const width = Math.max(...statuses.map((status) => status.length));
     // An order of an earlier run, which the service did not give up, was never begun here.
     timeline.begin({ serviceOrderId, fulfillment });
-    timeline.print(serviceOrderId, 'POS', `takes it as ${providerOrderId}`);
+    timeline.print(
+      serviceOrderId,
+      'POS',
+      `takes it as ${providerOrderId}${callOut === undefined ? '' : `, called out as ${callOut}`}`,
+    );
     for (const status of statuses) {
       await sleep(PAUSE_MS, undefined, { signal });
       while (!(await report(ticket, status, width))) await sleep(TRY_AGAIN_MS, undefined, { signal });

@@ -20,7 +20,8 @@ ${tickets.length === 0 ? '<p>No tickets yet.</p>' : tickets.map(renderTicket).to
 `;
 }
 
-function renderTicket({ fulfillment, lines, note, providerOrderId, serviceOrderId, requests, status }: Ticket): string {
+function renderTicket(ticket: Ticket): string {
+  const { callOut, fulfillment, lines, note, providerOrderId, serviceOrderId, requests, status } = ticket;
   const items = lines.map((line) => {
     const extras = line.modifiers.map((modifier) => (modifier.quantity > 1 ? inWords(modifier) : nameOf(modifier)));
     const note = line.note === undefined ? [] : [line.note];
@@ -28,7 +29,7 @@ function renderTicket({ fulfillment, lines, note, providerOrderId, serviceOrderI
   });
   const repeats = requests > 1 ? `, asked for ${requests} times` : '';
   return `<article>
-  <h2>${escape(fulfillment)}: ${escape(status ?? 'new')}</h2>
+  <h2>${callOut === undefined ? '' : `${escape(callOut)}, `}${escape(fulfillment)}: ${escape(status ?? 'new')}</h2>
   <ul>${items.join('')}</ul>
   ${note === '' ? '' : `<p>${escape(note)}</p>`}
   <p><small>${escape(serviceOrderId)}, here ${escape(providerOrderId)}${repeats}</small></p>

@@ -31,11 +31,11 @@ export function Filters({
         onChoose={(integration) => change({ integration })}
       />
       <div class="field">
-        <label htmlFor={`${id}-text`}>Order, POS id or location</label>
+        <label htmlFor={`${id}-text`}>Order, POS id, code or location</label>
         <input
           id={`${id}-text`}
           type="search"
-          placeholder="Order, POS id or location"
+          placeholder="Order, POS id, code or location"
           value={filter.text}
           autocomplete="off"
           spellcheck={false}

@@ -45,7 +45,13 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
     >
       <b class="ticket-time">{promise?.words ?? end ?? (endedAt === null ? old : `took ${old}`)}</b>{' '}
       <span class="ticket-id">
-        <ShortId id={id} />
+        {order.callOutCode === null ? (
+          <ShortId id={id} />
+        ) : (
+          <span title={id}>
+            {order.callOutCode} <span class="short-id-head">{id}</span>
+          </span>
+        )}
       </span>{' '}
       {ordered !== null && <span class="ticket-sum">{showMoney(ordered.total, ordered.currency)}</span>}{' '}
       <span class="ticket-body">

@@ -61,7 +61,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     urgency: trouble === null ? bad : 0,
     // The latest that ended comes first.
     since: endedAt === null ? ((isLate && trouble === null ? requestedAt : null) ?? signalledAt) : -endedAt,
-    text: [order.serviceOrderId, order.providerOrderId, order.locationId].join('\n').toLowerCase(),
+    text: [order.serviceOrderId, order.callOutCode, order.providerOrderId, order.locationId].join('\n').toLowerCase(),
   };
 }
 

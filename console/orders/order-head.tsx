@@ -27,6 +27,12 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         <dd>{order?.integration ?? <span class="faint">not sent anywhere yet</span>}</dd>
         <dt>Fulfilment</dt>
         <dd>{order?.fulfillment ?? <span class="faint">not known yet</span>}</dd>
+        {order !== null && order.callOutCode !== null && (
+          <>
+            <dt>Called out as</dt>
+            <dd class="mono">{order.callOutCode}</dd>
+          </>
+        )}
         <dt>POS id</dt>
         <dd>
           {posIds.length > 0 ? (
