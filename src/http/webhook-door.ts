@@ -109,8 +109,6 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
       error = cause;
     } finally {
       room.release();
-      // Where its reader gave up, the connection may be kept all the same.
-      request.raw.resume();
     }
     const milliseconds = reply.elapsedTime;
     deps.observe({
