@@ -13,6 +13,7 @@ export type { WebhookAuth } from './core/domain/webhook-auth.ts';
 export * from './providers/absentable.ts';
 export * from './providers/call-pos.ts';
 export * from './providers/call-with-token.ts';
+export * from './providers/connect-by-code.ts';
 export * from './providers/limit-rate.ts';
 export * from './providers/order-texts.ts';
 export * from './providers/parse-json.ts';

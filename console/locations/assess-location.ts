@@ -28,6 +28,11 @@ export function errorTone(location: Pick<ListedLocation, 'webhooks' | 'errors'>)
   return share >= MANY_ERRORS ? 'bad' : share > 0 ? 'warn' : 'plain';
 }
 
+/** Rates how many whole days a connection still lasts: it is renewed long before, and alerted a week before its end. */
+export function connectionTone(daysLeft: number): 'good' | 'warn' | 'bad' {
+  return daysLeft < 0 ? 'bad' : daysLeft < 7 ? 'warn' : 'good';
+}
+
 type Token = ShownLocation['tokens'][number];
 
 /** Warns in a sentence about revoking a token, by the state of the others; undefined if they suffice. */

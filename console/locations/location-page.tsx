@@ -11,6 +11,7 @@ import { Ago, Time } from '../parts/time.tsx';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import { ScoreTable } from '../vendors/score-table.tsx';
 import type { PausedLocation, Scorecards, ShownLocation } from '../wire.ts';
+import { connectionTone } from './assess-location.ts';
 import { CommandLine } from './command-line.tsx';
 import { commandsOf } from './commands.ts';
 import { ConnectionTest } from './connection-test.tsx';
@@ -115,6 +116,14 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
                 </dd>
               </>
             )}
+            {location.grant !== null && (
+              <>
+                <dt>Connection</dt>
+                <dd>
+                  <ConnectionEnd grant={location.grant} />
+                </dd>
+              </>
+            )}
             <dt>Configured</dt>
             <dd>
               <Ago at={location.updatedAt} />
@@ -209,6 +218,21 @@ function OldToken({ location }: { location: ShownLocation }) {
         <Copyable label="command for a new token" text={location.knows.connect ? connect : issueToken} />
       )}
     </div>
+  );
+}
+
+function ConnectionEnd({ grant: { grantedAt, daysLeft } }: { grant: NonNullable<ShownLocation['grant']> }) {
+  return (
+    <>
+      {daysLeft === null ? (
+        'does not end by itself'
+      ) : (
+        <Badge tone={connectionTone(daysLeft)}>
+          {daysLeft < 0 ? 'has ended' : `lasts ${daysLeft} more ${daysLeft === 1 ? 'day' : 'days'}`}
+        </Badge>
+      )}
+      ; renewed <Ago at={grantedAt} />
+    </>
   );
 }
 

@@ -15,6 +15,7 @@ import {
   type OpenSettings,
 } from '../core/locations/locations.ts';
 import { listSeenLocations, type SeenLocation } from '../core/locations/list-locations.ts';
+import { readGrant, type ShownGrant } from '../core/locations/read-grant.ts';
 import { removeLocation } from '../core/locations/remove-location.ts';
 import { examples } from './examples.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
@@ -113,6 +114,8 @@ export function addLocationCommands(program: Command): void {
           updated: shown.updatedAt,
           'valid tokens': shown.validTokens,
           settings: settings.fields.join(', '),
+          'connection renewed': shown.grant?.grantedAt,
+          'connection lasts': grantInWords(shown.grant),
           'cannot be used': settings.problem,
           'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last ${time(oldToken.lastReceivedAt)}`,
           'mend it by': oldToken && mendOldToken(locationId, oldToken, canConnect),
@@ -188,6 +191,8 @@ type ShownLocation = {
   oldToken: SeenLocation['oldToken'];
   /** The names of the fields only. `problem` says why the settings cannot be used. */
   settings: { fields: string[]; problem?: string };
+  /** Null where nothing that ends was granted yet. */
+  grant: ShownGrant | null;
 };
 
 async function showLocation(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation> {
@@ -200,6 +205,7 @@ async function showLocation(pool: Pool, open: OpenSettings, locationId: string):
     paused: row.pausedAt !== null,
     validTokens: await countValidTokens(pool, row),
     settings: await settingsFields(pool, open, locationId),
+    grant: await readGrant(pool, locationId),
   };
 }
 
@@ -210,6 +216,12 @@ function mendOldToken(
 ): string {
   if (state === 'of another integration') return 'ending the webhooks at its former POS';
   return canConnect ? `expediter provider connect ${locationId}` : `expediter token issue --location ${locationId}`;
+}
+
+function grantInWords(grant: ShownGrant | null): string | undefined {
+  if (grant === null) return undefined;
+  const { lastsUntil, daysLeft } = grant;
+  return lastsUntil === null ? 'until it is revoked' : `until ${time(lastsUntil)}, ${daysLeft} days left`;
 }
 
 async function settingsFields(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation['settings']> {

@@ -28,16 +28,24 @@ export function backlogGauges(
     set(backlog.paused, { state: 'paused' });
     set(backlog.inDoubt, { state: 'in_doubt' });
   });
-  gauge(
-    'expediter_integration_silent_seconds',
-    'Since a webhook of any of its locations was accepted last.',
-    ['integration'],
-    (set) => {
+  const byIntegration = (name: string, help: string, read: (backlog: Sampled) => Record<string, number>): void =>
+    gauge(name, help, ['integration'], (set) => {
+      const backlog = sampled();
       for (const integration of integrations) {
-        const seconds = sampled()?.silent[integration];
+        const seconds = backlog && read(backlog)[integration];
         if (seconds !== undefined) set(seconds, { integration });
       }
-    },
+    });
+
+  byIntegration(
+    'expediter_integration_silent_seconds',
+    'Since a webhook of any of its locations was accepted last.',
+    (backlog) => backlog.silent,
+  );
+  byIntegration(
+    'expediter_connection_left_seconds',
+    'Until the first connection of any of its locations ends, unless it is renewed.',
+    (backlog) => backlog.lasts,
   );
   one(
     'expediter_placements_for_operator',

@@ -77,6 +77,31 @@ it('keeps what the POS gives in return: webhooks that were dropped before it ver
   expect(await report()).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
 });
 
+it('takes a restaurant from the application alone to orders by a code that is copied from the browser', async () => {
+  const pos = await startSquare({ byOauth: true });
+  started.push(pos);
+  const { refreshToken, ...settings } = pos.settings;
+  await system.addLocation('seller', settings, 'square');
+  const asked = await connect('seller');
+  expect(asked).toMatchObject({ code: 0, error: '' });
+  expect(shown(asked).todo[0]).toContain(`${pos.url}/oauth2/authorize?client_id=`);
+  expect(await tokensOf('seller')).toMatchObject([{ revoked_at: expect.any(Date) as Date }]);
+
+  await system.addLocation('seller', { ...settings, authorizationCode: pos.oauth.authorise() }, 'square');
+  const ended = await connect('seller');
+  expect(ended).toMatchObject({ code: 0, error: '' });
+  expect(shown(ended).done[0]).toContain('Square granted a token for authorizationCode');
+  for (const secret of [refreshToken, settings['clientSecret']]) expect(asked.out + ended.out).not.toContain(secret);
+
+  await system.placeOrder({ locationId: 'seller' });
+  await until(() => pos.tickets[0]);
+  const { out } = await runCli(system.env, ['location', 'show', 'seller']);
+  expect(out).toMatch(/^connection renewed {2,}\d{4}-.*Z$/m);
+  expect(out).toMatch(/^connection lasts {2,}until \d{4}-.*Z, 29 days left$/m);
+  expect(out).toMatch(/^settings .*refreshToken/m);
+  expect(out).not.toContain('authorizationCode');
+});
+
 it('says what to do by hand where the POS cannot be told', async () => {
   await system.addLocation('plain', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const { todo } = shown(await connect('plain'));

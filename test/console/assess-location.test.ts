@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findLocations, integrationsOf } from '../../console/locations/find-locations.ts';
 import {
+  connectionTone,
   errorShare,
   errorTone,
   inOrder,
@@ -154,4 +155,13 @@ describe('revoking a token', () => {
     ];
     expect(inOrder(tokens).map(({ tokenId }) => tokenId)).toEqual(['second', 'first', 'old']);
   });
+});
+
+it.each([
+  [-1, 'bad'],
+  [0, 'warn'],
+  [6, 'warn'],
+  [7, 'good'],
+])('a connection that lasts %i more days is %s', (daysLeft, tone) => {
+  expect(connectionTone(daysLeft)).toBe(tone);
 });

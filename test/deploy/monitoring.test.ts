@@ -49,6 +49,10 @@ describe('alerts and dashboard', () => {
   /** What there is, by name; of each label the values that it has. */
   let told: Map<string, Map<string, Set<string>>>;
   beforeAll(async () => {
+    await system.query(
+      `INSERT INTO credentials (seed_sha256, integration, granted_at, lasts_s) VALUES ('1', 'standard', now(), 86400)`,
+    );
+    await system.query(`UPDATE locations SET grant_sha256 = '1'`);
     const webhook = await post(
       await system.webhookUrl('club-1'),
       statusWebhook({ serviceOrderId: 'x', status: 'READY' }),
@@ -57,7 +61,11 @@ describe('alerts and dashboard', () => {
     // Whoever was heard is written down, and sampled after that; garbage is collected when there is some.
     told = await until(async () => {
       const series = readSeries((await scrape(system.urls[0] ?? '')).text);
-      const late = ['expediter_integration_silent_seconds', 'nodejs_gc_duration_seconds_sum'];
+      const late = [
+        'expediter_integration_silent_seconds',
+        'expediter_connection_left_seconds',
+        'nodejs_gc_duration_seconds_sum',
+      ];
       return late.every((name) => series.has(name)) && series;
     }, 30_000);
   });

@@ -42,7 +42,12 @@ const BACKLOG = `
   FROM (VALUES ('club-1', 1), ('club-1', 30), ('club-1', 120), ('club-2', 1)) AS e(location, minutes);
   -- At the other location nobody could learn it any more.
   UPDATE placements SET requested_at = now() - CASE location_id WHEN 'club-1' THEN interval '1 min' ELSE interval '2 h' END;
-  INSERT INTO location_last_seen VALUES ('club-1', 'standard', now() - interval '20 s');`;
+  INSERT INTO location_last_seen VALUES ('club-1', 'standard', now() - interval '20 s');
+  -- Of these only the first two are of a location, and one of them does not end.
+  INSERT INTO credentials (seed_sha256, integration, granted_at, lasts_s)
+  VALUES ('ends', 'standard', now() - interval '1 day', 3 * 86400), ('endless', 'standard', now(), NULL),
+         ('left', 'standard', now() - interval '9 days', 86400);
+  UPDATE locations SET grant_sha256 = CASE location_id WHEN 'club-1' THEN 'ends' ELSE 'endless' END::bytea;`;
 
 describe('what waits', () => {
   let system: System;
@@ -80,6 +85,8 @@ describe('what waits', () => {
     near('expediter_outbox_oldest_seconds', 50);
     near('expediter_vacuum_held_seconds', 0);
     near('expediter_integration_silent_seconds', 20, { integration: 'standard' });
+    near('expediter_connection_left_seconds', 2 * 86_400 - 25, { integration: 'standard' });
+    expect(read.value('expediter_connection_left_seconds', { integration: 'square' })).toBeUndefined();
     expect(read.value('expediter_integration_silent_seconds', { integration: 'square' })).toBeUndefined();
   });
 
@@ -171,6 +178,7 @@ describe('looking at it', () => {
       oldestUnpublished: 0,
       parked: 0,
       silent: {},
+      lasts: {},
     });
   });
 
@@ -203,12 +211,12 @@ describe('looking at it', () => {
     });
     const nodes = nodesOf(await planOf());
     // Of these there is a row per location, whatever waits.
-    const few = ['location_last_seen', 'locations'];
+    const few = ['location_last_seen', 'locations', 'credentials'];
     const scanned = nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']);
     expect(scanned.filter((relation) => !few.includes(String(relation)))).toEqual([]);
     const read = nodes.filter((node) => node['Relation Name'] !== undefined);
     expect(new Set(read.map((node) => node['Relation Name']))).toEqual(
-      new Set(['placements', 'orders', 'outbox', 'parked_events', 'locations', 'location_last_seen']),
+      new Set(['placements', 'orders', 'outbox', 'parked_events', ...few]),
     );
     for (const node of read) expect(node['Actual Rows'] * node['Actual Loops']).toBeLessThanOrEqual(10_000);
   });

@@ -440,6 +440,19 @@ export function providerContract<Settings>(provider: Provider<Settings>, fixture
       });
     });
 
+    it.skipIf(provider.grantSeed === undefined)('renews the grant that operators are shown', async () => {
+      const at = await stage();
+      const seeds: unknown[] = [];
+      const credentials: Credentials = {
+        async accessToken({ seed, obtain }) {
+          seeds.push(seed);
+          return (await obtain(undefined, AbortSignal.timeout(5_000))).accessToken;
+        },
+      };
+      await provider.renewConnection?.({ ...at.contextOf(), credentials });
+      expect(seeds).toEqual([provider.grantSeed?.(at.settings)]);
+    });
+
     it.skipIf(provider.check !== undefined)('promises no check that it lacks', () => {
       expect(provenSettings, 'provenSettings').toEqual([]);
     });

@@ -3,12 +3,13 @@ import type { Credentials, Grant } from '../../src/core/domain/provider.ts';
 
 /** Keeps what is granted as the service does, for one process and one test. */
 export function inMemoryCredentials(now: () => Date): Credentials {
-  const kept = new Map<string, Grant & { until: number }>();
+  const kept = new Map<string, Grant & { at: number; until: number }>();
   return {
-    async accessToken({ seed, obtain, rejected }) {
+    async accessToken({ seed, obtain, rejected, maxAgeS = Infinity }) {
       const key = JSON.stringify(seed);
       const known = kept.get(key);
-      if (known !== undefined && known.until > now().getTime() && known.accessToken !== rejected) {
+      const isYoung = known !== undefined && now().getTime() - known.at <= maxAgeS * 1000;
+      if (known !== undefined && known.until > now().getTime() && isYoung && known.accessToken !== rejected) {
         return known.accessToken;
       }
       let grant: Grant;
@@ -20,6 +21,7 @@ export function inMemoryCredentials(now: () => Date): Credentials {
       kept.set(key, {
         ...grant,
         refreshToken: grant.refreshToken ?? known?.refreshToken,
+        at: now().getTime(),
         until: now().getTime() + grant.expiresIn * 1000,
       });
       return grant.accessToken;

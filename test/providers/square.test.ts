@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { KitchenOrder, type OrderRef, type StatusEvent } from '../../src/core/domain/order.ts';
-import type { Connection, PosContext, Webhook } from '../../src/core/domain/provider.ts';
+import type { Connection, Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { square } from '../../src/providers/square/index.ts';
 import { Settings } from '../../src/providers/square/payloads.ts';
@@ -14,6 +14,7 @@ import { providerContract } from './contract.ts';
 
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/square/club-1?token=t-1';
 const NOW = new Date('2026-01-31T18:30:00Z');
+const DAY_MS = 86_400_000;
 
 const sims: SquareSimulator[] = [];
 afterEach(async () => {
@@ -25,6 +26,10 @@ providerContract(square, {
   wrongSettings: {
     accessToken: [undefined, '', ' EAAA', 7],
     locationId: [undefined, '', 'L1 ', 'L/1', 7],
+    // Either a token, or what obtains one.
+    refreshToken: ['', 'EQAA\n', 7],
+    clientSecret: ['', null],
+    authorizationCode: ['', ' code'],
     signatureKey: ['', 'key\n', null],
     notificationUrl: ['', 'webhook', 'ftp://expediter.example.com', 'https://me:word@expediter.example.com'],
     baseUrl: ['', 'connect.squareup.com', 'file:///etc/passwd'],
@@ -61,6 +66,101 @@ providerContract(square, {
       'webhooks.test_notification',
     ].map((native) => [native, []]),
   ),
+});
+
+describe('by OAuth', () => {
+  providerContract(square, {
+    start: (options) => startSquare({ ...options, byOauth: true }),
+    wrongSettings: {
+      accessToken: ['EAAA'],
+      clientId: [undefined, '', ' sq0idp'],
+      clientSecret: [undefined, '', 7],
+      refreshToken: ['', 'EQAA\n'],
+    },
+    secretSettings: ['clientSecret', 'refreshToken', 'signatureKey'],
+    provenSettings: ['clientId', 'clientSecret', 'refreshToken', 'locationId'],
+    statuses: { PREPARED: 'ready', 'order.created': null },
+  });
+});
+
+describe("the seller's token", () => {
+  it('is renewed once it is six days old, at the daily look, and a renewal that fails stops no order', async () => {
+    const at = await stage('EUR', true);
+    const days = (count: number): Date => new Date(NOW.getTime() + count * DAY_MS);
+    await at.renew({ now: days(0) });
+    await at.renew({ now: days(5) });
+    expect(at.sim.grants).toBe(1);
+    at.sim.fail = only('POST /oauth2/token', { status: 503 });
+    expect(await failureOf(at.renew({ now: days(6) }))).toBeInstanceOf(TryAgain);
+    await at.create(orderOf(), { now: days(6) });
+    at.sim.fail = undefined;
+    await at.renew({ now: days(7) });
+    expect(at.sim.grants).toBe(2);
+    await at.create(orderOf(), { now: days(7) });
+    expect(at.sim.tickets).toHaveLength(2);
+    expect(at.sim.refusals).toEqual([]);
+  });
+
+  it('that the seller withdrew needs a new authorisation, once it had been granted', async () => {
+    const at = await stage('EUR', true);
+    await at.create(orderOf());
+    at.sim.oauth.withdraw();
+    const error = await failureOf(at.create(orderOf()));
+    expect(error).toMatchObject({ name: 'NeedsOperator', cause: { code: 'reconnect_needed', httpStatus: 401 } });
+    expectNoSecrets(at.sim, [error.message]);
+  });
+
+  it('is not asked for while the secret is wrong, and that is no call for the seller', async () => {
+    const at = await stage('EUR', true);
+    const settings = { ...at.settings, clientSecret: 'sq0csp-wrong' };
+    const error = await failureOf(at.create(orderOf(), { settings }));
+    expect(error).toMatchObject({ name: 'NeedsOperator', cause: { code: 'pos_refused_us' } });
+    expect(error.message).toContain('clientSecret');
+  });
+
+  it('is waited for by orders until the seller has authorised the application', async () => {
+    const at = await stage('EUR', true);
+    const { refreshToken: _none, ...settings } = at.settings;
+    const error = await failureOf(at.create(orderOf(), { settings: Settings.parse(settings) }));
+    expect(error).toMatchObject({ name: 'NeedsOperator', cause: { code: 'reconnect_needed' } });
+    expect(error.message).toContain('expediter provider connect');
+    expect(square.grantSeed?.(Settings.parse(settings))).toBeUndefined();
+  });
+
+  it('in the place of a refresh token is asked how long it lives, each day, and check says it', async () => {
+    const at = await stage();
+    const settings = { ...at.settings, accessToken: at.sim.sellerToken };
+    const granted = await grantOf(at, settings);
+    expect(granted.lastsS).toBeGreaterThan(29 * 86_400);
+    expect(granted.lastsS).toBeLessThanOrEqual(30 * 86_400);
+    expect(await at.check({ settings, now: new Date() })).toBe(
+      'the accessToken lives for 29 more days, and nothing renews it: a refreshToken would',
+    );
+  });
+
+  it("in whose place there is the application's own does not end, and nothing is said", async () => {
+    const at = await stage();
+    expect(await grantOf(at, at.settings)).not.toHaveProperty('lastsS');
+    expect(await at.check()).toBeUndefined();
+  });
+
+  it.each([[{ status: 200, body: { access_token: 'EAAA' } }], [{ status: 200, body: '<html>' }]])(
+    'that cannot be read is asked for again: %j',
+    async (fault) => {
+      const at = await stage('EUR', true);
+      at.sim.fail = only('POST /oauth2/token', fault);
+      expect(await failureOf(at.create(orderOf()))).toMatchObject({ name: 'TryAgain', sent: false });
+    },
+  );
+
+  /** What the daily look learns of a location's token. */
+  async function grantOf(at: Awaited<ReturnType<typeof stage>>, settings: Settings): Promise<Grant> {
+    const asked: Parameters<Credentials['accessToken']>[0][] = [];
+    const credentials: Credentials = { accessToken: async (about) => (asked.push(about), '') };
+    await at.renew({ settings, credentials, now: new Date() });
+    expect(asked.map(({ seed }) => seed)).toEqual([square.grantSeed?.(settings)]);
+    return first(asked).obtain(undefined, AbortSignal.timeout(5_000));
+  }
 });
 
 describe('the order', () => {
@@ -1026,6 +1126,45 @@ describe('connect', () => {
     expect(lacking.todo[0]).toContain('ORDERS_WRITE, PAYMENTS_WRITE');
   });
 
+  it('leads to the page where the seller agrees, and makes a refresh token of the code that comes of it', async () => {
+    const at = await stage('EUR', true);
+    const { refreshToken, ...unauthorised } = at.settings;
+    const asked = await at.connect(WEBHOOK_URL, { settings: unauthorised });
+    expect(asked).toMatchObject({ done: [], unused: true });
+    const page = new URL(/https?:\/\/\S+/.exec(asked.todo[0] ?? '')?.[0] ?? '');
+    expect(page.origin + page.pathname).toBe(`${at.sim.url}/oauth2/authorize`);
+    expect(Object.fromEntries(page.searchParams)).toEqual({
+      client_id: at.sim.oauth.clientId,
+      scope: 'ORDERS_READ ORDERS_WRITE PAYMENTS_WRITE',
+      session: 'false',
+    });
+    expectNoSecrets(at.sim, asked.todo);
+
+    const authorizationCode = at.sim.oauth.authorise();
+    const settings = { ...unauthorised, authorizationCode };
+    const connected = await at.connect(WEBHOOK_URL, { settings });
+    expect(connected.settings).toEqual({ refreshToken, authorizationCode: undefined });
+    expect(connected.todo.join('\n')).toContain(WEBHOOK_URL);
+    expect(connected.unused).toBeUndefined();
+    expectNoSecrets(at.sim, [...connected.done, ...connected.todo]);
+    const again = await failureOf(at.connect(WEBHOOK_URL, { settings }));
+    expect(again).toMatchObject({ name: 'NeedsOperator' });
+    expect(again.message).toContain('has authorizationCode been used');
+    expectNoSecrets(at.sim, [again.message]);
+    expect(again.message).not.toContain(authorizationCode);
+  });
+
+  it('keeps what the code brought though the rest fails: the code is spent', async () => {
+    const at = await stage('EUR', true);
+    const { refreshToken, ...unauthorised } = at.settings;
+    at.sim.fail = only('POST /oauth2/token/status', { status: 500 });
+    const settings = { ...unauthorised, authorizationCode: at.sim.oauth.authorise() };
+    const { todo, settings: kept, unused } = await at.connect(WEBHOOK_URL, { settings });
+    expect(kept).toEqual({ refreshToken, authorizationCode: undefined });
+    expect(todo).toEqual([expect.stringMatching(/^Run expediter provider connect again\. The rest failed: .*500/)]);
+    expect(unused).toBe(false);
+  });
+
   it('tries again where Square does not say what is wrong with the token', async () => {
     const at = await stage();
     at.sim.fail = only('POST /oauth2/token/status', { status: 500 });
@@ -1084,18 +1223,22 @@ function webhookOf(body: string | Buffer): Webhook {
   return { headers: {}, body: Buffer.from(body), url: WEBHOOK_URL, receivedAt: NOW, verified: false };
 }
 
-async function stage(currency = 'EUR') {
-  const sim = await startSquare({ currency });
+async function stage(currency = 'EUR', byOauth = false) {
+  const sim = await startSquare({ currency, byOauth });
   sims.push(sim);
   const settings = Settings.parse(sim.settings);
-  const context = (about: { settings?: Settings; now?: Date }): PosContext<Settings> => {
-    const { now = NOW } = about;
+  let present = NOW;
+  const kept = inMemoryCredentials(() => present);
+  type About = { settings?: Settings; now?: Date; credentials?: Credentials };
+  const context = (about: About): PosContext<Settings> => {
+    const { now = NOW, credentials = kept } = about;
+    present = now;
     const signal = AbortSignal.timeout(5000);
     return {
       settings: about.settings ?? settings,
       now,
       signal,
-      credentials: inMemoryCredentials(() => now),
+      credentials,
       fetch: boundedFetch(),
     };
   };
@@ -1104,7 +1247,8 @@ async function stage(currency = 'EUR') {
     settings,
     create: (order: KitchenOrder, about: { settings?: Settings; now?: Date } = {}) =>
       square.createOrder(order, context(about)),
-    check: (about: { settings?: Settings } = {}) => square.check?.(context(about)) ?? expect.unreachable('no check'),
+    check: (about: About = {}) => square.check?.(context(about)) ?? expect.unreachable('no check'),
+    renew: (about: About = {}) => square.renewConnection?.(context(about)) ?? expect.unreachable('renews nothing'),
     connect(webhookUrl: string, about: { settings?: Settings } = {}): Promise<Connection> {
       const connecting = { ...context(about), webhookUrl, locations: 3 };
       return square.connect?.(connecting) ?? expect.unreachable('cannot connect');
@@ -1126,7 +1270,10 @@ async function failureOf(doing: Promise<unknown>): Promise<Error> {
 function expectNoSecrets(sim: SquareSimulator, sentences: readonly string[]): void {
   const keys = sim.subscriptions.map(({ signature_key }) => signature_key);
   const text = sentences.join('\n');
-  for (const secret of [sim.settings['accessToken'], sim.sellerToken, ...keys]) expect(text).not.toContain(secret);
+  const { clientSecret, refreshToken } = sim.oauth;
+  for (const secret of [sim.settings['accessToken'], sim.sellerToken, clientSecret, refreshToken, ...keys]) {
+    if (secret !== undefined) expect(text).not.toContain(secret);
+  }
 }
 
 function first<Item>([item]: readonly Item[]): Item {

@@ -15,12 +15,14 @@ import { sendFault } from './send-fault.ts';
 import type { Fault, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 import { CreateOrder, CreatePayment, PayOrder, QUERIES, SearchOrders, TAKES_BODY } from './square-requests.ts';
 import { errorsIn, type SquareError } from './square-requests.ts';
+import { squareOauth, type SquareOauth } from './square-oauth.ts';
 import { squareSubscriptions, type SquareSubscription } from './square-subscriptions.ts';
 import { FULFILLMENT_UID, SQUARE_DELIVERY, squareEvents } from './square-webhooks.ts';
 
 export type SquareSimulator = Simulator & {
-  /** A token by OAuth, for orders and payments, not for subscriptions. */
+  /** A token by OAuth, for orders and payments, not for subscriptions; it lives for 30 days. */
   readonly sellerToken: string;
+  readonly oauth: SquareOauth;
   /** The scopes that the seller has granted. */
   sellerScopes: string[];
   /** The location's status. */
@@ -88,11 +90,17 @@ function insufficientScopes(scope: string): SquareAnswer {
   return errorAnswer(403, 'INSUFFICIENT_SCOPES', detail, undefined, 'AUTHENTICATION_ERROR');
 }
 
-export async function startSquare(options: SimulatorOptions = {}): Promise<SquareSimulator> {
-  const { currency = 'EUR', hurry = 1 } = options;
+const SELLER_TOKEN_MS = 30 * 86_400_000;
+
+/** @param options.byOauth its settings have a refresh token in the place of the application's own token */
+export async function startSquare(options: SimulatorOptions & { byOauth?: boolean } = {}): Promise<SquareSimulator> {
+  const { currency = 'EUR', hurry = 1, byOauth = false } = options;
   const locationId = newId();
   const accessToken = newToken();
   const sellerToken = newToken();
+  const sellerTokenUntil = Date.now() + SELLER_TOKEN_MS;
+  const oauth = squareOauth();
+  const isSellers = (token: string): boolean => token !== accessToken;
   const signatureKey = randomBytes(16).toString('base64url');
   const itemMap: Record<string, string> = {};
   const catalog: SquareCatalog = { variations: new Map(), modifiers: new Map(), taxPercentage: 19 };
@@ -352,7 +360,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
   }
 
   function showLocation(id: string, token: string): SquareAnswer {
-    if (token === sellerToken && !simulator.sellerScopes.includes('MERCHANT_PROFILE_READ')) {
+    if (isSellers(token) && !simulator.sellerScopes.includes('MERCHANT_PROFILE_READ')) {
       return insufficientScopes('MERCHANT_PROFILE_READ');
     }
     // "main" stands for the seller's main location.
@@ -364,10 +372,13 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
   function answer(call: SquareCall, token: string): { answer: SquareAnswer; order?: Order | undefined } {
     const { route } = call;
     if (route === 'POST /oauth2/token/status') {
-      const scopes = token === sellerToken ? simulator.sellerScopes : [];
-      return { answer: { status: 200, body: { scopes, client_id: 'sq0idp-1', merchant_id: 'MLEFBHHSJGVHD' } } };
+      const scopes = isSellers(token) ? simulator.sellerScopes : [];
+      const until = token === sellerToken ? sellerTokenUntil : oauth.expiryOf(token);
+      const expires_at = until && new Date(until).toISOString();
+      const body = { scopes, expires_at, client_id: oauth.clientId, merchant_id: 'MLEFBHHSJGVHD' };
+      return { answer: { status: 200, body } };
     }
-    if (route.includes('/v2/webhooks/') && token === sellerToken) {
+    if (route.includes('/v2/webhooks/') && isSellers(token)) {
       return { answer: insufficientScopes('DEVELOPER_APPLICATION_WEBHOOKS') };
     }
     const [, shownId] = /^GET \/v2\/locations\/(\w+)$/.exec(route) ?? [];
@@ -386,7 +397,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     const route = `${request.method} ${url.pathname}`;
     const body = parse((await readBody(request)).toString());
     const isOrder = route === 'POST /v2/orders';
-    if (body !== undefined) calls.push({ route, body });
+    if (body !== undefined && route !== 'POST /oauth2/token') calls.push({ route, body });
     if (isOrder) requests += 1;
     const ordered = isOrder ? simulator.behave?.({ serviceOrderId: serviceOrderIdIn(contentIn(body)) }) : undefined;
     const isRead = /^GET \/v2\/orders\/\w+$/.test(route);
@@ -402,9 +413,12 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
       sendJson(response, status, body);
     };
 
+    const isForToken = route === 'POST /oauth2/token';
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
-    if (token !== accessToken && token !== sellerToken) {
-      refuse(errorAnswer(401, 'UNAUTHORIZED', 'The token is not known.', undefined, 'AUTHENTICATION_ERROR'));
+    const isOurs = token === accessToken || token === sellerToken || (oauth.expiryOf(token) ?? 0) > Date.now();
+    if (!isForToken && !isOurs) {
+      const code = oauth.expiryOf(token) === undefined ? 'UNAUTHORIZED' : 'ACCESS_TOKEN_EXPIRED';
+      refuse(errorAnswer(401, code, 'The token is not good.', undefined, 'AUTHENTICATION_ERROR'));
       return;
     }
     const version = request.headers['square-version'];
@@ -439,7 +453,11 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
         return { status: 400, body: { errors: errorsIn(result.error) } };
       },
     };
-    const { answer: answered, order } = isOrder ? { answer: createOrder(call, ordered) } : answer(call, token);
+    const { answer: answered, order } = isForToken
+      ? { answer: oauth.obtainToken(call), order: undefined }
+      : isOrder
+        ? { answer: createOrder(call, ordered), order: undefined }
+        : answer(call, token);
     if (answered.status >= 400) refuse(answered);
     else if (fault === 'drop-answer' && !(isOrder && ordered === fault)) request.socket.destroy();
     else if (order?.dropsAnswer) request.socket.destroy();
@@ -455,7 +473,19 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
   const simulator: SquareSimulator = {
     integration: 'square',
     url: server.url,
-    settings: { accessToken, locationId, signatureKey, itemMap, baseUrl: server.url },
+    settings: {
+      ...(byOauth
+        ? { clientId: oauth.clientId, clientSecret: oauth.clientSecret, refreshToken: oauth.refreshToken }
+        : { accessToken }),
+      locationId,
+      signatureKey,
+      itemMap,
+      baseUrl: server.url,
+    },
+    ...(byOauth && { expireTokens: () => oauth.expireTokens() }),
+    get grants() {
+      return oauth.grants;
+    },
     menu: { sell, offer },
     tickets,
     get requests() {
@@ -470,6 +500,7 @@ export async function startSquare(options: SimulatorOptions = {}): Promise<Squar
     },
     misread: undefined,
     sellerToken,
+    oauth,
     sellerScopes: ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'],
     locationStatus: 'ACTIVE',
     catalog,

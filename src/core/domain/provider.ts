@@ -10,6 +10,11 @@ export type Grant = {
   expiresIn: number;
   /** The token for obtaining the next one. It replaces the one before. */
   refreshToken?: string | undefined;
+  /**
+   * Seconds for which the connection lasts without another renewal. Operators see it, and are told a week before it ends.
+   * Omitted if it does not end by itself.
+   */
+  lastsS?: number | undefined;
 };
 
 /** Stores a POS's tokens: encrypted, for all processes, one renewal at a time. */
@@ -23,12 +28,15 @@ export type Credentials = {
    *   only if nothing but a new authorisation can help
    * @param about.rejected the access token that the POS has just refused. One granted within the last minute is
    *   returned again: then the POS objects to something else
+   * @param about.maxAgeS seconds since its grant after which even a valid token is renewed, or this throws. Orders leave
+   *   it out: a renewal that fails before its time must not stop them
    * @throws TryAgain `sent: false`, or NeedsOperator, with the cause `reconnect_needed` if the refresh token is lost
    */
   accessToken(about: {
     seed: Readonly<Record<string, string>>;
     obtain: (refreshToken: string | undefined, signal: AbortSignal) => Promise<Grant>;
     rejected?: string | undefined;
+    maxAgeS?: number;
   }): Promise<string>;
 };
 
@@ -53,8 +61,10 @@ export type Connection = {
   done: readonly string[];
   /** Steps left to do by hand, exact and in order. */
   todo: readonly string[];
-  /** Settings that the POS returned. They replace the location's fields of the same name. */
+  /** Settings that the POS returned. They replace the location's fields of the same name; `undefined` removes one. */
   settings?: Readonly<Record<string, unknown>>;
+  /** True if neither the POS nor `todo` has the webhook's URL. Its token is revoked. */
+  unused?: boolean;
 };
 
 /** One POST as it arrived. */
@@ -165,6 +175,11 @@ export type Provider<Settings = unknown> = {
    * @throws as `createOrder` does
    */
   renewConnection?(context: PosContext<Settings>): Promise<unknown>;
+  /**
+   * Returns the seed of the grant that `renewConnection` keeps, so that operators see how long it lasts. Undefined if
+   * these settings need none.
+   */
+  grantSeed?(settings: Settings): Readonly<Record<string, string>> | undefined;
   /**
    * Returns the account at the POS that the settings lead to. In another account, the same order makes another ticket,
    * so an order in doubt with one account is never sent to another automatically.

@@ -22,13 +22,13 @@ const LABEL = 'provider connect';
 
 /**
  * Makes a location's POS call its webhook, with a new token; earlier tokens stay valid. The settings that the POS
- * returns are stored with the location's.
+ * returns are stored with the location's. A token that nobody was given is revoked.
  * @throws WrongLocation, and what the provider throws; the token is revoked if the POS certainly does not have it
  */
 export async function connectLocation(
   deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; posFetch: typeof fetch; now: Now },
   locationId: string,
-): Promise<Omit<Connection, 'settings'> & { tokenId: string }> {
+): Promise<Pick<Connection, 'done' | 'todo'> & { tokenId: string }> {
   const { pool, rules, posFetch, now } = deps;
   const location = await getLocation(pool, locationId);
   const { integration, sealedSettings } = location;
@@ -65,5 +65,6 @@ export async function connectLocation(
       );
     }
   }
+  if (connection.unused === true) await revokeToken(pool, tokenId);
   return { tokenId, done: connection.done, todo: connection.todo };
 }

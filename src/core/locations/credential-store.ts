@@ -29,7 +29,8 @@ const CACHE_SIZE = 10_000;
 const DEAD_AFTER_DAYS = 90;
 
 type TokenRequest = Parameters<Credentials['accessToken']>[0];
-type Known = { accessToken: string; until: number };
+/** Both by the process's own clock, in milliseconds. */
+type Known = { accessToken: string; granted: number; until: number };
 type StoredGrant = Pick<Grant, 'accessToken' | 'refreshToken'>;
 /** Seconds of the token's whole life, of what is left of it, and since its grant. */
 type Row = { grant: string | null; generation: number; lifetime: number; left: number; age: number };
@@ -46,18 +47,27 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
   /** Grants that are not in Postgres yet. Their predecessors are spent, so there is no other copy. */
   const unsaved = new Map<string, Grant & { generation: number; at: number }>();
 
-  const cache = (key: string, accessToken: string, lifetime: number, left: number): string => {
+  const cache = (
+    key: string,
+    accessToken: string,
+    { lifetime, left, age }: Omit<Row, 'grant' | 'generation'>,
+  ): string => {
     if (known.size >= CACHE_SIZE) known.clear();
-    known.set(key, { accessToken, until: performance.now() + (left - spareOf(lifetime)) * 1000 });
+    const now = performance.now();
+    known.set(key, { accessToken, granted: now - age * 1000, until: now + (left - spareOf(lifetime)) * 1000 });
     return accessToken;
   };
 
   /** Reads a valid token that this or another process was granted. Undefined if a new one is needed. */
-  const readGranted = async (key: string, row: Row, rejected: string | undefined): Promise<string | undefined> => {
-    if (row.left <= spareOf(row.lifetime)) return undefined;
+  const readGranted = async (
+    key: string,
+    row: Row,
+    { rejected, maxAgeS = Infinity }: TokenRequest,
+  ): Promise<string | undefined> => {
+    if (row.left <= spareOf(row.lifetime) || row.age > maxAgeS) return undefined;
     const { accessToken } = (await open(key, row)) ?? {};
     if (accessToken === undefined || (accessToken === rejected && row.age > YOUNG_S)) return undefined;
-    return cache(key, accessToken, row.lifetime, row.left);
+    return cache(key, accessToken, row);
   };
 
   /** Decrypts a grant. One that no key of ours opens, or that was another's, counts as none. */
@@ -81,7 +91,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
     return next;
   };
 
-  const renew = async (key: string, integration: string, { obtain, rejected }: TokenRequest): Promise<string> => {
+  const renew = async (key: string, integration: string, request: TokenRequest): Promise<string> => {
     const giveUpAt = performance.now() + WAIT_MS;
     for (;;) {
       const sinceAsked = stopwatch();
@@ -89,23 +99,24 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
       const row = await claim(pool, key, integration, renewer);
       if (row === undefined) {
         const other = await read(pool, key);
-        const granted = other && (await readGranted(key, other, rejected));
+        const granted = other && (await readGranted(key, other, request));
         if (granted !== undefined) return granted;
         await sleep(POLL_MS);
         if (performance.now() < giveUpAt) continue;
         throw new TryAgain('another process has been renewing the token for too long', { sent: false });
       }
       try {
-        const granted = await readGranted(key, row, rejected);
+        const granted = await readGranted(key, row, request);
         if (granted !== undefined) return granted;
         if (sinceAsked() > BEGIN_WITHIN_MS) continue;
-        const grant = await nextGrant(key, row, obtain);
-        const seconds = grant.expiresIn - (performance.now() - grant.at) / 1000;
-        const { accessToken, refreshToken } = grant;
+        const grant = await nextGrant(key, row, request.obtain);
+        const age = (performance.now() - grant.at) / 1000;
+        const left = grant.expiresIn - age;
+        const { accessToken, refreshToken, lastsS } = grant;
         const sealed = await seal(keys, { accessToken, refreshToken }, placeOfGrant(key));
-        await retryWrite(() => store(pool, key, row.generation, sealed, seconds));
+        await retryWrite(() => store(pool, key, row.generation, sealed, left, lastsS));
         unsaved.delete(key);
-        return cache(key, grant.accessToken, grant.expiresIn, seconds);
+        return cache(key, accessToken, { lifetime: grant.expiresIn, left, age });
       } finally {
         await release(pool, key, renewer);
       }
@@ -114,22 +125,31 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
 
   return (integration) => ({
     async accessToken(request) {
-      const key = keyOf(integration, request.seed);
+      const key = keyOfGrant(integration, request.seed);
+      const { rejected, maxAgeS = Infinity } = request;
       const held = known.get(key);
-      if (held !== undefined && held.until > performance.now() && held.accessToken !== request.rejected) {
+      const now = performance.now();
+      if (
+        held !== undefined &&
+        held.until > now &&
+        held.accessToken !== rejected &&
+        now - held.granted <= maxAgeS * 1000
+      ) {
         return held.accessToken;
       }
-      const refusal = refused.get(key);
-      if (refusal !== undefined && refusal.until > performance.now()) throw refusal.error;
+      // A renewal before its time is its own affair: nobody else waits for it, or for what it was refused.
+      const sought = `${key} ${maxAgeS}`;
+      const refusal = refused.get(sought);
+      if (refusal !== undefined && refusal.until > now) throw refusal.error;
       // The renewal continues, even if nobody waits for it any more.
-      const renewal = underWay.get(key) ?? renew(key, integration, request).finally(() => underWay.delete(key));
-      underWay.set(key, renewal);
+      const renewal = underWay.get(sought) ?? renew(key, integration, request).finally(() => underWay.delete(sought));
+      underWay.set(sought, renewal);
       try {
         return await withTimeout(WAIT_MS, () => renewal, lateToken);
       } catch (error) {
         if (error instanceof NeedsOperator) {
           if (refused.size >= CACHE_SIZE) refused.clear();
-          refused.set(key, { error, until: performance.now() + REFUSED_FOR_MS });
+          refused.set(sought, { error, until: performance.now() + REFUSED_FOR_MS });
           throw error;
         }
         throw notSent(error);
@@ -169,7 +189,8 @@ export function placeOfGrant(key: string): string {
   return `credentials/${key}`;
 }
 
-function keyOf(integration: string, seed: TokenRequest['seed']): string {
+/** The key of a grant: the SHA-256 of what it stems from, in hex. */
+export function keyOfGrant(integration: string, seed: TokenRequest['seed']): string {
   const sorted = Object.entries(seed).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
     .update(JSON.stringify([integration, sorted]))
@@ -201,13 +222,20 @@ async function claim(pool: Pool, key: string, integration: string, renewer: stri
 }
 
 /** Stores a grant, unless a newer one is there: this process may have been stopped for long. */
-async function store(pool: Pool, key: string, generation: number, sealed: string, seconds: number): Promise<void> {
+async function store(
+  pool: Pool,
+  key: string,
+  generation: number,
+  sealed: string,
+  seconds: number,
+  lastsS: number | undefined,
+): Promise<void> {
   await pool.query(
     `UPDATE credentials
      SET "grant" = $3, generation = generation + 1, granted_at = clock_timestamp(),
-         expires_at = clock_timestamp() + make_interval(secs => $4)
+         expires_at = clock_timestamp() + make_interval(secs => $4), lasts_s = $5::integer
      WHERE seed_sha256 = decode($1, 'hex') AND generation = $2`,
-    [key, generation, sealed, seconds],
+    [key, generation, sealed, seconds, lastsS === undefined ? null : Math.round(lastsS)],
   );
 }
 

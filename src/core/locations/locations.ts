@@ -11,6 +11,7 @@ import type { Provider, Registry } from '../domain/provider.ts';
 import { shapeIssues } from '../domain/shape-issues.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { findRefusedUrl } from '../egress/refuse-url.ts';
+import { keyOfGrant } from './credential-store.ts';
 import { SealedElsewhere, keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
 
 /** A location that orders can be sent to. */
@@ -147,10 +148,11 @@ export async function putLocation(
   refuseHosts(settings, provider, rules.allowedHosts);
   await pool.query(
     `WITH put AS (
-       INSERT INTO locations (location_id, integration, settings, country) VALUES ($1, $2, $3, $4)
+       INSERT INTO locations (location_id, integration, settings, country, grant_sha256)
+       VALUES ($1, $2, $3, $4, decode($5::text, 'hex'))
        ON CONFLICT (location_id) DO UPDATE
          SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
-             country = coalesce(excluded.country, locations.country),
+             country = coalesce(excluded.country, locations.country), grant_sha256 = excluded.grant_sha256,
              -- Of what the POS before said, another one knows nothing.
              pos_paused_until = CASE WHEN locations.integration <> excluded.integration AND locations.pos_paused_at IS NOT NULL
                                      THEN now() ELSE locations.pos_paused_until END
@@ -162,8 +164,15 @@ export async function putLocation(
       location.integration,
       await seal(rules.keys, location.settings, placeOfSettings(locationId.data)),
       location.country ?? null,
+      grantKeyOf(location.integration, provider, settings) ?? null,
     ],
   );
+}
+
+/** The key of the grant that settings lead to; undefined if their connection does not end by itself. */
+export function grantKeyOf(integration: string, provider: Provider, settings: unknown): string | undefined {
+  const seed = provider.grantSeed?.(settings);
+  return seed && keyOfGrant(integration, seed);
 }
 
 /**
@@ -191,13 +200,15 @@ export async function replaceSettings(
   location: { locationId: string; integration: string; settings: unknown },
   sealedBefore: string,
 ): Promise<boolean> {
-  parseSettings(rules, location.integration, location.settings);
+  const { provider, settings } = parseSettings(rules, location.integration, location.settings);
+  const grantKey = grantKeyOf(location.integration, provider, settings) ?? null;
   const sealed = await seal(rules.keys, location.settings, placeOfSettings(location.locationId));
   const { rowCount } = await retryWrite(() =>
     // Repeated after a commit whose answer was lost, it finds its own.
     pool.query(
-      `UPDATE locations SET settings = $3, updated_at = now() WHERE location_id = $1 AND settings IN ($2, $3)`,
-      [location.locationId, sealedBefore, sealed],
+      `UPDATE locations SET settings = $3, grant_sha256 = decode($4::text, 'hex'), updated_at = now()
+       WHERE location_id = $1 AND settings IN ($2, $3)`,
+      [location.locationId, sealedBefore, sealed, grantKey],
     ),
   );
   return rowCount === 1;

@@ -1,7 +1,14 @@
 import type { Pool } from 'pg';
 import { classifyError } from '../domain/classify-error.ts';
 import type { Now } from '../postgres/database-clock.ts';
-import { WrongLocation, findLocation, listLocations, type OpenSettings } from './locations.ts';
+import {
+  WrongLocation,
+  findLocation,
+  grantKeyOf,
+  listLocations,
+  type OpenSettings,
+  type StoredLocation,
+} from './locations.ts';
 import type { Log } from '../domain/log.ts';
 import type { Credentials } from '../domain/provider.ts';
 
@@ -29,6 +36,7 @@ export async function renewConnections(deps: {
     const { integration } = found;
     try {
       const { provider, settings } = await open(found);
+      await noteGrant(pool, found, grantKeyOf(integration, provider, settings));
       const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
       const credentials = credentialsFor(integration);
       await provider.renewConnection?.({ settings, now: now(), signal, credentials, fetch: posFetch });
@@ -40,4 +48,13 @@ export async function renewConnections(deps: {
       );
     }
   }
+}
+
+/** Notes which grant a location has, if its settings were put by a version that did not. */
+async function noteGrant(pool: Pool, location: StoredLocation, grantKey: string | undefined): Promise<void> {
+  await pool.query(
+    `UPDATE locations SET grant_sha256 = decode($3::text, 'hex')
+     WHERE location_id = $1::text AND settings = $2::text AND grant_sha256 IS DISTINCT FROM decode($3::text, 'hex')`,
+    [location.locationId, location.sealedSettings, grantKey ?? null],
+  );
 }

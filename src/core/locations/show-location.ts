@@ -4,6 +4,7 @@ import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/webhook-path.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { SeenLocation, listSeenLocations } from './list-locations.ts';
+import { ShownGrant, readGrant } from './read-grant.ts';
 import { TOKEN_STATES, TokenRow, listTokens, stateOfToken } from './webhook-tokens.ts';
 
 /** One location with its tokens, without its settings. */
@@ -17,6 +18,9 @@ export const ShownLocation = SeenLocation.extend({
     readStatus: z.boolean().meta({ description: 'Its POS can be asked about an order that is quiet.' }),
     connect: z.boolean().meta({ description: 'Its POS can be told our URL: `expediter provider connect`.' }),
   }),
+  grant: ShownGrant.nullable().meta({
+    description: 'What its POS granted for a time. Null where nothing that ends was granted yet.',
+  }),
   tokens: z.array(TokenRow.omit({ locationId: true }).extend({ state: z.enum(TOKEN_STATES) })),
 }).meta({ id: 'ShownLocation' });
 
@@ -25,7 +29,11 @@ export async function showLocation(
   { pool, registry, publicUrl, now }: { pool: Pool; registry: Registry; publicUrl: string; now: Now },
   locationId: string,
 ): Promise<z.infer<typeof ShownLocation> | undefined> {
-  const [found, tokens] = await Promise.all([listSeenLocations(pool, locationId), listTokens(pool, locationId)]);
+  const [found, tokens, grant] = await Promise.all([
+    listSeenLocations(pool, locationId),
+    listTokens(pool, locationId),
+    readGrant(pool, locationId),
+  ]);
   const [location] = found;
   if (location === undefined) return undefined;
   const { integration } = location;
@@ -38,6 +46,7 @@ export async function showLocation(
       readStatus: provider?.readStatus !== undefined,
       connect: provider?.connect !== undefined,
     },
+    grant,
     tokens: tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) })),
   };
 }

@@ -23,6 +23,8 @@ export type Backlog = {
   parked: number;
   /** Seconds since the last webhook of any location, by integration. */
   silent: Record<string, number>;
+  /** Seconds until the first of its locations' connections ends unless it is renewed, by integration. */
+  lasts: Record<string, number>;
 };
 
 /** The most rows read: reading a backlog must not add to it. */
@@ -87,5 +89,10 @@ export const SAMPLE_BACKLOG = `
                    AND p.requested_at > now() - make_interval(secs => $1::int) LIMIT 1)) AS "parked",
          (SELECT coalesce(jsonb_object_agg(integration, seconds), '{}')
           FROM (SELECT integration, extract(epoch FROM now() - max(last_seen_at))::float8 AS seconds
-                FROM location_last_seen GROUP BY integration) AS h) AS "silent"
+                FROM location_last_seen GROUP BY integration) AS h) AS "silent",
+         (SELECT coalesce(jsonb_object_agg(integration, seconds), '{}')
+          FROM (SELECT c.integration,
+                       extract(epoch FROM min(c.granted_at + make_interval(secs => c.lasts_s)) - now())::float8 AS seconds
+                FROM locations l JOIN credentials c ON c.seed_sha256 = l.grant_sha256
+                WHERE c.lasts_s IS NOT NULL GROUP BY c.integration) AS g) AS "lasts"
   FROM open`;

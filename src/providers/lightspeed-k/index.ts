@@ -2,7 +2,7 @@ import type { Provider } from '../../core/domain/provider.ts';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
-import { tokenOf } from './obtain-token.ts';
+import { grantSeed, tokenOf } from './obtain-token.ts';
 import { readStatus } from './read-status.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
@@ -22,5 +22,6 @@ export const lightspeedK: Provider<Settings> = {
   connect,
   // A refresh token expires after 14 days without use. The access token lasts an hour, so this renews both.
   renewConnection: (context) => context.credentials.accessToken(tokenOf(context)),
+  grantSeed,
   account: ({ baseUrl, businessLocationId }) => `${baseUrl} ${businessLocationId}`,
 };

@@ -5,6 +5,9 @@ import type { PosAnswer } from '../call-pos.ts';
 import { TokenGranted, TokenRefused } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
+/** Seconds that a refresh token lives without use. */
+const REFRESH_S = 14 * 86_400;
+
 const RECONNECT = 'reconnect needed: have the restaurant authorise the API client again, and put the new refreshToken';
 
 /**
@@ -12,11 +15,15 @@ const RECONNECT = 'reconnect needed: have the restaurant authorise the API clien
  * secret or token URL of the same client does not: the valid refresh token is stored nowhere else.
  */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
-  const { baseUrl, clientId, refreshToken } = context.settings;
   return {
-    seed: { baseUrl, clientId, refreshToken },
-    obtain: (lastRefreshToken, signal) => obtainToken({ ...context, signal }, lastRefreshToken ?? refreshToken),
+    seed: grantSeed(context.settings),
+    obtain: (lastRefreshToken, signal) =>
+      obtainToken({ ...context, signal }, lastRefreshToken ?? context.settings.refreshToken),
   };
+}
+
+export function grantSeed({ baseUrl, clientId, refreshToken }: Settings): Record<string, string> {
+  return { baseUrl, clientId, refreshToken };
 }
 
 /**
@@ -49,7 +56,7 @@ async function obtainToken(context: PosContext<Settings>, refreshToken: string):
   // The next attempt shows whether this one spent the refresh token.
   if (!granted.success) throw new TryAgain('Lightspeed granted no token that can be read', { sent: false });
   const { access_token: accessToken, expires_in: expiresIn, refresh_token: next } = granted.data;
-  return { accessToken, expiresIn, refreshToken: next };
+  return { accessToken, expiresIn, refreshToken: next, lastsS: REFRESH_S };
 }
 
 /** The error for a 401, whose meaning is not documented here. In OAuth it is either of the two. */

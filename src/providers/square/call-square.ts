@@ -1,38 +1,39 @@
 import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callPos, type PosAnswer } from '../call-pos.ts';
+import { callWithToken } from '../call-with-token.ts';
 import { limitRate } from '../limit-rate.ts';
-import { Refusal, type Settings } from './payloads.ts';
-
-/** The version of the API that these payloads follow: https://developer.squareup.com/docs/changelog/connect */
-export const API_VERSION = '2025-08-20';
+import { tokenOf } from './obtain-token.ts';
+import { API_VERSION, Refusal, type Settings } from './payloads.ts';
 
 /** Limits by 429 alone: Square publishes no figures. */
 const limited = limitRate([]);
 
-export type Square = Pick<PosContext<Settings>, 'settings' | 'now' | 'signal' | 'fetch'>;
+export type Square = PosContext<Settings>;
 
-/** @throws as `callPos` does */
+/** Calls with the settings' token, or the one that their refresh token brings. @throws as `callPos` and `Credentials` do */
 export function callSquare(
-  { settings, now, signal, fetch }: Square,
-  call: { method: 'GET' | 'POST' | 'PUT'; path: string; body?: unknown },
+  context: Square,
+  { method, path, body }: { method: 'GET' | 'POST' | 'PUT'; path: string; body?: unknown },
 ): Promise<PosAnswer> {
-  const { method, path, body } = call;
-  const headers = {
-    authorization: `Bearer ${settings.accessToken}`,
-    'square-version': API_VERSION,
-    accept: 'application/json',
-    ...(body !== undefined && { 'content-type': 'application/json' }),
-  };
-  return limited(`${settings.baseUrl} ${settings.accessToken}`, now, () =>
+  const { settings, now, signal, fetch, credentials } = context;
+  const { baseUrl, locationId, accessToken } = settings;
+  const callWith = (token: string) =>
     callPos({
       method,
-      url: settings.baseUrl + path,
-      headers,
+      url: baseUrl + path,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'square-version': API_VERSION,
+        accept: 'application/json',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
       signal,
       fetch,
       ...(body !== undefined && { body: JSON.stringify(body) }),
-    }),
+    });
+  return limited(`${baseUrl} ${locationId}`, now, async () =>
+    accessToken === undefined ? callWithToken(credentials, tokenOf(context), callWith) : callWith(accessToken),
   );
 }
 

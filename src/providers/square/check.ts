@@ -2,6 +2,7 @@ import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { quoteRefusal } from '../quote-refusal.ts';
 import { callSquare } from './call-square.ts';
+import { secondsUntil } from './obtain-token.ts';
 import { LocationAnswer, OrderEntries, type Settings } from './payloads.ts';
 import { readAnswer } from './read-answer.ts';
 import { tokenScopes } from './token-scopes.ts';
@@ -9,17 +10,21 @@ import { tokenScopes } from './token-scopes.ts';
 /**
  * Reads the token's scopes, then the location. A seller's token shows the location only with MERCHANT_PROFILE_READ,
  * which orders do not need. Without it the location's orders are searched, which shows whose location it is.
+ * @returns how long an `accessToken` lives that nobody renews
  * @throws TryAgain, NeedsOperator
  */
-export async function check(context: PosContext<Settings>): Promise<void> {
-  const { granted, missing } = await tokenScopes(context);
+export async function check(context: PosContext<Settings>): Promise<string | void> {
+  const { granted, missing, expiresAt } = await tokenScopes(context);
   if (missing.length > 0) {
     throw new NeedsOperator(
-      `the accessToken lacks ${missing.join(', ')}: let the seller authorise the application for that as well`,
+      `the ${context.settings.accessToken === undefined ? 'token' : 'accessToken'} lacks ${missing.join(', ')}: let the seller authorise the application for that as well`,
     );
   }
   if (granted.length === 0 || granted.includes('MERCHANT_PROFILE_READ')) await showLocation(context);
   else await searchLocation(context);
+  if (expiresAt === undefined || context.settings.accessToken === undefined) return;
+  const days = Math.floor(secondsUntil(expiresAt, context.now) / 86_400);
+  return `the accessToken lives for ${days} more days, and nothing renews it: a refreshToken would`;
 }
 
 /** Reads the location: https://developer.squareup.com/reference/square/locations-api/retrieve-location */

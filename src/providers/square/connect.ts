@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
-import { API_VERSION, callSquare, type Square } from './call-square.ts';
-import { SubscriptionAnswer, SubscriptionList, type Settings, type Subscription } from './payloads.ts';
+import { connectByCode } from '../connect-by-code.ts';
+import { callSquare, type Square } from './call-square.ts';
+import { exchangeCode } from './obtain-token.ts';
+import { API_VERSION, SubscriptionAnswer, SubscriptionList, type Settings, type Subscription } from './payloads.ts';
 import { readAnswer, refusalOf } from './read-answer.ts';
-import { tokenScopes } from './token-scopes.ts';
+import { NEEDED_SCOPES, tokenScopes } from './token-scopes.ts';
 
 const EVENT_TYPES = ['order.fulfillment.updated', 'order.updated'];
 const PATH = '/v2/webhooks/subscriptions';
@@ -14,13 +16,35 @@ const PAGES = 20;
 type ConnectContext = PosContext<Settings> & { webhookUrl: string; locations: number };
 
 /**
+ * Lets the seller authorise the application where nothing else is given, then subscribes the webhook.
+ * https://developer.squareup.com/docs/oauth-api/create-urls-for-square-authorization
+ */
+export async function connect(context: ConnectContext): Promise<Connection> {
+  const { baseUrl, accessToken, clientId, refreshToken, authorizationCode } = context.settings;
+  const isAuthorised = accessToken !== undefined || refreshToken !== undefined;
+  if (isAuthorised && authorizationCode === undefined) return connectWebhook(context);
+  // Only what we print has the code come back to where a person sees it, so there is no request to forge.
+  const query = new URLSearchParams({ client_id: clientId ?? '', scope: NEEDED_SCOPES.join(' '), session: 'false' });
+  return connectByCode(context, {
+    url: `${baseUrl}/oauth2/authorize?${query.toString()}`,
+    shown: 'it stands behind code= in the address of the page that opens next',
+    exchange: async (code) => ({
+      settings: { refreshToken: await exchangeCode(context, code) },
+      did: 'Square granted a token for authorizationCode; its refreshToken is in the settings, and renews it.',
+    }),
+    connect: connectWebhook,
+  });
+}
+
+/**
  * Subscribes the webhook to order events, or updates an earlier subscription: one whose URL differs only in the token.
  * Subscriptions belong to the application and need its own token. With a seller's token, steps are left to do by hand.
  * https://developer.squareup.com/docs/webhooks/webhook-subscriptions-api
  */
-export async function connect(context: ConnectContext): Promise<Connection> {
+async function connectWebhook(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
-  const ours = await listOurs(context);
+  // OAuth brings a seller's token.
+  const ours = context.settings.accessToken === undefined ? undefined : await listOurs(context);
   if (ours === undefined) return byHand(context);
 
   const [first, ...others] = ours;
@@ -106,7 +130,7 @@ async function byHand(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
   const { missing } = await tokenScopes(context);
   return {
-    done: ["The accessToken is a seller's: it is good, but subscriptions take the application's own token."],
+    done: ["The token is a seller's: it is good, but subscriptions take the application's own token."],
     todo: [
       ...(missing.length > 0 ? [`Let the seller authorise the application for ${missing.join(', ')} as well`] : []),
       `In Square's Developer Console, open the application, choose Webhooks, Subscriptions, Add subscription: notification URL ${webhookUrl} , API version ${API_VERSION}, events ${EVENT_TYPES.join(' and ')}`,

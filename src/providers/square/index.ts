@@ -2,8 +2,10 @@ import type { Provider } from '../../core/domain/provider.ts';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
+import { grantSeed } from './obtain-token.ts';
 import { Settings } from './payloads.ts';
 import { readStatus } from './read-status.ts';
+import { renewConnection } from './renew-connection.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
 /** Square: https://developer.squareup.com/docs/orders-api/what-it-does */
@@ -20,6 +22,8 @@ export const square: Provider<Settings> = {
   webhookAuth,
   check,
   connect,
+  renewConnection,
+  grantSeed,
   needsPublicUrl: ({ notificationUrl }) => notificationUrl === undefined,
   account: ({ baseUrl, locationId }) => `${baseUrl} ${locationId}`,
 };

@@ -8,10 +8,19 @@ import { timeIfAny } from '../time-if-any.ts';
 /** A duration in minutes, of a day at most. */
 const Minutes = z.int().min(1).max(1440);
 
-/** The settings of one location. */
-export const Settings = z.strictObject({
-  /** A seller's token, by OAuth, or the application's own. */
-  accessToken: Secret,
+/** The version of the API that these payloads follow: https://developer.squareup.com/docs/changelog/connect */
+export const API_VERSION = '2025-08-20';
+
+const Fields = z.strictObject({
+  /** The application's own token, or a seller's that nobody renews. */
+  accessToken: Secret.optional(),
+  /** In its place: the application, and what a seller's authorisation brings, which is renewed. */
+  clientId: Secret.optional(),
+  clientSecret: Secret.optional(),
+  /** The refresh token of the code flow. `connect` fills it in. */
+  refreshToken: Secret.optional(),
+  /** The code of an authorisation. `connect` exchanges it. */
+  authorizationCode: Secret.optional(),
   /** Square's id of the location. */
   locationId: z.string().regex(/^\w{1,255}$/, { error: "is not one of Square's location ids, letters and digits" }),
   /** The key of the webhook subscription. `connect` fills it in. */
@@ -32,6 +41,19 @@ export const Settings = z.strictObject({
   /** True if the seller's own staff deliver, whose tips Square pools. By default a delivery's tip is a courier's. */
   ownCouriers: z.boolean().default(false),
   baseUrl: baseUrl('https://connect.squareup.com'),
+});
+
+/** The settings of one location: an `accessToken`, or the application with its secret. */
+export const Settings = Fields.superRefine((settings, { addIssue }) => {
+  const { accessToken, clientId, clientSecret, refreshToken, authorizationCode } = settings;
+  const isMissing = (field: string): void => addIssue({ code: 'custom', path: [field], message: 'is missing' });
+  const isByOAuth = [clientId, clientSecret, refreshToken, authorizationCode].some((each) => each !== undefined);
+  if (accessToken === undefined && !isByOAuth) isMissing('accessToken');
+  if (accessToken !== undefined && isByOAuth) {
+    addIssue({ code: 'custom', path: ['accessToken'], message: 'stands beside what is there to obtain one' });
+  }
+  if (accessToken === undefined && isByOAuth && clientId === undefined) isMissing('clientId');
+  if (accessToken === undefined && isByOAuth && clientSecret === undefined) isMissing('clientSecret');
 });
 export type Settings = z.infer<typeof Settings>;
 
@@ -109,8 +131,22 @@ export const SubscriptionList = z.object({
   cursor: z.string().optional(),
 });
 
-/** The scopes of a token: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */
-export const TokenStatus = z.object({ scopes: z.array(z.string()).optional() });
+/** A time as Square writes it, such as 2022-10-20T22:03:46Z. */
+const Time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
+
+/** The scopes and the end of a token: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */
+export const TokenStatus = z.object({
+  scopes: z.array(z.string()).nullish(),
+  /** Empty if the token never expires. */
+  expires_at: Time.nullish().catch(undefined),
+});
+
+/** https://developer.squareup.com/reference/square/objects/ObtainTokenResponse */
+export const TokenGranted = z.object({
+  access_token: z.string().min(1),
+  expires_at: Time,
+  refresh_token: z.string().min(1).optional(),
+});
 
 export const AnyEvent = z.object({ type: z.string(), created_at: timeIfAny });
 

@@ -59,6 +59,19 @@ it('does not undo what somebody put meanwhile, and says so; the token stays, as 
   expect(await validTokens()).toBe(1);
 });
 
+it('shuts its token out where neither the POS nor a person was given the URL', async () => {
+  answer = async () => ({ done: [], todo: ['Open a page.'], unused: true });
+  expect(await connect()).toEqual({ tokenId: expect.any(String) as string, done: [], todo: ['Open a page.'] });
+  expect(await validTokens()).toBe(0);
+});
+
+it('takes away what the POS has used up', async () => {
+  await put({ site: 'one', key: 'a code' });
+  answer = async () => ({ done: [], todo: [], settings: { key: undefined } });
+  await connect();
+  expect(await settings()).toEqual({ site: 'one' });
+});
+
 it.each([
   ['refuses', new NeedsOperator('401'), 0],
   ['will never take it', new GiveUp('no', { reason: 'no' }), 0],

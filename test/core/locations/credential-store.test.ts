@@ -115,6 +115,45 @@ it('is renewed while a minute of its hour is left, or a tenth where it lives for
   expect(await tokenFrom(process())).toBe('access-2');
 });
 
+it('is renewed before its time for whoever wants a younger one, and for nobody else', async () => {
+  const [one, other] = [process(), process()];
+  const younger = (credentials: Credentials): Promise<string> =>
+    credentials.accessToken({ seed, obtain: vendor.obtain, maxAgeS: 600 });
+  await Promise.all([younger(one), tokenFrom(other)]);
+  await pool.query(`UPDATE credentials SET granted_at = granted_at - interval '11 min'`);
+  const restarted = process();
+  expect(await tokenFrom(restarted)).toBe('access-1');
+  expect(await younger(restarted)).toBe('access-2');
+  expect(await younger(restarted)).toBe('access-2');
+  expect(await tokenFrom(other)).toBe('access-1');
+  expect(vendor.spent).toEqual(['the first', 'refresh-1']);
+});
+
+it('that is good stays good for orders while a renewal before its time is under way, and when it was refused', async () => {
+  await tokenFrom(process());
+  await pool.query(`UPDATE credentials SET granted_at = granted_at - interval '11 min'`);
+  const started = Promise.withResolvers<void>();
+  const refused = Promise.withResolvers<Grant>();
+  const restarted = process();
+  const obtain = (): Promise<Grant> => (started.resolve(), refused.promise);
+  const renewal = expect(restarted.accessToken({ seed, obtain, maxAgeS: 600 })).rejects.toThrow('withdrawn');
+  await started.promise;
+  expect(await tokenFrom(restarted)).toBe('access-1');
+  refused.reject(new NeedsOperator('withdrawn'));
+  await renewal;
+  expect(await tokenFrom(process())).toBe('access-1');
+  expect(vendor.spent).toEqual(['the first']);
+});
+
+it('is kept with how long the connection lasts, if it ends at all', async () => {
+  const lasting = (lastsS: number | undefined) =>
+    process().accessToken({ seed, obtain: async () => ({ accessToken: 'a', expiresIn: 0, lastsS }) });
+  await lasting(14 * 86_400 - 0.4);
+  expect(await rowOf()).toMatchObject({ lasts_s: 14 * 86_400 });
+  await lasting(undefined);
+  expect(await rowOf()).toMatchObject({ lasts_s: null });
+});
+
 it('is waited for by an order for ten seconds, and granted all the same', async () => {
   let answer = (): void => {};
   vendor.answer = () =>

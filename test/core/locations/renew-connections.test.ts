@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import { renewConnections } from '../../../src/core/locations/renew-connections.ts';
+import { readGrant } from '../../../src/core/locations/read-grant.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/locations/locations.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
@@ -20,6 +21,7 @@ const rotating: Provider<z.infer<typeof Settings>> = {
   deduplicates: true,
   createOrder: async () => ({}),
   translateWebhook: () => [],
+  grantSeed: (settings) => settings,
   renewConnection: ({ settings, credentials }) =>
     credentials.accessToken({
       seed: settings,
@@ -27,7 +29,7 @@ const rotating: Provider<z.infer<typeof Settings>> = {
         if (refreshToken === 'lost')
           throw new NeedsOperator('reconnect needed', { cause: { code: 'reconnect_needed' } });
         spent.push(refreshToken);
-        return { accessToken: 'a', expiresIn: 0, refreshToken: `${refreshToken}+` };
+        return { accessToken: 'a', expiresIn: 0, refreshToken: `${refreshToken}+`, lastsS: 14 * 86_400 };
       },
     }),
 };
@@ -73,7 +75,10 @@ it('spends every refresh token before it dies, and names the location that needs
     signal: new AbortController().signal,
     log: { error: (about: object) => void logged.push(about as Record<string, unknown>) },
   };
+  // As the version before left it, which knew nothing of grants.
+  await pool.query(`UPDATE locations SET grant_sha256 = NULL WHERE location_id = 'fine'`);
   await renewConnections(deps);
+  expect(await readGrant(pool, 'fine')).toMatchObject({ daysLeft: 13 });
   await renewConnections(deps);
   expect(spent).toEqual(['first', 'other', 'first+', 'other+']);
   expect(logged.slice(0, 2)).toEqual([
@@ -91,4 +96,23 @@ it('spends every refresh token before it dies, and names the location that needs
     },
   ]);
   expect(logged).toHaveLength(4);
+
+  expect(await readGrant(pool, 'paused')).toMatchObject({ daysLeft: 13, lastsUntil: expect.any(Date) as Date });
+  expect(await readGrant(pool, 'broken')).toBeNull();
+  expect(await readGrant(pool, 'quiet')).toBeNull();
+});
+
+it('shows no grant of the settings that a location had before', async () => {
+  const rules = {
+    registry: new Map<string, Provider>([['rotating', rotating]]),
+    keys,
+    publicUrl: undefined,
+    allowedHosts,
+  };
+  const put = (refreshToken: string): Promise<void> =>
+    putLocation(pool, rules, { locationId: 'fine', integration: 'rotating', settings: { refreshToken } });
+  await put('of another authorisation');
+  expect(await readGrant(pool, 'fine')).toBeNull();
+  await put('first');
+  expect(await readGrant(pool, 'fine')).toMatchObject({ daysLeft: 13 });
 });

@@ -83,7 +83,8 @@ describe('a location', () => {
     const { body } = await operator.get('/locations');
     const locations = body['locations'] as Location[];
     expect(locations.map(({ locationId }) => locationId)).toEqual(['asked-1', 'club/1', 'silent', 'unasked-1']);
-    const { tokens: _tokens, webhookUrl: _url, knows: _knows, ...listed } = heard;
+    const { tokens: _tokens, webhookUrl: _url, knows: _knows, grant, ...listed } = heard;
+    expect(grant).toBeNull();
     expect(locations[1]).toEqual(listed);
     expect(locations[2]).toMatchObject({ lastSeenAt: null, webhooks: zeros(), errors: zeros(), pausedAt: null });
   });
@@ -110,6 +111,29 @@ describe('a location', () => {
     expect(webhooks.slice(0, 11)).toEqual(Array.from({ length: 11 }, () => 5));
     expect(webhooks.at(-1)).toBeLessThanOrEqual(5);
     expect(errors).toEqual(webhooks);
+  });
+
+  it('says how long its connection to the POS lasts, in whole days, where it ends at all', async () => {
+    await system.addLocation('ending', { ordersUrl });
+    const keep = (seed: string, lastsS: number | null): Promise<unknown> =>
+      system.query(
+        `WITH kept AS (
+           INSERT INTO credentials (seed_sha256, integration, granted_at, lasts_s)
+           VALUES ($1::text::bytea, 'standard', now() - interval '1 day', $2::integer)
+         )
+         UPDATE locations SET grant_sha256 = $1::text::bytea WHERE location_id = 'ending'`,
+        [seed, lastsS],
+      );
+    await keep('ends', 2.5 * 86_400);
+    const { grant } = (await show('ending')) as { grant?: Record<string, unknown> };
+    const days = (from: unknown, to: unknown): number =>
+      (Date.parse(String(to)) - Date.parse(String(from))) / 86_400_000;
+    expect(days(grant?.['grantedAt'], grant?.['lastsUntil'])).toBeCloseTo(2.5);
+    expect(grant?.['daysLeft']).toBe(1);
+    await keep('has ended', 3600);
+    expect(await show('ending')).toMatchObject({ grant: { daysLeft: -1 } });
+    await keep('never ends', null);
+    expect(await show('ending')).toMatchObject({ grant: { daysLeft: null, lastsUntil: null } });
   });
 
   it('shows its tokens and where its POS calls, and no secret', async () => {
