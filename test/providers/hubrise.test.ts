@@ -24,6 +24,12 @@ providerContract(hubrise, {
   start: startHubrise,
   wrongSettings: {
     accessToken: [undefined, '', ' token', 7],
+    // A code needs the client, and attached customers their list.
+    clientId: ['', 7],
+    authorizationCode: ['', ' code'],
+    customers: ['yes', true],
+    customerListId: [''],
+    oauthUrl: ['manager.hubrise.com', 'ftp://manager.hubrise.com'],
     clientSecret: [undefined, '', 'secret\n', null],
     baseUrl: ['api.hubrise.com/v1', 'ftp://api.hubrise.com/v1', 'https://user:word@api.hubrise.com/v1'],
     itemMap: [
@@ -71,6 +77,210 @@ afterEach(async () => {
 describe('settings', () => {
   it('are of HubRise’s own host unless told otherwise', () => {
     expect(settingsOf()).toMatchObject({ baseUrl: 'https://api.hubrise.com/v1', itemMap: {} });
+  });
+});
+
+describe('settings of customers and codes', () => {
+  it.each([
+    [{ customers: 'attach' }, 'customerListId'],
+    [{ authorizationCode: 'c-1' }, 'clientId'],
+    [{ accessToken: undefined }, 'accessToken'],
+  ])('that lack something name it: %j', (change, field) => {
+    const result = Settings.safeParse({ accessToken: 'token', clientSecret: SECRET, ...change });
+    expect(result.error?.issues.map(({ path }) => path[0])).toEqual([field]);
+  });
+});
+
+describe('an attached customer', () => {
+  const attached = async () => {
+    const { pos, context } = await stage();
+    const { listId } = pos.list;
+    return {
+      pos,
+      context: {
+        ...context,
+        settings: { ...context.settings, customers: 'attach', customerListId: listId } as Settings,
+      },
+    };
+  };
+  const customerOf = async (pos: HubriseSimulator, nth: number): Promise<unknown> =>
+    ((await list(pos)) as { customer: unknown }[])[nth]?.customer;
+  const destination = (line1: string, more: object = {}) => ({
+    type: 'delivery' as const,
+    destination: { line1, ...more },
+  });
+
+  it('is made once for a member, however often they order, and has what each order has', async () => {
+    const { pos, context } = await attached();
+    const [one, other] = [
+      orderOf({ fulfillment: destination('Lindenstraße 14', { line2: '3. OG', instructions: 'Ring twice' }) }),
+      orderOf({ fulfillment: destination('Domplatz 1', { city: 'Köln' }) }),
+    ];
+    for (const order of [one, one, other]) await hubrise.createOrder(order, context);
+    expect(pos.refusals).toEqual([]);
+    expect(pos.list.customers).toHaveLength(1);
+    expect(pos.list.customers[0]).toMatchObject({
+      private_ref: one.member.id,
+      first_name: 'Ada',
+      email: 'ada@example.com',
+    });
+    expect(await customerOf(pos, 0)).toMatchObject({
+      address_1: 'Lindenstraße 14',
+      address_2: '3. OG',
+      delivery_notes: 'Ring twice',
+    });
+    // Of the address before nothing is left.
+    expect(await customerOf(pos, 2)).toMatchObject({
+      address_1: 'Domplatz 1',
+      address_2: null,
+      city: 'Köln',
+      delivery_notes: null,
+    });
+  });
+
+  it('is not the one of another member, whom HubRise names should it not heed the filter', async () => {
+    const { pos, context } = await attached();
+    await hubrise.createOrder(orderOf(), context);
+    await hubrise.createOrder(orderOf({ member: { id: 'm-2&email=*', name: 'Grace Hopper' } }), context);
+    expect(pos.list.customers.map((each) => each.private_ref)).toEqual([orderOf().member.id, 'm-2&email=*']);
+    const { context: loose, requests } = await hubriseThat(({ method }) =>
+      method === 'GET' ? { body: [{ id: 'c-1', private_ref: 'm-9' }] } : { body: { id: 'c-2' } },
+    );
+    await hubrise.createOrder(orderOf(), {
+      ...loose,
+      settings: { ...loose.settings, customers: 'attach', customerListId: 'l-1' },
+    });
+    expect(requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'POST']);
+  });
+
+  it('that another order of the member made at the same moment is taken', async () => {
+    const { pos, context } = await attached();
+    await Promise.all([orderOf(), orderOf()].map((order) => hubrise.createOrder(order, context)));
+    expect(pos.list.customers).toHaveLength(1);
+    expect(pos.tickets).toHaveLength(2);
+  });
+
+  it('who was anonymised takes no data any more, so the member gets a new one', async () => {
+    const { pos, context } = await attached();
+    await hubrise.createOrder(orderOf(), context);
+    const [before] = pos.list.customers;
+    pos.list.anonymise(before ?? expect.unreachable());
+    await hubrise.createOrder(orderOf(), context);
+    expect(pos.list.customers).toMatchObject([{ private_ref: null, first_name: null }, { first_name: 'Ada' }]);
+    expect(await customerOf(pos, 1)).toMatchObject({ first_name: 'Ada' });
+  });
+
+  it.each([
+    ['GET', 500, { name: 'TryAgain', sent: false }],
+    ['POST', 502, { name: 'TryAgain', sent: false }],
+    ['GET', 429, { name: 'TryAgain', sent: false, httpStatus: 429 }],
+    ['GET', 404, { name: 'NeedsOperator', httpStatus: 404 }],
+    ['POST', 422, { name: 'GiveUp', httpStatus: 422 }],
+  ])(
+    'who cannot be had, %s being answered %i, sends no order, and leaves none in doubt',
+    async (method, status, error) => {
+      const { pos, context } = await attached();
+      pos.failCustomers = (call) => (call.startsWith(method) ? status : undefined);
+      const failure = await hubrise.createOrder(orderOf(), context).catch((thrown: unknown) => thrown as Error);
+      expect(failure).toMatchObject(error);
+      expect(perhapsTaken(failure, hubrise)).toBe(false);
+      expect((failure as Error).message).not.toMatch(/Ada|example/);
+      expect(pos.requests).toBe(0);
+    },
+  );
+
+  it('is nobody of whom HubRise hears where the order itself cannot be sent', async () => {
+    const { pos, context } = await attached();
+    const [burger] = orderOf().items;
+    const { unitPrice: _left, ...unpriced } = burger as CanonicalOrder['items'][number];
+    await expect(hubrise.createOrder(orderOf({ items: [unpriced] }), context)).rejects.toBeInstanceOf(GiveUp);
+    expect(pos.list.customers).toEqual([]);
+  });
+
+  it('has a list that check asks for, and names where it is not the connection’s', async () => {
+    const { context } = await attached();
+    await hubrise.check?.(context);
+    const wrong = { ...context, settings: { ...context.settings, customerListId: 'another' } };
+    await expect(hubrise.check?.(wrong)).rejects.toThrow(/customerListId/);
+  });
+});
+
+describe('a connection by code', () => {
+  const page = (todo: readonly string[]): string => /https?:\/\/\S+/.exec(todo[0] ?? '')?.[0] ?? '';
+  const begin = async (more: object = {}) => {
+    const { pos, context } = await stage();
+    const { clientSecret, baseUrl, oauthUrl } = context.settings;
+    const settings = Settings.parse({ clientId: pos.oauth.clientId, clientSecret, baseUrl, oauthUrl, ...more });
+    return { pos, context: { ...context, settings }, token: String(pos.settings['accessToken']) };
+  };
+
+  it.each([
+    ['guest', 'location[orders.write]', {}],
+    ['attach', 'location[orders.write,customer_list.write]', { customerListId: expect.any(String) as string }],
+  ] as const)('with customers as %s asks for %s, and makes a token of the code', async (customers, scope, more) => {
+    const { pos, context, token } = await begin({ customers });
+    const asked = await connect(context);
+    expect(asked).toMatchObject({ done: [], unused: true });
+    expect(new URL(page(asked.todo)).searchParams.get('scope')).toBe(scope);
+    expect(asked.todo.join()).not.toContain(context.settings.clientSecret);
+
+    const authorizationCode = pos.oauth.authorise(page(asked.todo));
+    const connected = await connect({ ...context, settings: { ...context.settings, authorizationCode } });
+    expect(connected.settings).toEqual({ accessToken: token, authorizationCode: undefined, ...more });
+    expect(pos.callback.url).toBe(WEBHOOK_URL);
+    expect([...connected.done, ...connected.todo].join()).not.toContain(token);
+    const settings = Settings.parse({ ...context.settings, ...connected.settings });
+    await hubrise.check?.({ ...context, settings });
+    await hubrise.createOrder(orderOf(), { ...context, settings });
+    expect(pos.list.customers).toHaveLength(customers === 'attach' ? 1 : 0);
+    expect(pos.refusals).toEqual([]);
+  });
+
+  it('that was for guests alone does not open the customer list, and says which scope does', async () => {
+    const { pos, context, token } = await begin();
+    const authorizationCode = pos.oauth.authorise(page((await connect(context)).todo));
+    await connect({ ...context, settings: { ...context.settings, authorizationCode } });
+    const { listId: customerListId } = pos.list;
+    const settings = { ...context.settings, accessToken: token, customers: 'attach', customerListId } as Settings;
+    await expect(hubrise.createOrder(orderOf(), { ...context, settings })).rejects.toThrow(/customer_list\.write/);
+  });
+
+  it.each([
+    ['a code that was used', {}, /has authorizationCode been used.*Open http/],
+    ['another client’s secret', { clientSecret: 'another' }, /are clientId and clientSecret right/],
+  ])('refuses %s', async (_name, change, words) => {
+    const { pos, context } = await begin();
+    const authorizationCode = pos.oauth.authorise(page((await connect(context)).todo));
+    const settings = { ...context.settings, authorizationCode };
+    if (!('clientSecret' in change)) await connect({ ...context, settings });
+    const error = await connect({ ...context, settings: { ...settings, ...change } }).then(
+      () => expect.unreachable('was taken'),
+      (thrown: unknown) => thrown as Error,
+    );
+    expect(error).toBeInstanceOf(NeedsOperator);
+    expect(error.message).toMatch(words);
+    expect(error.message).not.toContain(authorizationCode);
+  });
+
+  it('keeps the token though the callback could not be set, and the webhook’s own where that is not sure', async () => {
+    const { pos, context, token } = await begin();
+    const authorizationCode = pos.oauth.authorise(page((await connect(context)).todo));
+    pos.takesButAnswers = 500;
+    const { settings, todo, unused } = await connect({
+      ...context,
+      settings: { ...context.settings, authorizationCode },
+    });
+    expect(settings).toEqual({ accessToken: token, authorizationCode: undefined });
+    expect(todo[0]).toMatch(/^Run expediter provider connect again\. The rest failed: .*500/);
+    expect(unused).toBe(false);
+  });
+
+  it('that is not there yet holds orders', async () => {
+    const { context } = await begin();
+    await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject({
+      name: 'NeedsOperator',
+      cause: { code: 'reconnect_needed' },
+    });
   });
 });
 
@@ -728,11 +938,6 @@ describe('connect', () => {
     const { context } = await hubriseThat(() => ({ status: 404 }));
     await expect(connect(context)).rejects.toThrow('is accessToken of a location');
   });
-
-  function connect(context: PosContext<Settings>) {
-    const connection = hubrise.connect?.({ ...context, webhookUrl: WEBHOOK_URL, locations: 1 });
-    return connection ?? expect.unreachable('it cannot connect');
-  }
 });
 
 describe('the simulator', () => {
@@ -878,4 +1083,9 @@ function signed(event: unknown, secret = SECRET): Webhook {
 
 function translate(event: unknown) {
   return hubrise.translateWebhook(signed(event), settingsOf());
+}
+
+function connect(context: PosContext<Settings>) {
+  const connection = hubrise.connect?.({ ...context, webhookUrl: WEBHOOK_URL, locations: 1 });
+  return connection ?? expect.unreachable('it cannot connect');
 }

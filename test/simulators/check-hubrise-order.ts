@@ -30,6 +30,36 @@ const PrivateRef = z.string().max(255);
 const Text = z.string().nullish();
 const Time = z.iso.datetime({ offset: true });
 
+/** The customer of a guest's order. */
+const Customer = z.strictObject({
+  email: Text,
+  first_name: Text,
+  last_name: Text,
+  company_name: Text,
+  phone: z
+    .string()
+    .regex(/^\+[1-9]\d{1,14}$/)
+    .nullish(),
+  phone_access_code: Text,
+  address_1: Text,
+  address_2: Text,
+  postal_code: Text,
+  city: Text,
+  state: Text,
+  country: z
+    .string()
+    .regex(/^[A-Z]{2}$/)
+    .nullish(),
+  latitude: Decimal.nullish(),
+  longitude: Decimal.nullish(),
+  delivery_notes: Text,
+  sms_marketing: z.boolean().nullish(),
+  email_marketing: z.boolean().nullish(),
+});
+
+/** A customer of a list. Those of guests have no private ref. */
+export const HubriseCustomer = Customer.extend({ private_ref: PrivateRef.nullish() });
+
 function shapeOf(currency: string) {
   const Money = z.string().refine((text) => MONEY.exec(text)?.[4] === currency, {
     error: `is not a valid monetary amount in ${currency}`,
@@ -60,31 +90,6 @@ function shapeOf(currency: string) {
     amount: Money,
     info: z.record(z.string(), z.unknown()).nullish(),
   });
-  const Customer = z.strictObject({
-    email: Text,
-    first_name: Text,
-    last_name: Text,
-    company_name: Text,
-    phone: z
-      .string()
-      .regex(/^\+[1-9]\d{1,14}$/)
-      .nullish(),
-    phone_access_code: Text,
-    address_1: Text,
-    address_2: Text,
-    postal_code: Text,
-    city: Text,
-    state: Text,
-    country: z
-      .string()
-      .regex(/^[A-Z]{2}$/)
-      .nullish(),
-    latitude: Decimal.nullish(),
-    longitude: Decimal.nullish(),
-    delivery_notes: Text,
-    sms_marketing: z.boolean().nullish(),
-    email_marketing: z.boolean().nullish(),
-  });
   return z.strictObject({
     ref: Text,
     private_ref: PrivateRef.nullish(),
@@ -101,6 +106,9 @@ function shapeOf(currency: string) {
     // "You should always pass at least one payment": without one an order counts as unpaid.
     payments: z.array(Payment).min(1, { error: 'at least one payment is required' }),
     customer: Customer.nullish(),
+    customer_id: z.string().nullish(),
+    customer_list_id: z.string().nullish(),
+    customer_private_ref: Text,
   });
 }
 
@@ -112,7 +120,14 @@ export function checkHubriseOrder(
   currency: string,
 ): { order: HubriseOrder } | { errors: { field: string; message: string }[] } {
   const result = shapeOf(currency).safeParse(json);
-  if (result.success) return { order: result.data };
+  if (result.success) {
+    const { customer_id, customer_list_id, customer_private_ref, customer } = result.data;
+    const named = [customer_id, customer_list_id ?? customer_private_ref, customer];
+    const isTwice = named.filter((each) => each !== undefined && each !== null).length > 1;
+    return isTwice
+      ? { errors: [{ field: 'customer', message: 'cannot be used with customer_id' }] }
+      : { order: result.data };
+  }
   return { errors: result.error.issues.map(({ path, message }) => ({ field: path.join('.'), message })) };
 }
 

@@ -7,6 +7,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { ORDER_STATUSES, checkHubriseOrder, readMoney, totalOf } from './check-hubrise-order.ts';
 import type { HubriseOrder } from './check-hubrise-order.ts';
+import { hubriseCustomers, type HubriseCustomers } from './hubrise-customers.ts';
+import { hubriseOauth, type HubriseOauth } from './hubrise-oauth.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { jsonIn } from './json-in.ts';
 import { sendFault } from './send-fault.ts';
@@ -62,6 +64,11 @@ const RESOURCE_EVENTS: Record<string, readonly string[]> = {
 export type HubriseSimulator = Simulator & {
   /** The connection's present callback. */
   readonly callback: { url: string | null; events: Record<string, readonly string[]> };
+  readonly oauth: HubriseOauth;
+  /** The customer list that was chosen when the connection was made. */
+  readonly list: HubriseCustomers;
+  /** Returns a status for a request about customers, in its place: such as `POST /v1/customer_lists/…/customers`. */
+  failCustomers: ((call: string) => number | undefined) | undefined;
   /** A status answered to an order or a callback that is taken all the same. */
   takesButAnswers: number | undefined;
 };
@@ -76,6 +83,16 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   const clientSecret = randomBytes(32).toString('hex');
   const accountId = randomId();
   const locationId = `${accountId}-1`;
+  const list = hubriseCustomers(randomId());
+  const resources = {
+    account_id: accountId,
+    location_id: locationId,
+    customer_list_id: list.listId,
+    account_name: 'Bella Pizza',
+    location_name: 'Paris',
+    customer_list_name: 'Online customers',
+  };
+  const oauth = hubriseOauth({ accessToken, clientSecret }, resources, refuse);
   const tickets: Ticket[] = [];
   const kept = new Map<string, StoredOrder>();
   const refusals: string[] = [];
@@ -106,13 +123,26 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     }
     const [, asked] = /^GET \/v1\/location\/orders\/(\w+)$/.exec(call) ?? [];
     if (asked !== undefined) return showOrder(request, response, asked);
+    if (call === 'POST /oauth2/v1/token') return oauth.grant(request, response, body);
     const isList = call === 'GET /v1/location/orders';
     if (!admit(request, response, LIMITS) || (isList && !admit(request, response, HEAVY_LIMITS))) return;
     if (isList) return listOrders(response, searchParams);
+    if (pathname.startsWith('/v1/customer_lists')) return answerCustomers(call, response, searchParams, body);
     if (call === 'GET /v1/location') return sendJson(response, 200, describeLocation());
     if (call === 'GET /v1/callback') return sendJson(response, 200, callback);
     if (call === 'POST /v1/callback') return setCallback(request, response, body);
     return refuse(response, 404, { error_type: 'routing_error' }, `${call}: there is no such endpoint`);
+  }
+
+  function answerCustomers(call: string, response: ServerResponse, filters: URLSearchParams, body: Buffer): void {
+    const fault = simulator.failCustomers?.(call);
+    if (fault !== undefined) return sendJson(response, fault, {});
+    // Which error_type goes with 403 is not documented.
+    if (!oauth.opensCustomers()) return refuse(response, 403, {}, 'the scope has no customer_list.write');
+    const [method = '', path = ''] = call.split(' ');
+    const answered = list.answer(method, path.replace('/v1/customer_lists', ''), filters, jsonIn(body));
+    if (answered.status >= 300) return refuse(response, answered.status, answered.body as object, `${call}: refused`);
+    return sendJson(response, answered.status, answered.body);
   }
 
   /** Checks token and limits. A token is a connection; windows follow the clock. */
@@ -150,8 +180,19 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       const refusal = { message: 'Validation failed', errors, error_type: 'unprocessable_entity' };
       return refuse(response, 422, refusal, JSON.stringify(errors));
     }
+    const { customer_id } = checked.order;
+    const customer = list.customers.find(({ id }) => id === customer_id);
+    if (typeof customer_id === 'string' && customer === undefined) {
+      const errors = [{ field: 'customer_id', message: 'is invalid' }];
+      return refuse(response, 422, { errors, error_type: 'unprocessable_entity' }, 'no customer has this id');
+    }
+    // "The customer values at the time of the order creation."
+    const placed =
+      customer === undefined
+        ? checked.order
+        : { ...checked.order, customer: { ...customer } as HubriseOrder['customer'] };
     // Every request makes an order: a private ref is for look-ups, and a ref's "unicity is not enforced".
-    const order = store(checked.order);
+    const order = store(placed);
     if (dropsAnswer) request.socket.destroy();
     else answerTaken(response, order);
   }
@@ -286,7 +327,10 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   const simulator: HubriseSimulator = {
     integration: 'hubrise',
     url: server.url,
-    settings: { accessToken, clientSecret, baseUrl: `${server.url}/v1` },
+    settings: { accessToken, clientSecret, baseUrl: `${server.url}/v1`, oauthUrl: `${server.url}/oauth2/v1` },
+    oauth,
+    list,
+    failCustomers: undefined,
     tickets,
     refusals,
     get requests() {

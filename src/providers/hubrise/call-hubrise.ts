@@ -16,7 +16,7 @@ const anyRequest = limitRate([
 const heavyRequest = limitRate([{ requests: 10, seconds: 60 }]);
 
 export type HubriseRequest = {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PATCH';
   /** The path after `baseUrl`. */
   path: string;
   body?: object;
@@ -28,13 +28,18 @@ export type HubriseRequest = {
 
 /**
  * Calls HubRise with the connection's token.
- * @throws as `callPos` does; NeedsOperator on any other 404: the token belongs to no location, or `baseUrl` is wrong
+ * @throws as `callPos` does; NeedsOperator without a token, and on any other 404: the token belongs to no location, or `baseUrl` is wrong
  */
 export async function callHubrise(
   { settings, signal, now, fetch }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now' | 'fetch'>,
   { method, path, body, heavy = false, mayLack = false }: HubriseRequest,
 ): Promise<PosAnswer> {
   const { accessToken, baseUrl } = settings;
+  if (accessToken === undefined) {
+    throw new NeedsOperator('no accessToken yet: expediter provider connect says how HubRise grants one', {
+      cause: { code: 'reconnect_needed' },
+    });
+  }
   const request = async (): Promise<PosAnswer> => {
     const headers = { 'x-access-token': accessToken, accept: 'application/json', 'content-type': 'application/json' };
     const content = body === undefined ? {} : { body: JSON.stringify(body) };

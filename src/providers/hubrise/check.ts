@@ -1,6 +1,7 @@
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { quoteRefusal } from '../quote-refusal.ts';
+import { listRefused } from './attach-customer.ts';
 import { callHubrise } from './call-hubrise.ts';
 import { nameRefusal } from './name-refusal.ts';
 import { Location, type Settings } from './payloads.ts';
@@ -27,4 +28,18 @@ export async function check(context: PosContext<Settings>): Promise<void> {
       httpStatus: answer.status,
     });
   }
+  if (context.settings.customers === 'attach') await checkCustomers(context);
+}
+
+/** Reads the list that orders' members go to. */
+async function checkCustomers(context: PosContext<Settings>): Promise<void> {
+  const { customerListId = '' } = context.settings;
+  const path = `/customer_lists/${encodeURIComponent(customerListId)}`;
+  const answer = await callHubrise(context, { method: 'GET', path }).catch((error: unknown) => {
+    throw listRefused(error);
+  });
+  if (answer.status < 300) return;
+  throw new NeedsOperator(`HubRise refused the customer list with ${nameRefusal(answer)}: is customerListId right?`, {
+    httpStatus: answer.status,
+  });
 }

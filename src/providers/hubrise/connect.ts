@@ -1,6 +1,8 @@
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
+import { connectByCode } from '../connect-by-code.ts';
 import { callHubrise, type HubriseRequest } from './call-hubrise.ts';
+import { authorisePage, exchangeCode } from './exchange-code.ts';
 import { nameRefusal } from './name-refusal.ts';
 import { Callback, Location, type Settings } from './payloads.ts';
 
@@ -10,12 +12,26 @@ import { Callback, Location, type Settings } from './payloads.ts';
  */
 const EVENTS = { order: ['update'] };
 
+type ConnectContext = PosContext<Settings> & { webhookUrl: string };
+
+/** Obtains a token if there is none, or a code for another one, then sets the callback. */
+export async function connect(context: ConnectContext): Promise<Connection> {
+  const { accessToken, authorizationCode } = context.settings;
+  if (accessToken !== undefined && authorizationCode === undefined) return setCallback(context);
+  return connectByCode(context, {
+    url: authorisePage(context.settings),
+    shown: 'the page shows it',
+    exchange: (code) => exchangeCode(context, code),
+    connect: setCallback,
+  });
+}
+
 /**
  * Sets the callback of the connection, which has one: https://www.hubrise.com/developers/api/callbacks#callbacks. Every
  * run has a new webhook token, hence a new URL, so the callback is set each time.
  * @throws as `callHubrise` does, and NeedsOperator
  */
-export async function connect(context: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
+async function setCallback(context: ConnectContext): Promise<Connection> {
   const { webhookUrl: url } = context;
   const location = Location.safeParse(await ask({ method: 'GET', path: '/location' }));
   const callback = Callback.safeParse(await ask({ method: 'GET', path: '/callback' })).data;

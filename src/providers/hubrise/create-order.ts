@@ -1,6 +1,7 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
+import { attachCustomer } from './attach-customer.ts';
 import { callHubrise } from './call-hubrise.ts';
 import { OrderTaken, type Settings } from './payloads.ts';
 import { nameRefusal } from './name-refusal.ts';
@@ -15,7 +16,11 @@ import { writeOrder } from './write-order.ts';
  * @throws as `callHubrise` does, and GiveUp
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
-  const body = writeOrder(order, context.settings.itemMap, context.now);
+  const { customers, itemMap } = context.settings;
+  // What HubRise's format cannot hold is given up before anything is sent.
+  const guests = writeOrder(order, itemMap, context.now);
+  const body =
+    customers === 'guest' ? guests : writeOrder(order, itemMap, context.now, await attachCustomer(order, context));
   const answer = await callHubrise(context, { method: 'POST', path: '/location/orders', body });
   if (answer.status < 300) return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
   throw new GiveUp(`HubRise refused the order with ${nameRefusal(answer)}`, {

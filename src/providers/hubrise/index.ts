@@ -23,5 +23,5 @@ export const hubrise: Provider<Settings> = {
   check,
   connect,
   // A connection sees only its own private refs.
-  account: ({ baseUrl, accessToken }) => `${baseUrl} ${accessToken}`,
+  account: ({ baseUrl, accessToken = '' }) => `${baseUrl} ${accessToken}`,
 };

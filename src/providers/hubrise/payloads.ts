@@ -9,16 +9,35 @@ import { timeIfAny } from '../time-if-any.ts';
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);
 
 /** The settings of one location. A HubRise connection belongs to one client and one location. */
-export const Settings = z.strictObject({
-  /** The connection's token. It does not expire. */
-  accessToken: Secret,
+const Fields = z.strictObject({
+  /** The connection's token. It does not expire. `connect` fills it in. */
+  accessToken: Secret.optional(),
+  /** The id of the connection's OAuth client. */
+  clientId: Secret.optional(),
   /** The secret of the connection's OAuth client. HubRise signs webhooks with it. */
   clientSecret: Secret,
   /** True if `completed` means that the member has the food. Many a POS says it when it closes the check. */
   closedMeansCompleted: z.boolean().default(true),
+  /** The code of an authorisation. `connect` exchanges it. */
+  authorizationCode: Secret.optional(),
+  /** `attach`: every order has its member as a customer of the restaurant's list, which some tills require. */
+  customers: z.enum(['guest', 'attach']).default('guest'),
+  /** The list that the connection may write to. `connect` fills it in. */
+  customerListId: Id.optional(),
   baseUrl: baseUrl('https://api.hubrise.com/v1'),
+  /** Where authorisations are asked for and codes exchanged. */
+  oauthUrl: baseUrl('https://manager.hubrise.com/oauth2/v1'),
   /** Ref codes of skus, options, charges and the payment, by our ids. An id without an entry is the ref code. */
   itemMap: z.record(Id, PosItem).default({}),
+});
+
+/** The settings of one location: a token, or the client that may obtain one. */
+export const Settings = Fields.superRefine((settings, { addIssue }) => {
+  const { accessToken, clientId, authorizationCode, customers, customerListId } = settings;
+  const isMissing = (field: string): void => addIssue({ code: 'custom', path: [field], message: 'is missing' });
+  if (accessToken === undefined && clientId === undefined) isMissing('accessToken');
+  if (authorizationCode !== undefined && clientId === undefined) isMissing('clientId');
+  if (customers === 'attach' && customerListId === undefined && clientId === undefined) isMissing('customerListId');
 });
 export type Settings = z.infer<typeof Settings>;
 
@@ -37,6 +56,21 @@ export const Location = z.object({
   name: z.string(),
   account: z.object({ name: z.string(), currency: z.string() }),
 });
+
+/** https://www.hubrise.com/developers/api/authentication, the answer of `/oauth2/v1/token` */
+export const TokenGranted = z.object({
+  access_token: z.string().min(1),
+  customer_list_id: absentable(Id),
+  customer_list_name: absentable(z.string()),
+});
+
+/** The fields of a customer that we read: https://www.hubrise.com/developers/api/customers#retrieve-customer */
+export const Customer = z.object({
+  id: Id,
+  private_ref: z.string().nullish(),
+  anonymised: z.boolean().nullish(),
+});
+export const Customers = z.array(Customer);
 
 /** The connection's callback. Without one, `url` is null. */
 export const Callback = z.object({ url: z.string().nullish() });

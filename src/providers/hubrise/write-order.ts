@@ -2,14 +2,10 @@ import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { sumItems } from '../../core/domain/sum-items.ts';
 import { cutText, orderNote } from '../order-texts.ts';
-import { splitName } from '../../core/domain/person-name.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
+import { NAME_MAX, NOTE_MAX, writeCustomer } from './write-customer.ts';
 import { writeMoney } from './write-money.ts';
-
-// HubRise documents only the length of private refs, 255. Names get the same; a longer note is no use in a kitchen.
-const NAME_MAX = 255;
-const NOTE_MAX = 2000;
 
 /**
  * Milliseconds ahead from which a time counts as in the future. HubRise requires that by its own clock when the request
@@ -30,9 +26,10 @@ type Modifier = Item['modifiers'][number];
  * Writes the order for `POST /location/orders`: https://www.hubrise.com/developers/api/orders#create-order and
  * https://www.hubrise.com/developers/integration-guide#encoding-orders.
  * @param now decides whether `requestedAt` still lies ahead
+ * @param customerId of an attached customer; without it the order is a guest's
  * @throws GiveUp for what HubRise's format cannot hold
  */
-export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], now: Date): object {
+export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], now: Date, customerId?: string): object {
   const { serviceOrderId, fulfillment, items, money } = order;
   const { requestedAt } = fulfillment;
   const isAhead = requestedAt !== undefined && Date.parse(requestedAt) >= now.getTime() + AHEAD_MS;
@@ -54,7 +51,8 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
     payments: [
       { name: 'Paid online', ref: lookUp('ONLINE', itemMap).ref, amount: writeMoney(money.total, money.currency) },
     ],
-    customer: writeCustomer(order),
+    // Data of a customer's own goes with a guest's order alone.
+    ...(customerId === undefined ? { customer: writeCustomer(order) } : { customer_id: customerId }),
   };
 }
 
@@ -106,32 +104,6 @@ function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: strin
     { name: 'Tip', ref: 'TIP', price: tip },
     { name: 'Tax', ref: 'TAX', price: isOnTop ? tax : 0 },
   ].filter(({ price }) => price > 0);
-}
-
-/** The customer as a guest, with the order's address: https://www.hubrise.com/developers/api/orders#customer */
-function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
-  const { first, last } = splitName(member.name);
-  const to = fulfillment.destination;
-  return {
-    first_name: cutText(first, NAME_MAX),
-    last_name: last === '' ? undefined : cutText(last, NAME_MAX),
-    email: member.email,
-    phone: member.phone,
-    address_1: to?.line1 && cutText(to.line1, NAME_MAX),
-    address_2: to?.line2 && cutText(to.line2, NAME_MAX),
-    postal_code: to?.postalCode && cutText(to.postalCode, NAME_MAX),
-    city: to?.city && cutText(to.city, NAME_MAX),
-    state: to?.region && cutText(to.region, NAME_MAX),
-    country: countryCode(to?.country),
-    latitude: to?.latitude?.toFixed(7),
-    longitude: to?.longitude?.toFixed(7),
-    delivery_notes: to?.instructions && cutText(to.instructions, NOTE_MAX),
-  };
-}
-
-/** Returns an ISO 3166-1 alpha-2 code, all that HubRise takes. An address is found without its country's name. */
-function countryCode(country: string | undefined): string | undefined {
-  return country !== undefined && /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined;
 }
 
 function lookUp(id: string, itemMap: Settings['itemMap']): { ref: string; optionListName?: string | undefined } {

@@ -1,0 +1,100 @@
+import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import type { CanonicalOrder } from '../../core/domain/order.ts';
+import type { PosContext } from '../../core/domain/provider.ts';
+import type { PosAnswer } from '../call-pos.ts';
+import { callHubrise, type HubriseRequest } from './call-hubrise.ts';
+import { nameRefusal } from './name-refusal.ts';
+import { Customer, Customers, type Settings } from './payloads.ts';
+import { writeCustomer } from './write-customer.ts';
+
+/**
+ * Brings the member into the restaurant's customer list as the order has them, under the platform's id of the member as
+ * the private ref, which is unique in a list and seen by this client alone. An order takes its customer's data from there:
+ * https://www.hubrise.com/developers/api/orders#customer, and "update their details just before pushing the order" says
+ * https://www.hubrise.com/developers/integration-guide (both read in November 2026).
+ * @returns the customer's id
+ * @throws TryAgain `sent: false`, NeedsOperator or GiveUp: whatever happens here, no order was sent
+ */
+export async function attachCustomer(order: CanonicalOrder, context: PosContext<Settings>): Promise<string> {
+  const { customerListId } = context.settings;
+  if (customerListId === undefined) {
+    throw new NeedsOperator('no customerListId yet: expediter provider connect gets it with the access token');
+  }
+  const list = `/customer_lists/${encodeURIComponent(customerListId)}/customers`;
+  const privateRef = order.member.id;
+  const data = writeCustomer(order);
+
+  const known = await find();
+  if (known !== undefined) return update(known);
+  const made = await ask({ method: 'POST', path: list, body: { private_ref: privateRef, ...data } }, [422]);
+  if (made.status < 300) return idOf(made);
+  // Another of the member's orders may have been quicker.
+  const other = await find();
+  if (other !== undefined) return update(other);
+  throw refused(made);
+
+  async function find(): Promise<string | undefined> {
+    const path = `${list}?${new URLSearchParams({ private_ref: privateRef }).toString()}`;
+    const found = Customers.safeParse((await ask({ method: 'GET', path })).json).data;
+    if (found === undefined) throw new TryAgain('HubRise’s list of customers cannot be read', { sent: false });
+    const customer = found.find(({ private_ref }) => private_ref === privateRef);
+    if (customer === undefined || customer.anonymised !== true) return customer?.id;
+    // It takes no data any more. Without the private ref, a new one can have it.
+    await ask({ method: 'PATCH', path: `${list}/${encodeURIComponent(customer.id)}`, body: { private_ref: null } });
+    return undefined;
+  }
+
+  async function update(id: string): Promise<string> {
+    // What is left out stays: of an address nothing of the one before may.
+    const whole = Object.fromEntries(Object.entries(data).map(([field, value]) => [field, value ?? null]));
+    const body = order.fulfillment.destination === undefined ? data : whole;
+    await ask({ method: 'PATCH', path: `${list}/${encodeURIComponent(id)}`, body });
+    return id;
+  }
+
+  async function ask(request: HubriseRequest, allowed: readonly number[] = []): Promise<PosAnswer> {
+    let answer: PosAnswer;
+    try {
+      answer = await callHubrise(context, request);
+    } catch (error) {
+      throw aboutCustomer(error);
+    }
+    if (answer.status < 300 || allowed.includes(answer.status)) return answer;
+    throw refused(answer);
+  }
+}
+
+function idOf({ json }: PosAnswer): string {
+  const id = Customer.safeParse(json).data?.id;
+  if (id !== undefined) return id;
+  throw new TryAgain('HubRise took a customer and named no id', { sent: false });
+}
+
+function refused(answer: PosAnswer): GiveUp {
+  return new GiveUp(`HubRise refused the order's customer with ${nameRefusal(answer)}`, {
+    reason: 'The restaurant could not take this order.',
+    httpStatus: answer.status,
+  });
+}
+
+/** The error for the order, which was not sent: a status of 5xx or a lost answer would mean that it may be there. */
+function aboutCustomer(error: unknown): unknown {
+  if (!(error instanceof TryAgain)) return listRefused(error);
+  const { message, retryAfterMs, httpStatus } = error;
+  return new TryAgain(`the order's customer: ${message}`, {
+    sent: false,
+    retryAfterMs,
+    ...(httpStatus === 429 && { httpStatus }),
+  });
+}
+
+/** Explains a 403 or 404 of a customer list. Returns any other error as it is. */
+export function listRefused(error: unknown): unknown {
+  if (!(error instanceof NeedsOperator) || (error.httpStatus !== 403 && error.httpStatus !== 404)) return error;
+  const { httpStatus } = error;
+  return new NeedsOperator(
+    `HubRise does not open the customer list (${httpStatus}): is customerListId the connection's, and its scope ` +
+      'location[orders.write,customer_list.write]?',
+    { httpStatus },
+  );
+}

@@ -1,0 +1,65 @@
+/**
+ * HubRise's authorisation for installed apps: https://www.hubrise.com/developers/api/authentication, read in November
+ * 2026. A code can be exchanged once, within ten minutes, by the client with its secret; the token never expires, and
+ * another authorisation of the same location gives the same one with the new scope.
+ */
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { sendJson } from '../support/serve-http.ts';
+
+const CODE_MS = 10 * 60_000;
+const SCOPES = ['location[orders.write]', 'location[orders.write,customer_list.write]'];
+
+export type HubriseOauth = ReturnType<typeof hubriseOauth>;
+
+export function hubriseOauth(
+  connection: { accessToken: string; clientSecret: string },
+  resources: Record<string, string>,
+  refuse: (response: ServerResponse, status: number, body: object, why: string) => void,
+) {
+  const clientId = `${Date.now()}.clients.hubrise.com`;
+  const codes = new Map<string, { until: number; scope: string }>();
+  let scope = SCOPES[1];
+
+  return {
+    clientId,
+    /** True if the connection may write to its customer list. */
+    opensCustomers: (): boolean => scope === SCOPES[1],
+    /** What somebody gets to see who opens the page and agrees. @throws Error if the page would refuse its parameters */
+    authorise(page: string): string {
+      const { pathname, searchParams } = new URL(page);
+      const asked = Object.fromEntries(searchParams);
+      if (pathname !== '/oauth2/v1/authorize') throw new Error(`HubRise has no page ${pathname}`);
+      if (asked['client_id'] !== clientId) throw new Error('the client is not known');
+      if (asked['redirect_uri'] !== 'urn:ietf:wg:oauth:2.0:oob') throw new Error('the code would not be shown');
+      if (!SCOPES.includes(asked['scope'] ?? '')) throw new Error(`the scope is none: ${asked['scope']}`);
+      const code = randomBytes(16).toString('hex');
+      codes.set(code, { until: Date.now() + CODE_MS, scope: asked['scope'] ?? '' });
+      return code;
+    },
+    /** `POST /oauth2/v1/token` */
+    grant(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+      const basic = `Basic ${Buffer.from(`${clientId}:${connection.clientSecret}`).toString('base64')}`;
+      if (request.headers.authorization !== basic) {
+        return refuse(response, 401, { error: 'invalid_client' }, 'the client id or secret is wrong');
+      }
+      if (request.headers['content-type'] !== 'application/x-www-form-urlencoded') {
+        return refuse(response, 400, { error: 'invalid_request' }, 'the request for a token is no form');
+      }
+      const code = new URLSearchParams(body.toString()).get('code') ?? '';
+      const known = codes.get(code);
+      codes.delete(code);
+      if (known === undefined || known.until < Date.now()) {
+        return refuse(response, 400, { error: 'invalid_grant' }, 'the code is unknown, used or too old');
+      }
+      scope = known.scope;
+      const { customer_list_id, customer_list_name, ...others } = resources;
+      return sendJson(response, 200, {
+        access_token: connection.accessToken,
+        token_type: 'Bearer',
+        ...others,
+        ...(scope === SCOPES[1] && { customer_list_id, customer_list_name }),
+      });
+    },
+  };
+}
