@@ -192,7 +192,7 @@ describe('an attached customer', () => {
   it('is nobody of whom HubRise hears where the order itself cannot be sent', async () => {
     const { pos, context } = await attached();
     const [burger] = orderOf().items;
-    const { unitPrice: _left, ...unpriced } = burger as CanonicalOrder['items'][number];
+    const { unitPrice: _left, ...unpriced } = burger as KitchenOrder['items'][number];
     await expect(hubrise.createOrder(orderOf({ items: [unpriced] }), context)).rejects.toBeInstanceOf(GiveUp);
     expect(pos.list.customers).toEqual([]);
   });

@@ -12,9 +12,11 @@ import { signWebhook } from '../support/sign-webhook.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { POS_NAMES, SIMULATORS, type PosName } from './index.ts';
 import type { Simulator } from './simulator.ts';
+import { startHubrise, type HubriseSimulator } from './start-hubrise.ts';
+import { startSquare } from './start-square.ts';
 
 /** Every request that a provider sends, ids left out. Whoever sends a new one adds it here, and its table there. */
-const REQUESTS: Record<PosName, readonly string[]> = {
+const REQUESTS = {
   standard: ['GET /status', 'POST /orders'],
   hubrise: [
     'GET /v1/callback',
@@ -57,7 +59,46 @@ const REQUESTS: Record<PosName, readonly string[]> = {
     'POST /orders/v2/orders',
     'POST /orders/v2/prices',
   ],
+} satisfies Record<PosName, readonly string[]>;
+
+type Case = {
+  what: string;
+  name: PosName;
+  start(): Promise<Simulator>;
+  /** Beside those of the simulator. */
+  settings?(pos: Simulator): object;
+  requests: readonly string[];
 };
+const CASES: readonly Case[] = [
+  ...POS_NAMES.map((name): Case => ({ what: name, name, start: () => SIMULATORS[name](), requests: REQUESTS[name] })),
+  {
+    what: 'square, by OAuth',
+    name: 'square',
+    start: () => startSquare({ byOauth: true }),
+    requests: [
+      'GET /v2/orders/{id}',
+      'POST /oauth2/token',
+      'POST /oauth2/token/status',
+      'POST /v2/orders',
+      'POST /v2/orders/search',
+      'POST /v2/orders/{id}/pay',
+      'POST /v2/payments',
+    ],
+  },
+  {
+    what: 'hubrise, with customers attached',
+    name: 'hubrise',
+    start: () => startHubrise(),
+    settings: (pos) => ({ customers: 'attach', customerListId: (pos as HubriseSimulator).list.listId }),
+    requests: [
+      'GET /v1/customer_lists/{id}',
+      'GET /v1/customer_lists/{id}/customers',
+      'PATCH /v1/customer_lists/{id}/customers/{id}',
+      'POST /v1/customer_lists/{id}/customers',
+      ...REQUESTS.hubrise,
+    ].toSorted(),
+  },
+];
 
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/pos/club-1?token=';
 const REQUESTED = new Date(Date.now() + 3_600_000).toISOString();
@@ -84,6 +125,7 @@ const DEEDS: readonly ((provider: Provider, context: Context, pos: Simulator) =>
   (provider, context) => provider.createOrder(PICKUP, context),
   (provider, context) => provider.createOrder(LATER, context),
   (provider, context) => provider.createOrder(GIFT, context).catch(() => undefined),
+  (provider, context) => provider.renewConnection?.(context),
   (provider, context) => provider.findOrder?.(PICKUP.serviceOrderId, context),
   (provider, context) => provider.readStatus?.({}, PICKUP, context),
   (provider, context, pos) => {
@@ -100,15 +142,15 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-describe.each(POS_NAMES)('the requests to %s', (name) => {
+describe.each(CASES)('the requests to $what', ({ name, start, settings: others, requests }) => {
   const provider = registry.get(name);
   if (provider === undefined) throw new Error(`there is no provider ${name}`);
 
   /** Does all deeds up to one, this one's requests through a `send` of its own. */
   async function doAll(last: number, send: (request: Request, pos: Simulator) => Promise<Request>) {
-    const pos = await SIMULATORS[name]();
+    const pos = await start();
     ends.push(() => pos.stop());
-    const settings = provider?.settings.parse(pos.settings);
+    const settings = provider?.settings.parse({ ...pos.settings, ...others?.(pos) });
     const credentials = inMemoryCredentials(() => new Date());
     const plain = boundedFetch();
     const contextOf = (fetch: Send): Context => {
@@ -133,7 +175,7 @@ describe.each(POS_NAMES)('the requests to %s', (name) => {
       });
       expect(pos.refusals).toEqual([]);
     }
-    expect([...seen].toSorted()).toEqual(REQUESTS[name]);
+    expect([...seen].toSorted()).toEqual(requests);
   });
 
   it('are refused with one field more, wherever it stands', async () => {
@@ -150,7 +192,7 @@ describe.each(POS_NAMES)('the requests to %s', (name) => {
         return request;
       });
     }
-    expect(new Set(places.map(({ route }) => route))).toEqual(new Set(REQUESTS[name]));
+    expect(new Set(places.map(({ route }) => route))).toEqual(new Set(requests));
 
     for (const { deed, request: wanted, place, route } of onceEach(places)) {
       let nth = 0;
@@ -174,14 +216,14 @@ function onceEach<Place extends { deed: number; request: number; route: string }
   return [...fullest.values()].flat();
 }
 
-/** Without the ids of orders, of settings, and those that Square makes. */
+/** Without the ids of orders, of settings, and those that a POS makes. */
 function routeOf({ method, url }: Request, { tickets, settings }: Simulator): string {
   const isId = (part: string): boolean =>
-    /^wbhk_|ZY$/.test(part) ||
+    /^wbhk_|ZY$|^[0-9a-f]{8}$/.test(part) ||
     Object.values(settings).includes(part) ||
     tickets.some(({ providerOrderId, serviceOrderId }) => part === providerOrderId || part.includes(serviceOrderId));
   const parts = new URL(url).pathname.split('/').map((part) => (isId(decodeURIComponent(part)) ? '{id}' : part));
-  return `${method} ${parts.join('/')}`;
+  return `${method} ${parts.join('/').replace(/customer_lists\/[^/]+/, 'customer_lists/{id}')}`;
 }
 
 function objectsIn(text: string): number {

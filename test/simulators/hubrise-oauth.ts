@@ -46,7 +46,11 @@ export function hubriseOauth(
       if (request.headers['content-type'] !== 'application/x-www-form-urlencoded') {
         return refuse(response, 400, { error: 'invalid_request' }, 'the request for a token is no form');
       }
-      const code = new URLSearchParams(body.toString()).get('code') ?? '';
+      const form = new URLSearchParams(body.toString());
+      if ([...form.keys()].some((name) => !['code', 'client_id', 'client_secret', 'redirect_uri'].includes(name))) {
+        return refuse(response, 400, { error: 'invalid_request' }, 'the form has a field that nobody documents');
+      }
+      const code = form.get('code') ?? '';
       const known = codes.get(code);
       codes.delete(code);
       if (known === undefined || known.until < Date.now()) {

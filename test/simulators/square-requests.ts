@@ -231,7 +231,7 @@ export const UpdateSubscription = z.strictObject({ subscription: subscription.pa
 
 /** The requests with a body, each of which has its table above. */
 export const TAKES_BODY =
-  /^(POST \/v2\/(orders(\/search|\/\w+\/pay)?|payments|webhooks\/subscriptions)|PUT \/v2\/webhooks\/subscriptions\/\w+)$/;
+  /^(POST \/oauth2\/token|POST \/v2\/(orders(\/search|\/\w+\/pay)?|payments|webhooks\/subscriptions)|PUT \/v2\/webhooks\/subscriptions\/\w+)$/;
 
 /** The requests with a query: ListWebhookSubscriptions. */
 export const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([

@@ -38,7 +38,10 @@ const HEAVY_LIMITS = [{ requests: 10, ms: MINUTE_MS }];
  * The only request with a query, of whose documented names the one that this HubRise knows:
  * https://www.hubrise.com/developers/api/orders, read on 2026-11-23
  */
-const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([['GET /v1/location/orders', ['private_ref']]]);
+const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['GET /v1/location/orders', ['private_ref']],
+  ['GET /v1/customer_lists/{id}/customers', ['private_ref']],
+]);
 
 const DELIVERY_STATUSES = [
   'pending',
@@ -110,7 +113,8 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     const call = `${request.method} ${pathname}`;
     const body = await readBody(request);
-    const unknown = [...searchParams.keys()].filter((name) => QUERIES.get(call)?.includes(name) !== true);
+    const queries = QUERIES.get(call.replace(list.listId, '{id}')) ?? [];
+    const unknown = [...searchParams.keys()].filter((name) => !queries.includes(name));
     if (unknown.length > 0) return refuse(response, 400, {}, `nobody documents ${unknown.join(', ')} of ${call}`);
     if (call === 'POST /v1/location/orders') {
       requests += 1;
