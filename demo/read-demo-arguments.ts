@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
+import { POS_NAMES } from '../test/simulators/index.ts';
 
 export type Arguments = {
   help: boolean;
@@ -9,7 +9,8 @@ export type Arguments = {
   watch: boolean;
   json: boolean;
   outage: boolean;
-  pos: PosName;
+  /** The name of a POS of ours, or the path of a simulator's module. */
+  pos: string;
   dir: string;
   /** A platform of the reader's own: its module, and orders of it. */
   own: { module: string; orders: readonly string[] } | undefined;
@@ -33,7 +34,9 @@ Options:
   --json       with --once: the last line of standard output is the result as JSON; the rest goes to standard error
   --outage     stop the embedded Postgres for ten seconds once the orders are sent, and show that the kitchen's webhooks
                are taken all the same, and that the member hears of each of them afterwards, in order
-  --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard)
+  --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard);
+               or a path that begins with . or /: a module that exports the function which starts the simulator of a
+               POS of your own, whose provider PROVIDER_MODULES names. See docs/writing-a-provider.md
   --dir <dir>  keep the data there, from one run to the next (default: .demo in this repository)
   --platform <module>
                in place of the sample platform your own: a module as ORDER_MODULE names one, a path that begins with
@@ -46,6 +49,7 @@ Options:
 Environment:
   ORDER_API_URL         with --platform: your platform's GraphQL endpoint
   ORDER_API_TOKEN       with --platform: the token that it wants, if any
+  PROVIDER_MODULES      providers of your own, as the service takes them
   DATABASE_URL          a Postgres to use in place of the embedded one; it is migrated first
   PUBSUB_EMULATOR_HOST  a Pub/Sub emulator to use in place of the stand-in
 `;
@@ -54,8 +58,10 @@ Environment:
 export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Arguments {
   const { help = false, once = false, watch = false, json = false, pos: name = 'standard', ...given } = parse(argv);
   const { outage = false, dir = DEFAULT_DIR, platform: module, order: orders = [] } = given;
-  const pos = POS_NAMES.find((each) => each === name);
-  if (pos === undefined) throw new WrongUsage(`--pos is none of ${POS_NAMES.join(', ')}`);
+  const isPath = /^[./]/.test(name);
+  if (!isPath && !POS_NAMES.some((each) => each === name)) {
+    throw new WrongUsage(`--pos is no path and none of ${POS_NAMES.join(', ')}`);
+  }
   if (json && !once && !help) throw new WrongUsage('--json needs --once');
   if (watch && once) throw new WrongUsage('--watch never ends by itself, so there is no --once');
   if (watch && outage) throw new WrongUsage('--watch places no order, so there is no --outage');
@@ -71,7 +77,7 @@ export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Argum
     watch,
     json,
     outage,
-    pos,
+    pos: isPath ? resolve(name) : name,
     dir: resolve(dir, ...(own === undefined ? [] : ['own-platform'])),
     own,
   };

@@ -3,7 +3,8 @@ import { putLocation } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { webhookUrl } from '../src/core/domain/webhook-path.ts';
-import { registry } from '../src/providers/index.ts';
+import type { Registry } from '../src/core/domain/provider.ts';
+import { registry as ours } from '../src/providers/index.ts';
 import { allowedHosts } from '../test/support/allowed-loopback.ts';
 
 /** Does what `expediter location put` and `expediter token issue` do. @returns the webhook's URL */
@@ -14,8 +15,10 @@ export async function setUpLocation(about: {
   locationId: string;
   integration: string;
   settings: unknown;
+  /** Ours, without those of PROVIDER_MODULES. */
+  registry?: Registry;
 }): Promise<string> {
-  const { publicUrl, locationId, integration, settings } = about;
+  const { publicUrl, locationId, integration, settings, registry = ours } = about;
   const pool = new pg.Pool({ connectionString: about.databaseUrl, max: 1 });
   try {
     const keys = parseSettingsKeys(about.settingsKey);

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { readConfigOf } from '../src/config.ts';
 import type { ShownOrder } from '../src/core/orders/show-order.ts';
 import type { ShownWebhook } from '../src/core/replay/show-webhook.ts';
+import { loadProviders } from '../src/providers/index.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { until } from '../test/support/until.ts';
 import type { Simulator } from '../test/simulators/simulator.ts';
@@ -12,13 +14,13 @@ import type { Endings } from './endings.ts';
 import { fillMenu } from './fill-menu.ts';
 import { followLive, type Live } from './follow-live.ts';
 import { BUSY, BEHIND, keepBusy } from './keep-busy.ts';
+import { loadSimulator } from './load-simulator.ts';
 import { keepSecret } from './keep-secret.ts';
 import { openPubsub } from './open-pubsub.ts';
 import { interruptPostgres, type Outage } from './interrupt-postgres.ts';
 import { ownPlatform } from './own-platform.ts';
 import { placeOrders, signal as signalOrder, type PlacedOrder } from './place-orders.ts';
 import { prepareDemoDatabase } from './prepare-demo-database.ts';
-import { SIMULATORS, type PosName } from '../test/simulators/index.ts';
 import { ALLOW_PRIVATE_HOSTS } from '../test/support/allowed-loopback.ts';
 import { runAnewOnChange } from './run-anew-on-change.ts';
 import { runService, WHERE, type RunService, type Service } from './run-service.ts';
@@ -72,7 +74,7 @@ const HURRY = 600;
  */
 export async function startDemo(about: {
   dir: string;
-  pos: PosName;
+  pos: Arguments['pos'];
   watch: boolean;
   own: Arguments['own'];
   env: NodeJS.ProcessEnv;
@@ -85,6 +87,9 @@ export async function startDemo(about: {
   const { dir, env, endings, timeline, stopping, announce } = about;
   const { signal } = stopping;
   const logFile = join(dir, 'service.log');
+  const { PROVIDER_MODULES } = readConfigOf(env, 'PROVIDER_MODULES');
+  const registry = await loadProviders(PROVIDER_MODULES);
+  const startSimulator = await loadSimulator(about.pos);
   const own = about.own && (await ownPlatform(about.own, env));
   // An order that went its way in an earlier run would not go it again.
   if (own !== undefined) rmSync(join(dir, 'postgres'), { recursive: true, force: true });
@@ -112,7 +117,7 @@ export async function startDemo(about: {
 
   // A sample POS has one currency: that of the first order.
   const currency = own?.orders[0]?.money.currency;
-  const pos = await SIMULATORS[about.pos]({ hurry: HURRY, ...(currency !== undefined && { currency }) });
+  const pos = await startSimulator({ hurry: HURRY, ...(currency !== undefined && { currency }) });
   endings.add('the POS', () => pos.stop());
   const kitchen = await showKitchen(pos);
   endings.add('the kitchen', () => kitchen.stop());
@@ -134,7 +139,7 @@ export async function startDemo(about: {
   const openLocation = (locationId: string): Promise<string> => {
     // The menu may have grown since, and the settings' maps with it.
     const key = JSON.stringify([locationId, settings]);
-    const opened = webhookUrls.get(key) ?? setUpLocation({ ...at, locationId, integration, settings });
+    const opened = webhookUrls.get(key) ?? setUpLocation({ ...at, registry, locationId, integration, settings });
     webhookUrls.set(key, opened);
     return opened;
   };
@@ -150,6 +155,8 @@ export async function startDemo(about: {
       ...(own?.env ?? { ORDER_API_URL: platform?.url ?? '', ORDER_API_TOKEN: platformToken }),
       SETTINGS_KEY: settingsKey,
       ALLOW_PRIVATE_HOSTS,
+      // The service starts in the project, wherever the demo did.
+      PROVIDER_MODULES: PROVIDER_MODULES.map((name) => (/^[./]/.test(name) ? resolve(name) : name)).join(','),
       OPERATOR_TOKEN: operatorToken,
       PUBLIC_URL: balancer.url,
     },

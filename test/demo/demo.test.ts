@@ -252,6 +252,7 @@ describe('npm run demo', () => {
     [['--order', '4711'], '--order needs --platform'],
     [['--watch', '--outage'], 'there is no --outage'],
     [['--outage'], '--outage stops the embedded Postgres', { DATABASE_URL: 'postgres://x@127.0.0.1:1/x' }],
+    [['--pos', 'acme'], '--pos is no path and none of standard'],
     [['later'], "argument 'later'"],
   ])('explains itself to %j', async (args, message, env: Record<string, string> = {}) => {
     const { code, stdout, stderr } = run(args, env);
@@ -266,6 +267,7 @@ describe('npm run demo', () => {
       { DATABASE_URL: 'postgres://x@127.0.0.1:1/x' },
       'the database of DATABASE_URL could not be migrated: connect ECONNREFUSED',
     ],
+    [{ PROVIDER_MODULES: './nowhere.ts' }, 'PROVIDER_MODULES: ./nowhere.ts cannot be loaded'],
     [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL: Invalid URL'],
     [{ PUBSUB_EMULATOR_HOST: '127.0.0.1:1' }, 'Pub/Sub at 127.0.0.1:1 cannot be used'],
   ])('says what is wrong with %j', { timeout: WHOLE_RUN_MS }, async (env, message) => {

@@ -1,0 +1,24 @@
+import { pathToFileURL } from 'node:url';
+import type { StartSimulator } from '../test/simulators/simulator.ts';
+import { POS_NAMES, SIMULATORS } from '../test/simulators/index.ts';
+
+/**
+ * Finds what starts a POS.
+ * @param pos one of ours by its name, or the path of a module that exports one function, which starts another
+ * @throws Error that names the module and what is wrong with it
+ */
+export async function loadSimulator(pos: string): Promise<StartSimulator> {
+  const name = POS_NAMES.find((each) => each === pos);
+  if (name !== undefined) return SIMULATORS[name];
+  let module: object;
+  try {
+    module = (await import(pathToFileURL(pos).href)) as object;
+  } catch (error) {
+    throw new Error(`--pos: ${pos} cannot be loaded: ${(error as Error).message}`, { cause: error });
+  }
+  const [start, ...others] = Object.values(module).filter((each) => typeof each === 'function');
+  if (start !== undefined && others.length === 0) return start as StartSimulator;
+  throw new Error(
+    `--pos: ${pos} exports ${others.length === 0 ? 'no function' : 'several functions'}: which one starts the POS?`,
+  );
+}
