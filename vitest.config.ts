@@ -28,8 +28,15 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
-  // Node finds it by a hook of the service's, which is not asked for what Vitest loads.
-  resolve: { alias: { 'expediter/platform': fileURLToPath(new URL('src/platform-kit.ts', import.meta.url)) } },
+  resolve: {
+    alias: {
+      // Node finds it by a hook of the service's, which is not asked for what Vitest loads.
+      'expediter/platform': fileURLToPath(new URL('src/platform-kit.ts', import.meta.url)),
+      // The template has the kit as it is packed; here it is what the kit is packed of.
+      'expediter-kit/contract': fileURLToPath(new URL('test/providers/provider-contract.ts', import.meta.url)),
+      'expediter-kit': fileURLToPath(new URL('src/provider-kit.ts', import.meta.url)),
+    },
+  },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/system/**', 'test/harness/**'],

@@ -12,7 +12,9 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain } from '../src/core/domain/errors.ts';
+import { runDemo } from './demo/run-demo.ts';
 import { OPERATOR_TOKEN, sendAsIs } from './support/ask-operator.ts';
+import { createDatabase } from './support/create-database.ts';
 import { runToEnd } from './support/run-program.ts';
 import { startSystem } from './support/start-system.ts';
 
@@ -184,6 +186,16 @@ describe('the kit for providers of their own', () => {
     const [list, schema] = await Promise.all([cli('provider', 'list'), cli('provider', 'schema', 'acme')]);
     expect({ list: list.error, schema: schema.error }).toEqual({ list: '', schema: '' });
     expect(JSON.parse(list.out)).toContainEqual({ integration: 'acme', deduplicates: true, canBeAsked: false });
-    expect(JSON.parse(schema.out)).toMatchObject({ required: ['storeId', 'apiKey', 'webhookSecret'] });
+    expect(JSON.parse(schema.out)).toMatchObject({
+      required: ['storeId', 'clientId', 'clientSecret', 'webhookSecret'],
+    });
+  }, 60_000);
+
+  it('ends its guide in the demo: a provider and its simulator, from the signal to the hand-over', async () => {
+    const dir = join(folder, 'demo');
+    const env = { PROVIDER_MODULES: join(acme, 'src/index.ts'), DATABASE_URL: await createDatabase() };
+    const demo = runDemo(['--once', '--json', '--pos', join(acme, 'test/start-acme.ts'), '--dir', dir], { dir, env });
+    expect(await demo.code, demo.stderr()).toBe(0);
+    expect(demo.stderr()).toMatch(/delivery +order-\w+ +POS +webhook HANDED_OVER +200 applied/);
   }, 60_000);
 });

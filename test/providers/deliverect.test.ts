@@ -42,6 +42,10 @@ providerContract(deliverect, {
   },
   secretSettings: ['clientSecret', 'hmacSecret'],
   provenSettings: ['clientId', 'clientSecret'],
+  refusal: (words) => ({
+    status: 400,
+    body: { orderFieldsErrors: { note: words }, orderPaymentErrors: { due: words } },
+  }),
   statuses: {
     ...Object.fromEntries(
       [1, 3, 4, 5, 6, 7, 25, 30, 80, 81, 83, 84, 85, 100, 115].map((code) => [code, null] as const),

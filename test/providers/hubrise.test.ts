@@ -42,6 +42,11 @@ providerContract(hubrise, {
   },
   secretSettings: ['accessToken', 'clientSecret'],
   provenSettings: ['accessToken'],
+  identity: ['accessToken'],
+  refusal: (words) => {
+    const errors = [{ field: 'customer.email', message: words }];
+    return { status: 422, body: { message: words, errors, error_type: 'unprocessable_entity' } };
+  },
   statuses: {
     new: null,
     received: 'received',

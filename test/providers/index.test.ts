@@ -60,6 +60,7 @@ describe('the registry', () => {
     ['no createOrder', `export default { ...${acme}, createOrder: 1 }`, 'has no function "createOrder"'],
     ['no translateWebhook', `export default { ...${acme}, translateWebhook: 1 }`, 'has no function "translateWebhook"'],
     ['a wrong findOrder', `export default { ...${acme}, findOrder: 1 }`, '"findOrder"'],
+    ['a wrong readStatus', `export default { ...${acme}, readStatus: 1 }`, '"readStatus"'],
     ['no word on what it verifies', `export default { ...${acme}, webhookAuth: { kind: 'moon' } }`, '"webhookAuth"'],
     ['a wrong check', `export default { ...${acme}, check: 1 }`, '"check"'],
     [

@@ -52,6 +52,13 @@ providerContract(lightspeedK, {
   },
   secretSettings: ['clientSecret', 'refreshToken', 'webhookPassword'],
   provenSettings: ['clientId', 'clientSecret', 'refreshToken', 'businessLocationId', 'endpointId'],
+  // A new secret of the same client must not lose the refresh token, which is stored nowhere else.
+  unseeded: ['clientSecret'],
+  lacks: ['itemNames', 'prices', 'email', 'fee'],
+  refusal: (words) => {
+    const errors = [{ field: 'orderNote', code: 'Size', defaultMessage: words }];
+    return { status: 400, body: { message: words, errors } };
+  },
   statuses: {
     SUCCESS: 'received',
     READY_FOR_PICKUP: 'ready',

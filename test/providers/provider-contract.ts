@@ -2,7 +2,8 @@
  * `expediter-kit/contract`: the suite that every provider passes, and what the simulator of its POS is made of.
  * docs/writing-a-provider.md says what each test wants.
  */
-export { providerContract, type ProviderFixtures } from './contract.ts';
+export { providerContract } from './contract.ts';
+export type { ProviderFixtures, TicketField } from './contract/provider-fixtures.ts';
 export { inMemoryCredentials } from './in-memory-credentials.ts';
 export { deliverWebhook, type Delivery } from '../simulators/deliver-webhook.ts';
 export { jsonIn } from '../simulators/json-in.ts';

@@ -39,6 +39,7 @@ providerContract(square, {
   },
   secretSettings: ['accessToken', 'signatureKey'],
   provenSettings: ['accessToken', 'locationId'],
+  refusal: (detail) => refusal(400, 'INVALID_VALUE', { detail, field: 'order.line_items' }),
   statuses: {
     PROPOSED: 'received',
     RESERVED: 'in_progress',
@@ -79,6 +80,7 @@ describe('by OAuth', () => {
     },
     secretSettings: ['clientSecret', 'refreshToken', 'signatureKey'],
     provenSettings: ['clientId', 'clientSecret', 'refreshToken', 'locationId'],
+    refusal: (detail) => refusal(400, 'INVALID_VALUE', { detail, field: 'order.line_items' }),
     statuses: { PREPARED: 'ready', 'order.created': null },
   });
 });

@@ -59,6 +59,7 @@ providerContract(standard, {
     ],
   },
   secretSettings: ['secret'],
+  refusal: (words) => ({ status: 422, body: { error: words, message: words } }),
   statuses: {
     RECEIVED: 'received',
     in_progress: 'in_progress',

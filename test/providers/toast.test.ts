@@ -75,6 +75,10 @@ providerContract(toast, {
   },
   secretSettings: ['clientSecret', 'clientId'],
   provenSettings: ['clientId', 'clientSecret', 'restaurantGuid', 'diningOptionGuids'],
+  lacks: ['prices'],
+  refusal: (words) => {
+    return { status: 400, body: { status: 400, code: 10_022, message: words, developerMessage: words } };
+  },
   statuses: {
     RECEIVED: 'received',
     IN_PREPARATION: 'in_progress',

@@ -15,13 +15,23 @@ export type DeliverectOrder = {
   placedTime?: string;
   courier: string;
   ageCheck?: boolean;
-  deliveryAddress?: { street: string; streetNumber?: string };
+  deliveryAddress?: {
+    street: string;
+    streetNumber: string;
+    postalCode: string;
+    city: string;
+    country: string;
+    extraAddressInfo?: string;
+  };
+  tip?: number;
+  deliveryCost?: number;
+  serviceCharge?: number;
   decimalDigits: number;
   payment: { amount: number; type: number; due?: number };
   orderIsAlreadyPaid?: boolean;
   items: DeliverectItem[];
   note?: string;
-  customer?: { note?: string };
+  customer?: { name?: string; phoneNumber?: string; email?: string; note?: string };
 };
 
 type DeliverectItem = {

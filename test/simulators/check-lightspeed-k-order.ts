@@ -6,12 +6,14 @@ export type ToGoOrder = {
   businessLocationId: Digits;
   thirdPartyReference: string;
   endpointId: string;
+  customerInfo: { firstName: string; lastName?: string; email?: string; contactNumberAsE164?: string };
+  orderCollectionTimeAsIso8601?: string;
   orderNote?: string;
   accountProfileCode?: string;
   collectionCode?: string;
   payment?: { paymentMethod?: string; paymentAmount: Digits; tipAmount?: Digits };
   items?: ToGoItem[];
-  deliveryAddress?: object;
+  deliveryAddress?: { addressLine1?: string; addressLine2?: string; zip?: string; city?: string };
 };
 
 export type ToGoItem = {

@@ -8,18 +8,36 @@ export type SimulatorOptions = {
   port?: number;
 };
 
-/** A ticket, parsed from the vendor's format by the simulator alone, without the provider's code. */
+/**
+ * A ticket, parsed from the vendor's format by the simulator alone, without the provider's code. What may be undefined is
+ * so where it was not sent, or the format has no field for it.
+ */
 export type Ticket = {
   readonly providerOrderId: string;
   /** Our reference, as the POS has it. */
   readonly serviceOrderId: string;
+  /** What the POS recognises a repeat by, as it was sent: an idempotency key, or our reference. */
+  readonly key: string;
   readonly fulfillment: FulfillmentType;
   /** The text by which staff call it out, where the vendor's format has a field for it. */
   readonly callOut?: string | undefined;
   readonly lines: readonly TicketLine[];
   /** The amount that the POS was told is paid, tip included, in minor units. */
   readonly paid: number | undefined;
-  /** All notes about the whole order. */
+  /** In minor units. */
+  readonly tip: number | undefined;
+  readonly fee: number | undefined;
+  /** The member. A telephone number is E.164. */
+  readonly guest: {
+    readonly name: string | undefined;
+    readonly phone: string | undefined;
+    readonly email: string | undefined;
+  };
+  /** All that the POS was told of where a delivery goes, its fields joined by blanks. */
+  readonly address: string | undefined;
+  /** When it is wanted, as a time with an offset. Undefined: as soon as possible. */
+  readonly wantedAt: string | undefined;
+  /** All notes about the whole order, and those for the driver. */
   readonly note: string;
   /** The number of requests for it. More than one means a recognised repeat. */
   requests: number;
@@ -33,6 +51,8 @@ export type TicketLine = {
   /** Only if the vendor's format has one, or the simulator's menu. */
   readonly name: string | undefined;
   readonly quantity: number;
+  /** For one, in minor units, without modifiers. */
+  readonly price: number | undefined;
   readonly note: string | undefined;
   /** Only if the vendor's format has a field for it. */
   readonly ageRestricted?: boolean;
@@ -44,6 +64,8 @@ export type TicketModifier = {
   /** Only if the vendor's format has one, or the simulator's menu. */
   readonly name?: string | undefined;
   readonly quantity: number;
+  /** For one, in minor units. */
+  readonly price: number | undefined;
 };
 
 /** `hang`: no ticket, no answer. `drop-answer`: a ticket and a cut connection. A status: no ticket, this answer. */
@@ -90,6 +112,8 @@ export type Simulator = {
   expireTokens?(): void;
   /** The number of tokens granted. Required if the provider asks for tokens. */
   readonly grants?: number;
+  /** The seconds that a token lasts, as its endpoint says. Required if the provider asks for tokens. */
+  readonly tokenSeconds?: number;
   /** Safe to repeat. */
   stop(): Promise<void>;
 };

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { SquareAnswer, SquareCall } from './start-square.ts';
 
-const TOKEN_MS = 30 * 86_400_000;
+export const TOKEN_S = 30 * 86_400;
 const CODE_MS = 5 * 60_000;
 
 const text = (min: number, max: number) => z.string().min(min).max(max);
@@ -81,7 +81,7 @@ export function squareOauth() {
       if (!isProven(body.value)) return unauthorized('Not authorized.');
       grants += 1;
       const access_token = `EAAA${randomBytes(30).toString('base64url')}`;
-      const until = Date.now() + TOKEN_MS;
+      const until = Date.now() + TOKEN_S * 1_000;
       tokens.set(access_token, until);
       const expires_at = new Date(until).toISOString().replace(/\.\d+Z$/, 'Z');
       const merchant_id = 'MLEFBHHSJGVHD';

@@ -157,20 +157,32 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
   }
 
   function readTicket(order: DeliverectOrder): Ticket {
-    const { decimalDigits, payment, orderIsAlreadyPaid, note, customer } = order;
+    const { decimalDigits, payment, orderIsAlreadyPaid, note, customer, deliveryAddress: to } = order;
+    const minor = (amount: number): number => amount * 10 ** ((DIGITS[currency] ?? 2) - decimalDigits);
     return {
       providerOrderId: randomBytes(12).toString('hex'),
       serviceOrderId: order.channelOrderId,
+      key: order.channelOrderId,
       fulfillment: order.orderType === 2 ? 'delivery' : 'pickup',
       callOut: order.channelOrderDisplayId,
-      lines: order.items.map(({ plu, name, quantity, remark, subItems = [] }) => ({
+      lines: order.items.map(({ plu, name, price, quantity, remark, subItems = [] }) => ({
         reference: plu,
         name,
         quantity,
+        price: minor(price),
         note: remark,
-        modifiers: subItems.map(({ plu, name, quantity }) => ({ reference: plu, name, quantity })),
+        modifiers: subItems.map(({ plu, name, quantity, price }) => {
+          return { reference: plu, name, quantity, price: minor(price) };
+        }),
       })),
-      paid: orderIsAlreadyPaid === true ? payment.amount * 10 ** ((DIGITS[currency] ?? 2) - decimalDigits) : undefined,
+      paid: orderIsAlreadyPaid === true ? minor(payment.amount) : undefined,
+      tip: minor(order.tip ?? 0),
+      fee: minor((order.deliveryCost ?? 0) + (order.serviceCharge ?? 0)),
+      guest: { name: customer?.name, phone: customer?.phoneNumber, email: customer?.email },
+      address:
+        to &&
+        [to.street, to.streetNumber, to.extraAddressInfo, to.postalCode, to.city, to.country].filter(Boolean).join(' '),
+      wantedAt: order.deliveryIsAsap ? undefined : (order.deliveryTime ?? order.pickupTime),
       note: [note, customer?.note].filter(Boolean).join('\n'),
       requests: 1,
       status: undefined,
@@ -253,6 +265,7 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
     get grants() {
       return grants;
     },
+    tokenSeconds: TOKEN_SECONDS,
     stop,
   };
   return simulator;

@@ -12,7 +12,7 @@ import { hubriseOauth, type HubriseOauth } from './hubrise-oauth.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { jsonIn } from './json-in.ts';
 import { sendFault } from './send-fault.ts';
-import type { SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+import type { SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -363,19 +363,36 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
 }
 
 function readTicket(order: HubriseOrder): Ticket {
+  const { customer: guest, charges } = order;
+  const sumOf = (isMeant: (charge: HubriseOrder['charges'][number]) => boolean): number =>
+    charges.filter(isMeant).reduce((sum, { price }) => sum + readMoney(price), 0);
   return {
     providerOrderId: randomId(),
     serviceOrderId: order.private_ref ?? order.ref ?? '',
+    // HubRise recognises no repeat. This is what an order is found by.
+    key: order.private_ref ?? '',
     fulfillment: order.service_type === 'delivery' ? 'delivery' : 'pickup',
     callOut: order.collection_code ?? undefined,
     lines: order.items.map((item) => ({
       reference: item.sku_ref ?? '',
       name: item.product_name,
       quantity: Number(item.quantity),
+      price: readMoney(item.price),
       note: item.customer_notes ?? undefined,
-      modifiers: item.options.map(({ ref, name, quantity }) => ({ reference: ref ?? '', name, quantity })),
+      modifiers: optionsOf(item),
     })),
     paid: order.payments.reduce((sum, { amount }) => sum + readMoney(amount), 0),
+    tip: sumOf(({ ref }) => ref === 'TIP'),
+    fee: sumOf(({ ref }) => ref === 'DELIVERY_FEE' || ref === 'SERVICE_FEE'),
+    guest: {
+      name: [guest?.first_name, guest?.last_name].filter(Boolean).join(' '),
+      phone: guest?.phone ?? undefined,
+      email: guest?.email ?? undefined,
+    },
+    address: guest?.address_1
+      ? [guest.address_1, guest.address_2, guest.postal_code, guest.city, guest.state].filter(Boolean).join(' ')
+      : undefined,
+    wantedAt: order.expected_time ?? undefined,
     note: [order.customer_notes, order.customer?.delivery_notes].filter(Boolean).join('\n'),
     requests: 1,
     status: undefined,
@@ -385,6 +402,18 @@ function readTicket(order: HubriseOrder): Ticket {
 /** A courier's delivery: https://www.hubrise.com/developers/api/deliveries */
 function deliveryIn(status: string): object {
   return { carrier: 'Uber Direct', ref: randomId(), status, driver_name: 'Sam' };
+}
+
+/** Counts options, of which the same one may come several times. */
+function optionsOf({ options }: HubriseOrder['items'][number]): TicketModifier[] {
+  const counted = new Map<string, TicketModifier>();
+  for (const { ref, name, price, quantity } of options) {
+    const key = JSON.stringify([ref, name, price]);
+    const before = counted.get(key)?.quantity ?? 0;
+    const each = price === null || price === undefined ? undefined : readMoney(price);
+    counted.set(key, { reference: ref ?? '', name, quantity: before + quantity, price: each });
+  }
+  return [...counted.values()];
 }
 
 function isJson(request: IncomingMessage): boolean {

@@ -232,19 +232,27 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   function readTicket(order: ToGoOrder): Ticket {
     const { thirdPartyReference, accountProfileCode, collectionCode, deliveryAddress, items = [] } = order;
     const { payment, orderNote = '' } = order;
+    const { firstName, lastName, contactNumberAsE164, email } = order.customerInfo;
     return {
       providerOrderId: `A${randomInt(1000, 99_999)}.${tickets.length + 1}`,
       serviceOrderId: thirdPartyReference,
+      key: thirdPartyReference,
       fulfillment: PROFILES[accountProfileCode ?? ''] ?? (deliveryAddress === undefined ? 'pickup' : 'delivery'),
       callOut: collectionCode,
       lines: items.map((item) => ({
         reference: item.sku,
         name: undefined,
         quantity: item.quantity,
+        price: undefined,
         note: undefined,
         modifiers: modifiersOf(item),
       })),
       paid: payment === undefined ? undefined : minorUnits(payment.paymentAmount.digits),
+      tip: minorUnits(payment?.tipAmount?.digits ?? '0'),
+      fee: undefined,
+      guest: { name: [firstName, lastName].filter(Boolean).join(' '), phone: contactNumberAsE164, email },
+      address: deliveryAddress && Object.values(deliveryAddress).join(' '),
+      wantedAt: order.orderCollectionTimeAsIso8601,
       note: orderNote,
       requests: 1,
       status: undefined,
@@ -450,6 +458,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     get grants() {
       return grants;
     },
+    tokenSeconds: TOKEN_SECONDS,
     stop,
   };
   return simulator;
@@ -498,8 +507,8 @@ function modifiersOf({ modifiers = [], subItems = [] }: ToGoItem): Ticket['lines
   const counts = new Map<string, number>();
   for (const { modifierId } of modifiers) counts.set(modifierId, (counts.get(modifierId) ?? 0) + 1);
   return [
-    ...[...counts].map(([reference, quantity]) => ({ reference, quantity })),
-    ...subItems.map(({ sku, quantity }) => ({ reference: sku, quantity })),
+    ...[...counts].map(([reference, quantity]) => ({ reference, quantity, price: undefined })),
+    ...subItems.map(({ sku, quantity }) => ({ reference: sku, quantity, price: undefined })),
   ];
 }
 

@@ -15,7 +15,7 @@ import { sendFault } from './send-fault.ts';
 import type { Fault, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 import { CreateOrder, CreatePayment, PayOrder, QUERIES, SearchOrders, TAKES_BODY } from './square-requests.ts';
 import { errorsIn, type SquareError } from './square-requests.ts';
-import { squareOauth, type SquareOauth } from './square-oauth.ts';
+import { TOKEN_S, squareOauth, type SquareOauth } from './square-oauth.ts';
 import { squareSubscriptions, type SquareSubscription } from './square-subscriptions.ts';
 import { FULFILLMENT_UID, SQUARE_DELIVERY, squareEvents } from './square-webhooks.ts';
 
@@ -49,6 +49,8 @@ export type SquareCall = {
 
 type Order = {
   id: string;
+  /** The idempotency key of its request. */
+  key: string;
   content: CreateOrder['order'];
   total: number;
   tax: number;
@@ -116,8 +118,8 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
   };
   sell('burger-classic', 'Classic Burger', 1290);
   sell('fries-sweet-potato', 'Sweet Potato Fries', 450);
-  sell('beer-pale-ale', 'Pale Ale', 480);
-  offer('cheddar', 'Cheddar', 150);
+  sell('beer-pale-ale', 'Pale Ale 0.33 l', 480);
+  offer('cheddar', 'Extra cheddar', 150);
   offer('no-onions', 'No onions', 0);
 
   const events = squareEvents(locationId);
@@ -182,6 +184,7 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
       if (refusal !== undefined) return { answer: refusal };
       const order: Order = {
         id: `${newId()}ZY`,
+        key: idempotency_key ?? '',
         content,
         ...priceSquareOrder(content, catalog),
         createdAt: new Date().toISOString(),
@@ -290,27 +293,41 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
     simulator.onTicket?.(order.ticket);
   }
 
-  function ticketOf({ id, content, requests, paid }: Order): Ticket {
+  function ticketOf({ id, key, content, requests, paid, tip }: Order): Ticket {
     const [fulfillment] = content.fulfillments ?? [];
     const details = fulfillment?.type === 'DELIVERY' ? fulfillment.delivery_details : fulfillment?.pickup_details;
+    const { recipient } = details ?? {};
+    const wantedAt = fulfillment?.type === 'DELIVERY' ? fulfillment.delivery_details.deliver_at : pickupAt(fulfillment);
+    const charged = (isMeant: RegExp): number =>
+      (content.service_charges ?? [])
+        .filter(({ name = '' }) => isMeant.test(name))
+        .reduce((sum, charge) => sum + (charge.amount_money?.amount ?? 0), 0);
     const dropOff = fulfillment?.type === 'DELIVERY' ? fulfillment.delivery_details.dropoff_notes : undefined;
     return {
       providerOrderId: id,
       serviceOrderId: serviceOrderIdIn(content),
+      key,
       fulfillment: fulfillment?.type === 'DELIVERY' ? 'delivery' : 'pickup',
       callOut: content.ticket_name,
       lines: (content.line_items ?? []).map((line) => ({
         reference: line.catalog_object_id ?? '',
         name: catalog.variations.get(line.catalog_object_id ?? '')?.name ?? line.name,
         quantity: Number(line.quantity),
+        price: line.base_price_money?.amount,
         note: line.note,
         modifiers: (line.modifiers ?? []).map((modifier) => ({
           reference: modifier.catalog_object_id ?? '',
           name: catalog.modifiers.get(modifier.catalog_object_id ?? '')?.name ?? modifier.name,
           quantity: Number(modifier.quantity ?? '1'),
+          price: modifier.base_price_money?.amount,
         })),
       })),
       paid,
+      tip: tip + charged(/tip/i),
+      fee: charged(/fee/i),
+      guest: { name: recipient?.display_name, phone: recipient?.phone_number, email: recipient?.email_address },
+      address: recipient?.address && Object.values(recipient.address).join(' '),
+      wantedAt,
       note: [details?.note, dropOff].filter((note) => note !== undefined).join('\n'),
       requests,
       status: undefined,
@@ -482,7 +499,7 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
       itemMap,
       baseUrl: server.url,
     },
-    ...(byOauth && { expireTokens: () => oauth.expireTokens() }),
+    ...(byOauth && { expireTokens: () => oauth.expireTokens(), tokenSeconds: TOKEN_S }),
     get grants() {
       return oauth.grants;
     },
@@ -525,6 +542,12 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
     stop: () => server.stop(),
   };
   return simulator;
+}
+
+type Fulfillment = NonNullable<CreateOrder['order']['fulfillments']>[number];
+
+function pickupAt(fulfillment: Fulfillment | undefined): string | undefined {
+  return fulfillment?.type === 'PICKUP' ? fulfillment.pickup_details.pickup_at : undefined;
 }
 
 type Named = { reference_id?: string | undefined; metadata?: Record<string, string> | undefined };

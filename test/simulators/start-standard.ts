@@ -28,21 +28,29 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
     const fresh: Ticket = {
       providerOrderId,
       serviceOrderId,
+      key: ticket.idempotencyKey ?? serviceOrderId,
       fulfillment: order.fulfillment.type,
       callOut: order.callOutCode,
       lines: order.items.map((item) => ({
         reference: item.serviceItemId,
         name: item.name,
         quantity: item.quantity,
+        price: item.unitPrice,
         note: item.notes,
         ageRestricted: item.ageRestricted,
-        modifiers: item.modifiers.map(({ serviceModifierId, name, quantity }) => ({
+        modifiers: item.modifiers.map(({ serviceModifierId, name, quantity, unitPrice }) => ({
           reference: serviceModifierId,
           name,
           quantity,
+          price: unitPrice,
         })),
       })),
       paid: order.money.total,
+      tip: order.money.tip,
+      fee: order.money.fee,
+      guest: { name: order.member.name, phone: order.member.phone, email: order.member.email },
+      address: order.fulfillment.destination && Object.values(order.fulfillment.destination).join(' '),
+      wantedAt: order.fulfillment.requestedAt,
       note: order.notes ?? '',
       get requests() {
         return ticket.requests;

@@ -96,6 +96,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     get grants() {
       return logins.length;
     },
+    tokenSeconds: TOKEN_S,
     stop: () => server.stop(),
   };
   return simulator;
@@ -306,18 +307,28 @@ function ourIdIn(externalId = ''): string {
 
 function ticketOf(order: ToastOrder, guid: string, restaurant: ToastRestaurant): Ticket {
   const [check] = order.checks;
-  const { selections = [], payments } = check ?? {};
+  const { selections = [], payments, customer, appliedServiceCharges = [] } = check ?? {};
+  const { deliveryInfo: to } = order;
+  const sum = (amounts: readonly (number | undefined)[]): number =>
+    amounts.reduce<number>((total, amount = 0) => total + toMinor(amount, restaurant), 0);
   return {
     providerOrderId: guid,
     serviceOrderId: ourIdIn(order.externalId),
+    key: order.externalId ?? '',
     fulfillment: restaurant.diningOptions.get(order.diningOption.guid) === 'DELIVERY' ? 'delivery' : 'pickup',
     callOut: check?.tabName,
     lines: selections.filter((selection) => !isRequest(selection)).map((selection) => lineOf(selection, restaurant)),
-    paid: payments?.reduce(
-      (sum, { amount, tipAmount }) => sum + toMinor(amount, restaurant) + toMinor(tipAmount, restaurant),
-      0,
-    ),
-    note: requestsIn(selections).join('\n'),
+    paid: payments && sum(payments.flatMap(({ amount, tipAmount }) => [amount, tipAmount])),
+    tip: sum((payments ?? []).map(({ tipAmount }) => tipAmount)),
+    fee: sum(appliedServiceCharges.map(({ chargeAmount }) => chargeAmount)),
+    guest: {
+      name: customer && `${customer.firstName} ${customer.lastName}`,
+      phone: customer && `+${customer.phoneCountryCode ?? '1'}${customer.phone.replaceAll('-', '')}`,
+      email: customer?.email,
+    },
+    address: to && [to.address1, to.address2, to.city, to.state, to.zipCode, to.country].filter(Boolean).join(' '),
+    wantedAt: order.promisedDate?.replace(/(\d\d)$/, ':$1') ?? undefined,
+    note: [...requestsIn(selections), to?.notes].filter(Boolean).join('\n'),
     requests: 1,
     status: undefined,
   };
@@ -338,11 +349,13 @@ function lineOf({ item, quantity, modifiers }: ToastSelection, restaurant: Toast
     reference: item.guid,
     name: restaurant.dishes.get(item.guid)?.name,
     quantity,
+    price: undefined,
     note: requests.length === 0 ? undefined : requests.join('\n'),
     modifiers: [...options].map(([reference, times]) => ({
       reference,
       name: restaurant.modifiers.get(reference)?.name,
       quantity: times,
+      price: undefined,
     })),
   };
 }

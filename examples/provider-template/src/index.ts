@@ -16,5 +16,6 @@ const acme: Provider<Settings> = {
   webhookAuth,
   check,
   connect,
+  account: ({ baseUrl, storeId }) => `${baseUrl} ${storeId}`,
 };
 export default acme;

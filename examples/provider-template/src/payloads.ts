@@ -4,7 +4,9 @@ import { z } from 'zod';
 /** One location's: a store in Acme's words. Strict, so that a mistyped name is told and not passed over. */
 export const Settings = z.strictObject({
   storeId: z.string().regex(/^s-\d{1,10}$/, { error: 'is not a store id such as s-1042' }),
-  apiKey: Secret,
+  /** OAuth's, of our app at Acme: all stores that it may serve share its tokens. */
+  clientId: Secret,
+  clientSecret: Secret,
   /** Signs webhooks. */
   webhookSecret: Secret,
   /** Another one for Acme's sandbox, and in tests. */
@@ -13,6 +15,12 @@ export const Settings = z.strictObject({
   itemMap: ItemMap,
 });
 export type Settings = z.infer<typeof Settings>;
+
+/** "Tokens". Seconds, up to a year: what is no number of seconds is no grant. */
+export const TokenGranted = z.object({
+  access_token: z.string().min(1),
+  expires_in: z.number().positive().max(31_536_000),
+});
 
 /** What an order is answered with. */
 export const OrderTaken = z.object({ id: Id });

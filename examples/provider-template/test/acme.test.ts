@@ -4,30 +4,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import acme from '../src/index.ts';
 import { Settings } from '../src/payloads.ts';
 import { writeOrder } from '../src/write-order.ts';
+import { fixtures } from './fixtures.ts';
 import { startAcme, type Acme } from './start-acme.ts';
 
-providerContract(acme, {
-  start: startAcme,
-  wrongSettings: {
-    storeId: [undefined, '', '1042', 's-1/orders'],
-    apiKey: [undefined, '', ' padded'],
-    webhookSecret: [undefined, '', 'padded '],
-    baseUrl: ['api.acme-pos.example', 'ftp://pos.example', 'https://user:word@pos.example'],
-    itemMap: [[], { burger: 7 }],
-  },
-  secretSettings: ['apiKey', 'webhookSecret'],
-  provenSettings: ['apiKey', 'storeId'],
-  statuses: {
-    NEW: null,
-    ACCEPTED: 'received',
-    COOKING: 'in_progress',
-    READY: 'ready',
-    ON_THE_ROAD: 'en_route',
-    HANDED_OVER: 'completed',
-    FAULT: 'failed',
-    VOIDED: 'cancelled',
-  },
-});
+providerContract(acme, fixtures);
 
 const NOW = new Date('2026-01-31T18:30:00Z');
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/acme/club-1?token=t-1';
@@ -123,12 +103,23 @@ describe('a webhook', () => {
 });
 
 describe('check', () => {
-  it('takes nothing but the store for an answer', async () => {
-    const other = await serveHttp((_request, response) => sendJson(response, 410, {}));
+  it.each([
+    [403, 'clientId'],
+    [410, 'storeId'],
+  ])('takes nothing but the store for an answer: %i is about %s', async (status, setting) => {
+    const other = await serveHttp((request, response) =>
+      request.url === '/v1/oauth/token'
+        ? sendJson(response, 200, { access_token: 'token', expires_in: 60 })
+        : sendJson(response, status, {}),
+    );
     const settings = { ...context.settings, baseUrl: other.url };
     const error = await acme.check?.({ ...context, settings }).catch((error: unknown) => error);
     await other.stop();
-    expect(error).toMatchObject({ name: 'NeedsOperator', httpStatus: 410 });
+    expect(error).toMatchObject({
+      name: 'NeedsOperator',
+      httpStatus: status,
+      message: expect.stringContaining(setting) as string,
+    });
   });
 });
 

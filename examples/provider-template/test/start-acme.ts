@@ -18,6 +18,9 @@ const DELIVERY: Delivery = {
 /** Digits of an amount where they are not two. */
 const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
 
+/** "Tokens": an hour. */
+const TOKEN_S = 3600;
+
 /** "Orders": fields that are not named there are refused. */
 function orderShape(currency: string) {
   const digits = DIGITS[currency] ?? 2;
@@ -54,13 +57,16 @@ export type Acme = Simulator & {
 /** Resolves as soon as it serves. */
 export async function startAcme({ currency = 'EUR', hurry = 1, port }: SimulatorOptions = {}): Promise<Acme> {
   const storeId = `s-${randomInt(1e9)}`;
-  const apiKey = randomBytes(24).toString('base64url');
+  const clientId = randomBytes(8).toString('hex');
+  const clientSecret = randomBytes(24).toString('base64url');
   const webhookSecret = randomBytes(24).toString('base64url');
   const Order = orderShape(currency);
   const tickets: Ticket[] = [];
   const byKey = new Map<string, Ticket>();
   const refusals: string[] = [];
+  const tokens = new Set<string>();
   let requests = 0;
+  let grants = 0;
   let webhookUrl: string | undefined;
 
   function refuse(response: ServerResponse, status: number, code: string, why: string): void {
@@ -69,8 +75,10 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
   }
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const json = jsonIn(await readBody(request));
+    const body = await readBody(request);
     const wanted = `${request.method} ${request.url}`;
+    if (wanted === 'POST /v1/oauth/token') return grantToken(response, new URLSearchParams(body.toString()));
+    const json = jsonIn(body);
     const isOrder = wanted === `POST /v1/stores/${storeId}/orders`;
     if (isOrder) {
       requests += 1;
@@ -79,13 +87,24 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
       if (typeof fault === 'object') return sendFault(response, fault);
       if (fault === 'drop-answer') response.end = () => response.destroy();
     }
-    if (request.headers['x-api-key'] !== apiKey) return refuse(response, 401, 'bad_key', 'the API key is another');
+    const [, token = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? [];
+    if (!tokens.has(token)) return refuse(response, 401, 'bad_token', 'the token is none of ours, or has expired');
     if (wanted === `GET /v1/stores/${storeId}`) return sendJson(response, 200, { storeId, name: 'Berlin' });
     if (request.method === 'GET') return refuse(response, 404, 'unknown_store', `there is no ${wanted}`);
     if (request.headers['content-type'] !== 'application/json') return refuse(response, 415, 'not_json', 'no JSON');
     if (isOrder) return takeOrder(request, response, json);
     if (wanted === `PUT /v1/stores/${storeId}/webhook`) return registerWebhook(response, json);
     return refuse(response, 404, 'unknown_store', `there is no ${wanted}`);
+  }
+
+  function grantToken(response: ServerResponse, form: URLSearchParams): void {
+    const wanted = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
+    const wrong = Object.entries(wanted).find(([name, value]) => form.get(name) !== value);
+    if (wrong !== undefined) return refuse(response, 401, 'bad_token', `${wrong[0]} is wrong`);
+    const token = randomBytes(24).toString('base64url');
+    tokens.add(token);
+    grants += 1;
+    return sendJson(response, 200, { access_token: token, expires_in: TOKEN_S });
   }
 
   function takeOrder(request: IncomingMessage, response: ServerResponse, json: unknown): void {
@@ -101,7 +120,7 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
     if ((order.data.address !== undefined) !== (order.data.type === 'DELIVERY')) {
       return refuse(response, 400, 'bad_order', 'an address belongs to a delivery, and to nothing else');
     }
-    const ticket = readTicket(order.data);
+    const ticket = readTicket(order.data, key);
     byKey.set(key, ticket);
     tickets.push(ticket);
     simulator.onTicket?.(ticket);
@@ -128,7 +147,7 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
   const simulator: Acme = {
     integration: 'acme',
     url,
-    settings: { storeId, apiKey, webhookSecret, baseUrl: url, itemMap: { 'burger-classic': 'BURG-1' } },
+    settings: { storeId, clientId, clientSecret, webhookSecret, baseUrl: url, itemMap: { 'burger-classic': 'BURG-1' } },
     tickets,
     refusals,
     get requests() {
@@ -147,6 +166,11 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
       ...(fulfillment === 'delivery' ? ['ON_THE_ROAD'] : []),
       'HANDED_OVER',
     ],
+    expireTokens: () => tokens.clear(),
+    get grants() {
+      return grants;
+    },
+    tokenSeconds: TOKEN_S,
     sign,
     report(webhookUrl, ticket, state) {
       ticket.status = state;
@@ -157,21 +181,35 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
   return simulator;
 }
 
-function readTicket({ reference, pickupCode, type, lines, note = '', paid }: Order): Ticket {
+function readTicket(
+  { reference, pickupCode, type, due, guest, address, lines, note, paid }: Order,
+  key: string,
+): Ticket {
+  const minor = (amount: string): number => Number(amount.replace('.', ''));
+  const to = address && [address.street, address.postcode, address.city].filter(Boolean).join(' ');
   return {
     providerOrderId: `t-${randomBytes(8).toString('hex')}`,
     serviceOrderId: reference,
+    key,
     fulfillment: type === 'DELIVERY' ? 'delivery' : 'pickup',
     callOut: pickupCode,
-    lines: lines.map(({ sku, count, note, options }) => ({
+    lines: lines.map(({ sku, count, price, note, options }) => ({
       reference: sku,
       name: undefined,
       quantity: count,
+      price: price === undefined ? undefined : minor(price),
       note,
-      modifiers: options.map((option) => ({ reference: option.sku, quantity: option.count })),
+      modifiers: options.map(({ sku, count, price }) => {
+        return { reference: sku, quantity: count, price: price === undefined ? undefined : minor(price) };
+      }),
     })),
-    paid: Number(paid.total.replace('.', '')),
-    note,
+    paid: minor(paid.total),
+    tip: minor(paid.tip),
+    fee: minor(paid.fee),
+    guest: { name: guest.name, phone: guest.phone, email: undefined },
+    address: to,
+    wantedAt: due,
+    note: [note, address?.directions].filter(Boolean).join('\n'),
     requests: 1,
     status: undefined,
   };

@@ -1,0 +1,139 @@
+/** A green suite must mean what it feels like: whoever makes a mistake in the guide's template is told of it by name. */
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { fixtures } from '../../examples/provider-template/test/fixtures.ts';
+import type { Provider } from '../../src/core/domain/provider.ts';
+import { providerContract } from './contract.ts';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+
+const KEY = 'are recognised by a key with room for every order there will ever be';
+const ANEW = 'make one ticket of an order that was fetched anew and had changed';
+const SEED = 'are kept apart by every setting that they are asked for with';
+const SIGNAL = "are asked for until obtain's own signal ends, and not the order's: others wait for them";
+const LASTS = 'last as many seconds as the POS says';
+const ACCOUNT = 'lead to an account, another one for another restaurant';
+const SAME_ACCOUNT = 'lead to the same account with new secrets: an order in doubt goes on there';
+const LIMIT = 'until Retry-After is over with new secrets, too: a limit is not counted by a secret';
+const OWN_WORDS = "in our own words: a refusal's are the POS's, and may quote the member";
+const STORE = "finds nothing for this location in another store's webhook, though its secret is the same";
+const CHECK = 'leaves it to us once the POS refuses what it granted: a kept token proves nothing';
+const ITEMS = 'every item and modifier, as often as it was ordered';
+const PRICES = 'the price of each';
+const GUEST = 'whom it is for: name, telephone, e-mail';
+const ADDRESS = 'where a delivery goes, and how to find the door';
+const WANTED = 'when it is wanted, and nothing where that is as soon as possible';
+const TIP = 'what of it is tip and what is fee';
+
+const [CREATE, TOKEN, WRITE] = ['create-order.ts', 'obtain-token.ts', 'write-order.ts'];
+const SEEDED = 'seed: { clientId, clientSecret, baseUrl }';
+const ACCOUNT_OF = 'account: ({ baseUrl, storeId }) => `${baseUrl} ${storeId}`';
+const THEIRS = 'Object(Object(answer.json).error).message';
+const REFUSED = 'throw refusalOf(answer);';
+
+/** What stands in place of it, where that is long. */
+const OF_ORDER = 'obtainToken(context, context.signal)';
+const KEY_OF_ALL = 'keyOf(order: CanonicalOrder): string {\n$1(JSON.stringify(order))';
+const WITH_SECRET = 'account: ({ storeId, clientSecret }) => `${storeId} ${clientSecret}`';
+const KEPT = `= await context.credentials
+    .accessToken({
+      seed: { clientId: context.settings.clientId },
+      obtain: async () => ({ accessToken: 'kept', expiresIn: 3600 }),
+    })
+    .then(() => ({ status: 200, headers: new Headers(), json: {} }))
+    .catch(`;
+
+/** Each with the file of the template that it is made in, what stands there, what is written, and the claim it breaks. */
+const MISTAKES: readonly [of: string, file: string, right: string | RegExp, wrong: string, claim: string][] = [
+  ["a key made from the order's contents", CREATE, /keyOf\(\{.*\{\n(.*)\(serviceOrderId\)/, KEY_OF_ALL, ANEW],
+  ['a key of 8 hex digits', CREATE, ".digest('hex')", ".digest('hex').slice(0, 8)", KEY],
+  ['a seed without the base URL', TOKEN, SEEDED, 'seed: { clientId, clientSecret }', SEED],
+  ['a seed without the secret', TOKEN, SEEDED, 'seed: { clientId, baseUrl }', SEED],
+  ['a seed without the client', TOKEN, SEEDED, 'seed: { clientSecret, baseUrl }', SEED],
+  ["a token asked for under the order's signal", TOKEN, 'obtainToken(context, signal)', OF_ORDER, SIGNAL],
+  ['a token asked for under no signal', TOKEN, '    signal,\n', '    signal: new AbortController().signal,\n', SIGNAL],
+  ['expires_in taken for milliseconds', TOKEN, 'data.expires_in', 'data.expires_in / 1000', LASTS],
+  ['expires_in taken for minutes', TOKEN, 'data.expires_in', 'data.expires_in * 60', LASTS],
+  ['a constant account', 'index.ts', ACCOUNT_OF, "account: () => 'acme'", ACCOUNT],
+  ["the vendor's account", 'index.ts', ACCOUNT_OF, 'account: ({ baseUrl }) => baseUrl', ACCOUNT],
+  ['no account', 'index.ts', ACCOUNT_OF, 'account: undefined', ACCOUNT],
+  ['a secret in the account', 'index.ts', ACCOUNT_OF, WITH_SECRET, SAME_ACCOUNT],
+  [
+    'a limit counted by a secret',
+    'call-acme.ts',
+    'withinLimits(storeId,',
+    'withinLimits(settings.clientSecret,',
+    LIMIT,
+  ],
+  ["the POS's words as a reason", CREATE, /reason: REASONS.*\n/, `reason: ${THEIRS},\n`, OWN_WORDS],
+  ["the POS's words in an error", CREATE, '(${code})`', `(\${${THEIRS}})\``, OWN_WORDS],
+  [
+    "the member's words in an error",
+    CREATE,
+    REFUSED,
+    "throw new GiveUp(order.notes ?? '', { reason: '' });",
+    OWN_WORDS,
+  ],
+  ["another store's webhook", 'translate-webhook.ts', 'storeId !== settings.storeId || ', '', STORE],
+  ['a check that a kept token satisfies', 'check.ts', /= await callAcme\(.*/, KEPT, CHECK],
+  ['one of a modifier, always', WRITE, 'count: modifier.quantity', 'count: 1', ITEMS],
+  ['no price of an item', WRITE, /price: item\..*/, '', PRICES],
+  ['no price of a modifier', WRITE, /price: modifier\..*/, '', PRICES],
+  ['no name', WRITE, 'cutText(member.name, NAME_MAX)', "'Guest'", GUEST],
+  ['no telephone', WRITE, 'phone: member.phone', '', GUEST],
+  ['no second line of an address', WRITE, '[line1, line2]', '[line1]', ADDRESS],
+  ['no city', WRITE, '    city,\n', '', ADDRESS],
+  ['no postcode', WRITE, '    postcode: postalCode,\n', '', ADDRESS],
+  ['no instructions', WRITE, /directions: .*/, '', ADDRESS],
+  ['no wanted time', WRITE, 'dueOf(fulfillment.requestedAt, now)', 'undefined', WANTED],
+  ['no tip', WRITE, 'amount(money.tip)', 'amount(0)', TIP],
+  ['tip and fee swapped', WRITE, /tip: (.*),\n(.*)fee: (.*),/, 'tip: $3,\n$2fee: $1,', TIP],
+];
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mistakes-'));
+  await symlink(join(PROJECT, 'node_modules'), join(folder, 'node_modules'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** The template's provider, with a mistake or without. @returns the suite's claims about it by their names */
+async function claimsAbout(name: string, mistake?: (file: string, text: string) => string) {
+  const copy = join(folder, name);
+  const source = join(PROJECT, 'examples/provider-template/src');
+  await mkdir(copy);
+  for (const file of await readdir(source)) {
+    const text = await readFile(join(source, file), 'utf8');
+    await writeFile(join(copy, file), mistake?.(file, text) ?? text);
+  }
+  const { default: provider } = (await import(pathToFileURL(join(copy, 'index.ts')).href)) as { default: Provider };
+  const claims = new Map<string, () => void | Promise<void>>();
+  providerContract(provider, fixtures, {
+    describe: (_name, body) => body(),
+    it: (claim, body) => void claims.set(claim, body),
+  });
+  return claims;
+}
+
+it('is content with the template as it is', async () => {
+  const claims = await claimsAbout('right');
+  for (const claim of new Set(MISTAKES.map(([, , , , claim]) => claim))) await claims.get(claim)?.();
+});
+
+it.each(MISTAKES.map((mistake, nth) => [mistake[0], nth, mistake] as const))(
+  'catches %s',
+  async (_of, nth, mistake) => {
+    const [, wrongFile, right, wrong, claim] = mistake;
+    const claims = await claimsAbout(`mistake-${nth}`, (file, text) => {
+      if (file !== wrongFile) return text;
+      const changed = text.replace(right, wrong);
+      expect(changed, 'the mistake is made').not.toBe(text);
+      return changed;
+    });
+    const body = claims.get(claim) ?? expect.unreachable(`there is no claim "${claim}"`);
+    await expect((async () => body())()).rejects.toMatchObject({ name: 'AssertionError' });
+  },
+);

@@ -1,0 +1,67 @@
+import { expect } from 'vitest';
+import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
+import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
+import type { Stage } from './open-stage.ts';
+
+/** Whether the settings reach the POS. */
+export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { provider, fixtures, stage, expectNoSecrets, settingsWith } = theatre;
+  const { provenSettings = [] } = fixtures;
+
+  if (provider.check === undefined) {
+    claim('is not promised where there is none', () => {
+      expect(provenSettings, 'provenSettings').toEqual([]);
+    });
+    return;
+  }
+
+  claim('passes with right settings, makes no ticket, and leaves the next order its token', async () => {
+    const at = await stage();
+    await provider.connect?.({ ...at.contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 });
+    await provider.check?.(at.contextOf());
+    await provider.check?.(at.contextOf());
+    expect(at.pos.requests, 'requests for a ticket').toBe(0);
+    expect(at.pos.refusals).toEqual([]);
+    await at.create(orderOf());
+    expect(at.pos.tickets).toHaveLength(1);
+  });
+
+  claim('proves a setting at least', () => {
+    expect(provenSettings, 'provenSettings').not.toEqual([]);
+  });
+
+  for (const field of provenSettings) {
+    claim(`with a wrong ${field} leaves it to us, names it and shows no secret`, async () => {
+      const [at, elsewhere] = [await stage(), await stage()];
+      const wrong = elsewhere.pos.settings[field];
+      expect(wrong, "another POS's is another").not.toEqual(at.pos.settings[field]);
+      const error = await failureOf(at, { ...at.contextOf(), settings: settingsWith(at, { [field]: wrong }) });
+      expect(error).toBeInstanceOf(NeedsOperator);
+      expect(error.message).toContain(field);
+      expectNoSecrets(elsewhere.pos, error);
+    });
+  }
+
+  claim('leaves it to us once the POS refuses what it granted: a kept token proves nothing', async () => {
+    const at = await stage();
+    await provider.connect?.({ ...at.contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 });
+    await provider.check?.(at.contextOf());
+    const revoked: typeof fetch = async () => new Response('{}', { status: 401 });
+    expect(await failureOf(at, { ...at.contextOf(), fetch: revoked })).toBeInstanceOf(NeedsOperator);
+  });
+
+  claim('tries again when the POS is down', async () => {
+    const at = await stage();
+    await at.pos.stop();
+    expect(await failureOf(at)).toBeInstanceOf(TryAgain);
+  });
+
+  async function failureOf(at: Stage<Settings>, context = at.contextOf()): Promise<Error> {
+    const error = await provider.check?.(context).then(
+      () => expect.unreachable('passed'),
+      (error: unknown) => error as Error,
+    );
+    expectNoSecrets(at.pos, error as Error);
+    return error as Error;
+  }
+}

@@ -1,0 +1,172 @@
+import { expect } from 'vitest';
+import { GiveUp } from '../../../src/core/domain/errors.ts';
+import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
+import type { Ticket } from '../../simulators/simulator.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+import { FULFILLMENTS, orderOf, type Claim, type Theatre } from './open-theatre.ts';
+import type { TicketField } from './provider-fixtures.ts';
+
+/** An hour is too near for some kitchens, and a day too far. */
+const AHEAD_MS = 2 * 3_600_000;
+
+/** What stands on the ticket. */
+export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { fixtures, referenceOf, stage, ticketOf } = theatre;
+  const { lacks = [], unwritable = [] } = fixtures;
+  const paidOf = fixtures.paid ?? ((order: CanonicalOrder) => order.money.total);
+  const has = (field: TicketField): boolean => !lacks.includes(field);
+
+  for (const type of FULFILLMENTS) {
+    claim(`a whole ${type} order into the kitchen`, async () => {
+      const at = await stage();
+      const order = wholeOrder(type);
+      const ref = await at.create(order);
+      expect(at.pos.refusals).toEqual([]);
+      expect(at.pos.tickets).toHaveLength(1);
+      const ticket = at.pos.tickets[0] as Ticket;
+      expect(ticket).toMatchObject({ serviceOrderId: referenceOf(order.serviceOrderId), fulfillment: type });
+      expect([undefined, ticket.providerOrderId]).toContain(ref.providerOrderId);
+      expect(ticket.lines.map((line) => line.quantity)).toEqual(order.items.map((item) => item.quantity));
+      expect(ticket.lines[0]?.note ?? ticket.note).toContain('well done');
+      expect(ticket.note).toContain('terrace');
+      if (ticket.lines[2]?.ageRestricted !== true) {
+        expect(ticket.note, 'who hands it over must see it first').toMatch(/^AGE CHECK: Pale Ale/);
+      }
+    });
+  }
+
+  claim('every item and modifier, as often as it was ordered', async () => {
+    const ticket = await ticketOf(await stage(), wholeOrder());
+    const [burger] = ticket.lines;
+    expect(burger?.modifiers.map((modifier) => modifier.quantity).toSorted()).toEqual([1, 3]);
+    const references = ticket.lines.flatMap((line) => [
+      line.reference,
+      ...line.modifiers.map((each) => each.reference),
+    ]);
+    expect(new Set(references).size, 'five things are five').toBe(5);
+    const names = ticket.lines.map((line) => line.name);
+    const ofModifiers = burger?.modifiers.map((modifier) => modifier.name);
+    const { items } = wholeOrder();
+    expect(names).toEqual(items.map((item) => (has('itemNames') ? item.name : undefined)));
+    const ordered = items[0]?.modifiers.map((modifier) => (has('itemNames') ? modifier.name : undefined));
+    expect(ofModifiers?.toSorted()).toEqual(ordered?.toSorted());
+  });
+
+  claim('the price of each', async () => {
+    const ticket = await ticketOf(await stage(), wholeOrder());
+    const { items } = wholeOrder();
+    const priceOf = (price: number | undefined): number | undefined => (has('prices') ? price : undefined);
+    expect(ticket.lines.map((line) => line.price)).toEqual(items.map((item) => priceOf(item.unitPrice)));
+    expect(ticket.lines[0]?.modifiers.map((modifier) => modifier.price)).toContain(priceOf(150));
+  });
+
+  claim('whom it is for: name, telephone, e-mail', async () => {
+    const { guest } = await ticketOf(await stage(), wholeOrder());
+    const { name, phone, email } = sampleOrder().member;
+    expect(guest).toEqual({
+      name: has('name') ? name : undefined,
+      phone: has('phone') ? phone : undefined,
+      email: has('email') ? email : undefined,
+    });
+  });
+
+  claim('where a delivery goes, and how to find the door', async () => {
+    const ticket = await ticketOf(await stage(), wholeOrder('delivery'));
+    if (!has('address')) return expect(ticket.address).toBeUndefined();
+    for (const part of ['Lindenstraße 14', '3. OG', '10969', 'Berlin']) expect(ticket.address).toContain(part);
+    expect(`${ticket.note} ${ticket.address}`).toContain('Ring twice');
+  });
+
+  claim('when it is wanted, and nothing where that is as soon as possible', async () => {
+    const at = await stage();
+    for (const type of FULFILLMENTS) {
+      const wanted = new Date(Math.ceil((Date.now() + AHEAD_MS) / 60_000) * 60_000);
+      const { fulfillment } = sampleOrder({ type });
+      const requestedAt = inBerlin(wanted);
+      const later = await ticketOf(at, { fulfillment: { ...fulfillment, requestedAt } });
+      const { wantedAt } = later;
+      if (!has('wantedAt')) expect(wantedAt).toBeUndefined();
+      else expect(wantedAt && new Date(wantedAt).toISOString(), type).toBe(wanted.toISOString());
+      expect((await ticketOf(at, { type })).wantedAt, `${type}, as soon as possible`).toBeUndefined();
+    }
+  });
+
+  claim('what of it is tip and what is fee', async () => {
+    const at = await stage();
+    for (const type of FULFILLMENTS) {
+      const { money, ...order } = wholeOrder(type);
+      const fee = type === 'pickup' ? 75 : money.fee;
+      const total = money.total - money.fee + fee;
+      const ticket = await ticketOf(at, { ...order, money: { ...money, fee, total } });
+      expect({ tip: ticket.tip, fee: ticket.fee }, type).toEqual({
+        tip: has('tip') ? money.tip : undefined,
+        fee: has('fee') ? fee : undefined,
+      });
+    }
+  });
+
+  for (const currency of ['EUR', 'JPY', 'KWD']) {
+    claim(`exactly what is paid in ${currency}`, async () => {
+      const at = await stage(currency);
+      const order = orderOf({ type: 'delivery' });
+      order.money.currency = currency;
+      if (unwritable.includes(currency)) {
+        await expect(at.create(order)).rejects.toBeInstanceOf(GiveUp);
+        expect(at.pos.tickets).toEqual([]);
+        return;
+      }
+      await at.create(order);
+      expect(at.pos.refusals).toEqual([]);
+      expect(at.pos.tickets.map((ticket) => ticket.paid)).toEqual([paidOf(order)]);
+    });
+  }
+
+  claim('every script and symbol', async () => {
+    const at = await stage();
+    const [burger, ...others] = sampleOrder().items;
+    const name = '山田 👩‍🍳 Zoë';
+    const ticket = await ticketOf(at, {
+      member: { id: 'm-1', name, email: 'zoe@example.com', phone: '+493012345678' },
+      items: [{ ...(burger as CanonicalOrder['items'][number]), notes: 'ohne 🧅, مع الجبن' }, ...others],
+      notes: 'Zum Geburtstag 🎂: "Zoë\\n"',
+    });
+    expect(at.pos.refusals).toEqual([]);
+    expect(ticket.guest.name).toBe(has('name') ? name : undefined);
+    expect(ticket.note).toContain('Zum Geburtstag 🎂: "Zoë\\n"');
+    expect(ticket.lines[0]?.note ?? ticket.note).toContain('ohne 🧅, مع الجبن');
+  });
+
+  claim('a text that is too long cut, and says so', async () => {
+    const at = await stage();
+    const ticket = await ticketOf(at, { notes: '🎂'.repeat(20_000) });
+    expect(at.pos.refusals).toEqual([]);
+    expect(ticket.note.isWellFormed()).toBe(true);
+    if (ticket.note.length < 40_000) expect(ticket.note).toContain('[…]');
+  });
+
+  claim('an order of 300 items', async () => {
+    const at = await stage();
+    const { items } = sampleOrder();
+    const many = Array.from({ length: 100 }, () => items).flat();
+    const ticket = await ticketOf(at, { items: many });
+    expect(ticket.lines.reduce((sum, line) => sum + line.quantity, 0)).toBe(400);
+  });
+}
+
+/** The sample with three of one modifier, which most orders have once: a number that is lost is seen. */
+function wholeOrder(type: 'pickup' | 'delivery' = 'pickup'): CanonicalOrder {
+  const order = orderOf({ type });
+  const [burger] = order.items;
+  const [cheddar] = burger?.modifiers ?? [];
+  if (burger === undefined || cheddar === undefined) throw new Error('the sample has no burger with cheddar');
+  const added = 2 * burger.quantity * (cheddar.unitPrice ?? 0);
+  cheddar.quantity += 2;
+  order.money.subtotal += added;
+  order.money.total += added;
+  return order;
+}
+
+/** RFC 3339 with the offset of a winter in Berlin. */
+function inBerlin(time: Date): string {
+  return new Date(time.getTime() + 3_600_000).toISOString().replace('Z', '+01:00');
+}
