@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { version } from '../version.ts';
+import { addCertifyCommand } from './certify-command.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { examples } from './examples.ts';
@@ -38,6 +39,7 @@ Exit codes: 0 fine, 1 it failed or cannot be done now, 2 wrong usage or bad inpu
   addWebhookCommands(program);
   addPlatformCommands(program);
   addProviderCommands(program);
+  addCertifyCommand(program);
   addMemberCommands(program);
   addRekeyCommand(program);
   return program;

@@ -1,0 +1,206 @@
+import type { KitchenOrder } from '../core/domain/order.ts';
+import type { Status } from '../core/domain/lifecycle.ts';
+import type { Location } from '../core/locations/locations.ts';
+import { webhookPath } from '../core/domain/webhook-path.ts';
+import { refuseNextStatus } from '../core/placements/refuse-next-status.ts';
+import { awaitStatus, type Awaited } from './await-status.ts';
+import type { Certified } from './certified.ts';
+import type { CertifyDeps, CertifyOptions, Tell } from './certify.ts';
+import { explainInVain } from './explain-in-vain.ts';
+import type { Door } from './post-to-door.ts';
+import { findElsewhere, type Sought } from './read-arrived.ts';
+import { sendAgain, sendChanged } from './send-again.ts';
+
+type Run = CertifyOptions & {
+  location: Location;
+  order: KitchenOrder;
+  door: Door;
+  since: Date;
+  ticketIds: readonly string[];
+};
+
+/** What somebody does at a till, or a bridge by itself. */
+const WANTED: Partial<Record<Status, string>> = {
+  received: 'confirm the order at the till',
+  in_progress: 'begin to prepare it',
+  ready: 'mark it as ready',
+  en_route: 'send it on its way',
+  completed: 'hand it over',
+};
+
+/**
+ * Waits for each status of the order, sends the POS's own webhooks again while they are fresh, and refuses the last one
+ * once, which has to come again.
+ */
+export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): Promise<void> {
+  const { pool } = deps;
+  const { order, location, statuses, limits, signal } = run;
+  const ours = new Set<string>();
+  const sought: Sought = {
+    pool,
+    keys: deps.keys,
+    locationId: run.locationId,
+    serviceOrderId: order.serviceOrderId,
+    since: run.since,
+    ticketIds: run.ticketIds,
+    ours,
+  };
+  const known = new Set<string>();
+  const sending = { pool, keys: deps.keys, door: run.door, ours };
+  let first: { status: Status; webhookId: string } | undefined;
+  let wasLate = false;
+  let hopeless: string | undefined;
+
+  for (const status of statuses) {
+    if (hopeless !== undefined) {
+      tell.found({ check: status, state: 'skipped', found: hopeless });
+      continue;
+    }
+    const isLast = status === statuses.at(-1);
+    const refusing = isLast && run.repeats ? await refuseOnce(deps, run) : undefined;
+    const began = performance.now();
+    tell.wants(
+      `${status}: ${WANTED[status] ?? 'send it'}, unless that goes by itself (up to ${limits.statusMs / 1000} s)`,
+    );
+    let awaited: Awaited;
+    try {
+      awaited = await awaitStatus(sought, status, {
+        until: () => (refusing?.refusedAt() ?? began) + limits.statusMs,
+        graceMs: limits.graceMs,
+        known,
+        signal,
+      });
+    } finally {
+      await refusing?.end();
+    }
+    const refusedAt = refusing?.refusedAt();
+    if (!('came' in awaited) && refusedAt !== undefined) {
+      tell.found({ check: status, state: 'skipped', found: 'its webhook was answered 500 on purpose: see the next' });
+      tell.found(notRepeated(limits.statusMs));
+      continue;
+    }
+    tell.found(await describe(status, awaited, run, sought));
+    if ('came' in awaited) {
+      const { webhookId, spilled } = awaited.came;
+      if (isLast) tell.found(run.repeats ? repeated(refusedAt, spilled) : UNTRIED);
+      if (first === undefined) {
+        first = { status, webhookId };
+        tell.found(await sendAgain(sending, webhookId, { check: 'duplicate', outcomes: ['duplicate', 'stale'] }));
+        tell.found(await sendChanged(sending, webhookId, location));
+      } else if (!wasLate) {
+        wasLate = true;
+        tell.found(await sendAgain(sending, first.webhookId, { check: 'late', outcomes: ['stale'] }));
+      }
+    } else if ('silent' in awaited) {
+      hopeless = `not waited for, since ${status} did not come`;
+    } else if ('inVain' in awaited && awaited.inVain.outcome !== 'ignored') {
+      hopeless = `not waited for: what was wrong with ${status} would be wrong with it, too`;
+    }
+  }
+}
+
+/** Begins to refuse webhooks about the order, until one was. `refusedAt` is by the monotonic clock. */
+async function refuseOnce(
+  { pool }: CertifyDeps,
+  { order, signal }: Run,
+): Promise<{ refusedAt: () => number | undefined; end(): Promise<void> }> {
+  const ending = new AbortController();
+  const held = Promise.withResolvers<void>();
+  let refusedAt: number | undefined;
+  const signals = AbortSignal.any([signal, ending.signal]);
+  const holding = refuseNextStatus(pool, order.serviceOrderId, held.resolve, signals).then((wasRefused) => {
+    if (wasRefused) refusedAt = performance.now();
+  });
+  // Whatever ends it.
+  holding.then(held.resolve, held.reject);
+  await held.promise;
+  return {
+    refusedAt: () => refusedAt,
+    async end() {
+      ending.abort();
+      await holding;
+    },
+  };
+}
+
+async function describe(status: Status, awaited: Awaited, run: Run, sought: Sought): Promise<Certified> {
+  const check = status;
+  if ('came' in awaited) {
+    return { check, state: 'ok', found: `came as ${awaited.came.nativeStatus}, answered 200 applied` };
+  }
+  const expected = `a webhook that says ${status} of ${run.order.serviceOrderId}, answered 200 applied`;
+  if ('inVain' in awaited) {
+    return { check, state: 'failed', ...explainInVain(awaited.inVain, run.location), expected };
+  }
+  if ('asked' in awaited) {
+    return {
+      check,
+      state: 'failed',
+      found: `no webhook brought it: the service had to ask the POS, which said ${awaited.asked.nativeStatus}`,
+      expected,
+      toDo: 'see whether the POS still knows our webhook URL, and what it was answered there',
+    };
+  }
+  if ('behind' in awaited) {
+    const before = awaited.first === undefined ? 'a later one' : awaited.first.nativeStatus;
+    return {
+      check,
+      state: 'failed',
+      found: `${awaited.behind.nativeStatus} came behind ${before}: the member was never told`,
+      expected: `${expected}, before any later status`,
+      toDo: 'send statuses in their order, each once the one before was answered 200',
+    };
+  }
+  if ('skippedFor' in awaited) {
+    return {
+      check,
+      state: 'failed',
+      found: `it never came, and ${awaited.skippedFor.nativeStatus} did: the member was never told`,
+      expected,
+      toDo: `send it, or say that this POS does not have it: --without ${status}`,
+    };
+  }
+  return { check, state: 'failed', expected, ...(await explainSilence(status, run, sought)) };
+}
+
+async function explainSilence(status: Status, run: Run, sought: Sought): Promise<Pick<Certified, 'found' | 'toDo'>> {
+  const elsewhere = await findElsewhere(sought);
+  if (elsewhere !== undefined) {
+    return {
+      found: `a webhook about the order came to the location "${elsewhere}", by its URL and its token`,
+      toDo: `give each restaurant the webhook URL of its own: expediter token issue --location ${run.locationId}`,
+    };
+  }
+  return {
+    found: `no webhook about the order came to ${run.door.publicUrl}${webhookPath(run.door)} with a token that is valid`,
+    toDo:
+      'look at what your request was answered: 401 is a wrong or cut token in the URL; without any answer it did not get ' +
+      'here. If this POS does not have that status: ' +
+      `--without ${status}`,
+  };
+}
+
+const UNTRIED: Certified = {
+  check: 'after a 500',
+  state: 'skipped',
+  found: 'this POS sends nothing again: what meets a time without Postgres is lost',
+};
+
+function notRepeated(waitedMs: number): Certified {
+  return {
+    check: 'after a 500',
+    state: 'failed',
+    found: `a webhook was answered 500, and did not come again within ${waitedMs / 1000} s`,
+    expected: 'the same again, after some seconds, until it is answered 200',
+    toDo: 'keep a status until it was answered 200, and send it again after 5 s, 5 min, 30 min and so on; or say: --without repeats',
+  };
+}
+
+function repeated(refusedAt: number | undefined, spilled: boolean): Certified {
+  const check = 'after a 500';
+  if (refusedAt === undefined)
+    return { check, state: 'skipped', found: 'no webhook could be answered 500: they all came at once' };
+  if (spilled) return { check, state: 'skipped', found: 'no webhook was answered 500: Pub/Sub took it (SPILL_TOPIC)' };
+  const seconds = Math.round((performance.now() - refusedAt) / 1000);
+  return { check, state: 'ok', found: `answered 500, it came again, and was applied ${seconds} s later` };
+}

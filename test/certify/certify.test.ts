@@ -1,0 +1,313 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { certify, type Certification, type CertifyDeps, type CertifyOptions } from '../../src/certify/certify.ts';
+import { sampleContents } from '../../src/certify/make-test-order.ts';
+import { statusesOf } from '../../src/certify/statuses-of.ts';
+import { recordAnswer } from '../../src/core/asks/record-answer.ts';
+import type { StatusEvent } from '../../src/core/domain/order.ts';
+import type { Provider } from '../../src/core/domain/provider.ts';
+import { parseAllowedHosts } from '../../src/core/egress/allowed-hosts.ts';
+import { standard } from '../../src/providers/standard/index.ts';
+import { sendJson } from '../support/serve-http.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+import { ANSWER_MS, BROKEN, SECOND_URL } from './broken-bridges.ts';
+import { certifyDeps } from './certify-deps.ts';
+import { startBridge, type Bridge, type Habits } from './start-bridge.ts';
+
+const LIMITS = { answerMs: ANSWER_MS, statusMs: 3_000, graceMs: 800 };
+
+/** What a POS might be like otherwise: one that cannot be sent an order twice, or can be asked what became of it. */
+let says: readonly StatusEvent[] | undefined;
+const OTHERS: Provider[] = [
+  { ...standard, integration: 'forgetful', deduplicates: false, findOrder: async () => undefined },
+  { ...standard, integration: 'mute', deduplicates: false },
+  { ...standard, integration: 'asked', readStatus: async () => says },
+].map((provider) => provider as unknown as Provider);
+
+let system: System;
+let deps: CertifyDeps;
+
+beforeAll(async () => {
+  system = await startSystem({ providers: OTHERS });
+  deps = await certifyDeps(system, new Map(OTHERS.map((provider) => [provider.integration, provider])));
+  await system.addLocation(SECOND_URL.locationId, { ordersUrl: 'http://127.0.0.1:9/' });
+  SECOND_URL.url = await system.webhookUrl(SECOND_URL.locationId);
+});
+afterAll(() => Promise.all([system?.stop(), deps?.pool.end()]));
+
+/** Whoever is at the till does what is wanted. */
+async function certifyBridge(
+  locationId: string,
+  habits: Habits,
+  about: Partial<CertifyOptions> & {
+    type?: 'pickup' | 'delivery';
+    unsigned?: true;
+    only?: readonly string[];
+    integration?: string;
+  } = {},
+): Promise<Certification> {
+  const secret = `whsec_${randomBytes(32).toString('base64')}`;
+  const bridge: Bridge = await startBridge(secret, habits);
+  const { type = 'pickup', unsigned, only, integration } = about;
+  try {
+    const settings = { ordersUrl: bridge.ordersUrl, ...(unsigned ? { unsigned } : { secret }) };
+    await system.addLocation(locationId, settings, integration);
+    bridge.webhookUrl = await system.webhookUrl(locationId);
+    const wants = (what: string): void => {
+      const [status = ''] = what.split(':');
+      if (only === undefined || only.includes(status)) bridge.press(status.toUpperCase());
+    };
+    return await certify(
+      deps,
+      {
+        locationId,
+        contents: sampleContents(type),
+        statuses: statusesOf(type),
+        repeats: true,
+        limits: LIMITS,
+        signal: new AbortController().signal,
+        ...about,
+      },
+      { wants, found: () => {} },
+    );
+  } finally {
+    await bridge.stop();
+  }
+}
+
+const briefly = ({ checks }: Certification): string[] => checks.map(({ check, state }) => `${check}: ${state}`);
+const failed = ({ checks }: Certification): string[] =>
+  checks.filter(({ state }) => state === 'failed').map(({ check }) => check);
+
+describe('a good bridge passes', () => {
+  it('with a pickup: taken once, each status, a duplicate, a late one, a bad signature, one refused by us', async () => {
+    const certified = await certifyBridge('good', {});
+    expect(certified.checks.filter(({ state }) => state !== 'ok')).toEqual([]);
+    expect(briefly(certified)).toEqual(
+      [
+        ['settings', 'wrong token', 'takes the order', 'takes it once'],
+        ['received', 'duplicate', 'bad signature', 'in_progress', 'late', 'ready', 'completed', 'after a 500'],
+        ['ticket id'],
+      ]
+        .flat()
+        .map((check) => `${check}: ok`),
+    );
+    const { serviceOrderId = '' } = certified.order ?? {};
+    expect(serviceOrderId).toMatch(/^certify-[0-9a-f]{16}$/);
+    expect(await system.order(serviceOrderId)).toMatchObject({
+      status: 'completed',
+      ended_at: expect.any(Date) as Date,
+    });
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent', attempts: 2 });
+    await until(() => system.live(serviceOrderId).at(-1)?.memberState === 'picked_up');
+    expect(system.platform.requests).toEqual([]);
+  });
+
+  it('with a delivery, which is on its way before it is there', async () => {
+    const certified = await certifyBridge('good-delivery', {}, { type: 'delivery' });
+    expect(failed(certified)).toEqual([]);
+    expect(briefly(certified)).toContain('en_route: ok');
+  });
+
+  it('that answers a repeat with 409, and names both ids', async () => {
+    const certified = await certifyBridge('good-409', {
+      answer: (response, { nth, ticket }) =>
+        void response
+          .writeHead(nth === 1 ? 200 : 409, { 'content-type': 'application/json' })
+          .end(JSON.stringify(nth === 1 ? { providerOrderId: ticket } : {})),
+    });
+    expect(failed(certified)).toEqual([]);
+  });
+
+  it('without a secret, and is told what that means', async () => {
+    const certified = await certifyBridge('good-unsigned', {}, { unsigned: true });
+    expect(failed(certified)).toEqual([]);
+    expect(certified.checks).toContainEqual({
+      check: 'bad signature',
+      state: 'skipped',
+      found: 'nothing signs its webhooks: whoever knows their URL can move the orders of this location',
+    });
+  });
+
+  it('without a status that it does not have, if that is said', async () => {
+    const statuses = statusesOf('pickup').filter((status) => status !== 'in_progress');
+    const certified = await certifyBridge('good-without', {}, { statuses });
+    expect(failed(certified)).toEqual([]);
+  });
+
+  it('that says more than we know', async () => {
+    const certified = await certifyBridge('talkative', {
+      does: (status) => (status === 'READY' ? ['PRINTED', 'READY'] : [status]),
+    });
+    expect(failed(certified)).toEqual([]);
+  });
+
+  it('that sends all at once, but then nothing can be refused', async () => {
+    const all = ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'];
+    const certified = await certifyBridge('hasty', { does: () => all }, { only: ['received'] });
+    expect(failed(certified)).toEqual([]);
+    expect(briefly(certified)).toContain('after a 500: skipped');
+  });
+});
+
+it('a bridge fails that gives the id of a ticket to another one', async () => {
+  const numbered = { ticketOf: () => 'No. 1' };
+  expect(failed(await certifyBridge('numbered', numbered))).toEqual([]);
+  const certified = await certifyBridge('numbered', numbered);
+  expect(failed(certified)).toEqual(['ticket id']);
+  expect(certified.checks.at(-1)?.found).toBe(`the id "No. 1" is another order's, which this POS had before`);
+});
+
+describe('a POS that cannot be sent an order twice', () => {
+  it('fails if it cannot find what it has just taken', async () => {
+    const certified = await certifyBridge('forgetful', {}, { integration: 'forgetful' });
+    expect(failed(certified)).toEqual(['takes it once']);
+    const { found } = certified.checks.find(({ check }) => check === 'takes it once') ?? {};
+    expect(found).toBe('asked for the order by our id, the POS does not know it');
+  });
+
+  it('and cannot be asked either, leaves it to a person', async () => {
+    const certified = await certifyBridge('mute', {}, { integration: 'mute' });
+    expect(failed(certified)).toEqual([]);
+    expect(briefly(certified)).toContain('takes it once: skipped');
+  });
+});
+
+describe('a POS that can be asked', () => {
+  it.each([
+    { answer: 'completed', state: 'ok' },
+    { answer: 'ready', state: 'ok' },
+    { answer: 'cancelled', state: 'failed' },
+  ] as const)('what became of the order, and says $answer: $state', async ({ answer, state }) => {
+    says = [{ status: answer, serviceOrderId: 'any', nativeStatus: answer }];
+    const certified = await certifyBridge(`asked-${answer}`, {}, { integration: 'asked' });
+    expect(certified.checks.at(-1)).toMatchObject({
+      check: 'can be asked',
+      state,
+      found: `asked for the order, it says ${answer}`,
+    });
+  });
+
+  it('is not asked where its settings name nobody', async () => {
+    says = undefined;
+    const certified = await certifyBridge('asked-nobody', {}, { integration: 'asked' });
+    expect(briefly(certified)).not.toContain(expect.stringContaining('can be asked'));
+    expect(failed(certified)).toEqual([]);
+  });
+
+  it('fails where it had to be asked, since no webhook came', async () => {
+    const locationId = 'had-to-be-asked';
+    const ask = async (): Promise<void> => {
+      const [row] = await system.query('SELECT service_order_id FROM orders WHERE location_id = $1', [locationId]);
+      const serviceOrderId = String(row?.['service_order_id']);
+      const quiet = {
+        serviceOrderId,
+        locationId,
+        integration: 'standard',
+        providerOrderId: null,
+        order: sampleOrder(),
+      };
+      await recordAnswer(deps.pool, quiet, [{ status: 'received', serviceOrderId, nativeStatus: 'OPEN' }], 3_600);
+    };
+    const does = (status: string): string[] => {
+      if (status !== 'RECEIVED') return [status];
+      void ask();
+      return [];
+    };
+    const certified = await certifyBridge(locationId, { does });
+    expect(failed(certified)).toEqual(['received']);
+    const { found } = certified.checks.find(({ check }) => check === 'received') ?? {};
+    expect(found).toBe('no webhook brought it: the service had to ask the POS, which said OPEN');
+  });
+});
+
+describe('the test order', () => {
+  it('fails and ends where the POS does not take it, and its token lets nobody in any more', async () => {
+    const certified = await certifyBridge('refusing', {
+      answer: (response) => sendJson(response, 422, { reason: 'We are closed.' }),
+    });
+    expect(failed(certified)).toEqual(['takes the order']);
+    expect(certified.checks.at(-1)?.found).toBe('the POS refused the order with 422: We are closed.');
+    const { serviceOrderId = '' } = certified.order ?? {};
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'failed', attempts: 1 });
+    expect(await system.order(serviceOrderId)).toMatchObject({ ended_at: expect.any(Date) as Date });
+    const tokens = await system.query(
+      `SELECT revoked_at FROM webhook_tokens WHERE label = 'certify' AND location_id = $1`,
+      ['refusing'],
+    );
+    expect(tokens).toEqual([{ revoked_at: expect.any(Date) as Date }]);
+  });
+
+  it('ends where nobody does anything, and says that nobody did', async () => {
+    const certified = await certifyBridge('silent', { does: () => [] });
+    expect(briefly(certified).slice(-5)).toEqual([
+      'received: failed',
+      'in_progress: skipped',
+      'ready: skipped',
+      'completed: skipped',
+      'ticket id: ok',
+    ]);
+    const { serviceOrderId = '' } = certified.order ?? {};
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: null, ended_at: expect.any(Date) as Date });
+  });
+
+  it('ends where somebody gives up waiting', async () => {
+    const stopping = new AbortController();
+    const ending = certifyBridge(
+      'stopped',
+      {
+        does: () => {
+          stopping.abort(new Error('stopped'));
+          return [];
+        },
+      },
+      { signal: stopping.signal },
+    );
+    await expect(ending).rejects.toThrow('stopped');
+    const [order] = await system.query('SELECT ended_at FROM orders WHERE location_id = $1', ['stopped']);
+    expect(order).toEqual({ ended_at: expect.any(Date) as Date });
+  });
+});
+
+it('says what is wrong before anything is sent: settings, and where PUBLIC_URL leads', async () => {
+  const options = {
+    contents: sampleContents('pickup'),
+    statuses: statusesOf('pickup'),
+    repeats: true,
+    limits: LIMITS,
+    signal: new AbortController().signal,
+  };
+  const tell = { wants: () => {}, found: () => {} };
+  await system.addLocation('unsent', { ordersUrl: 'http://127.0.0.1:9/' });
+  const unreachable = await certify(
+    { ...deps, publicUrl: 'http://127.0.0.1:9' },
+    { ...options, locationId: 'unsent' },
+    tell,
+  );
+  expect(briefly(unreachable)).toEqual(['settings: ok', 'wrong token: failed']);
+  const forbidden = await certify(
+    { ...deps, allowedHosts: parseAllowedHosts('') },
+    { ...options, locationId: 'unsent' },
+    tell,
+  );
+  expect(briefly(forbidden)).toEqual(['settings: failed']);
+  expect(await system.query('SELECT FROM placements WHERE location_id = $1', ['unsent'])).toEqual([]);
+});
+
+describe('a bridge fails that', () => {
+  it.concurrent.each(Object.entries(BROKEN))(
+    '%s',
+    async (name, { check, found, toDo, request, also = [], ...habits }) => {
+      const certified = await certifyBridge(`broken-${name}`, habits);
+      expect(failed(certified)).toEqual([check, ...also]);
+      const failure = certified.checks.find((each) => each.check === check);
+      expect(failure?.found).toMatch(found);
+      expect(failure?.toDo).toMatch(toDo);
+      expect(failure?.expected).toMatch(/\w/);
+      if (request !== undefined) expect(failure?.request).toMatch(request);
+      expect(JSON.stringify(certified)).not.toMatch(/whsec_|exw_/);
+    },
+  );
+});
