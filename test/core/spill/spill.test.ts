@@ -220,7 +220,10 @@ describe('while Postgres is away', () => {
     const [serviceOrderId, late] = [await newOrder('revoked'), await newOrder('revoked')];
     vanish();
     const before = await spill(ofRevoked, statusWebhook({ serviceOrderId, status: 'ready' }));
+    // A process's clock may be some milliseconds ahead of Postgres's.
+    await sleep(100);
     await direct.query(`UPDATE webhook_tokens SET revoked_at = now() WHERE location_id = 'revoked'`);
+    await sleep(100);
     const after = await spill(ofRevoked, statusWebhook({ serviceOrderId: late, status: 'ready' }));
     await comeBack();
     await Promise.all([untilStored(before), untilStored(after)]);
