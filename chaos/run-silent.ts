@@ -29,7 +29,7 @@ export type SilentResult = {
   ordersDiverged: number;
   /** Orders without exactly one ticket. */
   ticketsWrong: number;
-  /** From a change at a POS, once its order was quieter than it should be, until it was applied here. */
+  /** Of changes whose webhook was lost: from then, once the order was quieter than it should be, until they were applied. */
   lagP50S: number;
   lagP99S: number;
   /** Changes that only an answer told. */
@@ -74,7 +74,7 @@ type Club = {
   url: string;
 };
 /** What a POS made of an order, and when. */
-type Change = { serviceOrderId: string; locationId: string; rank: number; at: number };
+type Change = { serviceOrderId: string; locationId: string; rank: number; at: number; isLost: boolean };
 
 /**
  * Lets the webhooks of every vendor that can be asked be lost: all of them for two minutes, and after a pause for good.
@@ -106,7 +106,7 @@ export async function runSilent(
       else await club.pos.report(club.url, ticket, status);
       if (!isLost || told <= mostThatIsTold(club, type)) {
         rank = Math.max(rank, told);
-        changes.push({ serviceOrderId, locationId: club.locationId, rank: told, at });
+        changes.push({ serviceOrderId, locationId: club.locationId, rank: told, at, isLost });
       }
     }
     return [serviceOrderId, rank];
@@ -227,7 +227,8 @@ async function compare(pool: pg.Pool, clubs: readonly Club[], changes: readonly 
       complaints.push(`${id} is at rank ${order?.rank}, and its POS says ${last}`);
       continue;
     }
-    for (const { rank, at, locationId } of of) {
+    for (const { rank, at, locationId, isLost } of of) {
+      if (!isLost) continue;
       const [, appliedAt = Infinity] =
         order.applied?.find(([status]) => Number(LIFECYCLE.find((step) => step.status === status)?.rank) >= rank) ?? [];
       const quietFrom = Math.min(
