@@ -45,7 +45,7 @@ Options:
 
 Faults: ${KINDS.join(', ')}
 Alone, and only if it is named: ${SILENT}. All vendors that can be asked lose their webhooks, for two minutes and then
-for good; a run of some eleven minutes, of which --seed alone can be chosen.
+for good; a run of some fourteen minutes, of which --seed alone can be chosen.
 `;
 
 /** @throws WrongUsage */
