@@ -25,13 +25,13 @@ const SILENT_S = 1_800;
 const HEARD_S = 300;
 /** Seconds for which a location that missed webhooks is asked about all its orders, each minute about the next. */
 const MISSING_S = 3_600;
-/** The longest time between two questions about an order: each is twice the one before, from a minute on. */
+/** The longest time between two questions about an order without news: each is twice the one before, from two minutes on. */
 const REST_MAX_S = 3_600;
 
 /**
  * Claims orders that are quieter than they should be, at most one of each location: sent and not received, past their
  * time and not ended, of a location that alone of its vendor is silent, or of one whose webhooks are known to be missing.
- * A claim is the location's turn: nobody else asks there for a minute.
+ * A claim is the location's turn, and counts as asked: nobody else asks there for a minute.
  * @param integrations those that can be asked now
  */
 export async function claimQuiet(pool: Pool, integrations: readonly string[], limit: number): Promise<QuietOrder[]> {
@@ -41,8 +41,8 @@ export async function claimQuiet(pool: Pool, integrations: readonly string[], li
 
 const CLAIM = `
   WITH quiet AS MATERIALIZED (
-    SELECT DISTINCT ON (o.location_id) o.location_id, o.integration, o.service_order_id, o.provider_order_id, p.asked_at,
-           o.updated_at
+    SELECT DISTINCT ON (o.location_id) o.location_id, o.integration, o.service_order_id, o.provider_order_id,
+           o.updated_at, rests_until
     FROM orders o
     JOIN locations l ON l.location_id = o.location_id AND l.integration = o.integration
     JOIN placements p ON p.service_order_id = o.service_order_id
@@ -50,14 +50,16 @@ const CLAIM = `
     LEFT JOIN location_last_seen s ON s.location_id = o.location_id AND s.integration = o.integration
     CROSS JOIN LATERAL (
       SELECT coalesce(a.integration = o.integration AND a.missed_at > now() - interval '${MISSING_S} s', false)
-             AS is_missing
-    ) AS webhooks
+               AS is_missing,
+             -- NULL where there was news since it was asked about.
+             CASE WHEN p.asked_at > o.updated_at
+                  THEN p.asked_at + least(${EACH_S} * 2 ^ p.asks, ${REST_MAX_S}) * interval '1 s' END AS rests_until
+    ) AS about
     WHERE EXISTS (SELECT FROM order_contents c WHERE c.service_order_id = o.service_order_id) -- else it is erased
       AND o.ended_at IS NULL AND o.rank >= ${RANK_SENT} AND o.integration = ANY ($1::text[])
       AND (a.next_ask_at IS NULL OR a.next_ask_at <= now())
       AND (is_missing AND o.updated_at < now() - interval '${EACH_S} s'
-           OR (p.asked_at IS NULL
-               OR p.asked_at < now() - least(${EACH_S} * 2 ^ p.asks, ${REST_MAX_S}) * interval '1 s')
+           OR (rests_until IS NULL OR rests_until < now())
            AND (o.rank < ${rankOf('received')} AND o.updated_at < now() - interval '${UNRECEIVED_S} s'
                 OR greatest(coalesce(o.requested_at, o.created_at + interval '${SOON_S} s'), o.updated_at)
                    < now() - interval '${LATE_S} s'
@@ -65,11 +67,12 @@ const CLAIM = `
                    AND EXISTS (SELECT FROM location_last_seen other
                                WHERE other.integration = o.integration
                                  AND other.last_seen_at > now() - interval '${HEARD_S} s')))
-    ORDER BY o.location_id, p.asked_at NULLS FIRST, o.updated_at
+    -- One that has had nothing new for some time leaves its turn to others.
+    ORDER BY o.location_id, rests_until NULLS FIRST, o.updated_at
   ), claimed AS (
     INSERT INTO location_asks AS a (location_id, integration, next_ask_at)
     SELECT location_id, integration, now() + interval '${EACH_S} s'
-    FROM (SELECT * FROM quiet ORDER BY asked_at NULLS FIRST, updated_at LIMIT $2::int) AS first
+    FROM (SELECT * FROM quiet ORDER BY rests_until NULLS FIRST, updated_at LIMIT $2::int) AS first
     ORDER BY location_id
     ON CONFLICT (location_id) DO UPDATE
       SET missed_at = CASE WHEN a.integration = excluded.integration THEN a.missed_at END,
@@ -77,6 +80,12 @@ const CLAIM = `
       -- Another process was quicker.
       WHERE a.next_ask_at <= now()
     RETURNING location_id
+  ), noted AS (
+    UPDATE placements p
+    SET asked_at = now(),
+        asks = CASE WHEN p.asked_at <= quiet.updated_at THEN 1 ELSE least(p.asks + 1, 15) END -- the power of it is a rest
+    FROM quiet JOIN claimed USING (location_id)
+    WHERE p.service_order_id = quiet.service_order_id
   )
   SELECT quiet.location_id AS "locationId", quiet.integration, quiet.service_order_id AS "serviceOrderId",
          quiet.provider_order_id AS "providerOrderId", c.contents AS "order"

@@ -13,7 +13,9 @@ import { claimQuiet, type QuietOrder } from './claim-quiet.ts';
 import { recordAnswer } from './record-answer.ts';
 
 /** Calls to one vendor from which on no others to it begin. */
-const OF_VENDOR = 32;
+const OF_VENDOR = 128;
+/** Seconds for an answer: over before the location's next turn. */
+const ANSWER_MAX_S = 55;
 
 type AskObserved = Extract<Observed, { what: 'ask' }>;
 
@@ -25,10 +27,10 @@ export type AskDeps = {
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   parkTtlS: number;
-  /** Nobody asks a vendor that does not answer; whether one does is told to it. */
+  /** Nobody asks a vendor that does not answer; that one does is told to it. */
   breaker: {
     isOpen(integration: string): boolean;
-    callEnded(location: { locationId: string; integration: string }, began: number, error?: unknown): void;
+    callEnded(location: { locationId: string; integration: string }, began: number): void;
   };
   observe: Observe;
   /** Called when an answer has been applied. */
@@ -79,25 +81,22 @@ export function quietAsker(deps: AskDeps): QuietAsker {
   };
 }
 
-/** Asks, and notes that it was done. Whatever goes wrong, the order is asked about again. */
+/** Asks, and waits as long as the vendor says. Whatever goes wrong, the order is asked about again. */
 async function askAbout(deps: AskDeps, quiet: QuietOrder, stopping: AbortSignal): Promise<void> {
   const { serviceOrderId, locationId, integration } = quiet;
   const began = performance.now();
   const { outcome, error } = await answerAbout(deps, quiet, began, stopping);
   const milliseconds = performance.now() - began;
-  const restMs = error instanceof TryAgain ? (error.retryAfterMs ?? 0) : 0;
-  const noted = deps.pool.query(
-    `WITH asked AS (
-       UPDATE placements
-       SET asked_at = now(), asks = least(asks + 1, 15) -- the power of it is a rest
-       WHERE service_order_id = $1::text
-     )
-     UPDATE location_asks SET next_ask_at = greatest(next_ask_at, now() + make_interval(secs => $3::float8))
-     WHERE location_id = $2::text AND $3::float8 > 0`,
-    [serviceOrderId, locationId, restMs / 1_000],
-  );
-  // Then it is asked again in a minute.
-  await noted.catch(() => {});
+  if (error instanceof TryAgain && error.retryAfterMs !== undefined) {
+    // If this cannot be noted, the vendor says it again.
+    await deps.pool
+      .query(
+        `UPDATE location_asks SET next_ask_at = greatest(next_ask_at, now() + make_interval(secs => $2::float8))
+         WHERE location_id = $1::text`,
+        [locationId, error.retryAfterMs / 1_000],
+      )
+      .catch(() => {});
+  }
   deps.observe({
     what: 'ask',
     outcome,
@@ -148,24 +147,20 @@ async function readStatus(
   stopping: AbortSignal,
 ): ReturnType<NonNullable<Provider['readStatus']>> {
   const { integration, order, providerOrderId } = quiet;
-  const withinMs = attemptLimit(provider) * 1_000;
-  try {
-    const events = await withTimeout(
-      withinMs,
-      async (signal) =>
-        provider.readStatus?.({ ...(providerOrderId !== null && { providerOrderId }) }, order, {
-          settings,
-          signal: AbortSignal.any([signal, stopping]),
-          now: now(),
-          credentials: credentialsFor(integration),
-          fetch: posFetch,
-        }),
-      () => new TryAgain(`no answer in ${withinMs} ms`, { sent: true }),
-    );
-    if (events !== undefined) breaker.callEnded(quiet, began);
-    return events;
-  } catch (error) {
-    breaker.callEnded(quiet, began, error);
-    throw error;
-  }
+  const withinMs = Math.min(attemptLimit(provider), ANSWER_MAX_S) * 1_000;
+  const events = await withTimeout(
+    withinMs,
+    async (signal) =>
+      provider.readStatus?.({ ...(providerOrderId !== null && { providerOrderId }) }, order, {
+        settings,
+        signal: AbortSignal.any([signal, stopping]),
+        now: now(),
+        credentials: credentialsFor(integration),
+        fetch: posFetch,
+      }),
+    () => new TryAgain(`no answer in ${withinMs} ms`, { sent: true }),
+  );
+  // A read that fails says nothing of orders, which may go elsewhere.
+  if (events !== undefined) breaker.callEnded(quiet, began);
+  return events;
 }

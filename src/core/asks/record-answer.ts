@@ -45,8 +45,11 @@ export async function recordAnswer(
     const applied = await applyWebhooks(client, [answer], parkTtlS);
     if (toldMore) {
       await client.query(
-        `UPDATE location_asks SET missed_at = now() WHERE location_id = $1::text AND integration = $2::text`,
-        [locationId, integration],
+        `WITH missed AS (
+           UPDATE placements SET missed = missed + 1 WHERE service_order_id = $1::text
+         )
+         UPDATE location_asks SET missed_at = now() WHERE location_id = $2::text AND integration = $3::text`,
+        [serviceOrderId, locationId, integration],
       );
     }
     return { toldMore, applied };

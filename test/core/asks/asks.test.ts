@@ -276,15 +276,55 @@ it('waits for an answer as long as an attempt at that POS may take', async () =>
   expect(outcomes()).toEqual(['failed', 'told_more']);
 });
 
-it('asks no vendor that does not answer', async () => {
+it('asks no vendor that does not answer, and says that one does', async () => {
+  const id = await placeAt(await addTill());
+  says.set(id, [{ status: 'received' }]);
+  await pass(4 * MINUTE);
+  for (let nth = 0; nth < 10; nth++) {
+    const locationId = `silent-${nth}`;
+    breaker.callEnded({ locationId, integration: 'till' }, performance.now(), new TryAgain('cut off', { sent: true }));
+  }
+  const asking = asker();
+  expect(await asking.ask()).toBe(0);
+  breaker.callEnded({ locationId: 'silent-0', integration: 'till' }, performance.now());
+  await ask();
+  expect(asked).toEqual([id]);
+});
+
+it('holds no order back because its POS cannot be asked', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 10; i++) ids.push(await placeAt(await addTill()));
   for (const id of ids) says.set(id, new TryAgain('cut off', { sent: true }));
   await pass(4 * MINUTE);
   await ask();
   expect(asked).toHaveLength(10);
-  expect(breaker.isOpen('till')).toBe(true);
-  expect(await askEachMinute(10)).toBe(0);
+  expect(breaker.isOpen('till')).toBe(false);
+});
+
+it('asks anew at once where the last answer is older than the news', async () => {
+  const locationId = await addTill();
+  const id = await placeAt(locationId);
+  says.set(id, []);
+  await pass(4 * MINUTE);
+  expect(await askEachMinute(200)).toBe(8);
+  await webhook(locationId, { status: 'received', serviceOrderId: id });
+  says.set(id, [{ status: 'received' }]);
+  await pass(6 * MINUTE);
+  expect(await askEachMinute(4)).toBe(2);
+});
+
+it('gives the turn of an order that has nothing new to one that may have', async () => {
+  const locationId = await addTill();
+  const [dead, live] = [await placeAt(locationId), await placeAt(locationId)];
+  says.set(dead, [{ status: 'ready' }]);
+  says.set(live, [{ status: 'received' }]);
+  await pass(4 * MINUTE);
+  await askEachMinute(8);
+  says.set(live, [{ status: 'in_progress' }]);
+  await askEachMinute(2);
+  says.set(live, [{ status: 'ready' }]);
+  expect(await askEachMinute(6)).toBe(6);
+  expect(asked.filter((id) => id === live).length).toBeGreaterThan(3);
 });
 
 it('believes no answer that is of another order or of no known shape', async () => {
