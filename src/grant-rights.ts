@@ -21,6 +21,7 @@ export const RIGHTS = {
   refused_bytes: ['SELECT', 'INSERT', 'UPDATE'],
   schema_migrations: ['SELECT'],
   scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  scorecard_scored: ['SELECT', 'UPDATE'],
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
   // Append-only, but that the words in it are erased.
   status_events: ['SELECT', 'INSERT', 'UPDATE (reason)'],

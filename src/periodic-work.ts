@@ -32,6 +32,7 @@ const DAY_MS = 24 * HOUR_MS;
 const TOKENS_MS = 3 * SECOND_MS;
 /** Each looks at all open orders, and a location is asked once a minute. */
 const ASK_MS = 10 * SECOND_MS;
+const SCORE_MS = 10 * MINUTE_MS;
 /** Time from the start to work that may be long overdue: a process may never live for an hour. */
 const SOON_MS = 5_000;
 /** Seconds that unmatched webhooks are kept, or longer while they may still match an order. */
@@ -99,7 +100,7 @@ export function periodicWork(deps: {
       const refusedKeptS = (config.REFUSED_KEEP * HOUR_MS) / SECOND_MS;
       repeat('deletion of refused webhooks', HOUR_MS, () => deleteRefused(pool, refusedKeptS), SOON_MS);
       repeat('deletion of old traffic', HOUR_MS, () => deleteOldTraffic(pool), SOON_MS);
-      repeat('scoring of vendors', 10 * MINUTE_MS, () => scoreHours(pool), SOON_MS);
+      repeat('scoring of vendors', SCORE_MS, () => scoreHours(pool, (0.9 * SCORE_MS) / SECOND_MS), SOON_MS);
       const memberDays = config.PII_RETENTION_DAYS;
       repeat('erasure of member data', HOUR_MS, () => eraseMembers(pool, memberDays, log), SOON_MS);
       repeat('renewal of connections', DAY_MS, renew, MINUTE_MS);

@@ -278,7 +278,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
   [
     'vendors',
     async (page) => {
-      await scoreHours(pass.system.pool);
+      await scoreHours(pass.system.pool, 0);
       await page.goto('/console/vendors');
       await page.getByRole('region', { name: 'standard' }).getByRole('link').click();
       await page

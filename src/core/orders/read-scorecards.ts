@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { LATENCY_BOUNDS, quantile, type Latencies } from '../traffic/latency-buckets.ts';
+import { ALL_LOCATIONS } from '../traffic/write-traffic.ts';
 
 const Count = z.int().nonnegative();
 
@@ -17,7 +18,9 @@ const Score = z.object({
   refusals: z
     .record(z.string(), Count)
     .meta({ description: 'Orders that failed or are held, by the code of the cause.' }),
-  downMinutes: Count.meta({ description: 'Minutes in which the POS was called and never answered, of all locations.' }),
+  downMinutes: Count.meta({
+    description: 'Minutes in which orders were sent and nothing was answered, of all locations.',
+  }),
 });
 
 /** What a vendor's integration was like, at one location or at all. */
@@ -46,8 +49,7 @@ export async function readScorecards(
   const { integration, locationId } = about;
   const { rows } = await pool.query<{ integration: string; locationId: string | null; day: Row; week: Row }>(READ, [
     integration ?? null,
-    locationId ?? null,
-    integration !== undefined || locationId !== undefined,
+    locationId ?? (integration === undefined ? ALL_LOCATIONS : null),
   ]);
   return rows.map(({ day, week, ...of }) => ({ ...of, day: toScore(day), week: toScore(week) }));
 }
@@ -65,14 +67,14 @@ function toScore({ acceptance, ...counts }: Row): z.infer<typeof Score> {
 /** SQL of one Row, of the hours since then. */
 function scoreSince(since: string): string {
   const sum = (of: string): string => `coalesce(sum(${of}) FILTER (WHERE hour >= ${since}), 0)`;
-  const acceptance = [...LATENCY_BOUNDS, Infinity].map((_, nth) => sum(`acceptance[${nth + 1}]`));
+  const acceptance = [...LATENCY_BOUNDS, Infinity].map((_, nth) => sum(`s.acceptance[${nth + 1}]`));
   return `json_build_object(
-    'orders', ${sum('orders')}, 'acceptance', json_build_array(${acceptance.join()}), 'missing', ${sum('missing')},
-    'duplicates', ${sum('duplicates')}, 'late', ${sum('late')}, 'conflicts', ${sum('conflicts')},
-    'downMinutes', ${sum('down_minutes')},
+    'orders', ${sum('s.orders')}, 'acceptance', json_build_array(${acceptance.join()}), 'missing', ${sum('s.missing')},
+    'duplicates', ${sum('s.duplicates')}, 'late', ${sum('s.late')}, 'conflicts', ${sum('s.conflicts')},
+    'downMinutes', ${sum('s.down_minutes')},
     'refusals', (SELECT coalesce(json_object_agg(code, times), '{}')
                  FROM (SELECT each.key AS code, sum(each.value::int) AS times
-                       FROM unnest(array_agg(refusals) FILTER (WHERE hour >= ${since})) AS of_hour,
+                       FROM unnest(array_agg(refusals) FILTER (WHERE hour >= ${since} AND refusals <> '{}')) AS of_hour,
                             jsonb_each_text(of_hour) AS each
                        GROUP BY 1) AS by_code))`;
 }
@@ -80,11 +82,21 @@ function scoreSince(since: string): string {
 const DAY = `now() - interval '24 h'`;
 const WEEK = `now() - interval '7 d'`;
 
+/** Those with the most missing webhooks alone are summed up: an integration may have locations by the thousand. */
 const READ = `
-  SELECT integration, CASE WHEN $3::boolean THEN location_id END AS "locationId", ${scoreSince(DAY)} AS day,
-         ${scoreSince(WEEK)} AS week
-  FROM scorecard_hours
-  WHERE hour >= ${WEEK} AND ($1::text IS NULL OR integration = $1) AND ($2::text IS NULL OR location_id = $2)
-  GROUP BY 1, 2
-  ORDER BY sum(missing) DESC, sum(orders) DESC, 1, 2
-  LIMIT ${SCORECARDS_MAX}`;
+  WITH chosen AS (
+    SELECT location_id, integration, sum(missing) AS missing, sum(orders) AS orders
+    FROM scorecard_hours
+    WHERE hour >= ${WEEK} AND ($1::text IS NULL OR integration = $1)
+      AND CASE WHEN $2::text IS NULL THEN location_id <> '${ALL_LOCATIONS}' ELSE location_id = $2 END
+    GROUP BY 1, 2
+    ORDER BY 3 DESC, 4 DESC, 1, 2
+    LIMIT ${SCORECARDS_MAX}
+  )
+  SELECT integration, nullif(location_id, '${ALL_LOCATIONS}') AS "locationId", scores.*
+  FROM chosen CROSS JOIN LATERAL (
+    SELECT ${scoreSince(DAY)} AS day, ${scoreSince(WEEK)} AS week
+    FROM scorecard_hours s
+    WHERE s.location_id = chosen.location_id AND s.integration = chosen.integration AND hour >= ${WEEK}
+  ) AS scores
+  ORDER BY chosen.missing DESC, chosen.orders DESC, 1, 2`;

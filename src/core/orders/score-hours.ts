@@ -1,36 +1,55 @@
 import type { Pool } from 'pg';
-import { LOCK_SCORE_HOURS } from '../postgres/locks.ts';
+import { inTransaction } from '../postgres/in-transaction.ts';
+import { LOCK_SCORE_HOURS, tryLock } from '../postgres/locks.ts';
 import { LATENCY_BOUNDS } from '../traffic/latency-buckets.ts';
+import { ALL_LOCATIONS } from '../traffic/write-traffic.ts';
 
-/** Hours before this one that are scored anew: most orders are over within them. */
+/** Hours before the last look that are scored anew: most orders are over within them. */
 const HOURS_BEFORE = 2;
+/** The most hours that are made up for after nobody scored. */
+const HOURS_MAX = 24;
 /** Longer than a scorecard looks back. */
 const KEPT_DAYS = 8;
 
 const BUCKETS = Array.from({ length: LATENCY_BOUNDS.length + 1 }, (_, nth) => nth);
 
 /**
- * Sums up what vendors made of the orders of the last hours. It is made of what is kept of each order, so it is exact,
- * and the same whichever process does it. One at a time.
+ * Sums up what vendors made of the orders of the last hours, hour by hour. It is made of what is kept of each order, so
+ * it is the same whichever process does it.
+ * @param everyS seconds within which nobody does it again
  */
-export async function scoreHours(pool: Pool): Promise<void> {
-  await pool.query(SCORE);
+export async function scoreHours(pool: Pool, everyS: number): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    if (!(await tryLock(client, LOCK_SCORE_HOURS))) return;
+    const { rows } = await client.query<{ hour: Date }>(DUE, [everyS]);
+    for (const { hour } of rows) await client.query(SCORE, [hour.toISOString()]);
+    if (rows.length === 0) return;
+    await client.query(`DELETE FROM scorecard_hours WHERE hour < now() - interval '${KEPT_DAYS} d'`);
+    await client.query('UPDATE scorecard_scored SET scored_at = now()');
+  });
 }
 
 const hourOf = (time: string): string => `date_bin('1 h', ${time}, 'epoch')`;
 
+const DUE = `
+  SELECT generate_series(${hourOf(`greatest(scored_at, now() - interval '${HOURS_MAX} h')`)} - interval '${HOURS_BEFORE} h',
+                         now(), interval '1 h') AS hour
+  FROM scorecard_scored
+  -- A clock may be set back.
+  WHERE scored_at NOT BETWEEN now() - make_interval(secs => $1::int) AND now()`;
+
+/** Of each location and, together, of each integration. */
+const BOTH = `GROUPING SETS ((location_id, integration), (integration))`;
+const PLACE = `coalesce(location_id, '${ALL_LOCATIONS}') AS location_id, integration`;
+
 const SCORE = `
-  WITH turn AS MATERIALIZED (
-    SELECT pg_try_advisory_xact_lock(${LOCK_SCORE_HOURS}) AS mine
-  ), span AS MATERIALIZED (
-    SELECT ${hourOf('now()')} - interval '${HOURS_BEFORE} h' AS since
-  ), placed AS MATERIALIZED (
-    SELECT p.service_order_id, o.location_id, o.integration, ${hourOf('p.signalled_at')} AS hour, p.state, p.finished_at,
-           p.cause ->> 'code' AS code
+  WITH placed AS MATERIALIZED (
+    SELECT p.service_order_id, o.location_id, o.integration, p.state, p.finished_at, p.missed, p.cause ->> 'code' AS code
     FROM placements p JOIN orders o ON o.service_order_id = p.service_order_id
-    WHERE (SELECT mine FROM turn) AND p.signalled_at >= (SELECT since FROM span) AND o.integration IS NOT NULL
+    WHERE p.signalled_at >= $1::timestamptz AND p.signalled_at < $1::timestamptz + interval '1 h'
+      AND o.integration IS NOT NULL
   ), heard AS (
-    SELECT location_id, integration, hour, count(*) AS orders, sum(duplicates) AS duplicates, sum(late) AS late,
+    SELECT ${PLACE}, count(*) AS orders, sum(missed) AS missing, sum(duplicates) AS duplicates, sum(late) AS late,
            sum(conflicts) AS conflicts,
            ARRAY[${BUCKETS.map((nth) => `count(*) FILTER (WHERE bucket = ${nth})`).join()}]::int[] AS acceptance
     FROM placed
@@ -47,40 +66,31 @@ const SCORE = `
       SELECT width_bucket(CASE WHEN accepted_at < finished_at THEN 0 ELSE extract(epoch FROM accepted_at - finished_at) END
                           * 1000, ARRAY[${LATENCY_BOUNDS.join()}]::numeric[]) AS bucket
     ) AS took
-    GROUP BY 1, 2, 3
+    GROUP BY ${BOTH}
+  ), by_code AS (
+    SELECT ${PLACE}, code, count(*) AS times
+    FROM placed WHERE state IN ('failed', 'held') AND code IS NOT NULL
+    GROUP BY ${BOTH}, code
   ), refused AS (
-    SELECT location_id, integration, hour, jsonb_object_agg(code, times) AS refusals
-    FROM (SELECT location_id, integration, hour, code, count(*) AS times
-          FROM placed WHERE state IN ('failed', 'held') AND code IS NOT NULL GROUP BY 1, 2, 3, 4) AS by_code
-    GROUP BY 1, 2, 3
+    SELECT location_id, integration, jsonb_object_agg(code, times) AS refusals FROM by_code GROUP BY 1, 2
+  ), down AS (
+    SELECT placed.location_id, placed.integration
+    FROM placed JOIN placement_attempts a ON a.service_order_id = placed.service_order_id
+    WHERE a.ended_at IS NOT NULL
+    GROUP BY 1, 2, date_trunc('minute', a.started_at)
+    HAVING bool_and(a.outcome IN ('TryAgain', 'unknown'))
   ), silent AS (
-    SELECT location_id, integration, hour, count(*) AS minutes
-    FROM (SELECT placed.location_id, placed.integration, ${hourOf('a.started_at')} AS hour
-          FROM placed JOIN placement_attempts a ON a.service_order_id = placed.service_order_id
-          WHERE a.ended_at IS NOT NULL
-          GROUP BY 1, 2, 3, date_trunc('minute', a.started_at)
-          HAVING bool_and(a.outcome IN ('TryAgain', 'unknown'))) AS down
-    GROUP BY 1, 2, 3
-  ), asked AS (
-    SELECT location_id, integration, ${hourOf('received_at')} AS hour, count(*) AS missing
-    FROM webhooks
-    WHERE asked AND (SELECT mine FROM turn) AND outcome = 'applied' AND replay_of IS NULL
-      AND received_at >= (SELECT since FROM span) AND day >= ((SELECT since FROM span) AT TIME ZONE 'UTC')::date
-    GROUP BY 1, 2, 3
-  ), outdated AS (
-    DELETE FROM scorecard_hours WHERE (SELECT mine FROM turn) AND hour < now() - interval '${KEPT_DAYS} d'
+    SELECT ${PLACE}, count(*) AS minutes FROM down GROUP BY ${BOTH}
   )
-  INSERT INTO scorecard_hours (location_id, integration, hour, orders, acceptance, missing, duplicates, late, conflicts,
-                               refusals, down_minutes)
-  SELECT location_id, integration, hour, coalesce(heard.orders, 0),
-         coalesce(heard.acceptance, array_fill(0, ARRAY[${BUCKETS.length}])), coalesce(asked.missing, 0),
-         coalesce(heard.duplicates, 0), coalesce(heard.late, 0), coalesce(heard.conflicts, 0),
-         coalesce(refused.refusals, '{}'), coalesce(silent.minutes, 0)
-  FROM heard
-  FULL JOIN refused USING (location_id, integration, hour)
-  FULL JOIN silent USING (location_id, integration, hour)
-  FULL JOIN asked USING (location_id, integration, hour)
+  INSERT INTO scorecard_hours AS s (location_id, integration, hour, orders, acceptance, missing, duplicates, late,
+                                    conflicts, refusals, down_minutes)
+  SELECT location_id, integration, $1::timestamptz, orders, acceptance, missing, duplicates, late, conflicts,
+         coalesce(refusals, '{}'), coalesce(minutes, 0)
+  FROM heard LEFT JOIN refused USING (location_id, integration) LEFT JOIN silent USING (location_id, integration)
   ON CONFLICT (location_id, integration, hour) DO UPDATE
     SET orders = excluded.orders, acceptance = excluded.acceptance, missing = excluded.missing,
         duplicates = excluded.duplicates, late = excluded.late, conflicts = excluded.conflicts,
-        refusals = excluded.refusals, down_minutes = excluded.down_minutes`;
+        refusals = excluded.refusals, down_minutes = excluded.down_minutes
+    WHERE (s.orders, s.acceptance, s.missing, s.duplicates, s.late, s.conflicts, s.refusals, s.down_minutes)
+          IS DISTINCT FROM (excluded.orders, excluded.acceptance, excluded.missing, excluded.duplicates, excluded.late,
+                            excluded.conflicts, excluded.refusals, excluded.down_minutes)`;

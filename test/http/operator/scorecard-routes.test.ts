@@ -60,8 +60,8 @@ it('sums up what vendors made of the orders, by integration, location and time',
   await system.query(`UPDATE placements SET finished_at = finished_at - interval '6 m' WHERE service_order_id = $1`, [
     once,
   ]);
-  await scoreHours(system.pool);
-  await scoreHours(system.pool);
+  await scoreHours(system.pool, 0);
+  await scoreHours(system.pool, 0);
 
   const week = { orders: 5, accepted: 3, missing: 1, duplicates: 1, late: 1, conflicts: 1 };
   expect(await read('')).toMatchObject([
@@ -80,12 +80,12 @@ it('sums up what vendors made of the orders, by integration, location and time',
 
 it('counts a minute as down in which calls were made and none was answered', async () => {
   await system.query(`UPDATE placement_attempts SET started_at = date_trunc('hour', now())`);
-  await scoreHours(system.pool);
+  await scoreHours(system.pool, 0);
   expect(await read('?location=bad')).toMatchObject([{ day: { downMinutes: 0 } }]);
   await system.query(
     `UPDATE placement_attempts SET started_at = date_trunc('hour', now()) + interval '1 m' WHERE outcome = 'TryAgain'`,
   );
-  await scoreHours(system.pool);
+  await scoreHours(system.pool, 0);
   expect(await read('?location=bad')).toMatchObject([{ day: { downMinutes: 1 } }]);
 });
 
@@ -100,6 +100,6 @@ it('tells a day from a week, and forgets what is older', async () => {
   expect(after?.day).toMatchObject({ orders: 0, accepted: 0, acceptanceSeconds: { p50: null }, refusals: {} });
   await system.query(`UPDATE scorecard_hours SET hour = hour - interval '7 d' WHERE location_id = 'good'`);
   expect(await read('?location=good')).toEqual([]);
-  await scoreHours(system.pool);
+  await scoreHours(system.pool, 0);
   expect(await system.query(`SELECT FROM scorecard_hours WHERE location_id = 'good'`)).toEqual([]);
 });
