@@ -4,16 +4,20 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What mostly waits, and longest; nothing tells of it where no run has been before. */
 const LONGEST = [
-  'core/placements/silent-vendor',
-  'core/placements/forward-journey',
-  'cli/cli',
   'demo/demo',
   'process',
-  'core/statuses/any-order',
-  'core/statuses/locked-rows',
-  'hostile/push',
+  'core/placements/forward-journey',
+  'core/placements/silent-vendor',
+  'http/operator/board-routes',
+  'core/retention/retention',
+  'cli/cli',
+  'certify/certify',
   'hostile/webhook',
+  'hostile/push',
+  'demo/certify-bridge',
+  'core/spill/spill',
   'http/webhook-wire',
+  'core/statuses/locked-rows',
 ];
 const TESTS = fileURLToPath(new URL('test/', import.meta.url));
 
@@ -54,6 +58,8 @@ export default defineConfig({
     // Twice what most small machines have of cores: the tests mostly wait. More would be a little sooner done, and some
     // that time things then fail beside anything else.
     maxWorkers: 4,
+    // Of claims in one file that are looked at together: each mostly waits for a POS of its own.
+    maxConcurrency: 10,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

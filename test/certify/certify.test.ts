@@ -18,12 +18,23 @@ import { startBridge, type Bridge, type Habits } from './start-bridge.ts';
 
 const LIMITS = { answerMs: ANSWER_MS, statusMs: 3_000, graceMs: 800 };
 
+/** What a POS says that is asked what became of an order. */
+const ANSWERS: Record<string, readonly StatusEvent[] | undefined> = Object.fromEntries([
+  ...(['completed', 'ready', 'cancelled'] as const).map((status) => [
+    status,
+    [{ status, serviceOrderId: 'any', nativeStatus: status }],
+  ]),
+  ['nobody', undefined],
+]);
 /** What a POS might be like otherwise: one that cannot be sent an order twice, or can be asked what became of it. */
-let says: readonly StatusEvent[] | undefined;
 const OTHERS: Provider[] = [
   { ...standard, integration: 'forgetful', deduplicates: false, findOrder: async () => undefined },
   { ...standard, integration: 'mute', deduplicates: false },
-  { ...standard, integration: 'asked', readStatus: async () => says },
+  ...Object.entries(ANSWERS).map(([name, says]) => ({
+    ...standard,
+    integration: `asked-${name}`,
+    readStatus: async () => says,
+  })),
 ].map((provider) => provider as unknown as Provider);
 
 let system: System;
@@ -81,7 +92,7 @@ const briefly = ({ checks }: Certification): string[] => checks.map(({ check, st
 const failed = ({ checks }: Certification): string[] =>
   checks.filter(({ state }) => state === 'failed').map(({ check }) => check);
 
-describe('a good bridge passes', () => {
+describe.concurrent('a good bridge passes', () => {
   it('with a pickup: taken once, each status, a duplicate, a late one, a bad signature, one refused by us', async () => {
     const certified = await certifyBridge('good', {});
     expect(certified.checks.filter(({ state }) => state !== 'ok')).toEqual([]);
@@ -152,7 +163,7 @@ describe('a good bridge passes', () => {
   });
 });
 
-it('a bridge fails that gives the id of a ticket to another one', async () => {
+it.concurrent('a bridge fails that gives the id of a ticket to another one', async () => {
   const numbered = { ticketOf: () => 'No. 1' };
   expect(failed(await certifyBridge('numbered', numbered))).toEqual([]);
   const certified = await certifyBridge('numbered', numbered);
@@ -160,7 +171,7 @@ it('a bridge fails that gives the id of a ticket to another one', async () => {
   expect(certified.checks.at(-1)?.found).toBe(`the id "No. 1" is another order's, which this POS had before`);
 });
 
-describe('a POS that cannot be sent an order twice', () => {
+describe.concurrent('a POS that cannot be sent an order twice', () => {
   it('fails if it cannot find what it has just taken', async () => {
     const certified = await certifyBridge('forgetful', {}, { integration: 'forgetful' });
     expect(failed(certified)).toEqual(['takes it once']);
@@ -175,14 +186,13 @@ describe('a POS that cannot be sent an order twice', () => {
   });
 });
 
-describe('a POS that can be asked', () => {
+describe.concurrent('a POS that can be asked', () => {
   it.each([
     { answer: 'completed', state: 'ok' },
     { answer: 'ready', state: 'ok' },
     { answer: 'cancelled', state: 'failed' },
   ] as const)('what became of the order, and says $answer: $state', async ({ answer, state }) => {
-    says = [{ status: answer, serviceOrderId: 'any', nativeStatus: answer }];
-    const certified = await certifyBridge(`asked-${answer}`, {}, { integration: 'asked' });
+    const certified = await certifyBridge(`asked-${answer}`, {}, { integration: `asked-${answer}` });
     expect(certified.checks.at(-1)).toMatchObject({
       check: 'can be asked',
       state,
@@ -191,8 +201,7 @@ describe('a POS that can be asked', () => {
   });
 
   it('is not asked where its settings name nobody', async () => {
-    says = undefined;
-    const certified = await certifyBridge('asked-nobody', {}, { integration: 'asked' });
+    const certified = await certifyBridge('asked-nobody', {}, { integration: 'asked-nobody' });
     expect(briefly(certified)).not.toContain(expect.stringContaining('can be asked'));
     expect(failed(certified)).toEqual([]);
   });
@@ -223,7 +232,7 @@ describe('a POS that can be asked', () => {
   });
 });
 
-describe('the test order', () => {
+describe.concurrent('the test order', () => {
   it('fails and ends where the POS does not take it, and its token lets nobody in any more', async () => {
     const certified = await certifyBridge('refusing', {
       answer: (response) => sendJson(response, 422, { reason: 'We are closed.' }),
@@ -271,7 +280,7 @@ describe('the test order', () => {
   });
 });
 
-it('says what is wrong before anything is sent: settings, and where PUBLIC_URL leads', async () => {
+it.concurrent('says what is wrong before anything is sent: settings, and where PUBLIC_URL leads', async () => {
   const options = {
     contents: sampleContents('pickup'),
     statuses: statusesOf('pickup'),
@@ -296,18 +305,15 @@ it('says what is wrong before anything is sent: settings, and where PUBLIC_URL l
   expect(await system.query('SELECT FROM placements WHERE location_id = $1', ['unsent'])).toEqual([]);
 });
 
-describe('a bridge fails that', () => {
-  it.concurrent.each(Object.entries(BROKEN))(
-    '%s',
-    async (name, { check, found, toDo, request, also = [], ...habits }) => {
-      const certified = await certifyBridge(`broken-${name}`, habits);
-      expect(failed(certified)).toEqual([check, ...also]);
-      const failure = certified.checks.find((each) => each.check === check);
-      expect(failure?.found).toMatch(found);
-      expect(failure?.toDo).toMatch(toDo);
-      expect(failure?.expected).toMatch(/\w/);
-      if (request !== undefined) expect(failure?.request).toMatch(request);
-      expect(JSON.stringify(certified)).not.toMatch(/whsec_|exw_/);
-    },
-  );
+describe.concurrent('a bridge fails that', () => {
+  it.each(Object.entries(BROKEN))('%s', async (name, { check, found, toDo, request, also = [], ...habits }) => {
+    const certified = await certifyBridge(`broken-${name}`, habits);
+    expect(failed(certified)).toEqual([check, ...also]);
+    const failure = certified.checks.find((each) => each.check === check);
+    expect(failure?.found).toMatch(found);
+    expect(failure?.toDo).toMatch(toDo);
+    expect(failure?.expected).toMatch(/\w/);
+    if (request !== undefined) expect(failure?.request).toMatch(request);
+    expect(JSON.stringify(certified)).not.toMatch(/whsec_|exw_/);
+  });
 });
