@@ -37,9 +37,12 @@ export async function prepareClock(databaseUrl: string): Promise<void> {
   await run(databaseUrl, PREPARE);
 }
 
+/** Moves it ahead by seconds, on a connection of the owner. */
+export const AHEAD = 'UPDATE clock.ahead SET by = by + make_interval(secs => $1::float8)';
+
 /** Moves the clock of a prepared database ahead for all connections; processes follow within seconds. */
 export async function moveClock(databaseUrl: string, about: { days: number }): Promise<void> {
-  await run(databaseUrl, 'UPDATE clock.ahead SET by = by + make_interval(secs => $1::float8)', [about.days * 86_400]);
+  await run(databaseUrl, AHEAD, [about.days * 86_400]);
 }
 
 async function run(databaseUrl: string, sql: string, values?: unknown[]): Promise<void> {

@@ -15,7 +15,7 @@ import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts'
 import { withClient } from '../../../src/core/postgres/with-client.ts';
 import { replayWebhook } from '../../../src/core/replay/replay-webhook.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
-import { moveClock, prepareClock } from '../../support/move-clock.ts';
+import { AHEAD, prepareClock } from '../../support/move-clock.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
@@ -70,7 +70,7 @@ const ask = async (registry = rules.registry): Promise<void> => {
   const count = await asker(registry).ask();
   await until(() => outcomes().length >= before + count);
 };
-const pass = (seconds: number): Promise<void> => moveClock(system.databaseUrl, { days: seconds / 86_400 });
+const pass = (seconds: number): Promise<unknown> => system.query(AHEAD, [seconds]);
 /** Asks once a minute for a while. @returns how often the till was asked */
 const askEachMinute = async (minutes: number): Promise<number> => {
   asked = [];
