@@ -5,6 +5,8 @@ import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import type { Scorecard } from '../../../src/core/orders/read-scorecards.ts';
+import { LOCK_SCORE_HOURS, tryLock } from '../../../src/core/postgres/locks.ts';
+import { withClient } from '../../../src/core/postgres/with-client.ts';
 import { scoreHours } from '../../../src/core/orders/score-hours.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
@@ -87,6 +89,23 @@ it('counts a minute as down in which calls were made and none was answered', asy
   );
   await scoreHours(system.pool, 0);
   expect(await read('?location=bad')).toMatchObject([{ day: { downMinutes: 1 } }]);
+});
+
+it('is scored by one process, and once in ten minutes', async () => {
+  const ordersOf = async (): Promise<unknown> => (await read('?location=bad'))[0]?.day.orders;
+  await place('bad', '');
+  await withClient(system.pool, async (other) => {
+    await other.query('BEGIN');
+    expect(await tryLock(other, LOCK_SCORE_HOURS)).toBe(true);
+    await scoreHours(system.pool, 0);
+    await other.query('COMMIT');
+  });
+  expect(await ordersOf()).toBe(3);
+  await scoreHours(system.pool, 0);
+  expect(await ordersOf()).toBe(4);
+  await place('bad', '');
+  await scoreHours(system.pool, 540);
+  expect(await ordersOf()).toBe(4);
 });
 
 it('tells a day from a week, and forgets what is older', async () => {
