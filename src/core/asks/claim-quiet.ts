@@ -25,6 +25,8 @@ const SILENT_S = 1_800;
 const HEARD_S = 300;
 /** Seconds for which a location that missed webhooks is asked about all its orders, each minute about the next. */
 const MISSING_S = 3_600;
+/** Seconds after which an order of such a location is quiet again: before its next turn, or that went to another one. */
+const NEWS_S = 30;
 /** The longest time between two questions about an order without news: each is twice the one before, from two minutes on. */
 const REST_MAX_S = 3_600;
 
@@ -58,7 +60,7 @@ const CLAIM = `
     WHERE EXISTS (SELECT FROM order_contents c WHERE c.service_order_id = o.service_order_id) -- else it is erased
       AND o.ended_at IS NULL AND o.rank >= ${RANK_SENT} AND o.integration = ANY ($1::text[])
       AND (a.next_ask_at IS NULL OR a.next_ask_at <= now())
-      AND (is_missing AND o.updated_at < now() - interval '${EACH_S} s'
+      AND (is_missing AND o.updated_at < now() - interval '${NEWS_S} s'
            OR (rests_until IS NULL OR rests_until < now())
            AND (o.rank < ${rankOf('received')} AND o.updated_at < now() - interval '${UNRECEIVED_S} s'
                 OR greatest(coalesce(o.requested_at, o.created_at + interval '${SOON_S} s'), o.updated_at)

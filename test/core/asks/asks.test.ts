@@ -313,6 +313,18 @@ it('asks anew at once where the last answer is older than the news', async () =>
   expect(await askEachMinute(4)).toBe(2);
 });
 
+it('is not kept by another order from one that tells more at every turn', async () => {
+  const locationId = await addTill();
+  const [dead, live] = [await placeAt(locationId), await placeAt(locationId)];
+  says.set(dead, [{ status: 'ready' }]);
+  await pass(4 * MINUTE);
+  for (const status of ['received', 'in_progress', 'ready', 'completed'] as const) {
+    says.set(live, [{ status }]);
+    await askEachMinute(status === 'received' ? 2 : 1);
+    expect(await statusOf(live)).toBe(status);
+  }
+});
+
 it('gives the turn of an order that has nothing new to one that may have', async () => {
   const locationId = await addTill();
   const [dead, live] = [await placeAt(locationId), await placeAt(locationId)];
