@@ -61,9 +61,8 @@ const PROJECT = 'silent';
 
 /** POS systems that cannot be asked before a webhook has told their id of an order: docs/providers/lightspeed-k.md. */
 const NEEDS_A_WEBHOOK = { 'lightspeed-k': true };
-/** How far an order is by what its POS answers. Toast does not say that a pickup is over: docs/providers/toast.md. */
-const mostThatIsTold = ({ integration }: Club, type: FulfillmentType): number =>
-  integration === 'toast' && type === 'pickup' ? rankOf('ready') : Infinity;
+/** Toast does not say that a pickup is over (docs/providers/toast.md), which would go on to take its location's turns. */
+const DELIVERIES_ALONE = { toast: true };
 
 type Club = {
   locationId: string;
@@ -94,7 +93,8 @@ export async function runSilent(
   let placed = 0;
   /** Places an order and cooks it. Resolves when it is over at the POS, with the rank that can be learnt by asking. */
   const serve = async (club: Club, stepS: number): Promise<[serviceOrderId: string, rank: number]> => {
-    const type = chance(seed, 'type', (placed += 1)) < 0.5 ? 'pickup' : 'delivery';
+    const drawn = chance(seed, 'type', (placed += 1)) < 0.5 ? 'pickup' : 'delivery';
+    const type = isSilent && club.integration in DELIVERIES_ALONE ? 'delivery' : drawn;
     const serviceOrderId = await stage.place(club.locationId, type, `silent-${seed}-${placed}`);
     const ticket = await until(() => club.pos.tickets.find((each) => each.serviceOrderId === serviceOrderId), 30_000);
     let rank: number = RANK_SENT;
@@ -104,10 +104,8 @@ export async function runSilent(
       const isLost = isSilent;
       if (isLost) club.pos.become?.(ticket, status);
       else await club.pos.report(club.url, ticket, status);
-      if (!isLost || told <= mostThatIsTold(club, type)) {
-        rank = Math.max(rank, told);
-        changes.push({ serviceOrderId, locationId: club.locationId, rank: told, at, isLost });
-      }
+      rank = Math.max(rank, told);
+      changes.push({ serviceOrderId, locationId: club.locationId, rank: told, at, isLost });
     }
     return [serviceOrderId, rank];
   };
