@@ -3,12 +3,13 @@ import type { Status } from '../core/domain/lifecycle.ts';
 import type { Location } from '../core/locations/locations.ts';
 import { webhookPath } from '../core/domain/webhook-path.ts';
 import { refuseNextStatus } from '../core/placements/refuse-next-status.ts';
+import { findWebhook, readWebhook } from '../core/replay/stored-webhook.ts';
 import { awaitStatus, type Awaited } from './await-status.ts';
 import type { Certified } from './certified.ts';
 import type { CertifyDeps, CertifyOptions, Tell } from './certify.ts';
 import { explainInVain } from './explain-in-vain.ts';
 import type { Door } from './post-to-door.ts';
-import { findElsewhere, type Sought } from './read-arrived.ts';
+import { findElsewhere, readStatuses, type Sought } from './read-arrived.ts';
 import { sendAgain, sendChanged } from './send-again.ts';
 
 type Run = CertifyOptions & {
@@ -49,6 +50,7 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
   const sending = { pool, keys: deps.keys, door: run.door, ours };
   let first: { status: Status; webhookId: string } | undefined;
   let wasLate = false;
+  let hasFailed = false;
   let hopeless: string | undefined;
 
   for (const status of statuses) {
@@ -79,10 +81,15 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
       tell.found(notRepeated(limits.statusMs));
       continue;
     }
-    tell.found(await describe(status, awaited, run, sought));
+    const described = await describe(status, awaited, run, sought, known);
+    if (described.state === 'failed') hasFailed = true;
+    tell.found(described);
     if ('came' in awaited) {
       const { webhookId, spilled } = awaited.came;
-      if (isLast) tell.found(run.repeats ? repeated(refusedAt, spilled) : UNTRIED);
+      if (isLast) {
+        const twice = refusedAt !== undefined && (await sendsAllTwice(sought, location, status));
+        tell.found(run.repeats ? repeated({ refusedAt, spilled, hasFailed, twice }) : UNTRIED);
+      }
       if (first === undefined) {
         first = { status, webhookId };
         tell.found(await sendAgain(sending, webhookId, { check: 'duplicate', outcomes: ['duplicate', 'stale'] }));
@@ -123,7 +130,13 @@ async function refuseOnce(
   };
 }
 
-async function describe(status: Status, awaited: Awaited, run: Run, sought: Sought): Promise<Certified> {
+async function describe(
+  status: Status,
+  awaited: Awaited,
+  run: Run,
+  sought: Sought,
+  known: ReadonlySet<string>,
+): Promise<Certified> {
   const check = status;
   if ('came' in awaited) {
     return { check, state: 'ok', found: `came as ${awaited.came.nativeStatus}, answered 200 applied` };
@@ -160,6 +173,15 @@ async function describe(status: Status, awaited: Awaited, run: Run, sought: Soug
       toDo: `send it, or say that this POS does not have it: --without ${status}`,
     };
   }
+  if (known.size > 0) {
+    return {
+      check,
+      state: 'failed',
+      found: 'no webhook that says it came: what came about the order before moved nothing',
+      expected,
+      toDo: 'mend first what is said above',
+    };
+  }
   return { check, state: 'failed', expected, ...(await explainSilence(status, run, sought)) };
 }
 
@@ -192,15 +214,52 @@ function notRepeated(waitedMs: number): Certified {
     state: 'failed',
     found: `a webhook was answered 500, and did not come again within ${waitedMs / 1000} s`,
     expected: 'the same again, after some seconds, until it is answered 200',
-    toDo: 'keep a status until it was answered 200, and send it again after 5 s, 5 min, 30 min and so on; or say: --without repeats',
+    toDo: 'keep a status until it was answered 200, and send it again after 5 s, 30 s, 5 min and so on; or say: --without repeats',
   };
 }
 
-function repeated(refusedAt: number | undefined, spilled: boolean): Certified {
+function repeated(about: {
+  refusedAt: number | undefined;
+  spilled: boolean;
+  hasFailed: boolean;
+  twice: boolean;
+}): Certified {
   const check = 'after a 500';
-  if (refusedAt === undefined)
-    return { check, state: 'skipped', found: 'no webhook could be answered 500: they all came at once' };
+  const { refusedAt, spilled, hasFailed, twice } = about;
+  if (refusedAt === undefined) {
+    const found = hasFailed
+      ? 'no later status was left to answer 500; mend the above and run again'
+      : 'no webhook could be answered 500: they all came at once';
+    return { check, state: 'skipped', found };
+  }
   if (spilled) return { check, state: 'skipped', found: 'no webhook was answered 500: Pub/Sub took it (SPILL_TOPIC)' };
+  if (twice) {
+    return {
+      check,
+      state: 'failed',
+      found:
+        'each status came as two webhooks of different ids: what came after the 500 may be another than was answered 500',
+      expected: 'one webhook for each status, and the same webhook-id whenever it is sent again',
+      toDo: 'make the id of a webhook once, keep it with the status, and see whether there are two tickets',
+    };
+  }
   const seconds = Math.round((performance.now() - refusedAt) / 1000);
   return { check, state: 'ok', found: `answered 500, it came again, and was applied ${seconds} s later` };
+}
+
+/**
+ * Whether each status before the last came in several webhooks, none of which is another sent again: so the one that was
+ * answered 500 need not be the one that came. Once may be somebody at the till. Of other POS systems it may be in order.
+ */
+async function sendsAllTwice(sought: Sought, { provider }: Location, last: Status): Promise<boolean> {
+  const { idHeader } = provider.builtForUs ?? {};
+  if (idHeader === undefined) return false;
+  const ids = new Map<Status, Set<string | undefined>>();
+  for (const { status, webhookId, asked } of await readStatuses(sought.pool, sought.serviceOrderId)) {
+    if (asked || status === last || sought.ours.has(webhookId)) continue;
+    const key = await findWebhook(sought.pool, webhookId);
+    const id = (key && (await readWebhook(sought, key)))?.headers[idHeader];
+    ids.set(status, (ids.get(status) ?? new Set()).add(id));
+  }
+  return ids.size > 0 && [...ids.values()].every((each) => each.size > 1);
 }

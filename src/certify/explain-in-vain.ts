@@ -2,7 +2,9 @@ import { NotAuthentic } from '../core/domain/errors.ts';
 import { webhookPath } from '../core/domain/webhook-path.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { StoredWebhook } from '../core/replay/stored-webhook.ts';
+import type { Webhook } from '../core/domain/provider.ts';
 import type { Certified } from './certified.ts';
+import { pageFor } from './page-for.ts';
 
 /** Characters of a webhook's body that are shown. */
 const SHOWN = 500;
@@ -12,7 +14,7 @@ export function explainInVain(
   webhook: StoredWebhook,
   location: Location,
 ): Pick<Certified, 'found' | 'request' | 'toDo'> {
-  return { request: describeWebhook(webhook), ...explain(webhook, location) };
+  return { request: `the last webhook: ${describeWebhook(webhook)}`, ...explain(webhook, location) };
 }
 
 /** The webhook as it came, without its token. It is about a test order. */
@@ -25,7 +27,7 @@ function explain(webhook: StoredWebhook, location: Location): { found: string; t
   if (outcome === 'ignored') {
     return {
       found: 'a webhook about the order was ignored: its status, or its kind of event, is none that we know',
-      toDo: `send the words of ${pageOf(location)}`,
+      toDo: mend(webhook, location) ?? `send the words of ${pageFor(location, 'statuses')}`,
     };
   }
   if (outcome === 'parked') {
@@ -45,20 +47,25 @@ function explain(webhook: StoredWebhook, location: Location): { found: string; t
 
 function remedyOf(webhook: StoredWebhook, location: Location): string {
   const code = webhook.cause?.code;
-  if (code === 'signature_missing') return `sign it with the secret of the settings, or see ${pageOf(location)}`;
+  const page = pageFor(location, 'the-signature');
+  if (code === 'signature_missing') return `sign it with the secret of the settings: ${page}`;
   if (code === 'signature_too_old' || code === 'signature_ahead') return 'set the clock, and sign each attempt anew';
-  if (code !== 'signature_wrong') return `see ${pageOf(location)}`;
+  if (code !== 'signature_wrong') return mend(webhook, location) ?? `see ${pageFor(location, 'statuses')}`;
   if (isSignedAnew(webhook, location)) {
     return 'sign the very bytes that you send: the signature is right for the same JSON written in another way';
   }
   if (isSignedByText(webhook, location)) {
     return 'decode the secret before you sign: the key is what its base64 stands for, and not its letters';
   }
-  return `sign id, time and body in this order with dots between, by the secret of the settings: ${pageOf(location)}`;
+  return (
+    mend(webhook, location) ??
+    `sign id, time and body in this order with dots between, by the secret of the settings: ${page}`
+  );
 }
 
-function pageOf({ integration }: Location): string {
-  return `docs/providers/${integration}.md`;
+/** What the provider itself can tell of it. */
+function mend(webhook: StoredWebhook, { provider, settings }: Location): string | undefined {
+  return provider.builtForUs?.mend(asItCame(webhook), settings);
 }
 
 /** Other ways in which libraries write the same JSON: without blanks, with some, with all. */
@@ -99,21 +106,25 @@ function isSignedByText(webhook: StoredWebhook, location: Location): boolean {
 
 /** Whether the provider would take the webhook if something about it were otherwise. */
 function verifies(
-  { headers, secrets, body, firstReceivedAt }: StoredWebhook,
+  webhook: StoredWebhook,
   { provider, settings }: Location,
   otherwise: { body?: Buffer; settings?: unknown },
 ): boolean {
-  const webhook = {
-    headers: { ...headers, ...secrets?.headers },
-    body: otherwise.body ?? body,
-    url: '',
-    receivedAt: firstReceivedAt,
-    verified: false,
-  };
+  const came = asItCame(webhook);
   try {
-    provider.translateWebhook(webhook, otherwise.settings ?? settings);
+    provider.translateWebhook({ ...came, body: otherwise.body ?? came.body }, otherwise.settings ?? settings);
     return true;
   } catch (error) {
     return !(error instanceof NotAuthentic);
   }
+}
+
+function asItCame({ headers, secrets, body, firstReceivedAt }: StoredWebhook): Webhook {
+  return {
+    headers: { ...headers, ...secrets?.headers },
+    body,
+    url: '',
+    receivedAt: firstReceivedAt,
+    verified: false,
+  };
 }

@@ -6,7 +6,7 @@ import type { TestContents } from '../certify/make-test-order.ts';
 import { readConfigOf } from '../config.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
-import { STATUSES, type FulfillmentType, type Status } from '../core/domain/lifecycle.ts';
+import { type FulfillmentType, type Status } from '../core/domain/lifecycle.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
 import { guardedFetch } from '../core/egress/guarded-fetch.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
@@ -15,16 +15,19 @@ import { WrongLocation, findLocation, settingsOpener } from '../core/locations/l
 import { terminalText } from '../terminal-text.ts';
 import { examples } from './examples.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
-import { facts, print, table } from './print.ts';
+import { facts, print } from './print.ts';
 import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
-import { readTime } from './read-time.ts';
 import { withDatabase } from './with-database.ts';
 
 type Options = { location: string; delivery?: true; order?: string; without: readonly Missing[]; wait: number };
 
-/** What a POS may do without: a status, or sending again what was not answered 200. */
-type Missing = Status | typeof REPEATS;
-const REPEATS = 'repeats' as const;
+/** What a POS may do without: a status of a good order, or sending again what was not answered 200. */
+const REPEATS = 'repeats';
+const MISSING = ['received', 'in_progress', 'ready', 'en_route', 'completed', REPEATS] as const satisfies (
+  | Status
+  | 'repeats'
+)[];
+type Missing = (typeof MISSING)[number];
 
 const WAIT_MS = 300_000;
 /** Longer than a POS lets a repeat of a moment ago wait. */
@@ -50,17 +53,18 @@ export function addCertifyCommand(program: Command): void {
     )
     .option(
       '--without <what>',
-      'statuses that this POS does not have, or `repeats`, with commas between',
+      'statuses that this POS does not have, or `repeats` if it sends nothing again, with commas between: ' +
+        MISSING.join(', '),
       readMissing,
       [],
     )
-    .option('--wait <time>', 'for each status at most, such as 30s or 10m', readWait, WAIT_MS)
+    .option('--wait <time>', 'for each status at most, such as 60s or 5m', readWait, WAIT_MS)
     .addHelpText(
       'after',
       `
 The service has to run, and this needs its environment, PUBLIC_URL too. The POS really gets the order: tell the kitchen.
-The order's id begins with certify-, and its live messages are published as any other's. What to do at the till is said
-on standard error, what was found on standard output. See docs/connect-your-pos.md.
+The order's id begins with certify-, and its live messages are published as any other's. What to do at the till and what
+each check found is said on standard error; failures with their remedy, and the sum, on standard output. See docs/connect-your-pos.md.
 ${examples('expediter certify --location club-1', 'expediter certify --location club-1 --delivery --without in_progress --json')}`,
     )
     .action(certifyLocation);
@@ -79,7 +83,7 @@ async function certifyLocation(options: Options, command: Command): Promise<void
   const { statusesOf } = await import('../certify/statuses-of.ts');
   const type: FulfillmentType = options.delivery ? 'delivery' : 'pickup';
   const contents = options.order === undefined ? sampleContents(type) : await readContents(options.order);
-  const statuses = statusesOf(contents.fulfillment.type).filter((status) => !without.includes(status));
+  const statuses = statusesOf(contents.fulfillment.type).filter((status) => !without.some((each) => each === status));
 
   const stopping = new AbortController();
   const stop = (): void => stopping.abort(new Error('stopped; the test order is ended'));
@@ -134,11 +138,8 @@ function inWords({ order, checks }: Certification): string {
   const counts = (['failed', 'skipped', 'ok'] as const).flatMap((state) =>
     count(state) > 0 ? [`${count(state)} ${state}`] : [],
   );
+  // Each check stands on standard error already.
   return [
-    table(
-      checks.map(({ state, check, found }) => ({ '': state, check, found })),
-      'nothing',
-    ),
     ...failures,
     `${counts.join(', ')}${order === undefined ? '' : `; the test order was ${order.serviceOrderId}`}`,
   ].join('\n\n');
@@ -167,14 +168,16 @@ async function readContents(file: string): Promise<TestContents> {
 }
 
 function readMissing(text: string): Missing[] {
-  const all: readonly Missing[] = [...STATUSES, REPEATS];
   return text.split(',').map((name) => {
-    const missing = all.find((each) => each === name.trim().toLowerCase());
-    if (missing === undefined) throw new InvalidArgumentError(`Right would be some of ${all.join(', ')}.`);
+    const missing = MISSING.find((each) => each === name.trim().toLowerCase());
+    if (missing === undefined) throw new InvalidArgumentError(`Right would be some of ${MISSING.join(', ')}.`);
     return missing;
   });
 }
 
 function readWait(text: string): number {
-  return Math.round((readTime(text, 'future').getTime() - Date.now()) / 1_000) * 1_000;
+  const [, count, unit] = /^(\d{1,5})([smh])$/.exec(text) ?? [];
+  const seconds = Number(count) * (unit === 'h' ? 3_600 : unit === 'm' ? 60 : 1);
+  if (!(seconds > 0)) throw new InvalidArgumentError('Right would be a while such as 60s or 5m.');
+  return seconds * 1_000;
 }

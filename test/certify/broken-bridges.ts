@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sendJson } from '../support/serve-http.ts';
-import { hmac, type Habits } from './start-bridge.ts';
+import { hmac, signStandard, type Habits } from './start-bridge.ts';
 
 /** A bridge with one fault, and what `expediter certify` says of it. */
 type Broken = Habits & {
-  /** The first check that fails. */
+  /** The check that fails, of which all below is said. */
   check: string;
   found: RegExp;
   toDo: RegExp;
@@ -18,12 +19,63 @@ export const ANSWER_MS = 1_000;
 
 const SECOND_LOCATION = 'another-club';
 
+const keyOf = (secret: string): Buffer => Buffer.from(secret.slice('whsec_'.length), 'base64');
+
+/** Signed as it is sent. */
+function flat(event: object): { signed: string; sent: string } {
+  const text = JSON.stringify(event);
+  return { signed: text, sent: text };
+}
+
+/** Two that look at the same moment both find nothing. */
+function looksFirst(): (nth: number) => Promise<string> {
+  let stored: string | undefined;
+  return async (nth) => {
+    const found = stored;
+    await sleep(100);
+    return (stored = found ?? `ticket-${nth}`);
+  };
+}
+
 export const BROKEN: Record<string, Broken> = {
   'makes a ticket for each request': {
     ticketOf: (nth) => `ticket-${nth}`,
     check: 'takes it once',
-    found: /made another ticket: "ticket-1", then "ticket-2"/,
+    found: /made another ticket: "ticket-1", then "ticket-3"/,
     toDo: /store the id of each order with its ticket/,
+    also: ['at once'],
+  },
+  'looks whether it has the order, and then stores it': {
+    ticketOf: looksFirst(),
+    check: 'at once',
+    found: /two requests at the same moment made two tickets: "ticket-1" and "ticket-2"/,
+    toDo: /a column with a unique index/,
+  },
+  'answers with a number': {
+    ticketOf: (nth) => `${46 + nth}`,
+    answer: (response, { ticket }) => sendJson(response, 200, { providerOrderId: Number(ticket) }),
+    check: 'takes the order',
+    found: /providerOrderId, which is a number and no id/,
+    toDo: /write the id as a string/,
+  },
+  'answers with null': {
+    answer: (response) => sendJson(response, 200, { providerOrderId: null }),
+    check: 'takes the order',
+    found: /providerOrderId, which is null and no id/,
+    toDo: /write the id as a string/,
+  },
+  'names two tickets by their ids, and answers with neither': {
+    answer: (response, { ticket }) => sendJson(response, 200, { providerOrderID: ticket }),
+    names: ({ serviceOrderId }) => ({ thirdPartyReference: serviceOrderId, id: randomUUID() }),
+    check: 'ticket id',
+    found: /webhooks named the order by \d ids: "/,
+    toDo: /whether the kitchen has two tickets of it/,
+  },
+  'does not look at the signature of an order': {
+    trusts: true,
+    check: 'forged order',
+    found: /anybody who knows the URL can order: .* was taken, certify-[0-9a-f]{16}$/,
+    toDo: /throw the ticket of certify-[0-9a-f]{16} away/,
   },
   'refuses an order that it has already': {
     answer: (response, { nth, ticket }) =>
@@ -33,6 +85,7 @@ export const BROKEN: Record<string, Broken> = {
     check: 'takes it once',
     found: /the same order again was not taken: the POS refused the order with 422/,
     toDo: /answer a repeat as you answered the first/,
+    also: ['at once'],
   },
   'answers late': {
     async answer(response, { ticket }) {
@@ -41,7 +94,7 @@ export const BROKEN: Record<string, Broken> = {
     },
     check: 'takes the order',
     found: /no answer in 1 s/,
-    toDo: /docs\/providers\/standard.md/,
+    toDo: /answer first, print then: docs\/connect-your-pos.md#orders/,
   },
   'answers in words, and never says its own id': {
     answer: (response) => void response.end('OK'),
@@ -82,7 +135,7 @@ export const BROKEN: Record<string, Broken> = {
     does: (status) => [status === 'IN_PROGRESS' ? 'COOKING' : status],
     check: 'in_progress',
     found: /was ignored: its status, or its kind of event, is none that we know/,
-    toDo: /send the words of docs\/providers\/standard.md/,
+    toDo: /one of these as "status": RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, FAILED, CANCELLED$/,
     request: /with \{"eventType":"order.status".*"status":"COOKING"/,
   },
   'signs in another way': {
@@ -102,6 +155,67 @@ export const BROKEN: Record<string, Broken> = {
     check: 'received',
     found: /dropped: not authentic: no signature in webhook-signature is ours/,
     toDo: /decode the secret before you sign/,
+  },
+  'signs in hex': {
+    sign: (secret, id, seconds, signed) => hmac(keyOf(secret), `${id}.${seconds}.${signed}`, 'hex'),
+    check: 'received',
+    found: /dropped: not authentic/,
+    toDo: /the signature is right, but in hex: write its 32 bytes as base64/,
+  },
+  'leaves v1 out': {
+    sign: (...about) => signStandard(...about).slice('v1,'.length),
+    check: 'received',
+    found: /dropped: not authentic/,
+    toDo: /put "v1," before the base64/,
+  },
+  'writes the base64 of URLs': {
+    sign: (...about) =>
+      signStandard(...about)
+        .replaceAll('+', '-')
+        .replaceAll('/', '_')
+        .replaceAll('=', ''),
+    check: 'received',
+    found: /dropped: not authentic/,
+    toDo: /use standard base64 with \+ \/ and =/,
+  },
+  'signs the body alone': {
+    sign: (secret, _id, _seconds, signed) => `v1,${hmac(keyOf(secret), signed)}`,
+    check: 'received',
+    found: /dropped: not authentic/,
+    toDo: /you signed the body alone: sign "\{webhook-id\}\.\{webhook-timestamp\}\." and the body/,
+  },
+  'counts milliseconds': {
+    clock: () => Date.now() * 1_000,
+    check: 'received',
+    found: /webhook-timestamp is not a count of seconds/,
+    toDo: /send seconds, not milliseconds/,
+  },
+  'has no object "order"': {
+    write: (event) => flat({ eventType: 'order.status', ...(event as { order: object }).order }),
+    check: 'received',
+    found: /a webhook about the order was dropped/,
+    toDo: /put thirdPartyReference, id and status inside "order"/,
+  },
+  'has an event type of its own': {
+    write: (event) => flat({ ...event, eventType: 'order.updated' }),
+    does: (status) => (status === 'RECEIVED' ? [status] : []),
+    check: 'received',
+    found: /was ignored: its status, or its kind of event/,
+    toDo: /write "eventType": "order.status"/,
+    request: /^the last webhook: POST /,
+    also: ['in_progress'],
+  },
+  'refuses our signature': {
+    answer: (response) => sendJson(response, 401, {}),
+    check: 'takes the order',
+    found: /answered 401/,
+    toDo: /your check of our signature refused it: the key is the base64 behind whsec_, decoded/,
+  },
+  'breaks on an order': {
+    answer: (response) => sendJson(response, 500, {}),
+    check: 'takes the order',
+    found: /answered 500/,
+    toDo: /your bridge broke on this order: see its log/,
   },
   'does not sign': {
     sign: () => '',
@@ -131,7 +245,14 @@ export const BROKEN: Record<string, Broken> = {
     attempts: 1,
     check: 'after a 500',
     found: /a webhook was answered 500, and did not come again within 3 s/,
-    toDo: /send it again after 5 s, 5 min/,
+    toDo: /send it again after 5 s, 30 s, 5 min/,
+  },
+  'sends nothing again, but has two tickets that send all twice': {
+    tickets: 2,
+    attempts: 1,
+    check: 'after a 500',
+    found: /each status came as two webhooks of different ids/,
+    toDo: /see whether there are two tickets/,
   },
 };
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { certify, type Certification, type CertifyDeps, type CertifyOptions } from '../../src/certify/certify.ts';
+import type { Certified } from '../../src/certify/certified.ts';
 import { sampleContents } from '../../src/certify/make-test-order.ts';
 import { statusesOf } from '../../src/certify/statuses-of.ts';
 import { recordAnswer } from '../../src/core/asks/record-answer.ts';
@@ -60,8 +61,8 @@ async function certifyBridge(
   } = {},
 ): Promise<Certification> {
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
-  const bridge: Bridge = await startBridge(secret, habits);
   const { type = 'pickup', unsigned, only, integration } = about;
+  const bridge: Bridge = await startBridge(secret, { ...habits, ...(unsigned && { trusts: true }) });
   try {
     const settings = { ordersUrl: bridge.ordersUrl, ...(unsigned ? { unsigned } : { secret }) };
     await system.addLocation(locationId, settings, integration);
@@ -98,9 +99,9 @@ describe.concurrent('a good bridge passes', () => {
     expect(certified.checks.filter(({ state }) => state !== 'ok')).toEqual([]);
     expect(briefly(certified)).toEqual(
       [
-        ['settings', 'wrong token', 'takes the order', 'takes it once'],
+        ['settings', 'wrong token', 'takes the order', 'at once', 'takes it once'],
         ['received', 'duplicate', 'bad signature', 'in_progress', 'late', 'ready', 'completed', 'after a 500'],
-        ['ticket id'],
+        ['ticket id', 'forged order'],
       ]
         .flat()
         .map((check) => `${check}: ok`),
@@ -111,7 +112,7 @@ describe.concurrent('a good bridge passes', () => {
       status: 'completed',
       ended_at: expect.any(Date) as Date,
     });
-    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent', attempts: 2 });
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent', attempts: 3 });
     await until(() => system.live(serviceOrderId).at(-1)?.memberState === 'picked_up');
     expect(system.platform.requests).toEqual([]);
   });
@@ -163,12 +164,34 @@ describe.concurrent('a good bridge passes', () => {
   });
 });
 
+it.concurrent('a bridge that answers without an id passes, but nobody can tell whether it takes an order once', async () => {
+  const certified = await certifyBridge('misspelling', {
+    answer: (response, { ticket }) => sendJson(response, 200, { providerOrderID: ticket }),
+  });
+  expect(failed(certified)).toEqual([]);
+  const nobody = { state: 'skipped', found: 'no id in the answer, so nobody can tell' };
+  expect(certified.checks).toContainEqual(expect.objectContaining({ check: 'at once', ...nobody }));
+  expect(certified.checks).toContainEqual(expect.objectContaining({ check: 'takes it once', ...nobody }));
+});
+
+it.concurrent('a bridge that fails before its last status has none left to be refused', async () => {
+  const all = ['IN_PROGRESS', 'RECEIVED', 'READY', 'COMPLETED'];
+  const certified = await certifyBridge('none-left', { does: () => all }, { only: ['received'] });
+  expect(failed(certified)).toEqual(['received']);
+  expect(certified.checks).toContainEqual({
+    check: 'after a 500',
+    state: 'skipped',
+    found: 'no later status was left to answer 500; mend the above and run again',
+  });
+});
+
 it.concurrent('a bridge fails that gives the id of a ticket to another one', async () => {
   const numbered = { ticketOf: () => 'No. 1' };
   expect(failed(await certifyBridge('numbered', numbered))).toEqual([]);
   const certified = await certifyBridge('numbered', numbered);
   expect(failed(certified)).toEqual(['ticket id']);
-  expect(certified.checks.at(-1)?.found).toBe(`the id "No. 1" is another order's, which this POS had before`);
+  expect(certified.checks.at(-2)?.found).toBe(`the id "No. 1" is another order's, which this POS had before`);
+  expect(certified.checks.at(-2)?.toDo).toMatch(/If your test database was emptied: delete \.certify, or use --dir$/);
 });
 
 describe.concurrent('a POS that cannot be sent an order twice', () => {
@@ -240,7 +263,7 @@ describe.concurrent('the test order', () => {
     expect(failed(certified)).toEqual(['takes the order']);
     expect(certified.checks.at(-1)?.found).toBe('the POS refused the order with 422: We are closed.');
     const { serviceOrderId = '' } = certified.order ?? {};
-    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'failed', attempts: 1 });
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'failed', attempts: 2 });
     expect(await system.order(serviceOrderId)).toMatchObject({ ended_at: expect.any(Date) as Date });
     const tokens = await system.query(
       `SELECT revoked_at FROM webhook_tokens WHERE label = 'certify' AND location_id = $1`,
@@ -251,12 +274,13 @@ describe.concurrent('the test order', () => {
 
   it('ends where nobody does anything, and says that nobody did', async () => {
     const certified = await certifyBridge('silent', { does: () => [] });
-    expect(briefly(certified).slice(-5)).toEqual([
+    expect(briefly(certified).slice(-6)).toEqual([
       'received: failed',
       'in_progress: skipped',
       'ready: skipped',
       'completed: skipped',
       'ticket id: ok',
+      'forged order: ok',
     ]);
     const { serviceOrderId = '' } = certified.order ?? {};
     expect(await system.order(serviceOrderId)).toMatchObject({ status: null, ended_at: expect.any(Date) as Date });
@@ -308,12 +332,14 @@ it.concurrent('says what is wrong before anything is sent: settings, and where P
 describe.concurrent('a bridge fails that', () => {
   it.each(Object.entries(BROKEN))('%s', async (name, { check, found, toDo, request, also = [], ...habits }) => {
     const certified = await certifyBridge(`broken-${name}`, habits);
-    expect(failed(certified)).toEqual([check, ...also]);
+    expect(failed(certified).toSorted()).toEqual([check, ...also].toSorted());
     const failure = certified.checks.find((each) => each.check === check);
     expect(failure?.found).toMatch(found);
     expect(failure?.toDo).toMatch(toDo);
     expect(failure?.expected).toMatch(/\w/);
     if (request !== undefined) expect(failure?.request).toMatch(request);
-    expect(JSON.stringify(certified)).not.toMatch(/whsec_|exw_/);
+    const saysThatNothingCame = (each: Certified): boolean => each.found.includes('with a token that is valid');
+    expect(certified.checks.filter((each) => each !== failure).filter(saysThatNothingCame)).toEqual([]);
+    expect(JSON.stringify(certified)).not.toMatch(/(whsec|exw)_\w/);
   });
 });

@@ -11,7 +11,11 @@ type Written = { signed: string; sent: string };
 /** What a bridge does in another way than a good one. */
 export type Habits = {
   /** The id of the ticket, for the nth request of an order. */
-  ticketOf?: (nth: number) => string;
+  ticketOf?: (nth: number) => string | Promise<string>;
+  /** Takes an order whatever its signature. */
+  trusts?: boolean;
+  /** How often a status is sent when somebody does something, each time as another webhook. */
+  tickets?: number;
   answer?: (response: ServerResponse, about: { nth: number; ticket: string }) => void | Promise<void>;
   /** What is sent when somebody at the till does something; by default that. */
   does?: (status: string) => readonly string[];
@@ -41,6 +45,8 @@ const PAUSE_MS = 400;
 export async function startBridge(secret: string, habits: Habits = {}): Promise<Bridge> {
   const {
     ticketOf = () => 'ticket-1',
+    trusts = false,
+    tickets = 1,
     answer = (response, { ticket }) => sendJson(response, 200, { providerOrderId: ticket }),
     does = (status) => [status],
     names = ({ serviceOrderId }, ticket) => ({ thirdPartyReference: serviceOrderId, id: ticket }),
@@ -56,11 +62,17 @@ export async function startBridge(secret: string, habits: Habits = {}): Promise<
   const stopping = new AbortController();
 
   const server = await serveHttp(async (request, response) => {
-    const order = JSON.parse((await readBody(request)).toString()) as CanonicalOrder;
+    const body = (await readBody(request)).toString();
+    const { 'webhook-id': id = '', 'webhook-timestamp': seconds, 'webhook-signature': given } = request.headers;
+    if (!trusts && given !== signStandard(secret, String(id), Number(seconds), body)) {
+      return sendJson(response, 401, { reason: 'wrong signature' });
+    }
+    const order = JSON.parse(body) as CanonicalOrder;
     requests += 1;
-    const ticket = ticketOf(requests);
+    const nth = requests;
+    const ticket = await ticketOf(nth);
     taken = { order, ticket };
-    await answer(response, { nth: requests, ticket });
+    await answer(response, { nth, ticket });
   });
 
   async function send(status: string): Promise<void> {
@@ -89,7 +101,9 @@ export async function startBridge(secret: string, habits: Habits = {}): Promise<
     ordersUrl: `${server.url}/orders`,
     webhookUrl: '',
     press(status) {
-      for (const each of does(status)) sending = sending.then(() => send(each));
+      for (const each of does(status)) {
+        for (let nth = 0; nth < tickets; nth += 1) sending = sending.then(() => send(each));
+      }
     },
     async stop() {
       stopping.abort();

@@ -65,8 +65,8 @@ async function withCertify(
 
 describe.concurrent('the bridge of the page', () => {
   it.each([
-    { what: 'a pickup', words: [], ok: 13 },
-    { what: 'a delivery', words: ['--delivery'], ok: 14 },
+    { what: 'a pickup', words: [], ok: 15 },
+    { what: 'a delivery', words: ['--delivery'], ok: 16 },
   ])('passes npm run certify, which waits for it, with $what', { timeout: 90_000 }, async ({ what, words, ok }) => {
     const [orders, webhooks] = [await freePort(), await freePort()];
     const data = join(dir, what.replace(' ', '-'));

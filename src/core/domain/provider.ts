@@ -187,6 +187,15 @@ export type Provider<Settings = unknown> = {
   account?(settings: Settings): string;
   /** True if its webhooks can only be verified with the URL that the POS calls, hence with `PUBLIC_URL`. */
   needsPublicUrl?(settings: Settings): boolean;
+  /** Only for a POS that is built by docs/connect-your-pos.md: what `certify` asks and knows of it besides. */
+  builtForUs?: {
+    /** The header of a webhook that is the same whenever it is sent again. */
+    idHeader: string;
+    /** Returns settings that sign orders by a secret that nobody has; undefined if nothing signs them. */
+    forge(settings: Settings): Settings | undefined;
+    /** Says how to mend a webhook that moved nothing; undefined if that cannot be told. */
+    mend(webhook: Webhook, settings: Settings): string | undefined;
+  };
 };
 
 /** Providers by integration. A `Map`: an object would find `constructor` in `/webhook/constructor/x`. */

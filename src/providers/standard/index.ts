@@ -1,8 +1,10 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { createOrder } from './create-order.ts';
+import { forge } from './forge.ts';
+import { mend } from './mend.ts';
 import { NewSettings, Settings } from './payloads.ts';
 import { readStatus } from './read-status.ts';
-import { webhookAuth, webhookHeaders } from './sign.ts';
+import { ID, webhookAuth, webhookHeaders } from './sign.ts';
 import { translateWebhook } from './translate-webhook.ts';
 
 /** A POS, or a bridge to one, that speaks our own format: orders out as JSON, `order.status` webhooks back. */
@@ -17,4 +19,5 @@ export const standard: Provider<Settings> = {
   webhookAuth,
   webhookHeaders,
   account: ({ ordersUrl }) => ordersUrl,
+  builtForUs: { idHeader: ID, forge, mend },
 };

@@ -13,8 +13,8 @@ export const webhookAuth = {
   previousSetting: 'previousSecret',
 } satisfies WebhookAuth;
 
-const ID = 'webhook-id';
-const TIMESTAMP = 'webhook-timestamp';
+export const ID = 'webhook-id';
+export const TIMESTAMP = 'webhook-timestamp';
 /** They are signed as well. */
 export const webhookHeaders: readonly string[] = [ID, TIMESTAMP];
 const PREFIX = 'whsec_';
@@ -80,7 +80,8 @@ function digest(secret: string, id: string, timestamp: string, body: string | Bu
   return createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64');
 }
 
-function keyOf(secret: string): Buffer {
+/** The bytes of the secret. */
+export function keyOf(secret: string): Buffer {
   return Buffer.from(withoutPrefix(secret), 'base64');
 }
 

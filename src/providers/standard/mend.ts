@@ -1,0 +1,72 @@
+import { createHmac } from 'node:crypto';
+import { STATUSES } from '../../core/domain/lifecycle.ts';
+import type { Webhook } from '../../core/domain/provider.ts';
+import { secretsOf, type Settings } from './payloads.ts';
+import { ID, TIMESTAMP, keyOf, verify, webhookAuth } from './sign.ts';
+
+const EVENT_TYPE = 'order.status';
+
+/** Says what to do about a webhook that moved nothing, if its signature, time or body tells. */
+export function mend(webhook: Webhook, settings: Settings): string | undefined {
+  const { headers, body } = webhook;
+  const secrets = secretsOf(settings);
+  try {
+    if (secrets.length > 0) verify(secrets, webhook);
+  } catch {
+    // Today's count has ten digits.
+    if (/^\d{13}$/.test(headers[TIMESTAMP] ?? '')) return `send seconds, not milliseconds, in ${TIMESTAMP}`;
+    return mendSignature(headers, body, secrets.map(keyOf));
+  }
+  return mendBody(body);
+}
+
+function mendSignature(headers: Webhook['headers'], body: Buffer, keys: readonly Buffer[]): string | undefined {
+  const { [ID]: id = '', [TIMESTAMP]: seconds = '', [webhookAuth.header]: header = '' } = headers;
+  for (const signature of header.split(' ')) {
+    const given = signature.replace(/^v1,/, '');
+    for (const key of keys) {
+      const right = hmac(key, [`${id}.${seconds}.`, body]);
+      if (isHexOf(right, given))
+        return 'the signature is right, but in hex: write its 32 bytes as base64, behind "v1,"';
+      if (given === right.toString('base64')) return given === signature ? 'put "v1," before the base64' : undefined;
+      if (isBase64Of(right, given)) return 'use standard base64 with + / and =, and no other alphabet';
+      const ofBody = hmac(key, [body]);
+      if (isHexOf(ofBody, given) || isBase64Of(ofBody, given)) {
+        return `you signed the body alone: sign "{${ID}}.{${TIMESTAMP}}." and the body, and write "v1," and the base64`;
+      }
+    }
+  }
+  return undefined;
+}
+
+function mendBody(body: Buffer): string | undefined {
+  let json: { eventType?: unknown; order?: { status?: unknown } | null } | null;
+  try {
+    json = JSON.parse(body.toString()) as typeof json;
+  } catch {
+    return 'send JSON';
+  }
+  if (json?.eventType !== EVENT_TYPE) return `write "eventType": "${EVENT_TYPE}" beside "order"`;
+  if (typeof json.order !== 'object' || json.order === null) {
+    return 'put thirdPartyReference, id and status inside "order"';
+  }
+  const { status } = json.order;
+  const words = STATUSES.map((each) => each.toUpperCase());
+  if (typeof status === 'string' && words.includes(status.toUpperCase())) return undefined;
+  return `write one of these as "status": ${words.join(', ')}`;
+}
+
+function hmac(key: Buffer, parts: readonly (string | Buffer)[]): Buffer {
+  const hmac = createHmac('sha256', key);
+  for (const part of parts) hmac.update(part);
+  return hmac.digest();
+}
+
+function isHexOf(bytes: Buffer, text: string): boolean {
+  return text.toLowerCase() === bytes.toString('hex');
+}
+
+/** In whichever alphabet, and whether padded or not. */
+function isBase64Of(bytes: Buffer, text: string): boolean {
+  return Buffer.from(text, 'base64').equals(bytes);
+}
