@@ -43,8 +43,9 @@ and what it does not. It waits until somebody listens at <url>. See docs/connect
 Options:
   --orders-url <url>    where your bridge takes orders, such as http://127.0.0.1:3000/orders
   --delivery            a delivery in place of a pickup
-  --without <statuses>  statuses that your POS does not have, with commas between: received, in_progress, ready, en_route
-  --wait <time>         for each status at most (default: ${WAIT})
+  --without <what>      statuses that your POS does not have, with commas between: received, in_progress, ready, en_route,
+                        completed; and repeats, if it sends nothing again that was not answered 200
+  --wait <time>         for each status at most, such as 60s or 5m (default: ${WAIT})
   --json                the result as JSON on standard output
   --port <port>         where your bridge sends statuses (default: 8787)
   --dir <dir>           keep the data there, the secret and the token too (default: .certify in this repository)
@@ -96,7 +97,10 @@ function read() {
   });
   if (values.help === true) return 'help' as const;
   const { 'orders-url': ordersUrl = '', port, dir, delivery, without, wait, json } = values;
-  if (!URL.canParse(ordersUrl)) throw new Error('--orders-url is needed: where your bridge takes orders');
+  if (ordersUrl === '') throw new Error('--orders-url is needed: where your bridge takes orders');
+  if (!/^https?:\/\//i.test(ordersUrl) || !URL.canParse(ordersUrl)) {
+    throw new Error('--orders-url has to begin with http:// or https://, such as http://127.0.0.1:3000/orders');
+  }
   if (!/^\d{1,5}$/.test(port)) throw new Error('--port is not a port');
   const forCli = [
     ...(delivery === true ? ['--delivery'] : []),
@@ -117,7 +121,7 @@ async function certify(
   mkdirSync(dir, { recursive: true });
   const logFile = join(dir, 'service.log');
   writeFileSync(logFile, '');
-  const database = await prepareDemoDatabase({ dir, databaseUrl: undefined });
+  const database = await prepareDemoDatabase({ dir, databaseUrl: undefined, name: 'npm run certify' });
   ends.add('Postgres', () => database.stop());
   const pubsub = await openPubsub({ emulatorHost: undefined, project: 'expediter-certify', run: 'certify' });
   ends.add('Pub/Sub', () => pubsub.stop());

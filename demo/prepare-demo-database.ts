@@ -12,13 +12,20 @@ export type Database = {
   stop(): Promise<void>;
 };
 
-/** A migrated database: the given one, or an embedded Postgres with its data in `dir`. */
-export async function prepareDemoDatabase(about: { dir: string; databaseUrl: string | undefined }): Promise<Database> {
+/**
+ * A migrated database: the given one, or an embedded Postgres with its data in `dir`.
+ * @param about.name of what runs, for people
+ */
+export async function prepareDemoDatabase(about: {
+  dir: string;
+  databaseUrl: string | undefined;
+  name?: string;
+}): Promise<Database> {
   if (about.databaseUrl !== undefined) return useDatabase(about.databaseUrl);
   const data = join(about.dir, 'postgres');
   const postgres = await startPostgres({ dir: data }).catch((error: Error) => {
     const message = error.message.includes('already runs in')
-      ? `another demo uses ${about.dir}: end it, or give this one a --dir of its own`
+      ? `another ${about.name ?? 'demo'} uses ${about.dir}: end it, or give this one a --dir of its own`
       : `${error.message}\nOr set DATABASE_URL to a Postgres of your own.`;
     throw new Error(message, { cause: error });
   });

@@ -93,6 +93,16 @@ describe.concurrent('the bridge of the page', () => {
   });
 });
 
+it.each([
+  [[], '--orders-url is needed'],
+  [['--orders-url', '127.0.0.1:3000/orders'], '--orders-url has to begin with http://'],
+])('says what is wrong with its URL %j', async (words, said) => {
+  const certify = spawn(process.execPath, [SCRIPT, ...words]);
+  const text = textOf(certify);
+  expect(await once(certify, 'close')).toEqual([2, null]);
+  expect(text()).toContain(said);
+});
+
 it('signs as the page says, with the values of the page', () => {
   const [, secret = '', id = '', seconds = '', body = '', signature] =
     /`(whsec_[^`]+)`, the id `([^`]+)`, the time `([^`]+)` and the body\s+`([^`]+)` it is `([^`]+)`/.exec(page) ?? [];
