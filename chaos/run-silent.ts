@@ -20,6 +20,7 @@ import { startPostgres } from '../test/support/start-postgres.ts';
 import { startPubsub } from '../test/support/start-pubsub.ts';
 import { until } from '../test/support/until.ts';
 import { chance } from './chance.ts';
+import { signalOrder } from './signal-order.ts';
 
 export type SilentResult = {
   seed: number;
@@ -325,12 +326,7 @@ async function place(
   serviceOrderId: string,
 ): Promise<string> {
   platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId, type }));
-  const message = { messageId: '1', attributes: { orderId: serviceOrderId } };
-  const response = await fetch(`${url}/pubsub/push`, {
-    method: 'POST',
-    body: JSON.stringify({ message, subscription: 'projects/silent/subscriptions/orders' }),
-  });
-  if (response.status !== 204) throw new Error(`a signal was answered ${response.status}`);
+  await signalOrder(url, serviceOrderId);
   return serviceOrderId;
 }
 

@@ -17,6 +17,7 @@ import { startPubsub } from '../test/support/start-pubsub.ts';
 import type { Hostility } from './offer-hostility.ts';
 import type { Load, Offered } from './offer-load.ts';
 import type { Flood } from './offer-strangers.ts';
+import { signalOrder } from './signal-order.ts';
 
 /** One process of the service with quiet parts around it, for one round of a measurement. */
 export type SmallStage = {
@@ -105,14 +106,7 @@ export async function setSmallStage(
     locationIds,
     webhookUrls: paths.map((path) => `${main.url}${path}`),
     url: main.url,
-    async signal(serviceOrderId) {
-      const message = { messageId: '1', attributes: { orderId: serviceOrderId } };
-      const response = await fetch(`${main.url}/pubsub/push`, {
-        method: 'POST',
-        body: JSON.stringify({ message, subscription: 'projects/small/subscriptions/orders' }),
-      });
-      if (response.status !== 204) throw new Error(`a signal was answered ${response.status}`);
-    },
+    signal: (serviceOrderId) => signalOrder(main.url, serviceOrderId),
     readLog: (isRead) => void (isRead ? main.child.stdout?.resume() : main.child.stdout?.pause()),
     offer: (load) => ask<Offered>(OFFER_LOAD, load),
     offerFlood: (flood) => ask(OFFER_STRANGERS, { ...flood, port: Number(new URL(main.url).port) }),
