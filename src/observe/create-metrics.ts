@@ -10,6 +10,7 @@ import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
 import { WHOSE, type ConnectionCounts } from '../http/bound-connections.ts';
 import { backlogGauges, type Sampled } from './backlog-gauges.ts';
 import { countBy, type Count } from './count-by.ts';
+import { followMetrics } from './follow-metrics.ts';
 import { gaugeBy } from './gauge-by.ts';
 import { measureBy, type Measure } from './measure-by.ts';
 import { UNKNOWN, type Labels } from './series-of.ts';
@@ -78,6 +79,7 @@ export function createMetrics(about: {
     integration: labelled,
   });
   const spill = about.spill && spillMetrics(counter, gauge, { now: about.now, state: about.spill });
+  const follow = followMetrics(counter, gauge, histogram);
   const conflicts = counter('conflicts_total', 'What a POS said that contradicts what we know.', {
     integration: labelled,
   });
@@ -243,6 +245,9 @@ export function createMetrics(about: {
           break;
         case 'conflict':
           conflicts(observed.integration);
+          break;
+        case 'follow':
+          follow(observed);
           break;
         case 'background work':
           work(observed.work, observed.outcome);

@@ -172,6 +172,7 @@ function spansOf(observed: Observed, now: Now): [serviceOrderId: string, Span][]
     case 'placement':
     case 'conflict':
     case 'POS pause':
+    case 'follow':
     case 'background work':
     default:
       return [];

@@ -21,6 +21,9 @@ export function logJourneys(log: Log): Observe {
   const spilled = limitLines((more) => log.warn({ more }, 'webhooks spilled, beside those that were logged'));
   const undrained = limitLines((more) => log.error({ more }, 'messages not drained, beside those that were logged'));
   const unanswered = limitLines((more) => log.warn({ more }, 'questions without an answer, beside those logged'));
+  const unfollowed = limitLines((more) => log.info({ more }, 'follow tokens refused, beside those that were logged'));
+  const turnedAway = limitLines((more) => log.warn({ more }, 'followers turned away, beside those that were logged'));
+  const slow = limitLines((more) => log.warn({ more }, 'followers that do not read, beside those that were logged'));
   return (observed) => {
     if (observed.what === 'webhook') {
       if (observed.webhookId === null) notKept(() => logWebhook(log, observed));
@@ -48,6 +51,16 @@ export function logJourneys(log: Log): Observe {
     } else if (observed.what === 'POS pause') {
       const { what: _what, ...about } = observed;
       log.info(about, 'POS');
+    } else if (observed.what === 'follow') {
+      if (observed.did === 'close' && observed.why === 'slow') {
+        slow(() => log.warn({}, 'follower dropped: it does not read'));
+      } else if (observed.did === 'refuse') {
+        // Strangers can cause the first, and should not hide the second.
+        const { why, detail } = observed;
+        if (why === 'no_token' || why === 'bad_token') {
+          unfollowed(() => log.info({ why, detail }, 'follow token refused'));
+        } else turnedAway(() => log.warn({ why, detail }, 'follower turned away'));
+      }
     } else if (observed.what === 'background work' && observed.outcome === 'failed') {
       log.warn({ err: observed.error }, `${observed.work} failed; comes again`);
     }

@@ -74,6 +74,7 @@ export type Observed =
   /** A POS paused its location, or orders go on: by its word, or at the pause's end. `by` is the integration. */
   | { what: 'POS pause'; did: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
   | { what: 'POS pause'; did: 'resume'; by: string; locationId: string }
+  | FollowObserved
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'failed'; error: unknown }
   /** The event contradicts what we know: a person should look. */
@@ -89,6 +90,9 @@ export type Observed =
     };
 
 export const ASK_OUTCOMES = ['told_more', 'nothing_new', 'unknown', 'not_asked', 'failed'] as const;
+
+export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many'] as const;
+export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drained'] as const;
 
 /** Names of the work that every process repeats by itself. */
 export const BACKGROUND_WORK = [
@@ -187,6 +191,16 @@ export type OldTokenObserved = Asked & {
   /** Why it is not kept, if that is nobody's choice and not the quota's. */
   error: unknown;
 };
+
+/** A stream to a member's client. Which order it follows is not said: there may be thousands. */
+export type FollowObserved =
+  | { what: 'follow'; did: 'open' }
+  /** `detail` holds no part of a token. */
+  | { what: 'follow'; did: 'refuse'; why: (typeof FOLLOW_REFUSALS)[number]; detail: string }
+  /** left: its reader went; slow: its reader did not read; aged: it was open for long enough. */
+  | { what: 'follow'; did: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
+  /** A live message was written into a stream. Its time began with its commit. */
+  | { what: 'follow'; did: 'tell'; milliseconds: number };
 
 /** The result of a try. */
 export type PlacementObserved = {
