@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseAllowedHosts } from './core/egress/allowed-hosts.ts';
 import { parseSettingsKeys } from './core/locations/settings-key.ts';
+import { parseFollowKeys } from './http/follow/follow-keys.ts';
 
 /** The variables: each with its schema, and an example for the error message. */
 const variables = {
@@ -34,6 +35,15 @@ const variables = {
     httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'),
     'https://www.googleapis.com/oauth2/v3/certs',
   ],
+
+  FOLLOW_TOKEN_JWKS_URL: [httpUrl().optional(), 'https://orders.example.com/.well-known/jwks.json'],
+  FOLLOW_TOKEN_KEYS: [
+    parsedBy(parseFollowKeys).optional(),
+    '{"keys":[{"kid":"2026-11","kty":"EC","crv":"P-256","x":"…","y":"…"}]}',
+  ],
+  FOLLOW_TOKEN_AUDIENCE: [z.string().min(1).optional(), 'https://expediter.example.com/follow'],
+  FOLLOW_STREAMS_MAX: [integer(1, 1_000_000).default(10_000), '10000'],
+  MEMBER_ORIGINS: [parsedBy(parseOrigins).prefault(''), 'https://order.example.com,capacitor://localhost'],
 
   SETTINGS_KEY: [
     parsedBy(parseSettingsKeys),
@@ -135,6 +145,24 @@ const Environment = z
     error: 'is unset, and SPILL_SUBSCRIPTION is set: nothing would be spilled',
     ...always,
   })
+  .refine(
+    ({ FOLLOW_TOKEN_JWKS_URL, FOLLOW_TOKEN_KEYS }) =>
+      FOLLOW_TOKEN_JWKS_URL === undefined || FOLLOW_TOKEN_KEYS === undefined,
+    {
+      path: ['FOLLOW_TOKEN_KEYS'],
+      error: 'is set, and so is FOLLOW_TOKEN_JWKS_URL: keys come from one of them',
+      ...always,
+    },
+  )
+  .refine(
+    ({ FOLLOW_TOKEN_JWKS_URL, FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }) =>
+      (FOLLOW_TOKEN_JWKS_URL ?? FOLLOW_TOKEN_KEYS) === undefined || FOLLOW_TOKEN_AUDIENCE !== undefined,
+    {
+      path: ['FOLLOW_TOKEN_AUDIENCE'],
+      error: 'is required with FOLLOW_TOKEN_JWKS_URL and with FOLLOW_TOKEN_KEYS',
+      ...always,
+    },
+  )
   .refine(({ PORT, OPERATOR_PORT }) => OPERATOR_PORT === 0 || OPERATOR_PORT !== PORT, {
     path: ['OPERATOR_PORT'],
     error: "is PORT's: give operators a port of their own, or leave it unset, and they are at PORT",
@@ -224,6 +252,20 @@ function parsedBy<Value>(parse: (text: string) => Value): z.ZodType<Value, strin
 
 function httpUrl(): z.ZodURL {
   return z.url({ protocol: /^https?$/, error: 'is not an http or https URL' });
+}
+
+/** Origins as a browser sends them, among them those of apps, such as `capacitor://localhost`. */
+function parseOrigins(text: string): readonly string[] {
+  const origins = text.split(',').flatMap((entry) => entry.trim() || []);
+  for (const [index, origin] of origins.entries()) {
+    const { protocol, host } = URL.parse(origin) ?? {};
+    if (!host || host.includes('*') || origin !== `${protocol}//${host}`) {
+      throw new Error(
+        `entry ${index + 1} is no origin: scheme and host in small letters, a port only where it is unusual, and no "/" behind`,
+      );
+    }
+  }
+  return origins;
 }
 
 export function isLoopback(host: string): boolean {

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readConfig } from '../src/config.ts';
 
 const env = {
@@ -85,4 +85,51 @@ it.each([
   const whole = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'drain' };
   expect(() => readConfig({ ...env, ...half })).toThrow(message);
   expect(readConfig({ ...env, ...whole })).toMatchObject({ ...whole, SPILL_TOKEN_AGE_S: 3600 });
+});
+
+describe('keys of follow tokens', () => {
+  const keys = { FOLLOW_TOKEN_KEYS: JSON.stringify({ keys: [{ kty: 'oct', k: 'x'.repeat(43) }] }) };
+  const url = { FOLLOW_TOKEN_JWKS_URL: 'https://orders.example.com/jwks' };
+  const audience = { FOLLOW_TOKEN_AUDIENCE: 'follow' };
+
+  it.each([keys, url])('are enough, with an audience', (either) => {
+    const message = 'FOLLOW_TOKEN_AUDIENCE: is required with FOLLOW_TOKEN_JWKS_URL and with FOLLOW_TOKEN_KEYS';
+    expect(() => readConfig({ ...env, ...either })).toThrow(message);
+    expect(readConfig({ ...env, ...either, ...audience })).toMatchObject({ ...audience, FOLLOW_STREAMS_MAX: 10_000 });
+  });
+
+  it('come from one place', () => {
+    const message = 'FOLLOW_TOKEN_KEYS: is set, and so is FOLLOW_TOKEN_JWKS_URL';
+    expect(() => readConfig({ ...env, ...keys, ...url, ...audience })).toThrow(message);
+  });
+
+  it('that are wrong are told, and not printed', () => {
+    const wrong = { ...env, ...audience, FOLLOW_TOKEN_KEYS: keys.FOLLOW_TOKEN_KEYS.replace('oct', 'RSA') };
+    expect(() => readConfig(wrong)).toThrow('FOLLOW_TOKEN_KEYS: key 1 is not a public key');
+    expect(() => readConfig(wrong)).not.toThrow('xxx');
+  });
+});
+
+it('takes the origins of pages, and of apps, as browsers send them', () => {
+  expect(readConfig(env).MEMBER_ORIGINS).toEqual([]);
+  const origins = ['https://order.example.com', 'capacitor://localhost', 'http://127.0.0.1:5173', 'http://[::1]:5173'];
+  expect(readConfig({ ...env, MEMBER_ORIGINS: origins.join(' , ') }).MEMBER_ORIGINS).toEqual(origins);
+});
+
+it.each([
+  'https://order.example.com/',
+  'https://order.example.com/menu',
+  'https://order.example.com?',
+  'https://order.example.com:443',
+  'https://Order.example.com',
+  'https://ada@order.example.com',
+  'https://*.example.com',
+  'https://bücher.example',
+  'order.example.com',
+  'file:///',
+  'null',
+  '*',
+])('refuses an origin that no browser sends: %s', (wrong) => {
+  const origins = { ...env, MEMBER_ORIGINS: `https://order.example.com,${wrong}` };
+  expect(() => readConfig(origins)).toThrow('MEMBER_ORIGINS: entry 2 is no origin');
 });

@@ -1,0 +1,78 @@
+import { createPublicKey, createSecretKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto';
+import { base64url } from 'jose';
+
+/** A key that follow tokens are verified with, and what it may be used for. */
+export type FollowKey = { kid: string | undefined; algorithms: readonly string[]; key: KeyObject };
+
+/** The least for HS256: a shorter one may be guessed from a single token. */
+const SECRET_BYTES = 32;
+/** As jose asks of RS256. */
+const RSA_BITS = 2048;
+/** What a key of each kind may be used for. */
+const KINDS = new Map<string, readonly string[]>([
+  ['EC P-256', ['ES256']],
+  // One algorithm, as RFC 8037 and RFC 9864 call it.
+  ['OKP Ed25519', ['EdDSA', 'Ed25519']],
+  ['RSA', ['RS256']],
+  ['oct', ['HS256']],
+]);
+
+/**
+ * Reads a JWK Set, `{"keys":[…]}`, of public keys and of secrets for HS256. An algorithm follows from the kind of a key,
+ * so that no public key serves as a secret.
+ * @throws Error that says which key is wrong, and nothing of any
+ */
+export function parseFollowKeys(text: string): readonly FollowKey[] {
+  const jwks = attempt(() => (JSON.parse(text) as { keys?: unknown }).keys);
+  if (!Array.isArray(jwks) || jwks.length === 0) throw new Error('is no JWK Set with a key in it: write {"keys":[…]}');
+  const keys = jwks.map((jwk: unknown, index) => {
+    try {
+      return readKey((jwk ?? {}) as Record<string, unknown>);
+    } catch (error) {
+      throw new Error(`key ${index + 1} ${(error as Error).message}`, { cause: error });
+    }
+  });
+  const kids = keys.map(({ kid }) => kid);
+  const unnamed = kids.findIndex((kid, index) => kids.length > 1 && (kid === undefined || kids.indexOf(kid) < index));
+  if (unnamed >= 0) throw new Error(`key ${unnamed + 1} has no "kid" of its own: of several keys, each needs one`);
+  return keys;
+}
+
+function readKey(jwk: Record<string, unknown>): FollowKey {
+  const { kty, crv, use, alg, kid, k, key_ops: operations } = jwk;
+  const ofKind = KINDS.get(typeof crv === 'string' ? `${String(kty)} ${crv}` : String(kty));
+  if (ofKind === undefined) throw new Error(`is of none of these kinds: ${[...KINDS.keys()].join(', ')}`);
+  if ('d' in jwk) throw new Error('is a private key, which the platform alone may have: give its public half');
+  const algorithms = ofKind.filter((algorithm) => alg === undefined || alg === algorithm);
+  if (algorithms.length === 0) throw new Error(`has an "alg" that is not ${ofKind.join(' or ')}`);
+  const verifies = operations === undefined || (Array.isArray(operations) && operations.includes('verify'));
+  if (!verifies || (use !== undefined && use !== 'sig')) {
+    throw new Error('is not for signatures: its "use" would be "sig", and its "key_ops" would hold "verify"');
+  }
+  if (kid !== undefined && (typeof kid !== 'string' || kid === '')) throw new Error('has a "kid" that is no text');
+  return { kid, algorithms, key: kty === 'oct' ? secret(k) : publicKey(jwk) };
+}
+
+function secret(k: unknown): KeyObject {
+  const bytes = typeof k === 'string' ? attempt(() => base64url.decode(k)) : undefined;
+  if (bytes === undefined) throw new Error('has no "k" in base64url');
+  if (bytes.length < SECRET_BYTES) throw new Error(`is ${bytes.length} bytes, not ${SECRET_BYTES} or more`);
+  return createSecretKey(bytes);
+}
+
+function publicKey(jwk: JsonWebKeyInput['key']): KeyObject {
+  const key = attempt(() => createPublicKey({ key: jwk, format: 'jwk' }));
+  if (key === undefined) throw new Error('is not a public key: a part of it is missing or wrong');
+  const { modulusLength = RSA_BITS } = key.asymmetricKeyDetails ?? {};
+  if (modulusLength < RSA_BITS) throw new Error(`has ${modulusLength} bits, not ${RSA_BITS} or more`);
+  return key;
+}
+
+/** Without the error: those of JSON and of keys quote what they read. */
+function attempt<Value>(work: () => Value): Value | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}

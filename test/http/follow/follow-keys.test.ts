@@ -1,0 +1,90 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { parseFollowKeys } from '../../../src/http/follow/follow-keys.ts';
+
+type Jwk = Record<string, unknown>;
+const both = (pair: { publicKey: { export(o: object): unknown }; privateKey: { export(o: object): unknown } }) => ({
+  open: pair.publicKey.export({ format: 'jwk' }) as Jwk,
+  secret: pair.privateKey.export({ format: 'jwk' }) as Jwk,
+});
+const ec = both(generateKeyPairSync('ec', { namedCurve: 'P-256' }));
+const ed = both(generateKeyPairSync('ed25519'));
+const rsa = both(generateKeyPairSync('rsa', { modulusLength: 2048 }));
+const oct = (bytes: number): Jwk => ({ kty: 'oct', k: randomBytes(bytes).toString('base64url') });
+const parse = (...keys: unknown[]): ReturnType<typeof parseFollowKeys> => parseFollowKeys(JSON.stringify({ keys }));
+
+describe('keys of follow tokens', () => {
+  it('are of four kinds, each for its own algorithm', () => {
+    const keys = parse(...[ec.open, ed.open, rsa.open, oct(32)].map((key, nth) => ({ ...key, kid: `k-${nth}` })));
+    expect(keys.map(({ algorithms }) => algorithms)).toEqual([['ES256'], ['EdDSA', 'Ed25519'], ['RS256'], ['HS256']]);
+    expect(keys.map(({ kid, key }) => [kid, key.type])).toEqual([
+      ['k-0', 'public'],
+      ['k-1', 'public'],
+      ['k-2', 'public'],
+      ['k-3', 'secret'],
+    ]);
+  });
+
+  it('may say what they are for', () => {
+    expect(parse({ ...ec.open, use: 'sig', alg: 'ES256', key_ops: ['verify'] })).toHaveLength(1);
+    expect(parse({ ...oct(64), use: 'sig', alg: 'HS256', key_ops: ['sign', 'verify'] })).toHaveLength(1);
+    expect(parse({ ...ed.open, alg: 'EdDSA' })[0]?.algorithms).toEqual(['EdDSA']);
+  });
+
+  it.each<[string, Jwk, string]>([
+    ['is private, of RSA', rsa.secret, 'is a private key'],
+    ['is private, of EC', ec.secret, 'is a private key'],
+    ['is private, of Ed25519', ed.secret, 'is a private key'],
+    ['is a short secret', oct(31), 'is 31 bytes, not 32 or more'],
+    ['is a secret that is none', { kty: 'oct', k: '!' }, 'has no "k" in base64url'],
+    ['is a secret without a value', { kty: 'oct' }, 'has no "k" in base64url'],
+    [
+      'is a short RSA key',
+      both(generateKeyPairSync('rsa', { modulusLength: 1024 })).open,
+      'has 1024 bits, not 2048 or more',
+    ],
+    ['is of another curve', both(generateKeyPairSync('ec', { namedCurve: 'P-384' })).open, 'is of none of these kinds'],
+    ['is for key agreement', both(generateKeyPairSync('x25519')).open, 'is of none of these kinds'],
+    ['is of no kind', { kty: 'constructor' }, 'is of none of these kinds: EC P-256, OKP Ed25519, RSA, oct'],
+    ['is a point off its curve', { ...ec.open, y: ec.open['x'] }, 'is not a public key'],
+    ['misses a part', { kty: 'RSA', e: 'AQAB' }, 'is not a public key'],
+    ['encrypts', { ...rsa.open, use: 'enc' }, 'is not for signatures'],
+    ['signs alone', { ...oct(32), key_ops: ['sign'] }, 'is not for signatures'],
+    ['is of another algorithm', { ...rsa.open, alg: 'PS256' }, 'has an "alg" that is not RS256'],
+    ["is of another kind's algorithm", { ...rsa.open, alg: 'HS256' }, 'has an "alg" that is not RS256'],
+    ['has a name that is none', { ...rsa.open, kid: 7 }, 'has a "kid" that is no text'],
+  ])('hold none that %s, and nothing of it is said', (_what, wrong, message) => {
+    const whole = (): unknown => parse({ ...ec.open, kid: 'k-1' }, { kid: 'k-2', ...wrong });
+    expect(whole).toThrow(`key 2 ${message}`);
+    const said = String(attempt(whole));
+    for (const value of Object.values(wrong)) {
+      if (typeof value === 'string' && value.length > 20) expect(said).not.toContain(value);
+    }
+  });
+
+  it('have each a name of its own where they are several', () => {
+    const [one, other] = [oct(32), oct(32)];
+    expect(parse(one)).toHaveLength(1);
+    expect(() => parse({ ...one, kid: 'a' }, other)).toThrow('key 2 has no "kid" of its own');
+    expect(() => parse({ ...one, kid: 'a' }, { ...other, kid: 'a' })).toThrow('key 2 has no "kid" of its own');
+  });
+
+  it.each(['', 'secret', '[]', 'null', '7', '{"keys":{}}', '{"keys":[]}', '{"kty":"oct","k":"secret"}'])(
+    'are a JWK Set: %s',
+    (text) => {
+      expect(() => parseFollowKeys(text)).toThrow(/^is no JWK Set with a key in it: write \{"keys":\[…\]\}$/);
+    },
+  );
+
+  it.each(['7', 'null', '[]', '"secret"'])('are each an object: %s', (text) => {
+    expect(() => parseFollowKeys(`{"keys":[${text}]}`)).toThrow(/^key 1 is of none of these kinds/);
+  });
+});
+
+function attempt(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
