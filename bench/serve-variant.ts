@@ -49,7 +49,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
   const observe = logJourneys(log);
   return buildApp({
     log,
-    connections: boundConnections(mostConnections(), log),
+    connections: boundConnections(mostConnections().connections, log),
     readiness: () => ({ ready: true, database: 'up' }),
     outside: {
       push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')), observe },

@@ -10,6 +10,7 @@ import fastify, {
 } from 'fastify';
 import type { Connections } from './http/bound-connections.ts';
 import { CONSOLE_PATHS, secureHeaders } from './http/console/secure-headers.ts';
+import { followDoor, type FollowDeps } from './http/follow/follow-door.ts';
 import { health, type Readiness } from './http/health.ts';
 import type { OperatorDeps } from './http/operator/mount-routes.ts';
 import { requestIds } from './http/request-ids.ts';
@@ -22,8 +23,11 @@ export type AppDeps = {
   /** Those of all listeners. */
   connections: Connections;
   readiness: () => Readiness;
-  /** What the ordering platform and POS systems call. Undefined where operators have a listener of their own, at theirs. */
-  outside?: { push: PushDeps; webhook: WebhookDeps } | undefined;
+  /**
+   * What the ordering platform, POS systems and members call. Undefined where operators have a listener of their own, at
+   * theirs. Members have no door while nobody's tokens are known.
+   */
+  outside?: { push: PushDeps; webhook: WebhookDeps; follow?: FollowDeps | undefined } | undefined;
   /** Undefined at the other listener, and while OPERATOR_TOKEN is unset: then this door does not exist. */
   operator?: OperatorDeps | undefined;
 };
@@ -88,6 +92,7 @@ export function buildApp({ log, connections, readiness, outside, operator }: App
   if (outside !== undefined) {
     pubsubPush(app, outside.push, connections.recognise);
     webhookDoor(app, outside.webhook, connections.recognise);
+    if (outside.follow !== undefined) followDoor(app, outside.follow, connections.recognise);
   }
   if (operator !== undefined) {
     void app.register(async (scope) => {

@@ -8,6 +8,7 @@ import type { Observed } from './core/domain/observed.ts';
 import type { Registry } from './core/domain/provider.ts';
 import type { Conflict, PosId } from './core/domain/webhook.ts';
 import { guardedFetch, loadUndici } from './core/egress/guarded-fetch.ts';
+import { orderFeed } from './core/live/order-feed.ts';
 import { publishLive } from './core/live/publish-live.ts';
 import { credentialStore } from './core/locations/credential-store.ts';
 import { findLocation, settingsOpener } from './core/locations/locations.ts';
@@ -29,6 +30,7 @@ import { REFUSED_QUOTA, refusedKeeper } from './core/statuses/keep-refused.ts';
 import { redriveParked } from './core/statuses/redrive-parked.ts';
 import { FLUSHERS, openDatabase } from './database.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
+import { followParts, isFollowed } from './follow-parts.ts';
 import { boundConnections } from './http/bound-connections.ts';
 import type { Readiness } from './http/health.ts';
 import { tokenJudge } from './http/judge-token.ts';
@@ -85,7 +87,8 @@ export async function start(
   const readiness = (): Readiness => ({ ready: isReady, database: watch.state() });
   const spillState = (): SpillState => spill?.state() ?? NONE_WAITING;
   const breaker = circuitBreaker(log);
-  const connections = boundConnections(mostConnections(), log);
+  const most = mostConnections(isFollowed(config) ? config.FOLLOW_STREAMS_MAX : 0);
+  const connections = boundConnections(most.connections, log);
   const observing = startObserving({
     config,
     log,
@@ -109,6 +112,8 @@ export async function start(
     placements.wakeForAll();
     onLive();
   };
+  const feed = orderFeed({ pool, log });
+  const following = followParts(config, { feed, most: most.streams, now: clock.now, observe, log });
   const operator = operatorParts(config.OPERATOR_TOKEN, {
     log,
     pool,
@@ -122,11 +127,13 @@ export async function start(
     metrics: observing.metrics,
     readiness,
     spillState,
+    follow: feed.follow,
     wake,
   });
   const onLive = (): void => {
     relay.wake();
-    operator?.onLive();
+    feed.wake();
+    operator?.wake();
   };
 
   const redrive = async (posIds: readonly PosId[]): Promise<void> => {
@@ -251,7 +258,7 @@ export async function start(
         async recordSignal(serviceOrderId) {
           const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
           placements.wake();
-          operator?.onSignal();
+          operator?.wake();
           return recorded;
         },
         observe,
@@ -269,6 +276,7 @@ export async function start(
         bodyBudget: config.BODY_BUDGET,
         perSecond: config.WEBHOOK_SHARE,
       },
+      follow: following?.door,
     },
     operator: operator?.door,
   });
@@ -303,8 +311,9 @@ export async function start(
       // The load balancer must stop sending before connections are refused.
       await sleep(config.DRAIN_DELAY_MS);
       const finished = (async () => {
-        await listeners.close();
-        await operator?.stop();
+        // From here on no load balancer sends them here again.
+        await Promise.all([following?.streams.drain(config.DRAIN_FINISH_MS / 2), listeners.close()]);
+        await Promise.all([operator?.stop(), feed.stop()]);
         await spill?.stop();
         await Promise.all([batches.drain(), drained.drain(), refused.drain()]);
         await placing;

@@ -1,7 +1,8 @@
 import { jwtVerify } from 'jose';
 import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import type { Now } from '../core/postgres/database-clock.ts';
-import { CannotVerify, issuerKeys } from './issuer-keys.ts';
+import { issuerKeys } from './issuer-keys.ts';
+import { whyRefused } from './why-refused.ts';
 
 /** The token is missing, forged, expired or for another audience. */
 export class BadPushToken extends Error {
@@ -58,14 +59,6 @@ async function verify(
     });
     return payload;
   } catch (error) {
-    if (error instanceof CannotVerify) throw error;
-    throw new BadPushToken(describe(error));
+    throw new BadPushToken(whyRefused(error));
   }
-}
-
-/** Describes an error without values. jose's messages name claims and headers, but for `crit` the names are values. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  if (error.message.startsWith('Extension Header Parameter')) return 'crit names what is not supported';
-  return error.message;
 }

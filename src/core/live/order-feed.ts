@@ -1,64 +1,98 @@
 import type { Pool } from 'pg';
-import { pollWhileWatched } from '../postgres/poll-while-watched.ts';
-import type { LiveMessage } from '../domain/live-message.ts';
 import type { Log } from '../domain/log.ts';
-import { readLive } from './read-live.ts';
+import { GATHER_MS, pollWhileWatched } from '../postgres/poll-while-watched.ts';
+import { changedOrders } from './changed-orders.ts';
+import { readLive, type ReadLive } from './read-live.ts';
 
-/** Receives an order's new messages, in order and each once. After `ended` nothing follows. */
-export type Follower = (news: { messages: LiveMessage[]; ended: boolean }) => void;
+/**
+ * Receives an order's news, first how it is and then what is new, messages in order and each once; undefined for an order
+ * that no signal named yet. After `ended` nothing follows.
+ */
+export type Follower = (news: ReadLive | undefined) => void;
 
 export type OrderFeed = {
   /**
-   * @param after the sequence of the last message that the follower has; 0 for none
+   * @param after the sequence of the last message that the follower has; 0 for none, undefined if it wants none of those
+   *   before
    * @returns a function that ends the following
    */
-  follow(serviceOrderId: string, after: number, follower: Follower): () => void;
-  /** Signals a change in this process. Changes by other processes are seen within a second. */
+  follow(serviceOrderId: string, after: number | undefined, follower: Follower): () => void;
+  /** Signals a change in this process. Changes by other processes are seen within 150 ms. */
   wake(): void;
   stop(): Promise<void>;
 };
 
-const POLL_MS = 1_000;
+const POLL_MS = 150;
+/** Orders read at a time. */
+const READ_MAX = 1_000;
+
+type Following = { serviceOrderId: string; after: number | undefined; notify: Follower };
 
 /**
- * Sends followers the messages of their orders, whichever process moves them: one statement per poll for all orders
- * followed here, and none while there are none.
+ * Sends followers the messages of their orders, whichever process moves them. One look per poll tells which orders have
+ * changed, and those that are followed here are read: an order that rests costs nothing but memory, however many follow.
  */
-export function orderFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }): OrderFeed {
-  const followers = new Set<{ serviceOrderId: string; after: number; notify: Follower }>();
+export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }): OrderFeed {
+  const followings = new Map<string, Following[]>();
+  /** Those that joined, or whose order has changed, and that are not told yet. */
+  const untold = new Set<Following>();
+  const changed = changedOrders(pool);
 
-  const poll = async (): Promise<void> => {
-    // A follower that joins during the poll may have fewer messages, and waits for the next poll.
-    const polled = [...followers];
-    const oldest = new Map<string, number>();
-    for (const { serviceOrderId, after } of polled) {
-      oldest.set(serviceOrderId, Math.min(after, oldest.get(serviceOrderId) ?? after));
-    }
-    const read = await readLive(deps.pool, oldest);
-    for (const follower of polled) {
-      if (!followers.has(follower)) continue;
-      const { messages = [], ended = false } = read.get(follower.serviceOrderId) ?? {};
-      const fresh = messages.filter((message) => message.sequence > follower.after);
-      if (fresh.length === 0 && !ended) continue;
-      follower.after = fresh.at(-1)?.sequence ?? follower.after;
-      if (ended) followers.delete(follower);
-      follower.notify({ messages: fresh, ended });
+  const look = async (): Promise<void> => {
+    const orders = await changed();
+    if (orders === undefined) for (const all of followings.values()) for (const each of all) untold.add(each);
+    for (const [id, sequence] of orders ?? []) {
+      for (const each of followings.get(id) ?? []) {
+        if (sequence === null || sequence > (each.after ?? 0)) untold.add(each);
+      }
     }
   };
 
+  const tell = async (some: readonly Following[]): Promise<void> => {
+    const oldest = new Map<string, number | undefined>();
+    for (const { serviceOrderId: id, after } of some) {
+      const known = oldest.get(id);
+      oldest.set(id, known === undefined || after === undefined ? (known ?? after) : Math.min(known, after));
+    }
+    const read = await readLive(pool, oldest);
+    for (const each of some) {
+      if (!untold.delete(each)) continue;
+      const news = read.get(each.serviceOrderId);
+      const after = each.after ?? news?.state.sequence;
+      const messages = news?.messages.filter(({ sequence }) => sequence > (after ?? 0)) ?? [];
+      each.after = messages.at(-1)?.sequence ?? after ?? 0;
+      if (news?.ended === true) leave(each);
+      each.notify(news && { ...news, messages });
+    }
+  };
+
+  const leave = (following: Following): void => {
+    const others = followings.get(following.serviceOrderId)?.filter((each) => each !== following) ?? [];
+    if (others.length > 0) followings.set(following.serviceOrderId, others);
+    else followings.delete(following.serviceOrderId);
+    untold.delete(following);
+  };
+
   const loop = pollWhileWatched({
-    pollMs: POLL_MS,
-    isWatched: () => followers.size > 0,
-    poll,
-    log: deps.log,
+    pollMs: POLL_MS - GATHER_MS,
+    isWatched: () => followings.size > 0,
+    async poll() {
+      // Those that join from here on are read by the next poll, since this look may have come before them.
+      await look();
+      const all = [...untold];
+      for (let i = 0; i < all.length; i += READ_MAX) await tell(all.slice(i, i + READ_MAX));
+    },
+    log,
     failing: 'live messages cannot be read for their followers; will try again',
   });
 
   return {
     follow(serviceOrderId, after, notify) {
-      const follower = { serviceOrderId, after, notify };
-      followers.add(follower);
-      return () => void followers.delete(follower);
+      const following = { serviceOrderId, after, notify };
+      followings.set(serviceOrderId, [...(followings.get(serviceOrderId) ?? []), following]);
+      untold.add(following);
+      loop.wake();
+      return () => leave(following);
     },
     wake: loop.wake,
     stop: loop.stop,

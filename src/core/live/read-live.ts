@@ -1,27 +1,33 @@
 import type { Pool } from 'pg';
+import { RANK_FAILED, RANK_PLACED } from '../domain/lifecycle.ts';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
+import type { StateRow } from '../domain/member-message.ts';
 import { LIVE_ROW } from './outbox.ts';
 
-/** An order's messages after a given one, and whether the order has ended. */
-export type ReadLive = { messages: LiveMessage[]; ended: boolean };
+/** An order's messages after a given one, how far it is, and whether it has ended. */
+export type ReadLive = { messages: LiveMessage[]; state: StateRow; ended: boolean };
 
-type Row = { serviceOrderId: string; ended: boolean; messages: LiveRow[] };
+type Row = { serviceOrderId: string; ended: boolean; state: StateRow; messages: LiveRow[] };
 
 /**
  * Reads the live messages of some orders, published or not, each order's after its own sequence, in one indexed
  * statement. Erased messages are left out.
- * @param after by order, the sequence of the last known message; 0 for all
+ * @param after by order, the sequence of the last known message; 0 for all, undefined for none but the order's state
  * @returns by order; orders that no signal ever named are missing
  */
-export async function readLive(pool: Pool, after: ReadonlyMap<string, number>): Promise<Map<string, ReadLive>> {
+export async function readLive(
+  pool: Pool,
+  after: ReadonlyMap<string, number | undefined>,
+): Promise<Map<string, ReadLive>> {
   const { rows } = await pool.query<Row>({
     name: 'read-live',
     // Looked up order by order: a plan made while a table was empty would read all of it.
     text: `
-      SELECT asked.id AS "serviceOrderId", found.ended, found.messages
+      SELECT asked.id AS "serviceOrderId", found.ended, found.state, found.messages
       FROM unnest($1::text[], $2::int[]) AS asked(id, after)
       CROSS JOIN LATERAL (
-        SELECT CASE WHEN o.service_order_id IS NULL THEN p.finished_at IS NOT NULL ELSE o.ended_at IS NOT NULL END AS ended,
+        SELECT CASE WHEN ${IS_READ} THEN o.ended_at IS NOT NULL ELSE p.finished_at IS NOT NULL END AS ended,
+               json_build_object(${STATE}) AS state,
                (SELECT coalesce(json_agg(${LIVE_ROW} ORDER BY m.sequence), '[]')
                 FROM (SELECT asked.id AS service_order_id, told.*, e.reason, e.occurred_at
                       FROM (SELECT sequence, rank, provider_order_id, applied_at, first_received_at FROM outbox
@@ -37,12 +43,32 @@ export async function readLive(pool: Pool, after: ReadonlyMap<string, number>): 
         WHERE p.service_order_id = asked.id
         OFFSET 0
       ) AS found`,
-    values: [[...after.keys()], [...after.values()]],
+    values: [[...after.keys()], [...after.values()].map((sequence) => sequence ?? null)],
   });
   return new Map(
-    rows.map(({ serviceOrderId, ended, messages }) => [
+    rows.map(({ serviceOrderId, ended, state, messages }) => [
       serviceOrderId,
-      { ended, messages: messages.map(toLiveMessage) },
+      { ended, state, messages: messages.map(toLiveMessage) },
     ]),
   );
 }
+
+const IS_READ = 'o.service_order_id IS NOT NULL';
+/** SQL of when the last message of an order was applied, of which a table has it. */
+const appliedIn = (table: string): string =>
+  `(SELECT applied_at FROM ${table} WHERE service_order_id = asked.id AND sequence = o.sequence)`;
+const STATE_FIELDS: Record<keyof StateRow, string> = {
+  sequence: 'coalesce(o.sequence, p.told_sequence)',
+  rank: `coalesce(o.rank, CASE WHEN p.finished_at IS NOT NULL THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`,
+  fulfillment: 'o.fulfillment',
+  callOutCode: 'o.call_out_code',
+  requestedAt: 'o.requested_at',
+  reason: `CASE WHEN ${IS_READ} THEN o.reason
+                WHEN p.finished_at IS NOT NULL THEN (SELECT e.reason FROM status_events e
+                  WHERE e.service_order_id = asked.id AND e.sequence = p.told_sequence LIMIT 1) END`,
+  // Asked by whoever gets no messages: the others have it with them.
+  appliedAt: `CASE WHEN asked.after IS NULL THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
+};
+const STATE = Object.entries(STATE_FIELDS)
+  .map(([field, sql]) => `'${field}', ${sql}`)
+  .join(', ');

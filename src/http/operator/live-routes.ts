@@ -70,7 +70,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
         stream.end();
       };
       send(read);
-      const unfollow = read.ended ? () => {} : deps.follow(serviceOrderId, sent, send);
+      const unfollow = read.ended ? () => {} : deps.follow(serviceOrderId, sent, (news) => news && send(news));
       stream.onClose(unfollow);
       return reply
         .type('text/event-stream')

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { bearerOf } from '../bearer-of.ts';
 import type { Recognise } from '../bound-connections.ts';
 
 export type TokenGate = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
@@ -22,13 +23,13 @@ export function tokenGate(
   return {
     isOurs,
     async bearer(request, reply) {
-      if (!isOurs(bearerOf(request))) return unauthorized(reply, 'Bearer');
+      if (!isOurs(bearerOf(request.headers))) return unauthorized(reply, 'Bearer');
       recognise(reply.raw);
       return undefined;
     },
     /** For pages in a browser, with any user name. Never for changes: a browser sends Basic without being asked. */
     async bearerOrBasic(request, reply) {
-      if (!isOurs(bearerOf(request) ?? passwordOf(request))) return unauthorized(reply, 'Basic');
+      if (!isOurs(bearerOf(request.headers) ?? passwordOf(request))) return unauthorized(reply, 'Basic');
       recognise(reply.raw);
       return undefined;
     },
@@ -41,10 +42,6 @@ export function unauthorized(reply: FastifyReply, scheme: 'Bearer' | 'Basic' | '
     .code(401)
     .headers({ 'www-authenticate': `${scheme} realm="expediter"`, connection: 'close', 'cache-control': 'no-store' })
     .send({ error: 'unauthorized' });
-}
-
-function bearerOf({ headers }: FastifyRequest): string | undefined {
-  return /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 function passwordOf({ headers }: FastifyRequest): string | undefined {

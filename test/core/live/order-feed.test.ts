@@ -1,98 +1,204 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { orderFeed } from '../../../src/core/live/order-feed.ts';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { orderFeed, type OrderFeed } from '../../../src/core/live/order-feed.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { until } from '../../support/until.ts';
 
 let pool: pg.Pool;
-let asked = 0;
+let other: pg.Client;
+let feed: OrderFeed;
+/** The texts that Postgres was asked. */
+let asked: string[] = [];
+/** Called after each answer of Postgres, before the feed has it. */
+let onAnswer: (text: string) => Promise<void> | void = () => {};
+let heard: Record<string, (number | string)[]> = {};
+let following: (() => void)[] = [];
 
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2 });
-  await pool.query(
-    `WITH p AS (
-       INSERT INTO placements (service_order_id, location_id, deadline_at)
-       SELECT 'order-' || i, 'club-1', now() FROM generate_series(1, 3) AS i
-     )
-     INSERT INTO orders (service_order_id, location_id, fulfillment, sequence)
-     SELECT 'order-' || i, 'club-1', 'pickup', 1 FROM generate_series(1, 3) AS i`,
-  );
-});
-afterAll(() => pool?.end());
-
-const counting = (): pg.Pool =>
-  new Proxy(pool, {
+  const connectionString = await createDatabase();
+  pool = new pg.Pool({ connectionString, max: 4 });
+  other = new pg.Client({ connectionString });
+  await other.connect();
+  const watched = new Proxy(pool, {
     get: (target, name) => {
       if (name !== 'query') return Reflect.get(target, name) as unknown;
-      return (query: pg.QueryConfig) => {
-        asked += 1;
-        return target.query(query);
-      };
-    },
-  });
-
-it('one statement a second asks for all orders that are followed, and none when nobody follows', async () => {
-  const following = orderFeed({ pool: counting(), log: { error: () => {} } });
-  following.wake();
-  await sleep(1_200);
-  expect(asked, 'nobody follows').toBe(0);
-
-  const heard: string[] = [];
-  const leave = ['order-1', 'order-1', 'order-2', 'order-3'].map((id, nth) =>
-    following.follow(id, 0, ({ messages }) =>
-      heard.push(...messages.map(({ sequence }) => `${nth}:${id}:${sequence}`)),
-    ),
-  );
-  asked = 0;
-  await sleep(2_500);
-  expect(asked).toBeGreaterThanOrEqual(2);
-  expect(asked).toBeLessThanOrEqual(3);
-
-  await pool.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('order-1', 1, 0), ('order-3', 1, 0)`);
-  const began = performance.now();
-  for (let i = 0; i < 100; i++) following.wake();
-  await until(() => heard.length === 3);
-  expect(performance.now() - began, 'woken, not polled').toBeLessThan(500);
-  expect(heard.toSorted()).toEqual(['0:order-1:1', '1:order-1:1', '3:order-3:1']);
-
-  for (const each of leave) each();
-  await sleep(200);
-  asked = 0;
-  await sleep(1_200);
-  expect(asked, 'all have left').toBe(0);
-  await following.stop();
-});
-
-it('one that joins while Postgres is asked on behalf of another misses nothing', async () => {
-  await pool.query(
-    `INSERT INTO outbox (service_order_id, sequence, rank)
-     SELECT 'order-2', i, (i - 1) * 10 FROM generate_series(1, 3) AS i`,
-  );
-  const heard: Record<string, number[]> = { first: [], second: [] };
-  let join = (): void => {};
-  const slow = new Proxy(pool, {
-    get: (target, name) => {
-      if (name !== 'query') return Reflect.get(target, name) as unknown;
-      return async (query: pg.QueryConfig) => {
-        const answer = await target.query(query);
-        join();
+      return async (query: pg.QueryConfig | string, values?: unknown[]) => {
+        const answer = await target.query(query as string, values);
+        const text = typeof query === 'string' ? query : query.text;
+        asked.push(text);
+        await onAnswer(text);
         return answer;
       };
     },
   });
-  const following = orderFeed({ pool: slow, log: { error: () => {} } });
-  const follow = (name: string, after: number): void =>
-    void following.follow('order-2', after, ({ messages }) =>
-      heard[name]?.push(...messages.map(({ sequence }) => sequence)),
-    );
-  follow('first', 2);
-  join = () => {
-    join = () => {};
-    follow('second', 0);
+  feed = orderFeed({ pool: watched, log: { error: () => {} } });
+});
+afterAll(async () => {
+  await feed?.stop();
+  await other?.end();
+  await pool?.end();
+});
+beforeEach(async () => {
+  for (const leave of following.splice(0)) leave();
+  heard = {};
+  onAnswer = () => {};
+  await pool.query('TRUNCATE orders, placements, outbox, live_messages, status_events CASCADE');
+  await pool.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, deadline_at)
+       SELECT 'order-' || i, 'club-1', now() FROM generate_series(1, 1200) AS i
+     )
+     INSERT INTO orders (service_order_id, location_id, fulfillment, sequence)
+     SELECT 'order-' || i, 'club-1', 'pickup', 1 FROM generate_series(1, 1200) AS i`,
+  );
+});
+
+function follow(name: string, serviceOrderId: string, after?: number): void {
+  const news: (number | string)[] = (heard[name] = []);
+  const leave = feed.follow(serviceOrderId, after, (read) => {
+    news.push(`at ${read?.state.sequence}`, ...(read?.messages ?? []).map(({ sequence }) => sequence));
+    if (read?.ended === true) news.push('end');
+  });
+  following.push(leave);
+}
+
+/** As the service moves an order, and tells it. */
+async function move(id: string, sequence: number, by: pg.ClientBase | pg.Pool = pool): Promise<void> {
+  await by.query(
+    `WITH o AS (UPDATE orders SET sequence = $2 WHERE service_order_id = $1)
+     INSERT INTO outbox (service_order_id, sequence, rank) VALUES ($1, $2, 20)`,
+    [id, sequence],
+  );
+}
+
+/** As the relay does once the topic has it. */
+const publish = (id: string): Promise<unknown> =>
+  pool.query(
+    `WITH gone AS (DELETE FROM outbox WHERE service_order_id = $1 RETURNING *)
+     INSERT INTO live_messages (service_order_id, sequence, rank, applied_at)
+     SELECT service_order_id, sequence, rank, applied_at FROM gone`,
+    [id],
+  );
+const isLook = (text: string): boolean => text.includes('changed.*');
+const heardIs = (name: string, ...news: (number | string)[]): Promise<unknown> =>
+  until(() => JSON.stringify(heard[name]) === JSON.stringify(news));
+
+it('Postgres is not asked while nobody follows, and by looks alone while nothing happens', async () => {
+  asked = [];
+  feed.wake();
+  await sleep(400);
+  expect(asked).toEqual([]);
+
+  for (let i = 1; i <= 1_000; i++) follow(`${i}`, `order-${i}`);
+  await until(() => Object.values(heard).every((news) => news.length === 1));
+  asked = [];
+  await sleep(700);
+  expect(asked.length, 'looks').toBeGreaterThanOrEqual(3);
+  expect(asked.length, 'looks').toBeLessThanOrEqual(7);
+  expect(asked.every(isLook)).toBe(true);
+
+  for (const leave of following.splice(0)) leave();
+  await sleep(200);
+  asked = [];
+  await sleep(400);
+  expect(asked).toEqual([]);
+});
+
+it('orders that are followed are read when they change, together, and no others', async () => {
+  for (let i = 1; i <= 50; i++) follow(`${i}`, `order-${i}`, 1);
+  await until(() => Object.values(heard).every((news) => news.length === 1));
+  asked = [];
+  await other.query('BEGIN');
+  for (let i = 41; i <= 90; i++) await move(`order-${i}`, 2, other);
+  await other.query('COMMIT');
+  await until(() => Object.values(heard).filter((news) => news.length > 1).length === 10);
+  await sleep(300);
+  expect(heard['41']).toEqual(['at 1', 'at 2', 2]);
+  expect(heard['40']).toEqual(['at 1']);
+  expect(asked.filter((text) => !isLook(text)).length).toBe(1);
+});
+
+it('a message is not missed that the topic had between two looks', async () => {
+  follow('one', 'order-1', 1);
+  await heardIs('one', 'at 1');
+  onAnswer = async (text) => {
+    if (!isLook(text)) return;
+    onAnswer = () => {};
+    await move('order-1', 2);
+    await publish('order-1');
   };
-  following.wake();
-  await until(() => heard['second']?.length === 3);
-  expect(heard).toEqual({ first: [3], second: [1, 2, 3] });
-  await following.stop();
+  await heardIs('one', 'at 1', 'at 2', 2);
+});
+
+it('a message is not missed that took longer to commit than those after it', async () => {
+  follow('slow', 'order-1', 1);
+  follow('quick', 'order-2', 1);
+  await until(() => Object.values(heard).every((news) => news.length === 1));
+  await other.query('BEGIN');
+  await move('order-1', 2, other);
+  await move('order-2', 2);
+  await heardIs('quick', 'at 1', 'at 2', 2);
+  await sleep(300);
+  await other.query('COMMIT');
+  await heardIs('slow', 'at 1', 'at 2', 2);
+});
+
+it('who joins during a look or a read misses nothing', async () => {
+  follow('first', 'order-1', 1);
+  await heardIs('first', 'at 1');
+  // Committed after the look, which does not know it, and before the read of who joins.
+  onAnswer = async (text) => {
+    if (!isLook(text)) return;
+    onAnswer = async () => {
+      onAnswer = () => {};
+      await move('order-1', 3);
+    };
+    await move('order-1', 2);
+    follow('second', 'order-1');
+    follow('third', 'order-1', 0);
+  };
+  feed.wake();
+  await until(() => Object.values(heard).every((news) => news.includes(3) || news[0] === 'at 3'));
+  expect(heard['first']?.filter(Number)).toEqual([2, 3]);
+  expect(heard['third']?.filter(Number)).toEqual([2, 3]);
+  expect(heard['second']?.[0]).toMatch(/^at [23]$/);
+});
+
+it('who follows an order that no signal named yet has its messages from the first', async () => {
+  follow('early', 'order-of-tomorrow');
+  await heardIs('early', 'at undefined');
+  await pool.query(
+    `WITH p AS (INSERT INTO placements (service_order_id, deadline_at) VALUES ('order-of-tomorrow', now()))
+     INSERT INTO orders (service_order_id, location_id, fulfillment, sequence) VALUES ('order-of-tomorrow', 'club-1', 'pickup', 1)`,
+  );
+  await move('order-of-tomorrow', 1);
+  await heardIs('early', 'at undefined', 'at 1', 1);
+});
+
+it('an order that ends without a message ends for its followers', async () => {
+  follow('quiet', 'order-7', 1);
+  await heardIs('quiet', 'at 1');
+  await pool.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-7'`);
+  await heardIs('quiet', 'at 1', 'at 1', 'end');
+});
+
+it('after an hour without Postgres every order is read anew', async () => {
+  follow('patient', 'order-1', 1);
+  await heardIs('patient', 'at 1');
+  // What was committed then is older than any look goes back.
+  await pool.query(
+    `WITH o AS (UPDATE orders SET sequence = 2 WHERE service_order_id = 'order-1')
+     INSERT INTO live_messages (service_order_id, sequence, rank, applied_at, published_at)
+     VALUES ('order-1', 2, 20, now() - interval '1 h', now() - interval '1 h')`,
+  );
+  await sleep(300);
+  expect(heard['patient']).toEqual(['at 1']);
+  const now = performance.now.bind(performance);
+  performance.now = () => now() + 3_600_000;
+  try {
+    await heardIs('patient', 'at 1', 'at 2', 2);
+  } finally {
+    performance.now = now;
+  }
 });

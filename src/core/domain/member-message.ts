@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { memberStateAt, statusAt, type FulfillmentType } from './lifecycle.ts';
+import { LiveMessage } from './live-message.ts';
+import { Instant } from './order.ts';
+
+/** A step of an order as its member may see it: of a live message, neither the location nor the POS's own id. */
+export const MemberMessage = LiveMessage.pick({
+  sequence: true,
+  status: true,
+  memberState: true,
+  fulfillment: true,
+  callOutCode: true,
+  reason: true,
+  occurredAt: true,
+  appliedAt: true,
+});
+export type MemberMessage = z.infer<typeof MemberMessage>;
+
+/** How far an order is, as its member may see it. An order not read yet is `placed`, with what its messages go on above. */
+export const MemberSnapshot = MemberMessage.omit({ occurredAt: true, appliedAt: true }).extend({
+  sequence: z.int().min(0),
+  requestedAt: Instant.exactOptional().meta({
+    description: 'When the member wants it. Missing for as soon as possible.',
+  }),
+  appliedAt: Instant.exactOptional(),
+});
+export type MemberSnapshot = z.infer<typeof MemberSnapshot>;
+
+/** How far an order is, as stored. */
+export type StateRow = {
+  sequence: number;
+  rank: number;
+  /** Null for an order that was never read. */
+  fulfillment: FulfillmentType | null;
+  callOutCode: string | null;
+  requestedAt: string | null;
+  reason: string | null;
+  /** When its last message was applied. Null where that is not kept. */
+  appliedAt: string | null;
+};
+
+/** @param state undefined for an order that no signal named yet: the platform has it, or would not have signed a token */
+export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
+  if (state === undefined) return { sequence: 0, status: null, memberState: memberStateAt(0, null) };
+  return {
+    sequence: state.sequence,
+    status: statusAt(state.rank),
+    memberState: memberStateAt(state.rank, state.fulfillment),
+    ...(state.fulfillment !== null && { fulfillment: state.fulfillment }),
+    ...(state.callOutCode !== null && { callOutCode: state.callOutCode }),
+    ...(state.requestedAt !== null && { requestedAt: state.requestedAt }),
+    ...(state.reason !== null && { reason: state.reason }),
+    ...(state.appliedAt !== null && { appliedAt: state.appliedAt }),
+  };
+}
+
+/** Written field by field: what a live message gains is not the member's by itself. */
+export function toMemberMessage(message: LiveMessage): MemberMessage {
+  const { sequence, status, memberState, fulfillment, callOutCode, reason, occurredAt, appliedAt } = message;
+  return {
+    sequence,
+    status,
+    memberState,
+    ...(fulfillment !== undefined && { fulfillment }),
+    ...(callOutCode !== undefined && { callOutCode }),
+    ...(reason !== undefined && { reason }),
+    ...(occurredAt !== undefined && { occurredAt }),
+    appliedAt,
+  };
+}

@@ -1,0 +1,64 @@
+import type { Pool } from 'pg';
+import { RANK_END } from '../domain/lifecycle.ts';
+
+/**
+ * Looks at what has changed since the look before: by order, the highest sequence of its new messages, or null where it
+ * ended without one. Undefined if there was no look within a minute: anything may have changed.
+ */
+export type ChangedOrders = () => Promise<ReadonlyMap<string, number | null> | undefined>;
+
+/** For how long a message takes to commit, as a rule: a look starts so far below the one before. */
+const COMMIT_S = 1;
+/** The longest transaction. */
+const SLOW_COMMIT_S = 60;
+/** Now and then a look starts that far below, and goes by no transaction's number: a failover gives some anew. */
+const WIDE_EVERY_MS = 10_000;
+
+type Seen = { horizon: string; at: string };
+type Row = Seen & { id: string | null; sequence: number | null };
+
+/**
+ * Makes a look at all orders of all processes. What it costs grows with what happens, not with who follows: messages lie
+ * in the outbox until the topic has them, and then beside it, and both are read by time. A transaction's number tells
+ * which of them are new.
+ */
+export function changedOrders(pool: Pool): ChangedOrders {
+  let seen: (Seen & { lookedAt: number }) | undefined;
+  let wideAt = -Infinity;
+
+  return async () => {
+    const lookedAt = performance.now();
+    const since = seen !== undefined && lookedAt - seen.lookedAt < SLOW_COMMIT_S * 1_000 ? seen : undefined;
+    const isWide = lookedAt >= wideAt;
+    const { rows } = await pool.query<Row>(LOOK, [
+      since?.at ?? null,
+      isWide ? SLOW_COMMIT_S : COMMIT_S,
+      isWide ? null : (since?.horizon ?? null),
+    ]);
+    if (isWide) wideAt = lookedAt + WIDE_EVERY_MS;
+    const [{ horizon, at } = { horizon: '', at: '' }] = rows;
+    seen = { horizon, at, lookedAt };
+    if (since === undefined) return undefined;
+    return new Map(rows.flatMap(({ id, sequence }) => (id === null ? [] : [[id, sequence]])));
+  };
+}
+
+const isFresh = (row: string): string => `($3::xid8 IS NULL OR age(${row}.xmin) <= age($3::xid8::xid))`;
+const SINCE = `$1::timestamptz - make_interval(secs => $2::float)`;
+
+/** Without a name, and so planned for its times: a plan for any time would read whole tables. Without one, reads nothing. */
+const LOOK = `
+  SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, changed.*
+  FROM (SELECT) AS once
+  LEFT JOIN (
+    SELECT service_order_id AS id, CASE WHEN bool_and(sequence IS NOT NULL) THEN max(sequence) END AS sequence
+    FROM (
+      SELECT service_order_id, sequence FROM outbox m WHERE applied_at >= ${SINCE} AND ${isFresh('m')}
+      UNION ALL
+      SELECT service_order_id, sequence FROM live_messages m WHERE published_at >= ${SINCE} AND ${isFresh('m')}
+      UNION ALL
+      SELECT service_order_id, NULL FROM orders o
+      WHERE ended_at >= ${SINCE} AND erased_at IS NULL AND rank < ${RANK_END} AND ${isFresh('o')}
+    ) AS each
+    GROUP BY service_order_id
+  ) AS changed ON true`;

@@ -1,0 +1,147 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { toMemberMessage, toMemberSnapshot } from '../../core/domain/member-message.ts';
+import type { Observe } from '../../core/domain/observed.ts';
+import type { OrderFeed } from '../../core/live/order-feed.ts';
+import type { ReadLive } from '../../core/live/read-live.ts';
+import type { Now } from '../../core/postgres/database-clock.ts';
+import { bearerOf } from '../bearer-of.ts';
+import type { Recognise } from '../bound-connections.ts';
+import { CannotVerify } from '../issuer-keys.ts';
+import { BadFollowToken, type VerifyFollowToken } from './follow-token.ts';
+import type { MemberStream, MemberStreams } from './member-streams.ts';
+
+export type FollowDeps = {
+  verify: VerifyFollowToken;
+  follow: OrderFeed['follow'];
+  streams: Pick<MemberStreams, 'admit'>;
+  /** Those of pages that may read a stream: MEMBER_ORIGINS. */
+  origins: readonly string[];
+  now: Now;
+  observe: Observe;
+};
+
+const FOLLOW_PATH = '/follow';
+const PREFLIGHT = {
+  'access-control-allow-methods': 'GET',
+  'access-control-allow-headers': 'authorization, last-event-id',
+  'access-control-max-age': '7200',
+};
+
+/**
+ * Mounts the member's door: an order, followed as server-sent events by whoever has a token that the platform signed.
+ *
+ * - `200` the stream: `snapshot`, `orderStatusChanged`, then `end` or `expired`
+ * - `204` the order has ended, and `Last-Event-ID` is its last message: tells an EventSource not to come back
+ * - `401` the token is not valid; the same answer for every reason
+ * - `503` no room, or the platform's keys cannot be fetched (`Retry-After`)
+ */
+export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Recognise): void {
+  void app.register(async (scope) => {
+    scope.addHook('onRequest', async (request, reply) => {
+      reply.headers({ ...corsFor(request, deps.origins), 'cache-control': 'no-store' });
+    });
+
+    scope.setErrorHandler(async (error, _request, reply) => {
+      const { message } = error as Error;
+      if (error instanceof BadFollowToken) {
+        const why = message === NO_TOKEN ? 'no_token' : 'bad_token';
+        deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
+        return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
+      }
+      if (!(error instanceof CannotVerify)) scope.log.error({ err: error }, 'an order cannot be followed');
+      else deps.observe({ what: 'follow', did: 'refuse', why: 'no_keys', detail: message });
+      return tryLater(reply);
+    });
+
+    scope.options(FOLLOW_PATH, async (_request, reply) => reply.code(204).headers(PREFLIGHT).send());
+
+    scope.get(FOLLOW_PATH, { exposeHeadRoute: false }, async (request, reply) => {
+      const { serviceOrderId, expiresAt } = await deps.verify(tokenOf(request));
+      recognise(reply.raw);
+      let unfollow = (): void => {};
+      const stream = deps.streams.admit(reply.raw, {
+        serviceOrderId,
+        headers: reply.getHeaders() as OutgoingHttpHeaders,
+        livesMs: expiresAt.getTime() - deps.now().getTime(),
+        onClose: () => unfollow(),
+      });
+      if (stream === undefined) {
+        deps.observe({ what: 'follow', did: 'refuse', why: 'too_many', detail: 'FOLLOW_STREAMS_MAX are open' });
+        return tryLater(reply);
+      }
+      reply.hijack();
+      const last = lastOf(request);
+      unfollow = deps.follow(serviceOrderId, last, writeNews(stream, last, deps));
+      return reply;
+    });
+  });
+}
+
+/** Writes an order's news into its stream, none of them twice. */
+function writeNews(
+  stream: MemberStream,
+  last: number | undefined,
+  { now, observe }: Pick<FollowDeps, 'now' | 'observe'>,
+): (news: ReadLive | undefined) => void {
+  let sent = last;
+  let isFirst = true;
+
+  return (news) => {
+    const wasFirst = isFirst;
+    isFirst = false;
+    const { messages = [], ended = false } = news ?? {};
+    const snapshot = toMemberSnapshot(news?.state);
+    const hasAll = messages.length === 0 && snapshot.sequence <= (sent ?? -1);
+    if (wasFirst && ended && hasAll && !stream.isOpen()) {
+      stream.endUnopened();
+      return;
+    }
+    let events = '';
+    for (const message of messages) {
+      sent = message.sequence;
+      events += event('orderStatusChanged', toMemberMessage(message), sent);
+      const milliseconds = now().getTime() - Date.parse(message.appliedAt);
+      if (!wasFirst) observe({ what: 'follow', did: 'tell', milliseconds });
+    }
+    // At the beginning, and where messages in between are not kept.
+    if (sent === undefined || snapshot.sequence > sent) {
+      sent = snapshot.sequence;
+      events += event('snapshot', snapshot, sent);
+    }
+    if (ended) stream.end('ended', events + event('end', { sequence: sent }));
+    else stream.write(events);
+  };
+}
+
+function event(name: string, data: object, id?: number): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+const NO_TOKEN = 'no token';
+
+/** @throws BadFollowToken if there is none, or more than one */
+function tokenOf({ headers, query }: FastifyRequest): string {
+  const token = bearerOf(headers) ?? (query as { token?: unknown }).token;
+  if (typeof token !== 'string' || token === '') throw new BadFollowToken(NO_TOKEN);
+  return token;
+}
+
+/** @returns undefined where it is none that we gave: the stream begins anew */
+function lastOf({ headers }: FastifyRequest): number | undefined {
+  const last = headers['last-event-id'];
+  return typeof last === 'string' && /^\d{1,9}$/.test(last) ? Number(last) : undefined;
+}
+
+function corsFor({ headers: { origin = '' } }: FastifyRequest, origins: readonly string[]): OutgoingHttpHeaders {
+  if (!origins.includes(origin)) return { vary: 'origin' };
+  return { vary: 'origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': 'retry-after' };
+}
+
+/** Spread, so that many who are turned away together do not come back together. */
+function tryLater(reply: FastifyReply): FastifyReply {
+  return reply
+    .code(503)
+    .header('retry-after', `${5 + Math.floor(Math.random() * 10)}`)
+    .send({ error: 'cannot be followed now' });
+}

@@ -1,0 +1,79 @@
+import { errors, jwtVerify } from 'jose';
+import type { JWTPayload, JWTVerifyGetKey } from 'jose';
+import { Id } from '../../core/domain/order.ts';
+import type { Now } from '../../core/postgres/database-clock.ts';
+import { issuerKeys } from '../issuer-keys.ts';
+import { whyRefused } from '../why-refused.ts';
+import type { FollowKey } from './follow-keys.ts';
+
+/** The token is missing, forged, expired or for another audience. */
+export class BadFollowToken extends Error {
+  override readonly name = 'BadFollowToken';
+}
+
+export type FollowTokenSettings = { audience: string } & ({ jwksUrl: string } | { keys: readonly FollowKey[] });
+
+/** What a token lets its bearer do: follow one order, until then. */
+export type Follow = { serviceOrderId: string; expiresAt: Date };
+export type VerifyFollowToken = (token: string | undefined) => Promise<Follow>;
+
+/** Of the platform's clock and ours. */
+const TOLERANCE_S = 30;
+const LIFETIME_S = 24 * 3600;
+/** Many times what a token takes, and all that is read of one. */
+const TOKEN_MAX = 4096;
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** Of an issuer's keys, which anybody may read: never HS256. */
+const PUBLIC_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'RS256'];
+
+/**
+ * Makes a verifier of follow tokens, with which a platform lets a member follow an order: signature, audience, order and
+ * time. The verifier throws BadFollowToken or CannotVerify, neither with any part of the token.
+ */
+export function createFollowTokenVerifier(settings: FollowTokenSettings, now: Now): VerifyFollowToken {
+  const [keys, algorithms] =
+    'keys' in settings
+      ? [keysAtHand(settings.keys), settings.keys.flatMap((key) => key.algorithms)]
+      : [issuerKeys(settings.jwksUrl), PUBLIC_ALGORITHMS];
+
+  return async (token) => {
+    if (token === undefined) throw new BadFollowToken('no token');
+    if (token.length > TOKEN_MAX || !JWT.test(token)) throw new BadFollowToken('no JWT');
+    const currentDate = now();
+    const { aud, sub, exp = Infinity } = await verify(token, keys, algorithms, currentDate);
+    // A list of audiences that has ours is not for us alone.
+    if (aud !== settings.audience) throw new BadFollowToken('aud is not FOLLOW_TOKEN_AUDIENCE');
+    if (exp > currentDate.getTime() / 1000 + LIFETIME_S + TOLERANCE_S) {
+      throw new BadFollowToken('exp is more than a day ahead');
+    }
+    const id = Id.safeParse(sub);
+    if (!id.success) throw new BadFollowToken('sub is no id of an order');
+    return { serviceOrderId: id.data, expiresAt: new Date((exp + TOLERANCE_S) * 1000) };
+  };
+}
+
+async function verify(
+  token: string,
+  keys: JWTVerifyGetKey,
+  algorithms: string[],
+  currentDate: Date,
+): Promise<JWTPayload> {
+  try {
+    const options = { algorithms, requiredClaims: ['exp'], clockTolerance: TOLERANCE_S, currentDate };
+    return (await jwtVerify(token, keys, options)).payload;
+  } catch (error) {
+    throw new BadFollowToken(whyRefused(error));
+  }
+}
+
+/** The one key that a token may be of, by its algorithm and, where it has one, its `kid`. */
+function keysAtHand(keys: readonly FollowKey[]): JWTVerifyGetKey {
+  return ({ alg, kid }) => {
+    const [key, another] = keys.filter(
+      (each) => each.algorithms.includes(alg) && (kid === undefined || kid === each.kid),
+    );
+    if (key === undefined) throw new errors.JWKSNoMatchingKey();
+    if (another !== undefined) throw new errors.JWKSMultipleMatchingKeys();
+    return key.key;
+  };
+}

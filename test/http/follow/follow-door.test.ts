@@ -1,0 +1,257 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { MemberMessage, MemberSnapshot } from '../../../src/core/domain/member-message.ts';
+import { readEvents, type ReadEvents } from '../../support/read-events.ts';
+import { FOLLOW_ENV, memberToken } from '../../support/member-token.ts';
+import { startPos, type Pos } from '../../support/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const ORIGIN = 'https://order.example.com';
+const MOST = 12;
+
+let system: System;
+let pos: Pos;
+let webhook: string;
+const open: ReadEvents[] = [];
+
+beforeAll(async () => {
+  pos = await startPos();
+  system = await startSystem({
+    processes: 2,
+    env: { ...FOLLOW_ENV, MEMBER_ORIGINS: `https://other.example.com,${ORIGIN}`, FOLLOW_STREAMS_MAX: `${MOST}` },
+  });
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  webhook = await system.webhookUrl('club-1');
+});
+afterAll(async () => {
+  for (const each of open) each.leave();
+  await system?.stop();
+  await pos?.stop();
+});
+
+/** At the second process, while webhooks come to the first. */
+async function follow(
+  serviceOrderId: string,
+  { last, seconds, at = 1 }: { last?: number; seconds?: number; at?: number } = {},
+): Promise<ReadEvents> {
+  const read = await readEvents(`${system.urls[at]}/follow`, {
+    authorization: `Bearer ${await memberToken(serviceOrderId, seconds)}`,
+    ...(last !== undefined && { 'last-event-id': `${last}` }),
+  });
+  open.push(read);
+  return read;
+}
+
+const report = (serviceOrderId: string, status: string, more: object = {}): Promise<unknown> =>
+  post(webhook, statusWebhook({ serviceOrderId, providerOrderId: `pos-${serviceOrderId}`, status, ...more }));
+const briefly = ({ events }: ReadEvents): string[] =>
+  events.map(({ id, event, data }) => `${id ?? '-'} ${event} ${(data as { memberState?: string }).memberState ?? ''}`);
+
+describe('a member who follows an order', () => {
+  it('sees how far it is, then each step as the topic has it, whichever process applied it, and its end', async () => {
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1', serviceOrderId: 'whole/1' });
+    await until(() => system.live(serviceOrderId).length === 2);
+    const followed = await follow(serviceOrderId);
+    await until(() => followed.events.length === 1);
+    await report(serviceOrderId, 'RECEIVED');
+    await report(serviceOrderId, 'READY');
+    await until(() => followed.events.length === 3);
+    await report(serviceOrderId, 'CANCELLED', { reason: 'no bread' });
+    await followed.ended;
+
+    expect(briefly(followed)).toEqual([
+      '2 snapshot sent',
+      '3 orderStatusChanged confirmed',
+      '4 orderStatusChanged ready_for_pickup',
+      '5 orderStatusChanged cancelled',
+      '- end ',
+    ]);
+    await until(() => system.live(serviceOrderId).length === 5);
+    const told = system
+      .live(serviceOrderId)
+      .map(({ serviceOrderId: _a, locationId: _b, providerOrderId: _c, ...rest }) => rest);
+    expect(followed.events.slice(1, 4).map(({ data }) => data)).toEqual(told.slice(2));
+    const snapshot = MemberSnapshot.strict().parse(followed.events[0]?.data);
+    expect(snapshot).toEqual({ ...told[1], sequence: 2, requestedAt: undefined });
+    for (const { data } of followed.events.slice(1, 4)) MemberMessage.strict().parse(data);
+    expect(followed.retries).toEqual([expect.any(Number)]);
+    expect(followed.headers.get('cache-control')).toBe('no-store');
+    expect(followed.headers.get('x-accel-buffering')).toBe('no');
+
+    const late = await follow(serviceOrderId);
+    await late.ended;
+    expect(briefly(late)).toEqual(['5 snapshot cancelled', '- end ']);
+    expect(late.events[0]?.data).toMatchObject({ reason: 'no bread' });
+    expect((await follow(serviceOrderId, { last: 5 })).status).toBe(204);
+  });
+
+  it('learns neither the location nor the POS id', async () => {
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
+    const followed = await follow(serviceOrderId);
+    await report(serviceOrderId, 'COMPLETED');
+    await followed.ended;
+    expect(JSON.stringify(followed.events)).not.toMatch(/club-1|pos-|standard|locationId|providerOrderId/);
+  });
+
+  it('is told `placed` before the signal has come, and every step after it', async () => {
+    const followed = await follow('of-tomorrow');
+    await until(() => followed.events.length === 1);
+    await system.placeOrder({ locationId: 'club-1', serviceOrderId: 'of-tomorrow' });
+    await until(() => followed.events.length === 3);
+    expect(briefly(followed)).toEqual([
+      '0 snapshot placed',
+      '1 orderStatusChanged placed',
+      '2 orderStatusChanged sent',
+    ]);
+    expect(followed.events[0]?.data).toEqual({ sequence: 0, status: null, memberState: 'placed' });
+  });
+
+  it('is told why an order failed that could never be read', async () => {
+    system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
+    const followed = await follow(serviceOrderId);
+    await followed.ended;
+    system.platform.answer = undefined;
+    const late = await follow(serviceOrderId);
+    await late.ended;
+    for (const { events } of [followed, late]) {
+      expect(events.at(-2)?.data).toMatchObject({ memberState: 'failed', reason: 'the order could not be read' });
+      expect(events.at(-1)).toMatchObject({ event: 'end', data: { sequence: 1 } });
+    }
+  });
+
+  it('misses nothing that is kept, and has how it is where something is not', async () => {
+    await system.seedOrder({ serviceOrderId: 'resumed', locationId: 'club-1' });
+    for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY']) await report('resumed', status);
+    const resumed = await follow('resumed', { last: 3 });
+    await until(() => resumed.events.length === 2);
+    expect(briefly(resumed)).toEqual(['4 orderStatusChanged preparing', '5 orderStatusChanged ready_for_pickup']);
+
+    await until(() => system.live('resumed').length === 3);
+    await until(async () => (await system.query(`SELECT FROM outbox WHERE service_order_id = 'resumed'`)).length === 0);
+    await system.query(`DELETE FROM live_messages WHERE service_order_id = 'resumed'`);
+    const forgotten = await follow('resumed', { last: 3 });
+    await until(() => forgotten.events.length === 1);
+    expect(briefly(forgotten)).toEqual(['5 snapshot ready_for_pickup']);
+    await report('resumed', 'COMPLETED');
+    await forgotten.ended;
+    expect(briefly(forgotten).slice(1)).toEqual(['6 orderStatusChanged picked_up', '- end ']);
+  });
+
+  it('hears when the token is over, and comes back with another', async () => {
+    await system.seedOrder({ serviceOrderId: 'renewed', locationId: 'club-1' });
+    // Half a minute beyond its end it is taken, for clocks that differ.
+    const followed = await follow('renewed', { seconds: -28 });
+    await followed.ended;
+    expect(briefly(followed)).toEqual(['2 snapshot sent', '- expired ']);
+    expect(followed.events.at(-1)?.data).toEqual({});
+    expect((await follow('renewed', { seconds: -31 })).status).toBe(401);
+    expect((await follow('renewed', { last: 2 })).status).toBe(200);
+  });
+
+  it('may have the token in the query, as an EventSource must, and no cookie, nor another method', async () => {
+    await system.seedOrder({ serviceOrderId: 'by-url', locationId: 'club-1' });
+    const token = await memberToken('by-url');
+    const url = `${system.urls[1]}/follow`;
+    const followed = await readEvents(`${url}?token=${token}`, {});
+    open.push(followed);
+    await until(() => followed.events.length === 1);
+    expect(followed.status).toBe(200);
+    const statusOf = async (method: string, path: string): Promise<number> =>
+      (await fetch(path, { method, headers: { cookie: `token=${token}` } })).status;
+    expect(await statusOf('GET', url)).toBe(401);
+    expect(await statusOf('GET', `${url}?token=${token}&token=${token}`)).toBe(401);
+    for (const method of ['HEAD', 'POST', 'DELETE']) expect(await statusOf(method, `${url}?token=${token}`)).toBe(404);
+    expect(system.logged.join('')).not.toContain(token);
+  });
+});
+
+describe('a page of another origin', () => {
+  const ask = (method: string, origin: string, path = '/follow'): Promise<Response> =>
+    fetch(`${system.urls[0]}${path}`, { method, headers: { origin, 'access-control-request-method': 'GET' } });
+  const allowed = ({ headers }: Response): string | null => headers.get('access-control-allow-origin');
+
+  it('may follow where MEMBER_ORIGINS names it, and reads why it may not', async () => {
+    const preflight = await ask('OPTIONS', ORIGIN);
+    expect([preflight.status, allowed(preflight)]).toEqual([204, ORIGIN]);
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('authorization, last-event-id');
+    const refused = await ask('GET', ORIGIN);
+    expect([refused.status, allowed(refused)]).toEqual([401, ORIGIN]);
+    const token = await memberToken('by-page');
+    const left = new AbortController();
+    const stream = await fetch(`${system.urls[0]}/follow?token=${token}`, {
+      headers: { origin: ORIGIN },
+      signal: left.signal,
+    });
+    left.abort();
+    expect([stream.status, allowed(stream), stream.headers.get('vary')]).toEqual([200, ORIGIN, 'origin']);
+  });
+
+  it('may not where it is not named', async () => {
+    for (const origin of ['https://evil.example.com', 'null', `${ORIGIN}.evil.example.com`, '*']) {
+      expect(allowed(await ask('OPTIONS', origin))).toBe(null);
+      expect(allowed(await ask('GET', origin))).toBe(null);
+    }
+  });
+});
+
+it('members have their places: beyond FOLLOW_STREAMS_MAX there is none until one leaves', async () => {
+  for (const each of open.splice(0)) each.leave();
+  const crowd: ReadEvents[] = [];
+  await until(async () => {
+    const one = await follow('crowded');
+    if (one.status === 200) crowd.push(one);
+    return crowd.length === MOST;
+  });
+  const beyond = await follow('crowded');
+  expect(beyond.status).toBe(503);
+  expect(Number(beyond.headers.get('retry-after'))).toBeGreaterThanOrEqual(5);
+  expect((await follow('crowded', { at: 0 })).status, 'the other process').toBe(200);
+  crowd[0]?.leave();
+  await until(async () => (await follow('crowded')).status === 200);
+  for (const each of open.splice(0)) each.leave();
+});
+
+it(
+  'a stream outlives an outage of Postgres, and one asked for meanwhile opens and waits',
+  { timeout: 60_000 },
+  async () => {
+    await system.seedOrder({ serviceOrderId: 'outlived', locationId: 'club-1' });
+    const before = await follow('outlived');
+    await until(() => before.events.length === 1);
+    const admin = new pg.Client(inject('postgresUrl'));
+    await admin.connect();
+    const database = new URL(system.databaseUrl).pathname.slice(1);
+    await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
+    await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
+    let meanwhile: ReadEvents;
+    try {
+      meanwhile = await follow('outlived');
+      expect([meanwhile.status, meanwhile.events]).toEqual([200, []]);
+    } finally {
+      await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`);
+      await admin.end();
+    }
+    await until(async () => ((await report('outlived', 'COMPLETED')) as { status: number }).status === 200, 20_000);
+    await Promise.all([before.ended, meanwhile.ended]);
+    expect(briefly(before)).toEqual(['2 snapshot sent', '3 orderStatusChanged picked_up', '- end ']);
+    expect(briefly(meanwhile).slice(-2)[1]).toBe('- end ');
+  },
+);
+
+it('a drain ends every stream with a word when to come back, and the other process goes on from there', async () => {
+  await system.seedOrder({ serviceOrderId: 'moved', locationId: 'club-1' });
+  const followed = await Promise.all(Array.from({ length: 5 }, () => follow('moved')));
+  await until(() => followed.every(({ events }) => events.length === 1));
+  await system.drain(1);
+  await Promise.all(followed.map(({ ended }) => ended));
+  for (const { events, retries } of followed) {
+    expect(events.map(({ event }) => event)).toEqual(['snapshot']);
+    expect(retries.length).toBe(2);
+  }
+  await report('moved', 'RECEIVED');
+  const again = await follow('moved', { last: 2, at: 0 });
+  await until(() => again.events.length === 1);
+  expect(briefly(again)).toEqual(['3 orderStatusChanged confirmed']);
+});
