@@ -1,0 +1,149 @@
+import type { ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Observed } from '../../../src/core/domain/observed.ts';
+import { memberStreams, type MemberStream, type MemberStreams } from '../../../src/http/follow/member-streams.ts';
+import { serveHttp } from '../../support/serve-http.ts';
+import { until } from '../../support/until.ts';
+
+type Reader = { socket: Socket; text: string };
+
+let streams: MemberStreams;
+let server: Awaited<ReturnType<typeof serveHttp>>;
+let admitted: (MemberStream | undefined)[] = [];
+let observed: string[] = [];
+let answers: ServerResponse[] = [];
+const readers: Reader[] = [];
+const MOST = 24;
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  [admitted, answers, observed] = [[], [], []];
+  const observe = (each: Observed): void => {
+    if (each.what === 'follow') observed.push(each.did === 'close' ? each.why : each.did);
+  };
+  streams = memberStreams({ most: MOST, observe });
+  server = await serveHttp((request, response) => {
+    const serviceOrderId = `order-${admitted.length}`;
+    const about = { serviceOrderId, headers: {}, livesMs: Number(request.headers['lives']), onClose: () => {} };
+    answers.push(response);
+    admitted.push(streams.admit(response, about));
+  });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const { socket } of readers.splice(0)) socket.destroy();
+  await server.stop();
+  await until(() => streams.followed().size === 0);
+});
+
+/** Asks for a stream, and has it opened. */
+async function read(livesMs = 3_600_000): Promise<{ reader: Reader; stream: MemberStream }> {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  const reader: Reader = { socket, text: '' };
+  readers.push(reader);
+  socket.on('data', (bytes) => void (reader.text += bytes.toString()));
+  socket.on('error', () => {});
+  const nth = admitted.length;
+  socket.write(`GET / HTTP/1.1\r\nHost: x\r\nLives: ${livesMs}\r\n\r\n`);
+  await until(() => admitted.length > nth);
+  const stream = admitted[nth];
+  if (stream === undefined) throw new Error('not admitted');
+  stream.write('data: first\n\n');
+  await until(() => reader.text.includes('first'));
+  return { reader, stream };
+}
+
+const beatsOf = ({ text }: Reader): number => text.split('\n').filter((line) => line === ':').length;
+const isClosed = ({ text }: Reader): boolean => text.endsWith('\r\n0\r\n\r\n');
+
+it('a stream says something every twenty seconds, and streams that came together not all at once', async () => {
+  const all: Reader[] = [];
+  for (let i = 0; i < 20; i++) all.push((await read()).reader);
+  const total = (): number => all.map(beatsOf).reduce((a, b) => a + b);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await turn();
+  await until(() => total() > 0);
+  expect(total(), 'half of them').toBeLessThan(20);
+  await vi.advanceTimersByTimeAsync(51_000);
+  await until(() => all.every((reader) => beatsOf(reader) >= 2));
+  expect(Math.max(...all.map(beatsOf))).toBeLessThanOrEqual(4);
+});
+
+it('one that has no news for two seconds is opened without', async () => {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  const reader: Reader = { socket, text: '' };
+  readers.push(reader);
+  socket.on('data', (bytes) => void (reader.text += bytes.toString()));
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\nLives: 60000\r\n\r\n');
+  await until(() => admitted.length === 1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  await turn();
+  expect(admitted[0]?.isOpen()).toBe(false);
+  await vi.advanceTimersByTimeAsync(2_000);
+  await until(() => /^HTTP\/1.1 200 .*\nretry: \d{4}\n\n/s.test(reader.text.replaceAll(/\r\n[0-9a-f]+\r\n/g, '\n')));
+});
+
+it('a reader that does not read is dropped, once more waits for it than an order can have to say', async () => {
+  const { reader, stream } = await read();
+  reader.socket.pause();
+  // The machine between them holds some megabytes first.
+  for (let i = 0; i < 400 && !observed.includes('slow'); i++) {
+    stream.write(`data: ${'x'.repeat(50_000)}\n\n`);
+    await turn();
+  }
+  expect(observed).toEqual(['open', 'slow']);
+  await until(() => streams.followed().size === 0);
+});
+
+it('what still waits for its reader at the next heartbeat is the last that it is sent', async () => {
+  const { reader, stream } = await read();
+  reader.socket.pause();
+  while (answers[0]?.writableLength === 0) {
+    stream.write(`data: ${'x'.repeat(30_000)}\n\n`);
+    await turn();
+  }
+  expect(observed).toEqual(['open']);
+  await vi.advanceTimersByTimeAsync(21_000);
+  await until(() => observed.includes('slow'));
+});
+
+it('a stream ends with its token, and after half an hour or so', async () => {
+  const [short, long] = [await read(5_000), await read(24 * 3_600_000)];
+  await vi.advanceTimersByTimeAsync(6_000);
+  await until(() => isClosed(short.reader));
+  expect(short.reader.text).toContain('event: expired\ndata: {}\n\n');
+  await vi.advanceTimersByTimeAsync(26 * 60_000);
+  expect(isClosed(long.reader)).toBe(false);
+  await vi.advanceTimersByTimeAsync(8 * 60_000);
+  await until(() => isClosed(long.reader));
+  expect(long.reader.text).not.toContain('event:');
+  await until(() => observed.length === 4);
+  expect(observed).toEqual(['open', 'open', 'expired', 'aged']);
+});
+
+it('a drain ends them one after the other, each with another time to come back, and new ones at once', async () => {
+  const all = [];
+  for (let i = 0; i < MOST; i++) all.push((await read()).reader);
+  const draining = streams.drain(400);
+  await until(() => all.some(isClosed));
+  expect(all.filter(isClosed).length, 'at first').toBeLessThan(MOST / 2);
+  await draining;
+  await until(() => all.every(isClosed));
+  const retries = all.map(({ text }) => [...text.matchAll(/retry: (\d+)\n/g)].map((found) => Number(found[1])));
+  expect(retries.every((each) => each.length === 2 && each.every((ms) => ms >= 1_000 && ms <= 4_000))).toBe(true);
+  expect(new Set(retries.map((each) => each[1])).size).toBeGreaterThan(MOST / 2);
+  const { reader } = await read();
+  await until(() => isClosed(reader));
+});
+
+it('nobody who asks beyond the most is admitted, and each who leaves makes room', async () => {
+  const leaving = await read();
+  for (let i = 1; i < MOST; i++) await read();
+  await expect(read()).rejects.toThrow('not admitted');
+  leaving.reader.socket.destroy();
+  await until(() => streams.followed().size === MOST - 1);
+  await read();
+  expect(streams.followed().size).toBe(MOST);
+});
