@@ -113,6 +113,8 @@ it('orders that are followed are read when they change, together, and no others'
   for (let i = 41; i <= 90; i++) await move(`order-${i}`, 2, other);
   await other.query('COMMIT');
   await until(() => Object.values(heard).filter((news) => news.length > 1).length === 10);
+  // The topic has it: known already.
+  await publish('order-41');
   await sleep(300);
   expect(heard['41']).toEqual(['at 1', 'at 2', 2]);
   expect(heard['40']).toEqual(['at 1']);
@@ -141,7 +143,8 @@ it('a message is not missed that took longer to commit than those after it', asy
   await heardIs('quick', 'at 1', 'at 2', 2);
   await sleep(300);
   await other.query('COMMIT');
-  await heardIs('slow', 'at 1', 'at 2', 2);
+  await sleep(400);
+  expect(heard['slow']).toEqual(['at 1', 'at 2', 2]);
 });
 
 it('who joins during a look or a read misses nothing', async () => {
