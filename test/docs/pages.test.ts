@@ -54,7 +54,7 @@ describe('the pages', () => {
   });
 
   it('are where the code says that they are', () => {
-    const files = find('{src,console,test,deploy,demo,bench,chaos,scripts,migrations,examples}/**/*.*');
+    const files = find('{src,console,test,deploy,demo,bench,chaos,scripts,migrations,examples,clients}/**/*.*');
     const named = files
       .filter((file) => !file.endsWith('.md'))
       .flatMap((file) =>
