@@ -5,6 +5,7 @@ import { askPlatform } from './ask-platform.ts';
 import { examineClock } from './examine-clock.ts';
 import { examineDatabase } from './examine-database.ts';
 import { examineEnvironment } from './examine-environment.ts';
+import { examineFollow } from './examine-follow.ts';
 import { examineKeys } from './examine-keys.ts';
 import { examineLocations } from './examine-locations.ts';
 import { examinePlatform } from './examine-platform.ts';
@@ -38,6 +39,7 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
     },
     spill: () => examineSpill(env),
     push: () => examinePush(env),
+    follow: () => examineFollow(env),
     'public-url': () => examinePublicUrl(env),
   };
   const inside: Partial<Record<Part, (pool: Pool) => Promise<Finding[]>>> = {

@@ -8,6 +8,7 @@ export const PARTS = [
   'topic',
   'spill',
   'push',
+  'follow',
   'public-url',
   'locations',
 ] as const;

@@ -777,6 +777,35 @@ describe('of pushes', () => {
   });
 });
 
+describe('of follow tokens', () => {
+  it.each<[string, object[], RegExp]>([
+    ['no key at all', [], /keys for ES256, EdDSA, Ed25519, RS256: none of 0$/],
+    ['none of its algorithms', [{ kty: 'oct' }, { kty: 'EC', crv: 'P-384' }, { kty: 'RSA', use: 'enc' }], /none of 3$/],
+  ])('%s is told', async (_, keys, found) => {
+    const FOLLOW_TOKEN_JWKS_URL = await serve((_request, response) => sendJson(response, 200, { keys }));
+    expect(await wrong('follow', { FOLLOW_TOKEN_JWKS_URL })).toEqual([failed('FOLLOW_TOKEN_JWKS_URL', found)]);
+  });
+
+  it('keys by URL, keys at hand and none at all are well', async () => {
+    const keys = { keys: [{ kty: 'oct', k: 'x'.repeat(43) }] };
+    const FOLLOW_TOKEN_JWKS_URL = await serve((_, response) =>
+      sendJson(response, 200, { keys: [{ kty: 'EC', crv: 'P-256' }] }),
+    );
+    expect(await wrong('follow', { FOLLOW_TOKEN_JWKS_URL })).toEqual([]);
+    expect(await wrong('follow', { FOLLOW_TOKEN_KEYS: JSON.stringify(keys) })).toEqual([]);
+    expect(await wrong('follow')).toEqual([]);
+  });
+
+  it('nobody there is told, and keys that anybody in between can change', async () => {
+    const check = 'FOLLOW_TOKEN_JWKS_URL';
+    expect(await wrong('follow', { [check]: nobody })).toEqual([failed(check, /nobody listens there/)]);
+    expect(await wrong('follow', { [check]: 'http://platform.invalid/jwks' })).toEqual([
+      failed(check, /name cannot be resolved/),
+      warning(check, /not https/),
+    ]);
+  });
+});
+
 describe('of PUBLIC_URL', () => {
   it('somebody else there, nobody there, and a service that starts are told apart', async () => {
     const page = await serve(

@@ -24,7 +24,7 @@ const LIFETIME_S = 24 * 3600;
 const TOKEN_MAX = 4096;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Of an issuer's keys, which anybody may read: never HS256. */
-const PUBLIC_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'RS256'];
+export const PUBLIC_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'RS256'];
 
 /**
  * Makes a verifier of follow tokens, with which a platform lets a member follow an order: signature, audience, order and
