@@ -32,6 +32,10 @@ export type Expected =
   | { status: 204; order: string | undefined; orCut?: true }
   /** Not stored, not recorded. */
   | { status: 401; orCut?: true }
+  /** This very answer, its headers in this order, and its body. */
+  | { status: 401; exactly: object }
+  /** A stream. */
+  | { status: 200; outcome: 'followed' }
   | { status: 500 | 503 }
   /** No door is there. */
   | { status: 404 }
@@ -103,6 +107,15 @@ export function toPush(kind: string, name: string, request: Request, about: Abou
       `Cookie: ${MARKER}`,
     ],
   });
+}
+
+/** A request to follow an order, without a token unless `request` has one. */
+export function toFollow(kind: string, name: string, request: Request, about: About): HostileInput {
+  const usual = {
+    path: `/follow?member=${MARKER}`,
+    lines: ['Host: expediter.test', `Cookie: ${MARKER}`],
+  };
+  return input(kind, name, about, { method: 'GET', length: null, ...request }, usual);
 }
 
 /** Bytes that need not be HTTP. */

@@ -1,6 +1,7 @@
 import { addressInputs } from './address-inputs.ts';
 import { bodyInputs } from './body-inputs.ts';
 import { FORWARD_DOOR, RETURN_DOOR } from './door.ts';
+import { followInputs } from './follow-inputs.ts';
 import { headInputs } from './head-inputs.ts';
 import type { HostileInput } from './hostile-input.ts';
 import { payloadInputs } from './payload-inputs.ts';
@@ -19,7 +20,13 @@ export function webhookInputs(): HostileInput[] {
 }
 
 export function forwardInputs(): HostileInput[] {
-  return [...bodyInputs(FORWARD_DOOR), ...headInputs(FORWARD_DOOR), ...pushInputs(), ...pushTokenInputs()];
+  return [
+    ...bodyInputs(FORWARD_DOOR),
+    ...headInputs(FORWARD_DOOR),
+    ...pushInputs(),
+    ...pushTokenInputs(),
+    ...followInputs(),
+  ];
 }
 
 /** Inputs by their class, in the order of their first. */

@@ -30,7 +30,7 @@ export async function sendInputs(running: RunningTarget, inputs: readonly Hostil
     )),
     ...(await send(running, inputs.filter(isLarge), LARGE_AT_ONCE)),
   ];
-  const stored = inputs.filter((input) => input.expected.status === 200).length;
+  const stored = inputs.filter(isStored).length;
   const after = await countWebhooks(running);
   return [
     ...sent.flatMap(answerDiffers),
@@ -67,6 +67,10 @@ export async function send(running: RunningTarget, inputs: readonly HostileInput
   return sent;
 }
 
+function isStored({ expected }: HostileInput): boolean {
+  return expected.status === 200 && expected.outcome !== 'followed';
+}
+
 export function isLarge({ body, pace }: HostileInput): boolean {
   return body.length > LARGE || pace.flood !== undefined;
 }
@@ -78,9 +82,15 @@ function answerDiffers({ input, answer }: Sent): string[] {
   if (answer.status !== expected.status) return was(`${answer.status} ${answer.body.slice(0, 200)}`);
   const { headers, body } = answer;
   if (expected.status === 200) {
+    if (expected.outcome === 'followed') return headers['content-type'] === 'text/event-stream' ? [] : was(body);
     const { outcome, webhookId, ...rest } = JSON.parse(body) as Record<string, unknown>;
     if (outcome !== expected.outcome) return was(`outcome ${String(outcome)}`);
     return typeof webhookId === 'string' && Object.keys(rest).length === 0 ? [] : was(body);
+  }
+  if ('exactly' in expected) {
+    const { date: _date, ...rest } = headers;
+    const whole = JSON.stringify({ ...rest, body });
+    return whole === JSON.stringify(expected.exactly) ? [] : was(whole);
   }
   if (expected.status === 401) return headers['connection'] === 'close' ? [] : was('left open');
   if (expected.status !== 500 && expected.status !== 503) return [];
@@ -89,7 +99,7 @@ function answerDiffers({ input, answer }: Sent): string[] {
 
 async function rowsDiffer({ system, target }: RunningTarget, sent: readonly Sent[]): Promise<string[]> {
   const answered = sent.flatMap(({ input, answer }) =>
-    input.expected.status === 200 && answer.status === 200
+    isStored(input) && answer.status === 200
       ? [{ input, id: (JSON.parse(answer.body) as { webhookId: string }).webhookId }]
       : [],
   );
@@ -100,7 +110,7 @@ async function rowsDiffer({ system, target }: RunningTarget, sent: readonly Sent
   const byId = new Map(rows.map((row) => [row.id, row]));
   const differences = answered.flatMap(({ input, id }) => rowDiffers(input, byId.get(id), target.token));
   for (const { input, answer } of sent) {
-    if (input.expected.status !== 200 || answer.status !== 'cut') continue;
+    if (!isStored(input) || answer.status !== 'cut') continue;
     const found = (await system.query(
       'SELECT id, outcome, reason, body, truncated, headers FROM webhooks WHERE body = $1',
       [input.body.subarray(0, BEGINNING)],
@@ -112,7 +122,7 @@ async function rowsDiffer({ system, target }: RunningTarget, sent: readonly Sent
 
 function rowDiffers({ expected, body, ...input }: HostileInput, row: Row | undefined, token: string): string[] {
   const was = (what: string): string[] => [`${nameOf(input)}: the row ${what}`];
-  if (expected.status !== 200) return [];
+  if (expected.status !== 200 || expected.outcome === 'followed') return [];
   if (row === undefined) return was('is missing');
   const beginning = expected.outcome === 'dropped' && expected.beginning === true;
   if (row.outcome !== expected.outcome) return was(`says ${row.outcome}`);

@@ -67,6 +67,8 @@ function readAnswer(heard: Buffer): RawAnswer | undefined {
   const headers = Object.fromEntries(
     lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
   );
+  // It has no end.
+  if (headers['content-type']?.startsWith('text/event-stream')) return { status, headers, body: '' };
   const length = status === 204 ? 0 : Number(headers['content-length'] ?? Number.NaN);
   if (heard.length < after + length) return undefined;
   return { status, headers, body: heard.subarray(after).toString() };

@@ -5,6 +5,7 @@ import { sendJson, serveHttp } from '../support/serve-http.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import type { Target } from './hostile-input.ts';
+import { FOLLOW_ENV } from './follow-inputs.ts';
 import { listPos } from './list-pos.ts';
 import { SECRET } from './secrets.ts';
 import { pushTokenSigner } from './sign-push-token.ts';
@@ -36,6 +37,7 @@ export async function startTarget(): Promise<RunningTarget> {
   const fileOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
   const main = await runMain({
     ...system.env,
+    ...FOLLOW_ENV,
     LOG_LEVEL: 'trace',
     PUSH_JWKS_URL: `${keySet.url}/jwks`,
     PROVIDER_MODULES: fileOf('list-pos.ts'),

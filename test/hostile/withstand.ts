@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTarget, type RunningTarget } from './start-target.ts';
+import { FOLLOW_TOKEN } from './follow-inputs.ts';
 import { MARKER, type HostileInput } from './hostile-input.ts';
 import { byKind } from './inputs-by-door.ts';
 import { SECRET } from './secrets.ts';
@@ -98,7 +99,18 @@ export function withstand(
       const log = running.main.output();
       const { token, signedToken, listToken, pushToken } = running.target;
       const [, claims = '', signature = ''] = pushToken.split('.');
-      const forbidden = { token, signedToken, listToken, claims, signature, secret: SECRET, marker: MARKER };
+      const [, followClaims = '', followSignature = ''] = FOLLOW_TOKEN.split('.');
+      const ofFollow = { followClaims, followSignature };
+      const forbidden = {
+        token,
+        signedToken,
+        listToken,
+        claims,
+        signature,
+        ...ofFollow,
+        secret: SECRET,
+        marker: MARKER,
+      };
       const found = Object.entries(forbidden).flatMap(([name, text]) =>
         spellings(text).flatMap((spelling) => linesWith(log, spelling).map((line) => `${name}: ${line}`)),
       );
