@@ -124,7 +124,7 @@ it('a stream ends with its token, and after half an hour or so', async () => {
 });
 
 it('a drain ends them one after the other, each with another time to come back, and new ones at once', async () => {
-  const all = [];
+  const all: Reader[] = [];
   for (let i = 0; i < MOST; i++) all.push((await read()).reader);
   const draining = streams.drain(400);
   await until(() => all.some(isClosed));
