@@ -214,13 +214,18 @@ say "# Images"
 ensure 'repository expediter' artifacts repositories describe expediter --location="$REGION" -- \
   artifacts repositories create expediter --repository-format=docker --location="$REGION"
 
-say "# Logs: Cloud Run writes the URL of each request, and in a webhook's is its token"
-if gcloud logging sinks describe _Default --format='value(exclusions.name)' 2>/dev/null | grep -q expediter-webhooks; then
-  say '= exclusion expediter-webhooks is there'
-else
-  change logging sinks update _Default --add-exclusion="name=expediter-webhooks,filter=\
-log_id(\"run.googleapis.com/requests\") AND httpRequest.requestUrl:\"/webhook/\""
-fi
+say "# Logs: Cloud Run writes the URL of each request, and in a webhook's, and in some members', is a token"
+excluded=$(gcloud logging sinks describe _Default --format='value(exclusions.name)' 2>/dev/null || true)
+exclude() {
+  if [[ $excluded == *"expediter-$1"* ]]; then
+    say "= exclusion expediter-$1 is there"
+  else
+    change logging sinks update _Default --add-exclusion="name=expediter-$1,filter=\
+log_id(\"run.googleapis.com/requests\") AND httpRequest.requestUrl:\"$2\""
+  fi
+}
+exclude webhooks /webhook/
+exclude follow '/follow?'
 
 cat <<END
 

@@ -184,7 +184,7 @@ describe('the public side has no route of operators', () => {
     };
     const [{ metadata }] = manifests('kubernetes/service.yaml') as [Manifest];
     const leadsTo = { name: metadata.name, port: outside.ports[0]?.port };
-    expect(rules.flatMap(({ backendRefs }) => backendRefs)).toEqual([leadsTo]);
+    for (const { backendRefs } of rules) expect(backendRefs).toEqual([leadsTo]);
 
     const { ingress } = specOf('kubernetes/network-policy.yaml') as { ingress: Ingress[] };
     const anybody = ingress.filter(({ from }) => from === undefined).flatMap((rule) => rule.ports);
@@ -308,6 +308,33 @@ describe('the service on Kubernetes', () => {
       timeout: { http: { connectionIdleTimeout: string } };
     };
     expect(Number.parseInt(timeout.http.connectionIdleTimeout, 10) * 1_000).toBeLessThan(keepAliveMs);
+  });
+});
+
+describe('the streams to members', () => {
+  const numberIn = (file: string, name: string): number =>
+    Number(new RegExp(`${name} = ([\\d_]+)`).exec(readFileSync(join(PROJECT, file), 'utf8'))?.[1]?.replaceAll('_', ''));
+
+  it('on Kubernetes: the door gives each pod all that it may hold, and cuts none of them', () => {
+    const { rules } = specOf('kubernetes/gateway/route.yaml') as {
+      rules: { matches: { path: { value: string } }[]; timeouts?: { request: string } }[];
+    };
+    const follow = rules.find(({ matches }) => matches.some(({ path }) => path.value === '/follow'));
+    expect(follow?.timeouts).toEqual({ request: '0s' });
+    const { circuitBreaker } = specOf('kubernetes/gateway/gateway.yaml', 'BackendTrafficPolicy') as {
+      circuitBreaker: Record<string, number>;
+    };
+    const pods = (specOf('kubernetes/autoscaling.yaml') as { maxReplicas: number }).maxReplicas;
+    const most = readConfig(services[1]?.[2] ?? {}).FOLLOW_STREAMS_MAX * pods;
+    expect(Math.min(...Object.values(circuitBreaker))).toBeGreaterThan(most);
+    expect(Object.keys(circuitBreaker).sort()).toEqual(['maxConnections', 'maxParallelRequests', 'maxPendingRequests']);
+  });
+
+  it('on Cloud Run: a stream ends by itself before it is cut', () => {
+    const { timeoutSeconds } = cloudRun.template.spec as { timeoutSeconds?: number };
+    const minutes = numberIn('src/http/follow/member-streams.ts', 'MAX_AGE_MS');
+    expect(minutes).toBe(30);
+    expect(timeoutSeconds).toBeGreaterThan(1.1 * minutes * 60);
   });
 });
 

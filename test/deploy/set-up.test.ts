@@ -25,7 +25,7 @@ const verb = words.findIndex((word) => ['create', 'describe', 'list', 'add', 'up
 const [group, name] = [words.slice(0, verb).join(' '), (flag('secret') ?? words[verb + 1] ?? '').replace(/@.*/, '')];
 const made = (what) => read('made').split('\\n').includes(what);
 if (group === 'projects') console.log('123456789');
-else if (group === 'logging sinks' && words[verb] === 'describe') console.log(made('logging sinks _Default') ? 'expediter-webhooks' : '');
+else if (group === 'logging sinks' && words[verb] === 'describe') console.log(made('logging sinks _Default') ? 'expediter-webhooks;expediter-follow' : '');
 else if (words[verb] === 'list') console.log(['sql users postgres', ...read('made').split('\\n')].filter((each) => each.startsWith(group + ' ')).map((each) => each.slice(group.length + 1)).join('\\n'));
 else if (words[verb] === 'describe') process.exit(made(group + ' ' + name) ? 0 : 1);
 else if (verb >= 0) {
@@ -106,6 +106,14 @@ describe('deploy/google-cloud/set-up.sh', () => {
         '--retain-acked-messages',
       ]),
     );
+  });
+
+  it('keeps URLs that hold tokens out of the log of requests', () => {
+    const excluded = called('logging', 'sinks', 'update', '_Default').map(({ words }) => words.at(-1));
+    expect(excluded).toEqual([
+      expect.stringMatching(/^--add-exclusion=name=expediter-webhooks,filter=.+ httpRequest.requestUrl:"\/webhook\/"$/),
+      expect.stringMatching(/^--add-exclusion=name=expediter-follow,filter=.+ httpRequest.requestUrl:"\/follow\?"$/),
+    ]);
   });
 
   it('makes where webhooks wait while Postgres is away, and where those lie that cannot be opened', () => {
