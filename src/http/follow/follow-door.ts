@@ -66,8 +66,8 @@ export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Re
         livesMs: expiresAt.getTime() - deps.now().getTime(),
         onClose: () => unfollow(),
       });
-      if (stream === undefined) {
-        deps.observe({ what: 'follow', did: 'refuse', why: 'too_many', detail: 'FOLLOW_STREAMS_MAX are open' });
+      if (typeof stream === 'string') {
+        deps.observe({ what: 'follow', did: 'refuse', why: stream, detail: 'its places are taken' });
         return tryLater(reply);
       }
       reply.hijack();

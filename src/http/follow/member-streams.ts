@@ -18,12 +18,12 @@ export type MemberStreams = {
    * Takes an answer as a stream, which is opened by its first write, or by itself if that takes long.
    * @param about.livesMs time until its token is over
    * @param about.onClose is called once, however it ends
-   * @returns undefined if there are too many
+   * @returns why not, if there are too many
    */
   admit(
     raw: ServerResponse,
     about: { serviceOrderId: string; headers: OutgoingHttpHeaders; livesMs: number; onClose: () => void },
-  ): MemberStream | undefined;
+  ): MemberStream | 'too_many' | 'too_many_of_order';
   /** The orders that are followed here. */
   followed(): ReadonlySet<string>;
   /** Closes all streams, spread over this time, and any new one at once. */
@@ -45,6 +45,8 @@ type Open = {
 };
 
 const STREAM = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
+/** Streams of one order: whoever has its token takes no places from other members. */
+const ORDER_MAX = 20;
 const SWEEP_MS = 1_000;
 /** Below the idle time-out of any proxy, which is 30 s at the least. */
 const BEAT_MS = 20_000;
@@ -67,6 +69,7 @@ const DRAIN_STEP_MS = 50;
  */
 export function memberStreams({ most, observe }: { most: number; observe: Observe }): MemberStreams {
   const streams = new Set<Open>();
+  const countOf = new Map<string, number>();
   let isDraining = false;
 
   const write = (stream: Open, events: string): void => {
@@ -120,7 +123,10 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
 
   return {
     admit(raw, { serviceOrderId, headers, livesMs, onClose }) {
-      if (streams.size >= most) return undefined;
+      const count = countOf.get(serviceOrderId) ?? 0;
+      if (streams.size >= most) return 'too_many';
+      if (count >= ORDER_MAX) return 'too_many_of_order';
+      countOf.set(serviceOrderId, count + 1);
       const now = performance.now();
       const stream: Open = {
         raw,
@@ -134,6 +140,9 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
       streams.add(stream);
       raw.once('close', () => {
         streams.delete(stream);
+        const left = (countOf.get(serviceOrderId) ?? 0) - 1;
+        if (left > 0) countOf.set(serviceOrderId, left);
+        else countOf.delete(serviceOrderId);
         if (stream.headers === undefined) observe({ what: 'follow', did: 'close', why: stream.ended?.why ?? 'left' });
         onClose();
       });
@@ -147,7 +156,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
         end: (why, events) => end(stream, why, events),
       };
     },
-    followed: () => new Set(Array.from(streams, ({ serviceOrderId }) => serviceOrderId)),
+    followed: () => new Set(countOf.keys()),
     async drain(milliseconds) {
       isDraining = true;
       const all = [...streams];

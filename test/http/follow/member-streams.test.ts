@@ -11,7 +11,7 @@ type Reader = { socket: Socket; text: string };
 
 let streams: MemberStreams;
 let server: Awaited<ReturnType<typeof serveHttp>>;
-let admitted: (MemberStream | undefined)[] = [];
+let admitted: (MemberStream | string)[] = [];
 let observed: string[] = [];
 let answers: ServerResponse[] = [];
 const readers: Reader[] = [];
@@ -25,8 +25,8 @@ beforeEach(async () => {
   };
   streams = memberStreams({ most: MOST, observe });
   server = await serveHttp((request, response) => {
-    const serviceOrderId = `order-${admitted.length}`;
-    const about = { serviceOrderId, headers: {}, livesMs: Number(request.headers['lives']), onClose: () => {} };
+    const { lives, order = `order-${admitted.length}` } = request.headers;
+    const about = { serviceOrderId: String(order), headers: {}, livesMs: Number(lives), onClose: () => {} };
     answers.push(response);
     admitted.push(streams.admit(response, about));
   });
@@ -39,17 +39,19 @@ afterEach(async () => {
 });
 
 /** Asks for a stream, and has it opened. */
-async function read(livesMs = 3_600_000): Promise<{ reader: Reader; stream: MemberStream }> {
+async function read(livesMs = 3_600_000, order?: string): Promise<{ reader: Reader; stream: MemberStream }> {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   const reader: Reader = { socket, text: '' };
   readers.push(reader);
   socket.on('data', (bytes) => void (reader.text += bytes.toString()));
   socket.on('error', () => {});
   const nth = admitted.length;
-  socket.write(`GET / HTTP/1.1\r\nHost: x\r\nLives: ${livesMs}\r\n\r\n`);
+  socket.write(
+    `GET / HTTP/1.1\r\nHost: x\r\nLives: ${livesMs}\r\n${order === undefined ? '' : `Order: ${order}\r\n`}\r\n`,
+  );
   await until(() => admitted.length > nth);
   const stream = admitted[nth];
-  if (stream === undefined) throw new Error('not admitted');
+  if (stream === undefined || typeof stream === 'string') throw new Error(stream);
   stream.write('data: first\n\n');
   await until(() => reader.text.includes('first'));
   return { reader, stream };
@@ -80,7 +82,7 @@ it('one that has no news for two seconds is opened without', async () => {
   await until(() => admitted.length === 1);
   await vi.advanceTimersByTimeAsync(1_000);
   await turn();
-  expect(admitted[0]?.isOpen()).toBe(false);
+  expect(reader.text).toBe('');
   await vi.advanceTimersByTimeAsync(2_000);
   await until(() => /^HTTP\/1.1 200 .*\nretry: \d{4}\n\n/s.test(reader.text.replaceAll(/\r\n[0-9a-f]+\r\n/g, '\n')));
 });
@@ -141,9 +143,19 @@ it('a drain ends them one after the other, each with another time to come back, 
 it('nobody who asks beyond the most is admitted, and each who leaves makes room', async () => {
   const leaving = await read();
   for (let i = 1; i < MOST; i++) await read();
-  await expect(read()).rejects.toThrow('not admitted');
+  await expect(read()).rejects.toThrow('too_many');
   leaving.reader.socket.destroy();
   await until(() => streams.followed().size === MOST - 1);
   await read();
   expect(streams.followed().size).toBe(MOST);
+});
+
+it('one order has twenty, and takes no places from others', async () => {
+  const all: Awaited<ReturnType<typeof read>>[] = [];
+  for (let i = 0; i < 20; i++) all.push(await read(60_000, 'shared'));
+  await expect(read(60_000, 'shared')).rejects.toThrow('too_many_of_order');
+  await read(60_000, 'another');
+  all[0]?.reader.socket.destroy();
+  await until(() => observed.includes('left'));
+  await read(60_000, 'shared');
 });
