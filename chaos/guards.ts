@@ -28,6 +28,12 @@ export const MUTATIONS: readonly Mutation[] = [
     noticedBy: chaos('foreign'),
   },
   {
+    guard: 'a follow token opens what it was signed for alone',
+    file: 'src/http/follow/follow-token.ts',
+    edits: [['if (aud !== settings.audience) ', 'if (aud === undefined) ']],
+    noticedBy: vitest('test/http/follow/follow-token.test.ts', 'is refused with aud'),
+  },
+  {
     guard: 'an event is applied to orders of its own location alone',
     file: 'src/core/statuses/apply-events.ts',
     edits: [
