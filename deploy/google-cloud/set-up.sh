@@ -225,7 +225,7 @@ log_id(\"run.googleapis.com/requests\") AND httpRequest.requestUrl:\"$2\""
   fi
 }
 exclude webhooks /webhook/
-exclude follow '/follow?'
+exclude follow /follow
 
 cat <<END
 

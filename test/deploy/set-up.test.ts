@@ -112,7 +112,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     const excluded = called('logging', 'sinks', 'update', '_Default').map(({ words }) => words.at(-1));
     expect(excluded).toEqual([
       expect.stringMatching(/^--add-exclusion=name=expediter-webhooks,filter=.+ httpRequest.requestUrl:"\/webhook\/"$/),
-      expect.stringMatching(/^--add-exclusion=name=expediter-follow,filter=.+ httpRequest.requestUrl:"\/follow\?"$/),
+      expect.stringMatching(/^--add-exclusion=name=expediter-follow,filter=.+ httpRequest.requestUrl:"\/follow"$/),
     ]);
   });
 
