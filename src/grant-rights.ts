@@ -6,6 +6,8 @@ export const RIGHTS = {
   call_outs: ['SELECT', 'INSERT', 'UPDATE'],
   credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   dropped_bytes: ['SELECT', 'INSERT', 'UPDATE'],
+  followed_orders: ['SELECT', 'INSERT', 'DELETE'],
+  following_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   live_messages: ['SELECT', 'INSERT'],
   location_asks: ['SELECT', 'INSERT', 'UPDATE'],
   location_last_seen: ['SELECT', 'INSERT', 'UPDATE'],

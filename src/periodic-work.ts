@@ -30,6 +30,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** A token that was revoked during an outage that only this process sees is refused after it. */
 const TOKENS_MS = 3 * SECOND_MS;
+const FOLLOWED_MS = 5 * SECOND_MS;
 /** Each looks at all open orders, and a location is asked once a minute. */
 const ASK_MS = 10 * SECOND_MS;
 const SCORE_MS = 10 * MINUTE_MS;
@@ -56,9 +57,12 @@ export function periodicWork(deps: {
   watch: DatabaseWatch;
   /** Undefined if nobody needs the tokens in memory. */
   refreshTokens: (() => Promise<void>) | undefined;
+  /** Undefined if members cannot follow orders. */
+  writeFollowed: (() => Promise<void>) | undefined;
   tasks: Observing['tasks'];
 }): { start(): void; stop(): Promise<void> } {
-  const { config, pool, flushPool, clock, log, observe, redrive, asker, watch, refreshTokens, tasks } = deps;
+  const { config, pool, flushPool, clock, log, observe, redrive, asker, watch, refreshTokens, writeFollowed, tasks } =
+    deps;
   const unmatchedKeptS = Math.max(UNMATCHED_KEPT_S, config.PARK_TTL_S);
   const stopping = new AbortController();
   let timers: ReturnType<typeof runEvery>[] = [];
@@ -91,6 +95,7 @@ export function periodicWork(deps: {
       repeat('look at Postgres', 2 * SECOND_MS, checkDatabase);
       if (refreshTokens !== undefined) repeat('reading of webhook tokens', TOKENS_MS, refreshTokens);
       repeat('asking about quiet orders', ASK_MS, () => asker.ask(), SOON_MS);
+      if (writeFollowed !== undefined) repeat('recording of followed orders', FOLLOWED_MS, writeFollowed);
       for (const { name, work } of tasks) repeat(name, 10 * SECOND_MS, work, SECOND_MS);
       repeat('end of orders', MINUTE_MS, () => endOrders(pool, config.ORDER_END_S));
       repeat('creation of partitions', HOUR_MS, () => ensureWebhookPartitions(pool));

@@ -10,6 +10,7 @@ import type { Conflict, PosId } from './core/domain/webhook.ts';
 import { guardedFetch, loadUndici } from './core/egress/guarded-fetch.ts';
 import { orderFeed } from './core/live/order-feed.ts';
 import { publishLive } from './core/live/publish-live.ts';
+import { recordFollowed } from './core/live/record-followed.ts';
 import { credentialStore } from './core/locations/credential-store.ts';
 import { findLocation, settingsOpener } from './core/locations/locations.ts';
 import { tokenAuthenticator } from './core/locations/webhook-tokens.ts';
@@ -114,6 +115,7 @@ export async function start(
   };
   const feed = orderFeed({ pool, log });
   const following = followParts(config, { feed, most: most.streams, now: clock.now, observe, log });
+  const writeFollowed = following && recordFollowed(pool, following.streams.followed);
   const operator = operatorParts(config.OPERATOR_TOKEN, {
     log,
     pool,
@@ -245,6 +247,7 @@ export async function start(
     wake,
     watch,
     refreshTokens: spill?.list.refresh,
+    writeFollowed,
     tasks,
   });
 
@@ -320,6 +323,8 @@ export async function start(
         await ready.catch(() => {});
         await periodic.stop();
         await relay.stop();
+        // What is not taken back goes out of date.
+        await writeFollowed?.().catch(() => {});
         await writeNotKept().catch((error: unknown) =>
           log.warn({ err: error }, 'a count of webhooks not kept is lost'),
         );

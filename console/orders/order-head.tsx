@@ -50,7 +50,10 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           <Status story={story} />
         </dd>
         <dt>Member</dt>
-        <dd>{story.told}</dd>
+        <dd>
+          {story.told}
+          {story.memberWatching && <strong> The member is watching.</strong>}
+        </dd>
         <dt>Promised for</dt>
         <dd>
           <Promised story={story} />

@@ -220,6 +220,7 @@ function inWords(shown: ShownOrder): string {
       reason: order?.reason,
       'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
       told: shown.told,
+      member: shown.memberWatching ? 'is watching' : '',
       ended: time(order?.endedAt ?? null),
       erased: time(order?.erasedAt ?? null),
       placement: placement.state.replace('_', ' '),

@@ -303,6 +303,7 @@ describe('a story that holds little', () => {
     const little: ShownOrder = {
       serviceOrderId,
       told: 'Its member was told nothing.',
+      memberWatching: false,
       traceId,
       placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },
       order: null,

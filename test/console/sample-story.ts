@@ -63,6 +63,7 @@ export function sampleStory(): ShownOrder {
   const story: Omit<ShownOrder, 'timeline'> = {
     serviceOrderId: 'order-4711',
     told: 'Its member was told that it was cancelled.',
+    memberWatching: false,
     traceId: '7d02a6c40f3e5d7b8a21019c1f7a91b3',
     placement,
     order,

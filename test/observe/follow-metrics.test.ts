@@ -1,39 +1,64 @@
-import { Registry } from 'prom-client';
-import { expect, it } from 'vitest';
-import type { FollowObserved } from '../../src/core/domain/observed.ts';
-import { countBy } from '../../src/observe/count-by.ts';
-import { followMetrics } from '../../src/observe/follow-metrics.ts';
-import { gaugeBy } from '../../src/observe/gauge-by.ts';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { logJourneys } from '../../src/observe/log-journeys.ts';
-import { measureBy } from '../../src/observe/measure-by.ts';
+import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
+import { readEvents, type ReadEvents } from '../support/read-events.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+import { OPERATOR_TOKEN, scrape } from './scrape.ts';
 
-const REFUSED = { what: 'follow', did: 'refuse', why: 'bad_token', detail: 'of another audience' } as const;
-const FULL = { what: 'follow', did: 'refuse', why: 'too_many', detail: '2 streams' } as const;
-const SLOW = { what: 'follow', did: 'close', why: 'slow' } as const;
-const OPEN = { what: 'follow', did: 'open' } as const;
+let system: System;
+let serviceOrderId: string;
+beforeAll(async () => {
+  system = await startSystem({
+    processes: 2,
+    env: { ...FOLLOW_ENV, OPERATOR_TOKEN, FOLLOW_STREAMS_MAX: '2', DRAIN_FINISH_MS: '1000' },
+  });
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  serviceOrderId = `order-${randomUUID()}`;
+  await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+});
+afterAll(() => system?.stop());
 
-it('what is open is what was opened and not closed, and how late it was told is measured in seconds', async () => {
-  const registry = new Registry();
-  const observe = followMetrics(
-    (name, help, labels) => countBy(registry, name, help, labels),
-    gaugeBy(registry),
-    (name, help, buckets, labels) => measureBy(registry, { name, help, buckets, labels }),
-  );
-  const told: FollowObserved = { what: 'follow', did: 'tell', milliseconds: 300 };
-  for (const observed of [OPEN, OPEN, OPEN, REFUSED, FULL, SLOW, told]) observe(observed);
-  const lines = (await registry.metrics()).split('\n');
-  expect(lines).toEqual(
-    expect.arrayContaining([
-      'expediter_follow_streams 2',
-      'follow_opened_total 3',
-      'follow_refused_total{reason="bad_token"} 1',
-      'follow_refused_total{reason="too_many"} 1',
-      'follow_closed_total{reason="slow"} 1',
-      'follow_closed_total{reason="ended"} 0',
-      'follow_lag_seconds_bucket{le="0.25"} 0',
-      'follow_lag_seconds_bucket{le="0.5"} 1',
-    ]),
-  );
+const follow = async (token?: string): Promise<ReadEvents> =>
+  readEvents(`${system.urls[0]}/follow`, {
+    authorization: `Bearer ${token ?? (await memberToken(serviceOrderId))}`,
+  });
+
+/** Of the first process. */
+async function told(name: string, labels?: Record<string, string>): Promise<number | undefined> {
+  return (await scrape(system.urls[0] ?? '')).value(`expediter_follow_${name}`, labels);
+}
+
+it('streams are counted, refusals by why, and how late each message was', async () => {
+  const [one, other] = await Promise.all([follow(), follow()]);
+  expect((await follow()).status).toBe(503);
+  expect((await follow('eyJhbGciOiJub25lIn0.e30.')).status).toBe(401);
+  expect(await told('streams')).toBe(2);
+  expect(await told('opened_total')).toBe(2);
+  expect(await told('refused_total', { reason: 'too_many' })).toBe(1);
+  expect(await told('refused_total', { reason: 'bad_token' })).toBe(1);
+  expect(await told('lag_seconds_count')).toBe(0);
+
+  other.leave();
+  await until(async () => (await told('streams')) === 1);
+  expect(await told('closed_total', { reason: 'left' })).toBe(1);
+  await post(await system.webhookUrl('club-1'), statusWebhook({ serviceOrderId, status: 'READY' }));
+  await until(() => one.events.length === 2);
+  expect(await told('lag_seconds_count')).toBe(1);
+  expect(await told('lag_seconds_sum')).toBeLessThan(5);
+  expect(system.logged.join('')).not.toContain('eyJ');
+});
+
+it('an operator at another process sees that the member is watching, and is not once the process has stopped', async () => {
+  const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+  const isWatching = async (): Promise<boolean> => {
+    const answer = await fetch(`${system.urls[1]}/orders/${serviceOrderId}`, { headers });
+    return ((await answer.json()) as { memberWatching: boolean }).memberWatching;
+  };
+  await until(isWatching, 10_000);
+  await system.drain(0);
+  expect(await isWatching()).toBe(false);
 });
 
 it('of streams, the log has what somebody may have to mend, and a flood of strangers does not hide it', () => {
@@ -43,14 +68,19 @@ it('of streams, the log has what somebody may have to mend, and a flood of stran
     (about: object, message: string): void =>
       void lines.push(`${level} ${message} ${JSON.stringify(about)}`);
   const observe = logJourneys({ info: write('info'), warn: write('warn'), error: write('error') });
-  for (let nth = 0; nth < 100; nth += 1) for (const observed of [OPEN, REFUSED, SLOW]) observe(observed);
-  observe({ what: 'follow', did: 'close', why: 'ended' });
+  observe({ what: 'follow', did: 'open' });
   observe({ what: 'follow', did: 'tell', milliseconds: 1 });
-  observe(FULL);
-  const told = Object.groupBy(lines, (line) => line);
-  expect(Object.entries(told).map(([line, times]) => [line, times?.length])).toEqual([
+  observe({ what: 'follow', did: 'close', why: 'left' });
+  expect(lines).toEqual([]);
+  for (let nth = 0; nth < 100; nth += 1) {
+    observe({ what: 'follow', did: 'refuse', why: 'bad_token', detail: 'of another audience' });
+    observe({ what: 'follow', did: 'close', why: 'slow' });
+  }
+  observe({ what: 'follow', did: 'refuse', why: 'too_many', detail: '2 are open' });
+  const said = Object.groupBy(lines, (line) => line);
+  expect(Object.entries(said).map(([line, times]) => [line, times?.length])).toEqual([
     ['info follow token refused {"why":"bad_token","detail":"of another audience"}', 20],
     ['warn follower dropped: it does not read {}', 20],
-    ['warn follower turned away {"why":"too_many","detail":"2 streams"}', 1],
+    ['warn follower turned away {"why":"too_many","detail":"2 are open"}', 1],
   ]);
 });

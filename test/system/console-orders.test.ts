@@ -1,6 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { blind } from '../support/pos-without-deduplication.ts';
+import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
+import { readEvents } from '../support/read-events.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { until } from '../support/until.ts';
 import { everything } from './in-page.ts';
@@ -11,7 +13,7 @@ let pos: Pos;
 
 beforeAll(async () => {
   pos = await startPos();
-  pass = await openConsole({ providers: [blind] });
+  pass = await openConsole({ providers: [blind], env: FOLLOW_ENV });
   await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
   await pass.system.addLocation('bar-1', { ordersUrl: pos.ordersUrl }, 'blind');
 });
@@ -114,6 +116,23 @@ describe("an order's story", () => {
     }
     await says(page, 'Member sees picked up');
     expect(await story.getByRole('listitem').first().textContent()).toContain('The platform signalled the order');
+  });
+
+  it('says that the member is watching, for as long as a phone follows it', async () => {
+    const { serviceOrderId } = await pass.system.placeOrder();
+    await reaches(serviceOrderId, 'sent');
+    const isWritten = async (): Promise<boolean> =>
+      (await pass.system.query('SELECT FROM followed_orders WHERE service_order_id = $1', [serviceOrderId])).length > 0;
+    const authorization = `Bearer ${await memberToken(serviceOrderId)}`;
+    const phone = await readEvents(`${pass.system.urls[0]}/follow`, { authorization });
+    await until(isWritten, 10_000);
+    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    await says(page, 'Its member was told that it was sent to the restaurant. The member is watching.');
+
+    phone.leave();
+    await until(async () => !(await isWritten()), 10_000);
+    await pos.sendStatus(await pass.system.webhookUrl('club-1'), { serviceOrderId, status: 'READY' });
+    await says(page, /^Its member was told that it is ready for pickup\.$/);
   });
 
   it('of an order that nobody knows is that nobody does', async () => {

@@ -105,6 +105,7 @@ export const BACKGROUND_WORK = [
   'recording of last-seen times',
   'recording of traffic',
   'recording of webhooks not kept',
+  'recording of followed orders',
   'end of orders',
   'creation of partitions',
   'dropping of partitions',

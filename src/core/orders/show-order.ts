@@ -8,6 +8,7 @@ import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, st
 import { Instant } from '../domain/order.ts';
 import { StoredLeftOut } from '../domain/left-out.ts';
 import { toldMember } from '../domain/told-member.ts';
+import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 
 /** Dropped webhooks that are counted. */
@@ -21,6 +22,7 @@ const DROPPED = 100;
 export const ShownOrder = z.object({
   serviceOrderId: z.string(),
   told: z.string().meta({ description: 'What its member has been told, in sentences.' }),
+  memberWatching: z.boolean().meta({ description: 'Somebody follows it with a follow token, as of some seconds ago.' }),
   placement: z.object({
     state: PlacementState,
     locationId: z.string().nullable(),
@@ -174,7 +176,8 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           FROM outbox WHERE service_order_id = $1
           UNION ALL
           SELECT sequence, rank, applied_at, published_at, NULL
-          FROM live_messages WHERE service_order_id = $1) AS x) AS live`,
+          FROM live_messages WHERE service_order_id = $1) AS x) AS live,
+       ${IS_FOLLOWED} AS "memberWatching"`,
     [serviceOrderId],
   );
   const row = rows[0];
