@@ -21,7 +21,7 @@ export function logJourneys(log: Log): Observe {
   const spilled = limitLines((more) => log.warn({ more }, 'webhooks spilled, beside those that were logged'));
   const undrained = limitLines((more) => log.error({ more }, 'messages not drained, beside those that were logged'));
   const unanswered = limitLines((more) => log.warn({ more }, 'questions without an answer, beside those logged'));
-  const unfollowed = limitLines((more) => log.info({ more }, 'follow tokens refused, beside those that were logged'));
+  const unfollowed = limitLines((more) => log.info({ more }, 'followers refused, beside those that were logged'));
   const turnedAway = limitLines((more) => log.warn({ more }, 'followers turned away, beside those that were logged'));
   const slow = limitLines((more) => log.warn({ more }, 'followers that do not read, beside those that were logged'));
   return (observed) => {
@@ -55,11 +55,11 @@ export function logJourneys(log: Log): Observe {
       if (observed.did === 'close' && observed.why === 'slow') {
         slow(() => log.warn({}, 'follower dropped: it does not read'));
       } else if (observed.did === 'refuse') {
-        // Strangers can cause the first, and should not hide the second.
+        // Anybody can cause the others, and they should not hide these.
         const { why, detail } = observed;
-        if (why === 'no_token' || why === 'bad_token') {
-          unfollowed(() => log.info({ why, detail }, 'follow token refused'));
-        } else turnedAway(() => log.warn({ why, detail }, 'follower turned away'));
+        if (why === 'no_keys' || why === 'too_many') {
+          turnedAway(() => log.warn({ why, detail }, 'follower turned away'));
+        } else unfollowed(() => log.info({ why, detail }, 'follower refused'));
       }
     } else if (observed.what === 'background work' && observed.outcome === 'failed') {
       log.warn({ err: observed.error }, `${observed.work} failed; comes again`);

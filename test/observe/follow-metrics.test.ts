@@ -79,7 +79,7 @@ it('of streams, the log has what somebody may have to mend, and a flood of stran
   observe({ what: 'follow', did: 'refuse', why: 'too_many', detail: '2 are open' });
   const said = Object.groupBy(lines, (line) => line);
   expect(Object.entries(said).map(([line, times]) => [line, times?.length])).toEqual([
-    ['info follow token refused {"why":"bad_token","detail":"of another audience"}', 20],
+    ['info follower refused {"why":"bad_token","detail":"of another audience"}', 20],
     ['warn follower dropped: it does not read {}', 20],
     ['warn follower turned away {"why":"too_many","detail":"2 are open"}', 1],
   ]);
