@@ -57,7 +57,7 @@ export function logJourneys(log: Log): Observe {
       } else if (observed.did === 'refuse') {
         // Anybody can cause the others, and they should not hide these.
         const { why, detail } = observed;
-        if (why === 'no_keys' || why === 'too_many') {
+        if (why === 'no_keys' || why === 'too_many' || why === 'error') {
           turnedAway(() => log.warn({ why, detail }, 'follower turned away'));
         } else unfollowed(() => log.info({ why, detail }, 'follower refused'));
       }

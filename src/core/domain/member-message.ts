@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { memberStateAt, statusAt, type FulfillmentType } from './lifecycle.ts';
+import { RANK_FAILED, memberStateAt, rankOf, statusAt, type FulfillmentType } from './lifecycle.ts';
 import { LiveMessage } from './live-message.ts';
 import { Instant } from './order.ts';
 
-/** A step of an order as its member may see it: of a live message, neither the location nor the POS's own id. */
+/**
+ * A step of an order as its member may see it: of a live message, neither the location nor the POS's own id, and a reason
+ * only where it says what went wrong.
+ */
 export const MemberMessage = LiveMessage.pick({
   sequence: true,
   status: true,
@@ -49,7 +52,7 @@ export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
     ...(state.fulfillment !== null && { fulfillment: state.fulfillment }),
     ...(state.callOutCode !== null && { callOutCode: state.callOutCode }),
     ...(state.requestedAt !== null && { requestedAt: state.requestedAt }),
-    ...(state.reason !== null && { reason: state.reason }),
+    ...(state.reason !== null && state.rank >= RANK_FAILED && { reason: state.reason }),
     ...(state.appliedAt !== null && { appliedAt: state.appliedAt }),
   };
 }
@@ -63,7 +66,7 @@ export function toMemberMessage(message: LiveMessage): MemberMessage {
     memberState,
     ...(fulfillment !== undefined && { fulfillment }),
     ...(callOutCode !== undefined && { callOutCode }),
-    ...(reason !== undefined && { reason }),
+    ...(reason !== undefined && status !== null && rankOf(status) >= RANK_FAILED && { reason }),
     ...(occurredAt !== undefined && { occurredAt }),
     appliedAt,
   };

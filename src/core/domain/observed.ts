@@ -91,7 +91,7 @@ export type Observed =
 
 export const ASK_OUTCOMES = ['told_more', 'nothing_new', 'unknown', 'not_asked', 'failed'] as const;
 
-export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many', 'too_many_of_order'] as const;
+export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many', 'too_many_of_order', 'error'] as const;
 export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drained'] as const;
 
 /** Names of the work that every process repeats by itself. */

@@ -49,8 +49,9 @@ export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Re
         deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
         return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
       }
-      if (!(error instanceof CannotVerify)) scope.log.error({ err: error }, 'an order cannot be followed');
-      else deps.observe({ what: 'follow', did: 'refuse', why: 'no_keys', detail: message });
+      // Among others that Postgres has not told the time yet.
+      const why = error instanceof CannotVerify ? 'no_keys' : 'error';
+      deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
       return tryLater(reply);
     });
 

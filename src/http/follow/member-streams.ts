@@ -60,6 +60,7 @@ const BEHIND_MAX = 64 * 1024;
 const FLUSH_MS = 10_000;
 const RETRY_MS = 1_000;
 const RETRY_SPREAD_MS = 3_000;
+/** The shortest time between two steps of a drain. */
 const DRAIN_STEP_MS = 50;
 
 /**
@@ -160,11 +161,11 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
     async drain(milliseconds) {
       isDraining = true;
       const all = [...streams];
-      const steps = Math.max(1, Math.floor(milliseconds / DRAIN_STEP_MS));
+      const steps = Math.max(1, Math.min(all.length, Math.floor(milliseconds / DRAIN_STEP_MS)));
       for (let step = 0; step < steps; step++) {
         const some = all.slice((step * all.length) / steps, ((step + 1) * all.length) / steps);
         for (const stream of some) end(stream, 'drained', retry());
-        if (step + 1 < steps) await sleep(DRAIN_STEP_MS);
+        if (step + 1 < steps) await sleep(milliseconds / steps);
       }
       clearInterval(sweeping);
     },
