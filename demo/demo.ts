@@ -7,7 +7,7 @@ import { endings } from './endings.ts';
 import { journeyOf, checkJourney, type Journey } from './check-journey.ts';
 import { checkOutage, OUTAGE_MS, type Outage } from './interrupt-postgres.ts';
 import { USAGE, WrongUsage, readDemoArguments, type Arguments } from './read-demo-arguments.ts';
-import type { Demo } from './start-demo.ts';
+import type { Demo, Sample } from './start-demo.ts';
 import { journeyLines } from './journey-lines.ts';
 
 /** The demo was asked to end. */
@@ -164,9 +164,10 @@ Ctrl-C ends everything. The data stays in ${options.dir}
   signal.throwIfAborted();
 }
 
-/** Tells who comes, and what is wrong on purpose. */
-function guests({ locations, behind, mend }: { locations: readonly string[]; behind: string; mend: string }): string {
-  return `
+/** Tells who comes, where the first of them looks, and what is wrong on purpose. */
+function guests({ trackerUrl, locations, behind, mend }: Awaited<ReturnType<Sample['keepBusy']>>): string {
+  return `A guest sees:   ${trackerUrl}
+
 From now on guests come to ${locations.join(' and ')}, a few a minute, and to ${behind}, whose POS
 signs its webhooks with an old secret, on purpose: they are dropped, and the board says so. In
 another terminal this mends it; then replay:
@@ -177,7 +178,7 @@ ${mend}
 /** Shows a developer where everything is, and waits for the end. */
 async function stayOpen(
   demo: Demo,
-  sample: NonNullable<Demo['sample']>,
+  sample: Sample,
   { dir, print, signal }: { dir: string; print: (line: string) => void; signal: AbortSignal },
 ): Promise<void> {
   const byHand = await sample.openByHand();
@@ -192,6 +193,7 @@ Command line:   . ${demo.shell}   (once in a shell; then what the console shows 
 Place an order: curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint}; the kitchen cooks it)
 Drive one:      curl -X POST '${byHand.ordersUrl}?type=delivery'   (its statuses are yours to send)
                 curl '${byHand.webhookUrl}' -d '${status}'
+Watch one:      at the trackerUrl that either answers with
 
 A change of src starts the service anew, one of console builds the page anew.
 Ctrl-C ends everything. The data stays in ${dir}

@@ -26,7 +26,7 @@ const HURRY = 600;
  * Places a few orders a minute at locations and a POS of their own, so that the console has something to show. None is
  * on the timeline. Runs until the signal.
  *
- * @returns the file with the correct settings of the location BEHIND, and how to end its POS
+ * @returns the file with the correct settings of the location BEHIND, the first order's id, and how to end its POS
  */
 export async function keepBusy(about: {
   dir: string;
@@ -36,7 +36,7 @@ export async function keepBusy(about: {
   platform: OrderingPlatform;
   topic: Topic;
   signal: AbortSignal;
-}): Promise<{ rightSettings: string; stop(): Promise<void> }> {
+}): Promise<{ rightSettings: string; firstOrder: string; stop(): Promise<void> }> {
   const { platform, topic, signal } = about;
   const pos = await startStandard({ hurry: HURRY });
   const old = await startStandard({ hurry: HURRY });
@@ -50,12 +50,13 @@ export async function keepBusy(about: {
   writeFileSync(rightSettings, `${JSON.stringify(both)}\n`, { mode: 0o600 });
 
   const locationOf = new Map<string, string>();
-  const come = async (nth: number): Promise<void> => {
+  const come = async (nth: number): Promise<string> => {
     const locationId = LOCATIONS[nth % LOCATIONS.length] ?? BEHIND;
     const requestedAt = new Date(Date.now() + WANTED_IN_MS).toISOString();
     const serviceOrderId = writeDown(platform, { locationId, fulfillment: { type: 'pickup', requestedAt } });
     locationOf.set(serviceOrderId, locationId);
     await signalOrder(topic, serviceOrderId);
+    return serviceOrderId;
   };
   const { sign } = pos;
   // One kitchen has them all; only its signatures at BEHIND are of another.
@@ -72,8 +73,9 @@ export async function keepBusy(about: {
     }
   };
   pos.onTicket = (ticket) => void cook(ticket).catch(unless(signal));
+  const firstOrder = await come(0);
   const evening = async (): Promise<void> => {
-    for (let nth = 0; ; nth += 1) {
+    for (let nth = 1; ; nth += 1) {
       if (nth >= AT_ONCE) await sleep(EVERY_MS, undefined, { signal });
       await come(nth);
     }
@@ -81,6 +83,7 @@ export async function keepBusy(about: {
   void evening().catch(unless(signal));
   return {
     rightSettings,
+    firstOrder,
     async stop() {
       await Promise.all([pos.stop(), old.stop()]);
     },

@@ -21,6 +21,7 @@ import { interruptPostgres, type Outage } from './interrupt-postgres.ts';
 import { ownPlatform } from './own-platform.ts';
 import { placeOrders, signal as signalOrder, type PlacedOrder } from './place-orders.ts';
 import { prepareDemoDatabase } from './prepare-demo-database.ts';
+import { serveTracker } from './serve-tracker.ts';
 import { ALLOW_PRIVATE_HOSTS } from '../test/support/allowed-loopback.ts';
 import { runAnewOnChange } from './run-anew-on-change.ts';
 import { runService, WHERE, type RunService, type Service } from './run-service.ts';
@@ -57,9 +58,9 @@ export type Demo = {
   sample: Sample | undefined;
 };
 
-type Sample = {
-  /** Places orders at other locations until the end. @returns their names, and a command that corrects BEHIND */
-  keepBusy(): Promise<{ locations: readonly string[]; behind: string; mend: string }>;
+export type Sample = {
+  /** Places orders at other locations until the end. @returns where, the first one's tracker, and a command that corrects BEHIND */
+  keepBusy(): Promise<{ locations: readonly string[]; trackerUrl: string; behind: string; mend: string }>;
   /** Opens a location without a working kitchen. @returns the URLs for its orders and its statuses */
   openByHand(): Promise<{ ordersUrl: string; webhookUrl: string }>;
 };
@@ -131,6 +132,9 @@ export async function startDemo(about: {
   const operators = await balanceLoad(() => (service === undefined ? [] : [service.operatorUrl]));
   endings.add("the operators' load balancer", () => operators.stop());
 
+  const tracker = await serveTracker(balancer.url);
+  endings.add('the tracker', () => tracker.stop());
+
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
   const operatorToken = keepSecret(dir, 'operator-token', () => randomBytes(24).toString('base64url'));
   const at = { databaseUrl: database.url, settingsKey, publicUrl: balancer.url };
@@ -151,6 +155,7 @@ export async function startDemo(about: {
   const run: RunService = {
     env: {
       ...pubsub.env,
+      ...tracker.env,
       DATABASE_URL: database.url,
       ...(own?.env ?? { ORDER_API_URL: platform?.url ?? '', ORDER_API_TOKEN: platformToken }),
       SETTINGS_KEY: settingsKey,
@@ -195,7 +200,7 @@ export async function startDemo(about: {
   };
   const ordering = platform && { platform, topic: pubsub.orders, timeline };
   const place = ordering && placeOrders({ ...ordering, locationId: LOCATION });
-  const counter = await (place === undefined ? takeOwnOrders(placeOwn) : takeOrders(place));
+  const counter = await (place === undefined ? takeOwnOrders(placeOwn, tracker) : takeOrders(place, tracker));
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
   const show = async <Shown>(path: string): Promise<Shown | undefined> => {
@@ -237,12 +242,13 @@ export async function startDemo(about: {
         endings.add('the other POS', () => busy.stop());
         const settings = quoted(busy.rightSettings);
         const mend = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;
-        return { locations: BUSY, behind: BEHIND, mend };
+        const trackerUrl = await tracker.urlOf(busy.firstOrder);
+        return { locations: BUSY, trackerUrl, behind: BEHIND, mend };
       },
       async openByHand() {
         const hand = await setUpByHand(at);
         endings.add('the POS by hand', () => hand.stop());
-        const counter = await takeOrders(placeOrders({ ...ordering, locationId: BY_HAND }));
+        const counter = await takeOrders(placeOrders({ ...ordering, locationId: BY_HAND }), tracker);
         endings.add('its order endpoint', () => counter.stop());
         return { ordersUrl: `${counter.url}/orders`, webhookUrl: hand.webhookUrl };
       },

@@ -172,8 +172,16 @@ describe('npm run demo', () => {
     const { child, code, stdout, stderr, leftBehind } = run(['--dir', dir]);
     const url = await until(() => /curl -X POST '([^']+)'/.exec(stdout())?.[1], 30_000);
     const answer = await fetch(url, { method: 'POST' });
-    const { serviceOrderId } = (await answer.json()) as { serviceOrderId: string };
+    const { serviceOrderId, trackerUrl } = (await answer.json()) as Record<'serviceOrderId' | 'trackerUrl', string>;
     await until(() => new RegExp(`${serviceOrderId} +member +live 7 +delivered`).test(stdout()));
+
+    for (const tracked of [trackerUrl, await until(() => /A guest sees: +(\S+)/.exec(stdout())?.[1])]) {
+      const [, followUrl = ''] = /name="follow-url" content="(.+?)"/.exec(await (await fetch(tracked)).text()) ?? [];
+      const headers = { authorization: `Bearer ${new URL(tracked).hash.slice(1)}` };
+      const stream = await fetch(followUrl, { headers });
+      expect(stream.headers.get('content-type')).toContain('text/event-stream');
+      await stream.body?.cancel();
+    }
 
     const [, page = '', token = ''] = /The console: +(\S+)\nLog in with: +(\S+)/.exec(stdout()) ?? [];
     const { origin } = new URL(page);

@@ -17,7 +17,17 @@ import { until } from '../support/until.ts';
 import { runDemo, type Run } from './run-demo.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const NEEDED = ['src', 'console', 'demo', 'migrations', 'scripts', 'test/support', 'test/simulators', 'package.json'];
+const NEEDED = [
+  'src',
+  'clients',
+  'console',
+  'demo',
+  'migrations',
+  'scripts',
+  'test/support',
+  'test/simulators',
+  'package.json',
+];
 
 let folder: string;
 let dev: Run | undefined;

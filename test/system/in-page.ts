@@ -20,12 +20,15 @@ declare const document: {
   documentElement: Element & { outerHTML: string };
   body: Element;
   activeElement: (Element & { outerHTML: string }) | null;
+  querySelector(selector: string): Element | null;
   querySelectorAll(selector: string): Iterable<Element> & { length: number };
   getAnimations(): object[];
   addEventListener(event: string, listen: (event: CspViolation) => void): void;
 };
 type CspViolation = { effectiveDirective: string; blockedURI: string; sourceFile: string; lineNumber: number };
-declare const PerformanceObserver: new (seen: (list: { getEntries(): { duration: number }[] }) => void) => {
+declare const PerformanceObserver: new (
+  seen: (list: { getEntries(): { duration: number; value: number }[] }) => void,
+) => {
   observe(about: object): void;
 };
 declare const axe: { run(options: { runOnly?: string[] }): Promise<{ violations: AxeViolation[] }> };
@@ -35,6 +38,7 @@ declare const window: {
   innerHeight: number;
   seen: Promise<number>;
   longTasks: number[];
+  shifts: number[];
   tellTest(complaint: string): void;
 };
 declare const MutationObserver: new (changed: () => void) => {
@@ -63,6 +67,17 @@ export function watchLongTasks(): void {
 }
 
 export const longTasks = (): number[] => window.longTasks;
+
+/** Keeps how much what was on screen moved without being asked, each time. */
+export function watchShifts(): void {
+  window.shifts = [];
+  const observer = new PerformanceObserver((list) => {
+    for (const { value } of list.getEntries()) window.shifts.push(value);
+  });
+  observer.observe({ type: 'layout-shift' });
+}
+
+export const shifts = (): number[] => window.shifts;
 
 /** What axe-core has against the page as it is, by these rules or by all. */
 export async function runAxe(rules: string[] | undefined): Promise<string[]> {
@@ -95,6 +110,18 @@ export function lookOut({ heading, serviceOrderId }: { heading: string; serviceO
       }
     });
     observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+  });
+}
+
+/** From now on looks out for a heading of that name. */
+export function lookOutForHeading(name: string): void {
+  window.seen = new Promise((resolve) => {
+    const observer = new MutationObserver(() => {
+      if (document.querySelector('h1')?.textContent !== name) return;
+      observer.disconnect();
+      requestAnimationFrame(() => requestAnimationFrame(() => resolve(Date.now())));
+    });
+    observer.observe(document.body, { subtree: true, childList: true, characterData: true });
   });
 }
 

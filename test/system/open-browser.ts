@@ -40,12 +40,16 @@ export function openBrowser(): Promise<Browser> {
   });
 }
 
-/** @param about.url where the console's service is, without a path */
+/**
+ * @param about.url where the page comes from, without a path
+ * @param about.asks whom else it may ask
+ * @param about.token of an operator, who is logged in with it
+ */
 export async function openPage(
   browser: Browser,
-  about: BrowserContextOptions & { url: string; token?: string },
+  about: BrowserContextOptions & { url: string; asks?: string; token?: string },
 ): Promise<Opened> {
-  const { url, token, ...options } = about;
+  const { url, asks = url, token, ...options } = about;
   const context = await browser.newContext({ baseURL: url, locale: 'en-GB', timezoneId: inTheEvening(), ...options });
   context.setDefaultTimeout(WAIT_MS);
   if (token !== undefined) {
@@ -58,7 +62,8 @@ export async function openPage(
   await context.exposeFunction('tellTest', (complaint: string) => void complaints.push(complaint));
   await context.addInitScript(tellViolations);
   context.on('request', (request) => {
-    if (new URL(request.url()).origin !== url) complaints.push(`elsewhere: ${request.method()} ${request.url()}`);
+    if (![url, asks].includes(new URL(request.url()).origin))
+      complaints.push(`elsewhere: ${request.method()} ${request.url()}`);
   });
   context.on('requestfailed', (request) => {
     const { errorText = '' } = request.failure() ?? {};

@@ -1,0 +1,91 @@
+import { readFile } from 'node:fs/promises';
+import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import { serveHttp, sendJson, type HttpServer } from '../test/support/serve-http.ts';
+
+export type Tracker = HttpServer & {
+  /** What the service needs to believe this platform's follow tokens, and to answer its page. */
+  env: Record<'FOLLOW_TOKEN_JWKS_URL' | 'FOLLOW_TOKEN_AUDIENCE' | 'MEMBER_ORIGINS', string>;
+  /** For how long tokens are signed. May be changed at any time. */
+  lifetimeS: number;
+  /** The page that follows an order, with a token for it in the fragment. */
+  urlOf(serviceOrderId: string): Promise<string>;
+};
+
+const AUDIENCE = 'expediter-demo';
+/** Short, so that the page renews its token as a page has to. */
+const LIFETIME_S = 600;
+/** How long ago a token may have ended that is exchanged for a new one. */
+const RENEWABLE_S = 86_400;
+
+const FILES: Record<string, { file: string; type: string }> = {
+  '/track': { file: 'tracker/index.html', type: 'text/html' },
+  '/tracker/tracker.css': { file: 'tracker/tracker.css', type: 'text/css' },
+  '/tracker/tracker.js': { file: 'tracker/tracker.js', type: 'text/javascript' },
+  '/tracker/icon.svg': { file: 'tracker/icon.svg', type: 'image/svg+xml' },
+  '/tracker/follow.js': { file: '../clients/follow/follow.js', type: 'text/javascript' },
+};
+
+/**
+ * Serves the order tracker, as the sample platform: the page, the public key of its follow tokens, and new tokens for
+ * old ones. A real platform would ask its own session instead, which knows whose order it is.
+ * @param serviceUrl where the service takes followers
+ */
+export async function serveTracker(serviceUrl: string): Promise<Tracker> {
+  const { privateKey, publicKey } = await generateKeyPair('ES256');
+  const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'demo', alg: 'ES256', use: 'sig' }] };
+  const tokenFor = (serviceOrderId: string): Promise<string> =>
+    new SignJWT()
+      .setProtectedHeader({ alg: 'ES256', kid: 'demo' })
+      .setSubject(serviceOrderId)
+      .setAudience(AUDIENCE)
+      .setExpirationTime(Math.floor(Date.now() / 1000) + tracker.lifetimeS)
+      .sign(privateKey);
+  const renew = async (token: string): Promise<string> => {
+    const own = { algorithms: ['ES256'], audience: AUDIENCE, clockTolerance: RENEWABLE_S };
+    const { payload } = await jwtVerify(token, publicKey, own);
+    return tokenFor(payload.sub ?? '');
+  };
+
+  const headers = {
+    'content-security-policy': [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "img-src 'self'",
+      `connect-src 'self' ${serviceUrl}`,
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+  };
+  const server = await serveHttp(async (request, response) => {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    const { method, url = '' } = request;
+    const found = FILES[url];
+    if (method === 'GET' && found !== undefined) {
+      const text = await readFile(new URL(found.file, import.meta.url), 'utf8');
+      response.setHeader('content-type', `${found.type}; charset=utf-8`);
+      response.end(text.replace('{{follow-url}}', `${serviceUrl}/follow`));
+    } else if (method === 'GET' && url === '/.well-known/jwks.json') {
+      sendJson(response, 200, jwks);
+    } else if (method === 'POST' && url === '/follow-token') {
+      const token = await renew(request.headers.authorization?.replace(/^Bearer /, '') ?? '').catch(() => undefined);
+      if (token === undefined) sendJson(response, 401, { error: 'this was no token of this platform, or is too old' });
+      else response.setHeader('content-type', 'text/plain').end(token);
+    } else sendJson(response, 404, { error: 'nothing is here' });
+  });
+  const tracker: Tracker = {
+    ...server,
+    env: {
+      FOLLOW_TOKEN_JWKS_URL: `${server.url}/.well-known/jwks.json`,
+      FOLLOW_TOKEN_AUDIENCE: AUDIENCE,
+      MEMBER_ORIGINS: server.url,
+    },
+    lifetimeS: LIFETIME_S,
+    urlOf: async (serviceOrderId) => `${server.url}/track#${await tokenFor(serviceOrderId)}`,
+  };
+  return tracker;
+}
