@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 const MOST = 4_096;
 /** Files for its own: Postgres, 416 calls to POS systems and the platform, Pub/Sub, the console's files. */
 const OWN = 2_048;
+/** Of the connections, those that streams leave to other doors where there are not files for all. */
+const OTHERS = 2_048;
 /** Where the system does not say. */
 const FILES = 1_024;
 
@@ -15,7 +17,7 @@ const FILES = 1_024;
 export function mostConnections(streams = 0): { connections: number; streams: number } {
   const files = fileLimit();
   const connections = Math.min(MOST + streams, files - Math.min(OWN, Math.ceil(files / 2)));
-  return { connections, streams: Math.min(streams, connections - Math.min(MOST, Math.ceil(connections / 2))) };
+  return { connections, streams: Math.min(streams, connections - Math.min(OTHERS, Math.ceil(connections / 2))) };
 }
 
 /** The soft limit, which Node has raised to the hard one. https://man7.org/linux/man-pages/man5/proc_pid_limits.5.html */
