@@ -11,33 +11,39 @@ export type ChangedOrders = () => Promise<ReadonlyMap<string, number | null> | u
 const COMMIT_S = 1;
 /** The longest transaction. */
 const SLOW_COMMIT_S = 60;
-/** Now and then a look starts that far below, and goes by no transaction's number: a failover gives some anew. */
+/** Now and then a look starts that far below. */
 const WIDE_EVERY_MS = 10_000;
 
-type Seen = { horizon: string; at: string };
+type Seen = { server: string; horizon: string; at: string };
 type Row = Seen & { id: string | null; sequence: number | null };
 
 /**
  * Makes a look at all orders of all processes. What it costs grows with what happens, not with who follows: messages lie
  * in the outbox until the topic has them, and then beside it, and both are read by time. A transaction's number tells
- * which of them are new.
+ * which of them are new, as long as it is one server's: a failover gives some anew.
  */
 export function changedOrders(pool: Pool): ChangedOrders {
   let seen: (Seen & { lookedAt: number }) | undefined;
   let wideAt = -Infinity;
+  /** Whether the look before was at the server of the one before it. */
+  let isSame = false;
 
   return async () => {
     const lookedAt = performance.now();
     const since = seen !== undefined && lookedAt - seen.lookedAt < SLOW_COMMIT_S * 1_000 ? seen : undefined;
-    const isWide = lookedAt >= wideAt;
+    const isWide = !isSame || lookedAt >= wideAt;
+    const horizon = isSame ? since?.horizon : undefined;
+    isSame = false;
     const { rows } = await pool.query<Row>(LOOK, [
       since?.at ?? null,
       isWide ? SLOW_COMMIT_S : COMMIT_S,
-      isWide ? null : (since?.horizon ?? null),
+      horizon ?? null,
     ]);
     if (isWide) wideAt = lookedAt + WIDE_EVERY_MS;
-    const [{ horizon, at } = { horizon: '', at: '' }] = rows;
-    seen = { horizon, at, lookedAt };
+    const [row] = rows;
+    if (row === undefined) return undefined;
+    isSame = seen === undefined || row.server === seen.server;
+    seen = { server: row.server, horizon: row.horizon, at: row.at, lookedAt };
     if (since === undefined) return undefined;
     return new Map(rows.flatMap(({ id, sequence }) => (id === null ? [] : [[id, sequence]])));
   };
@@ -50,7 +56,7 @@ const isLate = (time: string): string =>
 
 /** Without a name, and so planned for its times, as they are. Without a time before, it reads nothing. */
 const LOOK = `
-  SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, changed.*
+  SELECT pg_postmaster_start_time()::text AS server, pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, changed.*
   FROM (SELECT) AS once
   LEFT JOIN (
     SELECT service_order_id AS id, CASE WHEN bool_and(sequence IS NOT NULL) THEN max(sequence) END AS sequence
