@@ -9,6 +9,7 @@ import { FIGURES, reaches, toResults, type Figure, type FigureName } from './fig
 import { measureClaims } from './measure-claims.ts';
 import { measureEvening } from './measure-evening.ts';
 import { measureLive } from './measure-live.ts';
+import { measureMembers } from './measure-members.ts';
 import { measureMemory } from './measure-memory.ts';
 import { measureParked } from './measure-parked.ts';
 import { measurePlacements } from './measure-placements.ts';
@@ -77,6 +78,10 @@ try {
   if (args.only.includes('parked')) {
     say('events that wait for their POS id');
     Object.assign(measured, await measureParked(postgres, { rounds: 30, many: 5_000_000 }, say));
+  }
+  if (args.only.includes('members')) {
+    say('streams of members');
+    Object.assign(measured, await measureMembers(postgres, { rounds: args.rounds }, say));
   }
 } finally {
   await postgres.stop();

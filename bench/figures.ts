@@ -77,6 +77,29 @@ export const FIGURES = {
   eveningBloat: { what: 'bytes a row of an evening, the worst table or index, likewise', goal: { atMost: 1.1 } },
   parkedSweepVs10k: { what: 'sweep beside 5 million sales of tills against 10,000', goal: { atMost: 2 } },
   parkedRedriveVs10k: { what: 're-drive beside 5 million sales of tills against 10,000', goal: { atMost: 2 } },
+  memberStreams: {
+    what: 'streams of members that one process holds, all with their messages',
+    goal: { atLeast: 15_000 },
+  },
+  memberStreamKb: {
+    what: 'resident memory of a stream, 10,000 of them beside 500 webhooks a second',
+    goal: { atMost: 24 },
+    unit: ' kB',
+  },
+  memberLagP50Ms: {
+    what: "from another process's commit to a member's phone, 10,000 streams, 1,000 events a second, p50",
+    goal: { atMost: 150 },
+    unit: ' ms',
+  },
+  memberLagP99Ms: {
+    what: "from another process's commit to a member's phone, 10,000 streams, 1,000 events a second, p99",
+    goal: { atMost: 500 },
+    unit: ' ms',
+  },
+  memberCost: {
+    what: 'throughput beside 10,000 streams of orders that rest, against without',
+    goal: { atLeast: 0.97 },
+  },
   startMs: { what: 'from the start to listening', goal: { atMost: 500 }, unit: ' ms' },
 } as const satisfies Record<string, Figure>;
 

@@ -9,7 +9,7 @@ import type { Sender } from './prepare-bench-database.ts';
 import { summarize, type Measured } from './summarize.ts';
 
 export type Load = {
-  senders: Sender[];
+  senders: readonly Sender[];
   port: number;
   connections: number;
   /** The total, in equal shares per connection, so that every request is answered. */

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
 import type { Sender } from './prepare-bench-database.ts';
-import { signRequest, type SignedRequest } from './sign-request.ts';
+import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
 import { percentile } from './summarize.ts';
 
 export type Steady = {
@@ -15,7 +15,9 @@ export type Steady = {
   perSecond: number;
   /** The number of webhooks. Each moves one order, from the first on. */
   webhooks: number;
-  /** The first order; 0 by default. */
+  /** The number of orders, which all make their next move once each has made one; by default each makes one alone. */
+  orders?: number;
+  /** The number of the first webhook; 0 by default. */
   from?: number;
 };
 
@@ -42,8 +44,10 @@ async function offerSteadily(url: string, requests: readonly SignedRequest[], pe
   return { answers, lateMs: percentile(late, 0.99), p99Ms: percentile(took, 0.99) };
 }
 
-process.once('message', ({ url, senders, perSecond, webhooks, from = 0 }: Steady) => {
-  const requests = Array.from({ length: webhooks }, (_, nth) => signRequest(senders, from + nth, 'received'));
+process.once('message', ({ url, senders, perSecond, webhooks, orders = Infinity, from = 0 }: Steady) => {
+  const requests = Array.from({ length: webhooks }, (_, nth) =>
+    signRequest(senders, (from + nth) % orders, MOVES[Math.floor((from + nth) / orders)] ?? 'completed'),
+  );
   process.send?.('signed');
   void once(process, 'message').then(async () => process.send?.(await offerSteadily(url, requests, perSecond)));
 });

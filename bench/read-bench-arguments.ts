@@ -10,13 +10,14 @@ export const PARTS = [
   'start',
   'spill',
   'parked',
+  'members',
   'evening',
 ] as const;
 export type Part = (typeof PARTS)[number];
 
 const QUICK: readonly Part[] = ['compare', 'start'];
-/** Parts that take long, or much room. */
-const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'evening'];
+/** Parts that take long, or much room, or more files than most may open. */
+const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'members', 'evening'];
 const MOST = 1_000;
 
 export type Arguments = {

@@ -6,19 +6,24 @@ import type { Offered, Steady } from './offer-steadily.ts';
 import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
 import type { Received, Receiving } from './receive-live.ts';
 import type { Published } from './serve-pubsub.ts';
-import { startService } from './start-service.ts';
+import { startService, type Service } from './start-service.ts';
 
-/** One process each for the service, a Pub/Sub, a sender and a subscriber. */
+/** One process each for the service, a Pub/Sub, a sender, a subscriber, and whatever else is started. */
 export type LiveStage = {
   databaseUrl: string;
   senders: readonly Sender[];
   /** The harness's own connection, so that none of the service's is used. */
   client: pg.Client;
-  /** Resolves as soon as it is ready. */
-  startService(): Promise<void>;
-  stopService(): Promise<void>;
+  /**
+   * Resolves as soon as it is ready. What is signed from then on is sent to it.
+   * @param name of this process, where there are two; one of the same name is stopped first
+   */
+  startService(name?: string, env?: Record<string, string>): Promise<Service>;
+  stopService(name?: string): Promise<void>;
+  /** Starts a program of this directory, and stops the one before. */
+  start(name: string): Promise<Child>;
   /** Resolves when everything is signed, with a function that sends it. */
-  sign(load: Pick<Steady, 'perSecond' | 'webhooks'>): Promise<() => Promise<Offered>>;
+  sign(load: Omit<Steady, 'url' | 'senders'>): Promise<() => Promise<Offered>>;
   /** Resolves when it listens, with a function that resolves when all are received. */
   listen(receiving: Pick<Receiving, 'messages' | 'withinS'>): Promise<() => Promise<Received>>;
   /** Counts the messages that the topic has, repeats included. */
@@ -64,7 +69,8 @@ export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
     databaseUrl,
     senders,
     client,
-    async startService() {
+    async startService(name = 'service', env = {}) {
+      await running.get(name)?.stop();
       const service = await startService(main, {
         DATABASE_URL: databaseUrl,
         // All send equally, and more than their share: refusals are not the subject.
@@ -72,13 +78,16 @@ export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
         GOOGLE_CLOUD_PROJECT: PROJECT,
         STATUS_TOPIC: TOPIC,
         PUBSUB_EMULATOR_HOST: host,
+        ...env,
       });
-      running.set('service', service);
+      running.set(name, service);
       url = service.url;
+      return service;
     },
-    async stopService() {
-      await running.get('service')?.stop();
+    async stopService(name = 'service') {
+      await running.get(name)?.stop();
     },
+    start,
     async sign(load) {
       const sender = await start('offer-steadily');
       await sender.ask({ url, senders, ...load } satisfies Steady);

@@ -36,7 +36,7 @@ describe('npm run bench', () => {
   it('measures what it is told to, and what takes long only when asked', () => {
     expect(readBenchArguments([])).toMatchObject({
       rounds: 5,
-      only: ['compare', 'live', 'placements', 'claims', 'start'],
+      only: ['compare', 'live', 'placements', 'claims', 'start', 'spill'],
     });
     expect(readBenchArguments(['--quick'])).toMatchObject({ rounds: 2, only: ['compare', 'start'], json: false });
     expect(readBenchArguments(['--quick', '--rounds', '7', '--json'])).toMatchObject({ rounds: 7, json: true });
@@ -46,6 +46,7 @@ describe('npm run bench', () => {
       only: ['compare', 'start', 'memory'],
       memory: 2,
     });
+    expect(readBenchArguments(['--only', 'members'])).toMatchObject({ only: ['members'], rounds: 5 });
     expect(readBenchArguments(['--only', 'evening'])).toMatchObject({ only: ['evening'], evening: 90 });
   });
 });
