@@ -20,7 +20,7 @@ export type Update = {
   fulfillment?: 'pickup' | 'delivery';
   /** What the staff call out. */
   callOutCode?: string;
-  /** In a snapshot: when the order is to be ready, as an ISO 8601 instant. */
+  /** When the member wants it, as an ISO 8601 instant; missing for as soon as possible. */
   requestedAt?: string;
   /** Why it failed or was cancelled, fit for the member. */
   reason?: string;

@@ -42,25 +42,12 @@ const token = () => location.hash.slice(1);
 addEventListener('hashchange', () => location.reload());
 
 let order = {};
-let stop;
-begin();
+const url = document.querySelector('meta[name="follow-url"]').content;
+const stop = follow({ url, token: renew, onUpdate, onState });
 
-function begin() {
-  stop?.();
-  stop = follow({ url: document.querySelector('meta[name="follow-url"]').content, token: renew, onUpdate, onState });
-}
-
-function onUpdate(update, kind) {
-  // A reason is about its own state alone; what a message leaves out besides is as it was.
-  order = { ...order, reason: undefined, ...update };
-  const isRead = update.fulfillment !== undefined;
-  if (kind === 'snapshot' && isRead) {
-    order.wanted =
-      update.requestedAt === undefined ? 'As soon as possible' : `Wanted for ${inWords(update.requestedAt)}`;
-  }
+function onUpdate(update) {
+  order = update;
   draw();
-  // Only a snapshot says when it is wanted, and that of an order which was not read yet could not.
-  if (isRead && order.wanted === undefined) begin();
 }
 
 function onState(state) {
@@ -85,12 +72,13 @@ async function renew() {
 }
 
 function draw() {
-  const { memberState, fulfillment = 'unknown', callOutCode, wanted = '', sequence, reason } = order;
+  const { memberState, fulfillment = 'unknown', callOutCode, requestedAt, sequence, reason } = order;
   const [title, text, news] = WORDS[memberState];
   document.title = callOutCode === undefined ? title : `${title} · ${callOutCode}`;
   document.body.dataset.news = news ?? '';
   write('kind', { pickup: 'Pickup', delivery: 'Delivery', unknown: 'Your order' }[fulfillment]);
-  write('wanted', news === 'bad' ? '' : wanted);
+  const wanted = requestedAt === undefined ? 'As soon as possible' : `Wanted for ${inWords(requestedAt)}`;
+  write('wanted', news === 'bad' || fulfillment === 'unknown' ? '' : wanted);
   write('title', title);
   write('text', reason ?? text);
   write('code', callOutCode ?? '');

@@ -16,15 +16,16 @@ export const MemberMessage = LiveMessage.pick({
   reason: true,
   occurredAt: true,
   appliedAt: true,
+}).extend({
+  requestedAt: Instant.exactOptional().meta({
+    description: 'When the member wants it. Missing for as soon as possible, and while the order is not read.',
+  }),
 });
 export type MemberMessage = z.infer<typeof MemberMessage>;
 
 /** How far an order is, as its member may see it. An order not read yet is `placed`, with what its messages go on above. */
 export const MemberSnapshot = MemberMessage.omit({ occurredAt: true, appliedAt: true }).extend({
   sequence: z.int().min(0),
-  requestedAt: Instant.exactOptional().meta({
-    description: 'When the member wants it. Missing for as soon as possible.',
-  }),
   appliedAt: Instant.exactOptional(),
 });
 export type MemberSnapshot = z.infer<typeof MemberSnapshot>;
@@ -58,7 +59,7 @@ export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
 }
 
 /** Written field by field: what a live message gains is not the member's by itself. */
-export function toMemberMessage(message: LiveMessage): MemberMessage {
+export function toMemberMessage(message: LiveMessage, requestedAt: string | null): MemberMessage {
   const { sequence, status, memberState, fulfillment, callOutCode, reason, occurredAt, appliedAt } = message;
   return {
     sequence,
@@ -66,6 +67,7 @@ export function toMemberMessage(message: LiveMessage): MemberMessage {
     memberState,
     ...(fulfillment !== undefined && { fulfillment }),
     ...(callOutCode !== undefined && { callOutCode }),
+    ...(requestedAt !== null && { requestedAt }),
     ...(reason !== undefined && status !== null && rankOf(status) >= RANK_FAILED && { reason }),
     ...(occurredAt !== undefined && { occurredAt }),
     appliedAt,

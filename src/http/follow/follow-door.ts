@@ -101,7 +101,7 @@ function writeNews(
     let events = '';
     for (const message of messages) {
       sent = message.sequence;
-      events += event('orderStatusChanged', toMemberMessage(message), sent);
+      events += event('orderStatusChanged', toMemberMessage(message, news?.state.requestedAt ?? null), sent);
       const milliseconds = now().getTime() - Date.parse(message.appliedAt);
       if (!wasFirst) observe({ what: 'follow', did: 'tell', milliseconds });
     }

@@ -101,8 +101,14 @@ describe('a member who follows an order', () => {
   it('is told `placed` before the signal has come, and every step after it', async () => {
     const followed = await follow('of-tomorrow');
     await until(() => followed.events.length === 1);
-    await system.placeOrder({ locationId: 'club-1', serviceOrderId: 'of-tomorrow' });
+    const requestedAt = '2099-01-31T18:45:00+00:00';
+    await system.placeOrder({
+      locationId: 'club-1',
+      serviceOrderId: 'of-tomorrow',
+      fulfillment: { type: 'pickup', requestedAt },
+    });
     await until(() => followed.events.length === 3);
+    expect(followed.events[1]?.data).toMatchObject({ requestedAt });
     expect(briefly(followed)).toEqual([
       '0 snapshot placed',
       '1 orderStatusChanged placed',
