@@ -1,7 +1,17 @@
 import type { Pool } from 'pg';
-import { LIFECYCLE, RANK_FAILED, RANK_PLACED, RANK_SENT, statusAt, type Status } from '../src/core/domain/lifecycle.ts';
+import type { Kind, Update } from '../clients/follow/follow.js';
+import {
+  LIFECYCLE,
+  RANK_END,
+  RANK_FAILED,
+  RANK_PLACED,
+  RANK_SENT,
+  statusAt,
+  type Status,
+} from '../src/core/domain/lifecycle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Message } from '../test/support/queue-messages.ts';
+import type { Phone } from './follow-by-phone.ts';
 import type { Served } from './serve-orders.ts';
 import type { Kitchen } from './set-stage.ts';
 
@@ -22,6 +32,12 @@ export type Books = {
   liveOutOfOrder: number;
   /** Events applied to another location's order. */
   crossLocation: number;
+  /** Messages of the topic that a phone was not told, after the first that it was told. */
+  phonesMissed: number;
+  /** What a phone was told twice, or out of order. */
+  phonesTwice: number;
+  /** What a phone was told that the topic did not say of its order. */
+  phonesForeign: number;
 };
 
 /** A broken promise. */
@@ -47,6 +63,8 @@ export async function checkBooks(about: {
   served: Served;
   kitchens: readonly Kitchen[];
   live: readonly Message[];
+  /** By order. */
+  phones?: ReadonlyMap<string, Phone> | undefined;
 }): Promise<{ books: Books; broken: Broken[] }> {
   const { pool, served, kitchens } = about;
   const read = async <Row extends object>(sql: string): Promise<Row[]> => (await pool.query<Row>(sql)).rows;
@@ -118,6 +136,7 @@ export async function checkBooks(about: {
     }
     checkLive(order, liveOf.get(order.id) ?? [], history, breaks);
   }
+  for (const [id, phone] of about.phones ?? []) checkPhone(id, phone, liveOf.get(id) ?? [], breaks);
   for (const { webhookId, order, foreign, outcome } of served.acknowledged) {
     const became = outcome === 'accepted' ? webhookOf.get(webhookId)?.outcome : outcome;
     if (foreign === true && ['applied', 'duplicate', 'stale'].includes(became ?? '')) {
@@ -139,6 +158,9 @@ export async function checkBooks(about: {
       liveMissing: count('liveMissing'),
       liveOutOfOrder: count('liveOutOfOrder'),
       crossLocation: count('crossLocation'),
+      phonesMissed: count('phonesMissed'),
+      phonesTwice: count('phonesTwice'),
+      phonesForeign: count('phonesForeign'),
     },
   };
 }
@@ -214,3 +236,43 @@ function checkLive(order: OrderRow, messages: readonly Message[], history: reado
     }
   }
 }
+
+/** An order that failed unread keeps of its message what happened, and not when. */
+const mayLack = (kind: Kind, field: keyof Update, update: Update): boolean =>
+  kind === 'snapshot' && field === 'appliedAt' && update.appliedAt === undefined;
+
+/** What of a message a phone is told, but for its sequence. */
+const SHARED = ['status', 'memberState', 'fulfillment', 'callOutCode', 'reason', 'appliedAt'] as const;
+
+/** Its first snapshot may be of any moment. From then on it is told what the topic is, each message once, until the end. */
+function checkPhone(order: string, { told, ended }: Phone, messages: readonly Message[], breaks: Breaks): void {
+  const live = new Map<number, LiveMessage>();
+  for (const { data } of messages) {
+    const message = JSON.parse(data.toString()) as LiveMessage;
+    if (!live.has(message.sequence)) live.set(message.sequence, message);
+  }
+  const [first] = told;
+  let last = first?.kind === 'snapshot' ? first.update.sequence - 1 : 0;
+  const misses = (below: number): void => {
+    const missed = [...live.keys()].filter((sequence) => sequence > last && sequence < below);
+    for (const sequence of missed) breaks('phonesMissed', order, `its phone was not told message ${sequence}`);
+  };
+  for (const { update, kind } of told) {
+    const { sequence } = update;
+    if (sequence <= last) breaks('phonesTwice', order, `its phone was told ${sequence} after ${last}`);
+    misses(sequence);
+    last = Math.max(last, sequence);
+    // An order that failed unread and began again is placed anew, with the sequence that it had.
+    if (kind === 'snapshot' && update.memberState === 'placed') continue;
+    const said = live.get(sequence);
+    const differs = SHARED.filter((field) => said?.[field] !== update[field] && !mayLack(kind, field, update));
+    if (differs.length > 0) breaks('phonesForeign', order, `message ${sequence} has another ${differs.join(', ')}`);
+  }
+  // After its end an order may be cancelled, or begin again: its phone was told so much, and is put away.
+  if (!ended) misses(Infinity);
+  else if (!ENDS.has(told.at(-1)?.update.memberState ?? '')) breaks('phonesMissed', order, 'its phone saw no end');
+}
+
+const ENDS = new Set<string>(
+  LIFECYCLE.filter(({ rank }) => rank >= RANK_END).flatMap((step) => [step.pickup, step.delivery]),
+);

@@ -15,6 +15,7 @@ const PARTS = [
   'src',
   'test',
   'chaos',
+  'clients',
   'migrations',
   'package.json',
   'tsconfig.json',

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { memberStateAt, statusAt } from '../src/core/domain/lifecycle.ts';
 import { countAnswers } from './check-answers.ts';
 import { checkBooks, type Books, type Broken } from './check-books.ts';
+import type { Phones } from './follow-by-phone.ts';
 import type { History } from './history.ts';
 import { probeDoor, type Probe } from './probe-door.ts';
 import type { Script } from './script-order.ts';
@@ -38,16 +39,24 @@ export async function playOut(about: {
   history: History;
   /** Resolves when all faults are over. */
   disturb: (served: Played['served']) => Promise<void>;
+  phones?: Phones;
   print: (line: string) => void;
 }): Promise<Played> {
-  const { stage, scripts, ordersPerSecond, history, print } = about;
+  const { stage, scripts, ordersPerSecond, history, phones, print } = about;
   const seconds = scripts.length / ordersPerSecond;
   const closing = new AbortController();
   let probe: Probe | undefined;
   let pool: pg.Pool | undefined;
   try {
     history.begin();
-    const served = serveOrders({ stage, scripts, ordersPerSecond, history, signal: closing.signal });
+    const served = serveOrders({
+      stage,
+      scripts,
+      ordersPerSecond,
+      history,
+      onPlaced: (order) => phones?.placed(order),
+      signal: closing.signal,
+    });
     const [first] = stage.kitchens;
     if (first === undefined) throw new Error('there is no kitchen');
     probe = probeDoor(first, history, served);
@@ -73,7 +82,8 @@ export async function playOut(about: {
       isOver = doubts === 0 && !waited;
     }
     const live = stage.pubsub.published('order-status');
-    const { books, broken } = await checkBooks({ pool, served, kitchens: stage.kitchens, live });
+    await phones?.untilTold(live);
+    const { books, broken } = await checkBooks({ pool, served, kitchens: stage.kitchens, live, phones: phones?.all });
     complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
     const liveLagP99Ms = await lagOf(pool, calmFrom, calmUntil);
     const answered = [...countAnswers(served.answers)].map(([status, count]) => `answered ${status} ${count}`);
@@ -81,6 +91,7 @@ export async function playOut(about: {
     return { served, probe, ended, books, broken, complaints, liveLagP99Ms, words };
   } finally {
     closing.abort();
+    phones?.stop();
     await probe?.stop();
     await pool?.end();
   }

@@ -3,6 +3,7 @@ import type { Books, Broken } from './check-books.ts';
 import { recordHistory, type Entry, type History } from './history.ts';
 import { holdSnapshot } from './hold-snapshot.ts';
 import { startFaultyPostgres } from './faulty-postgres.ts';
+import { followByPhone } from './follow-by-phone.ts';
 import { injectFaults } from './inject-faults.ts';
 import { checkAnswers, known200 } from './check-answers.ts';
 import { lastingAlone } from './lasting-alone.ts';
@@ -31,6 +32,8 @@ export type Result = Books & {
   refusedBesideLasting: number;
   /** Of the live messages in the calm after the faults, beside the snapshot; null if there were none. */
   liveLagP99Ms: number | null;
+  /** Orders that a phone followed. */
+  phones: number;
   /** Sales of tills that were answered 200. */
   tillSales: number;
   faults: Partial<Record<Kind, number>>;
@@ -54,6 +57,7 @@ const LIVE_LAG_MS = 12_000;
 const LATE_S = 120;
 /** The longest step of kitchens that cook through an outage, as a share of it. */
 const SLOWEST_STEP = 0.4;
+const ORDERS_A_PHONE = 10;
 /** Least share of the run in which there has to be an old snapshot. */
 const SNAPSHOT_SHARE = 0.5;
 /** Of the time to recover, what a failover may take: 3 of 5 s. The new primary is there already. */
@@ -83,6 +87,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
   const scripts = Array.from({ length: seconds * ordersPerSecond }, (_, nth) =>
     scriptOrder(seed, nth + 1, locationIds, only, nth < orderedBefore ? slowestStepMs : undefined),
   );
+  const phones = followByPhone({ url: `${stage.url}/follow`, every: ORDERS_A_PHONE });
   const snapshot = only.has('snapshot') ? holdSnapshot(() => stage.databaseUrl) : undefined;
   try {
     print(`seed ${seed}: ${scripts.length} orders, ${plan.length} faults in ${seconds} s`);
@@ -99,6 +104,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
       ordersPerSecond,
       history,
       disturb,
+      phones,
       print,
     });
     complaints.push(...checkAnswers(served.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
@@ -128,6 +134,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
         failoverSeconds: failover,
         refusedBesideLasting,
         liveLagP99Ms,
+        phones: phones.all.size,
         tillSales: tills?.sales() ?? 0,
         faults: {
           ...countFaults(plan, scripts, stage, only),

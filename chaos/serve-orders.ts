@@ -57,10 +57,12 @@ export function serveOrders(about: {
   scripts: readonly Script[];
   ordersPerSecond: number;
   history: History;
+  /** Gets each order when its member has placed it. */
+  onPlaced: (serviceOrderId: string) => void;
   /** Ends the repeats of patient vendors. */
   signal: AbortSignal;
 }): Served & { finished(): Promise<{ waited: boolean }> } {
-  const { stage, scripts, ordersPerSecond, history, signal } = about;
+  const { stage, scripts, ordersPerSecond, history, onPlaced, signal } = about;
   const served: Served = {
     accepted: new Set(),
     acknowledged: [],
@@ -98,6 +100,7 @@ export function serveOrders(about: {
       const { serviceOrderId, locationId, type } = script;
       const order = sampleOrder({ serviceOrderId, locationId, type, member: MEMBER, notes: NOTES });
       stage.platform.orders.set(serviceOrderId, order);
+      onPlaced(serviceOrderId);
       for (let signals = 0; signals < script.signals; signals += 1) begin(publish(script));
     }
   };

@@ -13,6 +13,7 @@ import { startOrderingPlatform, type OrderingPlatform } from '../test/support/st
 import { startPos, type Pos } from '../test/support/start-pos.ts';
 import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
 import { balanceLoad } from '../test/support/balance-load.ts';
+import { FOLLOW_ENV, memberToken } from '../test/support/member-token.ts';
 import { until } from '../test/support/until.ts';
 import type { FaultyPostgres } from './faulty-postgres.ts';
 import type { History } from './history.ts';
@@ -45,6 +46,8 @@ export type Stage<Database extends StageDatabase = FaultyPostgres> = Database & 
   platform: OrderingPlatform;
   kitchens: readonly Kitchen[];
   instances: Instances;
+  /** The load balancer's. */
+  url: string;
   /** The topic for signals. */
   orders: Topic;
   /** Texts that must never appear in a log. */
@@ -137,6 +140,7 @@ export async function setStage<Database extends StageDatabase>(about: {
       SETTINGS_KEY,
       ALLOW_PRIVATE_HOSTS,
       OPERATOR_TOKEN,
+      ...FOLLOW_ENV,
       PROVIDER_MODULES,
       PLACEMENT_DEADLINE_S: String(about.deadlineS),
       // Shorter than an outage of the platform, after which it says once that it has no such order.
@@ -165,12 +169,15 @@ export async function setStage<Database extends StageDatabase>(about: {
     platform,
     kitchens,
     instances,
+    url: balancer.url,
     orders: client.topic('orders', { gaxOpts: PATIENCE, batching: { maxMilliseconds: 1 } }),
     secrets: [
       PLATFORM_TOKEN,
       OPERATOR_TOKEN,
       POS_SECRET,
       KEY,
+      // How each follow token begins.
+      (await memberToken('any')).split('.')[0] ?? '',
       ...kitchens.map(({ webhookUrl }) => new URL(webhookUrl).searchParams.get('token') ?? ''),
     ],
     async stop() {

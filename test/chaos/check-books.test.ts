@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { checkBooks, type Books } from '../../chaos/check-books.ts';
+import type { Phone } from '../../chaos/follow-by-phone.ts';
 import type { Served } from '../../chaos/serve-orders.ts';
 import type { Kitchen } from '../../chaos/set-stage.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
@@ -22,6 +23,7 @@ type World = {
   served: Served;
   tickets: { serviceOrderId: string }[];
   live: Message[];
+  phone: Phone;
 };
 
 /** One order of club-1 that was placed, sent and received, with everything as it should be. */
@@ -52,8 +54,15 @@ async function allWell(): Promise<World> {
     },
     tickets: [{ serviceOrderId: order }],
     live: [1, 2, 3].map((sequence) => message(order, sequence, sequence === 3 ? 'received' : null)),
+    phone: { told: [told(2, null, 'snapshot'), told(3, 'received')], ended: false },
   };
 }
+
+const told = (sequence: number, status: 'received' | null, kind: 'snapshot' | 'message' = 'message') => ({
+  kind,
+  update: { sequence, status, memberState: memberStateOf(status) },
+});
+const memberStateOf = (status: string | null): 'sent' | 'confirmed' => (status === null ? 'sent' : 'confirmed');
 
 function message(
   order: string,
@@ -62,7 +71,9 @@ function message(
   locationId: string | null = 'club-1',
 ): Message {
   const where = locationId === null ? {} : { locationId };
-  const data = Buffer.from(JSON.stringify({ serviceOrderId: order, ...where, sequence, status }));
+  const data = Buffer.from(
+    JSON.stringify({ serviceOrderId: order, ...where, sequence, status, memberState: memberStateOf(status) }),
+  );
   return {
     messageId: randomUUID(),
     publishTime: new Date(),
@@ -72,9 +83,9 @@ function message(
   };
 }
 
-async function counts({ served, tickets, live }: World): Promise<Record<string, number>> {
+async function counts({ served, tickets, live, order, phone }: World): Promise<Record<string, number>> {
   const kitchens = [{ pos: { tickets } }] as unknown as Kitchen[];
-  const { books } = await checkBooks({ pool, served, kitchens, live });
+  const { books } = await checkBooks({ pool, served, kitchens, live, phones: new Map([[order, phone]]) });
   return Object.fromEntries(Object.entries(books).filter(([name, count]) => name !== 'acknowledged' && count > 0));
 }
 
@@ -125,11 +136,12 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
   [
     'a placement failed before its order was read, and nobody told the member',
     { liveMissing: 1 },
-    async ({ live, tickets }) => {
+    async ({ live, tickets, phone }) => {
       await pool.query(`UPDATE placements SET state = 'failed', problem = 'no such order'`);
       await pool.query('TRUNCATE orders');
       tickets.pop();
       live.splice(0);
+      phone.told.splice(0);
     },
   ],
   [
@@ -159,14 +171,46 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
     ({ served, webhookId, order }) =>
       served.acknowledged.push({ webhookId, outcome: 'parked', locationId: 'club-1', order, status: 'ready' }),
   ],
-  ['a live message is missing at the end', { liveMissing: 1 }, ({ live }) => live.pop()],
-  ['a live message is missing before another', { liveMissing: 1, liveOutOfOrder: 1 }, ({ live }) => live.splice(1, 1)],
+  [
+    'a live message is missing at the end, and a phone was told it',
+    { liveMissing: 1, phonesForeign: 1 },
+    ({ live }) => live.pop(),
+  ],
+  [
+    'a live message is missing before another',
+    { liveMissing: 1, liveOutOfOrder: 1, phonesForeign: 1 },
+    ({ live }) => live.splice(1, 1),
+  ],
   ['live messages came out of order', { liveOutOfOrder: 2 }, ({ live }) => live.splice(0, 3, ...live.toReversed())],
   [
-    'a live message says something else',
-    { liveMissing: 1 },
+    'a live message says something else, and not what a phone was told',
+    { liveMissing: 1, phonesForeign: 1 },
     ({ live, order }) => live.splice(2, 1, message(order, 3, 'ready')),
   ],
+  ['a phone was told nothing', { phonesMissed: 3 }, ({ phone }) => phone.told.splice(0)],
+  ['a phone was not told the last message', { phonesMissed: 1 }, ({ phone }) => phone.told.pop()],
+  [
+    'a phone was not told a message after its first snapshot',
+    { phonesMissed: 1 },
+    ({ phone }) => phone.told.splice(0, 1, told(1, null, 'snapshot')),
+  ],
+  [
+    'a phone was told a later snapshot, above a message that it was not told',
+    { phonesMissed: 1 },
+    ({ phone }) => phone.told.splice(0, 2, told(1, null, 'snapshot'), told(3, 'received', 'snapshot')),
+  ],
+  ['a phone was told a message twice', { phonesTwice: 1 }, ({ phone }) => phone.told.push(told(3, 'received'))],
+  [
+    'a phone was told an earlier message later',
+    { phonesTwice: 1, phonesMissed: 1 },
+    ({ phone }) => phone.told.splice(0, 2, told(1, null, 'snapshot'), told(3, 'received'), told(2, null)),
+  ],
+  [
+    'a phone was told what the topic does not say of its order',
+    { phonesForeign: 1 },
+    ({ phone }) => Object.assign(phone.told[1]?.update ?? {}, { callOutCode: 'B131' }),
+  ],
+  ['a phone was told the end of an order that goes on', { phonesMissed: 1 }, ({ phone }) => (phone.ended = true)],
   [
     'another location’s webhook was applied, by its own answer',
     { crossLocation: 1 },
