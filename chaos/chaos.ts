@@ -1,5 +1,6 @@
 import { USAGE, WrongUsage, readChaosArguments, type Arguments } from './read-chaos-arguments.ts';
 import { runChaos, type Report } from './run-chaos.ts';
+import { runPhones, type PhonesResult } from './run-phones.ts';
 import { runSilent, type SilentResult } from './run-silent.ts';
 
 const COMPLAINTS_SHOWN = 20;
@@ -28,14 +29,18 @@ if (args.help) {
 const words = args.json ? process.stderr : process.stdout;
 const say = (line: string): void => void words.write(`${line}\n`);
 
-const { result, complaints, story } = args.silent
-  ? { ...(await runSilent(args.seed, say)), story: [] }
-  : await runChaos(args, say);
+const ALONE = { silent: runSilent, phones: runPhones };
+const { result, complaints, story } =
+  args.alone === undefined ? await runChaos(args, say) : { ...(await ALONE[args.alone](args.seed, say)), story: [] };
 explain(result, complaints, story);
 if (args.json) process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exitCode = result.ok ? 0 : 1;
 
-function explain(result: Report['result'] | SilentResult, complaints: readonly string[], story: Report['story']): void {
+function explain(
+  result: Report['result'] | SilentResult | PhonesResult,
+  complaints: readonly string[],
+  story: Report['story'],
+): void {
   const { faults, ...counts } = { faults: {}, ...result };
   for (const [name, count] of Object.entries({ ...counts, ...faults })) say(`${name.padEnd(18)} ${count}`);
   for (const complaint of complaints.slice(0, COMPLAINTS_SHOWN)) say(`NOT AS PROMISED: ${complaint}`);

@@ -11,11 +11,12 @@ export type Arguments = {
   kills: number;
   awayS: number;
   only: ReadonlySet<Kind>;
-  /** True for a run of its own kind, in which no other fault takes part. */
-  silent: boolean;
+  /** A run of its own kind, in which no other fault takes part. */
+  alone: Alone | undefined;
 };
 
-const SILENT = 'silent';
+const ALONE = ['silent', 'phones'] as const;
+type Alone = (typeof ALONE)[number];
 
 /** Wrong arguments. The answer is the usage and exit code 2. */
 export class WrongUsage extends Error {
@@ -44,17 +45,19 @@ Options:
   -h, --help            print this
 
 Faults: ${KINDS.join(', ')}
-Alone, and only if it is named: ${SILENT}. All vendors that can be asked lose their webhooks, for two minutes and then
-for good; a run of some fourteen minutes, of which --seed alone can be chosen.
+Alone, and only if they are named, runs of which --seed alone can be chosen:
+  silent  all vendors that can be asked lose their webhooks, for two minutes and then for good; some fourteen minutes
+  phones  each order is followed by a phone, and their streams are cut 10,000 times: by the network, with processes that
+          are killed or replaced, and while Postgres is away; some five minutes
 `;
 
 /** @throws WrongUsage */
 export function readChaosArguments(argv: string[]): Arguments {
   const given = parse(argv);
   const kinds = given.only?.split(',').map((kind) => kind.trim());
-  const silent = kinds?.length === 1 && kinds[0] === SILENT;
-  const unknown = silent ? undefined : kinds?.find((kind) => !KINDS.includes(kind as Kind));
-  if (unknown === SILENT) throw new WrongUsage('--only: no other fault goes with "silent"');
+  const alone = kinds?.length === 1 ? ALONE.find((each) => each === kinds[0]) : undefined;
+  const unknown = alone === undefined ? kinds?.find((kind) => !KINDS.includes(kind as Kind)) : undefined;
+  if (ALONE.some((each) => each === unknown)) throw new WrongUsage(`--only: no other fault goes with "${unknown}"`);
   if (unknown !== undefined) throw new WrongUsage(`--only: there is no fault "${unknown}"`);
   const only = new Set((kinds as Kind[] | undefined) ?? KINDS);
   const awayS = number('--away', given.away ?? '10', 1, 3_600);
@@ -72,7 +75,7 @@ export function readChaosArguments(argv: string[]): Arguments {
     kills: number('--kills', given.kills ?? '6', 1, 100),
     awayS,
     only,
-    silent,
+    alone,
   };
 }
 

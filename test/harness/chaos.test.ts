@@ -40,6 +40,10 @@ describe('twenty seconds of faults', () => {
       liveMissing: 0,
       liveOutOfOrder: 0,
       crossLocation: 0,
+      phones: 16,
+      phonesMissed: 0,
+      phonesTwice: 0,
+      phonesForeign: 0,
       recoverySeconds: expect.any(Number),
       liveLagP99Ms: expect.any(Number),
       failoverSeconds: expect.any(Number),
@@ -118,6 +122,12 @@ describe('--only', () => {
     expect(read()).toMatchObject({ seconds: 60, awayS: 10 });
     expect(read('--away', '600')).toMatchObject({ seconds: 615, awayS: 600 });
     expect(() => read('--away', '60', '--seconds', '74')).toThrow('--away 60 needs --seconds 75 at least, not "74"');
+  });
+
+  it('with silent or phones is a run of its own kind', () => {
+    expect(readChaosArguments(['--only', 'phones'])).toMatchObject({ alone: 'phones' });
+    expect(readChaosArguments(['--only', 'kill'])).toMatchObject({ alone: undefined });
+    expect(() => readChaosArguments(['--only', 'kill,phones'])).toThrow('no other fault goes with "phones"');
   });
 
   it('names the faults there are when one is unknown', async () => {

@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chance } from './chance.ts';
+import type { Books } from './check-books.ts';
+import { startCuttingNetwork, type CuttingNetwork } from './cutting-network.ts';
+import { startFaultyPostgres } from './faulty-postgres.ts';
+import { followByPhone } from './follow-by-phone.ts';
+import { recordHistory, type History } from './history.ts';
+import { injectFaults } from './inject-faults.ts';
+import type { Fault } from './plan-faults.ts';
+import { playOut } from './play-out.ts';
+import type { Instances } from './run-instances.ts';
+import { scriptOrder } from './script-order.ts';
+import { setStage } from './set-stage.ts';
+
+export type PhonesResult = Books & {
+  seed: number;
+  ok: boolean;
+  /** Orders, each of which a phone followed, and what all of them were told. */
+  phones: number;
+  told: number;
+  /** Streams that were cut: in all, by the network, and with their process. */
+  cuts: number;
+  cutByNetwork: number;
+  cutByDeath: number;
+  cutByReplacement: number;
+  /** Processes that were killed and replaced, and how often Postgres was away for ten seconds. */
+  killed: number;
+  replaced: number;
+  outages: number;
+};
+
+/** Orders come for so long, and the cuts go on until most of them are over. */
+const ORDERS_FOR_S = 180;
+const CUTS_FOR_S = 220;
+/** Until when a machine with much else to do may need for the last ones. */
+const CUTS_UNTIL_S = 260;
+const ORDERS_A_SECOND = 6;
+/** So slow that some hundred orders are under way at any time. */
+const SLOWEST_STEP_MS = 30_000;
+const CUTS = 10_000;
+const CUT_EVERY_MS = 100;
+/** Until there are phones to cut off. */
+const QUIET_S = 10;
+/** With both processes at work, until one of them dies or is replaced. */
+const REST_S = 12;
+const REPLACED_EVERY = 4;
+const OUTAGES = 4;
+const AWAY_S = 10;
+/** Longer than what happens to its order may take: none is to end for that alone. */
+const DEADLINE_S = 180;
+
+/** Follows every order by a phone, whose stream is cut again and again, until there were 10,000 cuts. */
+export async function runPhones(
+  seed: number,
+  print: (line: string) => void,
+): Promise<{ result: PhonesResult; complaints: string[] }> {
+  const history = recordHistory();
+  const database = await startFaultyPostgres();
+  const stage = await setStage({
+    seed,
+    history,
+    database,
+    deadlineS: DEADLINE_S,
+    deadPos: false,
+    clocks: false,
+    findable: false,
+  });
+  const network = await startCuttingNetwork(stage.url);
+  try {
+    const locationIds = stage.kitchens.map(({ locationId }) => locationId);
+    const scripts = Array.from({ length: ORDERS_FOR_S * ORDERS_A_SECOND }, (_, nth) =>
+      scriptOrder(seed, nth + 1, locationIds, new Set(), SLOWEST_STEP_MS),
+    );
+    const phones = followByPhone({ url: `${network.url}/follow`, every: 1 });
+    let processes = { killed: 0, replaced: 0 };
+    print(`seed ${seed}: ${scripts.length} phones, ${CUTS} cuts in ${CUTS_FOR_S} s`);
+    const disturb = async (): Promise<void> => {
+      const outages = injectFaults(stage, planOutages(), seed, history);
+      const ending = endProcesses(stage.instances, history);
+      await Promise.all([outages, cutOff(network, seed, history)]);
+      processes = await ending;
+    };
+    const { books, complaints, words } = await playOut({
+      stage,
+      scripts,
+      ordersPerSecond: ORDERS_A_SECOND,
+      history,
+      disturb,
+      phones,
+      print,
+    });
+    complaints.push(...stage.instances.misbehaved);
+    const { network: cutByNetwork, died: cutByDeath, drained: cutByReplacement } = network.cuts;
+    const cuts = countCuts(network);
+    if (cuts < CUTS) complaints.push(`there were ${cuts} cuts alone`);
+    print(words);
+    return {
+      result: {
+        seed,
+        ok: complaints.length === 0,
+        phones: phones.all.size,
+        told: [...phones.all.values()].reduce((sum, { told }) => sum + told.length, 0),
+        cuts,
+        cutByNetwork,
+        cutByDeath,
+        cutByReplacement,
+        ...processes,
+        outages: OUTAGES,
+        ...books,
+      },
+      complaints,
+    };
+  } finally {
+    await network.stop();
+    await stage.stop();
+  }
+}
+
+function planOutages(): Fault[] {
+  const every = (CUTS_FOR_S - AWAY_S) / OUTAGES;
+  return Array.from({ length: OUTAGES }, (_, nth) => ({
+    lane: 'database',
+    kind: 'away',
+    nth: nth + 1,
+    at: every * (nth + 0.5),
+    lasts: AWAY_S,
+  }));
+}
+
+/** Kills the one process, then the other, and replaces one now and then: never while another is not ready. */
+async function endProcesses(
+  instances: Instances,
+  history: History,
+): Promise<Pick<PhonesResult, 'killed' | 'replaced'>> {
+  const ended = { killed: 0, replaced: 0 };
+  for (let nth = 1; history.now() < CUTS_FOR_S * 1_000; nth += 1) {
+    await instances.untilReady();
+    await sleep(REST_S * 1_000);
+    if (nth % REPLACED_EVERY === 0) {
+      await instances.roll(nth);
+      ended.replaced += 1;
+    } else {
+      await instances.kill(nth);
+      ended.killed += 1;
+    }
+  }
+  return ended;
+}
+
+const countCuts = ({ cuts }: CuttingNetwork): number => cuts.network + cuts.died + cuts.drained;
+
+/** Cuts what the deaths of processes leave to be cut, evenly. */
+async function cutOff(network: CuttingNetwork, seed: number, history: History): Promise<void> {
+  let drawn = 0;
+  while (countCuts(network) < CUTS && history.now() < CUTS_UNTIL_S * 1_000) {
+    await sleep(CUT_EVERY_MS);
+    const share = Math.min(1, (history.now() / 1_000 - QUIET_S) / (CUTS_FOR_S - QUIET_S));
+    for (let left = share * CUTS - countCuts(network); left > 0; left -= 1) {
+      network.cut(chance(seed, 'cut', (drawn += 1)));
+    }
+  }
+}
