@@ -464,4 +464,28 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
     noticedBy: vitest('test/core/spill/spill.test.ts', 'who has no key'),
   },
+  {
+    guard: 'a follow token is for our members alone',
+    file: 'src/http/follow/follow-token.ts',
+    edits: [['if (aud !== settings.audience) throw', "if (aud === '') throw"]],
+    noticedBy: vitest('test/http/follow/follow-token.test.ts', 'is refused with aud'),
+  },
+  {
+    guard: 'a member is told of their own order alone',
+    file: 'src/core/live/order-feed.ts',
+    edits: [['read.get(each.serviceOrderId);', '[...read.values()][0];']],
+    noticedBy: chaos('kill'),
+  },
+  {
+    guard: 'who comes back is told what came meanwhile',
+    file: 'src/http/follow/follow-door.ts',
+    edits: [['deps.follow(serviceOrderId, last, writeNews', 'deps.follow(serviceOrderId, undefined, writeNews']],
+    noticedBy: vitest('test/http/follow/follow-door.test.ts', 'misses nothing that is kept'),
+  },
+  {
+    guard: 'a look finds what took longer to commit than what came after it',
+    file: 'src/core/live/changed-orders.ts',
+    edits: [['pg_snapshot_xmin(pg_current_snapshot())', 'pg_snapshot_xmax(pg_current_snapshot())']],
+    noticedBy: vitest('test/core/live/order-feed.test.ts', 'took longer to commit'),
+  },
 ];
