@@ -308,6 +308,20 @@ describe('a connection', () => {
     expect(told).toEqual(['connected', ['snapshot', 1, 'preparing'], ['message', 2, 'preparing']]);
   });
 
+  it('that is cut and not had again makes the page late after 5 s, and once it was had pauses are short again', async () => {
+    plays = [closing(snapshot(1)), cutting, cutting, cutting, closing(message(2)), saying(message(3))];
+    begin();
+    await untilTold(2);
+    await pass(4_750);
+    expect(told).toHaveLength(2);
+    await pass(500);
+    expect(told.at(-1)).toBe('late');
+    await pass(30_000);
+    await untilTold(6);
+    const [before = 0, after = 0] = asked.slice(-2).map(({ at }) => at);
+    expect(after - before).toBeLessThan(3_000);
+  });
+
   it('that cannot be had is tried for after ever longer pauses, up to a minute, with a `late` after 5 s', async () => {
     plays = [cutting];
     begin();
@@ -332,7 +346,7 @@ describe('a connection', () => {
     expect(asked).toHaveLength(before + 1);
     // And one that is there stays.
     page.dispatchEvent(new Event(name));
-    await pass(1_000);
+    await pass(5_000);
     expect(asked).toHaveLength(before + 1);
   });
 
