@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import type { Kind, Update } from '../clients/follow/follow.js';
 import {
   LIFECYCLE,
   RANK_END,
@@ -237,10 +236,6 @@ function checkLive(order: OrderRow, messages: readonly Message[], history: reado
   }
 }
 
-/** An order that failed unread keeps of its message what happened, and not when. */
-const mayLack = (kind: Kind, field: keyof Update, update: Update): boolean =>
-  kind === 'snapshot' && field === 'appliedAt' && update.appliedAt === undefined;
-
 /** What of a message a phone is told, but for its sequence. */
 const SHARED = ['status', 'memberState', 'fulfillment', 'callOutCode', 'reason', 'appliedAt'] as const;
 
@@ -265,7 +260,7 @@ function checkPhone(order: string, { told, ended }: Phone, messages: readonly Me
     // An order that failed unread and began again is placed anew, with the sequence that it had.
     if (kind === 'snapshot' && update.memberState === 'placed') continue;
     const said = live.get(sequence);
-    const differs = SHARED.filter((field) => said?.[field] !== update[field] && !mayLack(kind, field, update));
+    const differs = SHARED.filter((field) => said?.[field] !== update[field]);
     if (differs.length > 0) breaks('phonesForeign', order, `message ${sequence} has another ${differs.join(', ')}`);
   }
   // After its end an order may be cancelled, or begin again: its phone was told so much, and is put away.

@@ -56,7 +56,7 @@ export async function readLive(
 const IS_READ = 'o.service_order_id IS NOT NULL';
 /** SQL of when the last message of an order was applied, of which a table has it. */
 const appliedIn = (table: string): string =>
-  `(SELECT applied_at FROM ${table} WHERE service_order_id = asked.id AND sequence = o.sequence)`;
+  `(SELECT applied_at FROM ${table} WHERE service_order_id = asked.id AND sequence = coalesce(o.sequence, p.told_sequence))`;
 const STATE_FIELDS: Record<keyof StateRow, string> = {
   sequence: 'coalesce(o.sequence, p.told_sequence)',
   rank: `coalesce(o.rank, CASE WHEN p.finished_at IS NOT NULL THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`,

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FollowObserved, Observe } from '../../core/domain/observed.ts';
 
@@ -34,6 +35,7 @@ type Closed = Extract<FollowObserved, { did: 'close' }>['why'];
 
 type Open = {
   raw: ServerResponse;
+  socket: Socket;
   serviceOrderId: string;
   headers: OutgoingHttpHeaders | undefined;
   /** Times of the monotonic clock. */
@@ -65,7 +67,7 @@ const DRAIN_STEP_MS = 50;
 
 /**
  * The streams to members' clients: heartbeats, the ends that come with time, and what becomes of a reader that does not
- * read. One timer serves them all, and each writes into its answer directly: there may be ten thousand.
+ * read. One timer serves them all, and each writes into its connection directly: there may be ten thousand.
  * @param most the most at a time
  */
 export function memberStreams({ most, observe }: { most: number; observe: Observe }): MemberStreams {
@@ -74,37 +76,39 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
   let isDraining = false;
 
   const write = (stream: Open, events: string): void => {
-    const { raw, headers, ended } = stream;
+    const { socket, headers, ended } = stream;
     if (ended !== undefined) return;
     if (headers !== undefined) {
       stream.headers = undefined;
       stream.beatAt = performance.now() + BEAT_MS * Math.random();
-      raw.writeHead(200, { ...headers, ...STREAM });
+      // Fastify's, which would keep its request and reply: this answer comes to no end of its own.
+      stream.raw.removeAllListeners('finish').removeAllListeners('error');
+      socket.write(headOf({ ...headers, ...STREAM }), 'latin1');
       observe({ what: 'follow', did: 'open' });
-      raw.write(`${retry()}${events}`);
+      socket.write(`${retry()}${events}`);
       if (isDraining) end(stream, 'drained');
       return;
     }
     if (events === '') return;
-    raw.write(events);
-    if (raw.writableLength > BEHIND_MAX) cutOff(stream, 'slow');
+    socket.write(events);
+    if (socket.writableLength > BEHIND_MAX) cutOff(stream, 'slow');
   };
 
   const end = (stream: Open, why: Closed, events = ''): void => {
     write(stream, events);
     if (stream.ended !== undefined) return;
     stream.ended = { why, at: performance.now() };
-    stream.raw.end();
+    stream.socket.destroySoon();
   };
 
   const cutOff = (stream: Open, why: Closed): void => {
     stream.ended ??= { why, at: 0 };
-    stream.raw.destroy();
+    stream.socket.destroy();
   };
 
   const beat = (stream: Open, now: number): void => {
     // What was written twenty seconds ago still waits for its reader.
-    if (stream.raw.writableLength > 0) cutOff(stream, 'slow');
+    if (stream.socket.writableLength > 0) cutOff(stream, 'slow');
     else write(stream, ':\n\n');
     stream.beatAt = now + BEAT_MS;
   };
@@ -113,7 +117,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
     const now = performance.now();
     for (const stream of streams) {
       if (stream.ended !== undefined) {
-        if (now - stream.ended.at > FLUSH_MS) stream.raw.destroy();
+        if (now - stream.ended.at > FLUSH_MS) stream.socket.destroy();
       } else if (now >= stream.expiresAt) end(stream, 'expired', 'event: expired\ndata: {}\n\n');
       else if (now >= stream.agesAt) end(stream, 'aged');
       else if (now >= stream.beatAt) beat(stream, now);
@@ -131,6 +135,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
       const now = performance.now();
       const stream: Open = {
         raw,
+        socket: raw.req.socket,
         serviceOrderId,
         headers,
         beatAt: now + FIRST_NEWS_MS,
@@ -170,6 +175,16 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
       clearInterval(sweeping);
     },
   };
+}
+
+/**
+ * The head of a stream that its connection's end ends. Node would keep the pieces of its own for as long as the stream, write
+ * three times for every event, and so much more for the collector to mark that webhooks beside 10,000 streams were a sixth
+ * fewer.
+ */
+function headOf(headers: OutgoingHttpHeaders): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
+  return ['HTTP/1.1 200 OK', ...lines, `date: ${new Date().toUTCString()}`, 'connection: close', '', ''].join('\r\n');
 }
 
 /** Clients that are cut together come back spread. */
