@@ -12,7 +12,7 @@ let serviceOrderId: string;
 beforeAll(async () => {
   system = await startSystem({
     processes: 2,
-    env: { ...FOLLOW_ENV, OPERATOR_TOKEN, FOLLOW_STREAMS_MAX: '2', DRAIN_FINISH_MS: '1000' },
+    env: { ...FOLLOW_ENV, OPERATOR_TOKEN, FOLLOW_STREAMS_MAX: '2' },
   });
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   serviceOrderId = `order-${randomUUID()}`;

@@ -75,6 +75,16 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
   const countOf = new Map<string, number>();
   let isDraining = false;
 
+  /** From here on nobody follows by it, though its reader may read the rest. @returns false if that is so already */
+  const conclude = (stream: Open, why: Closed): boolean => {
+    if (stream.ended !== undefined) return false;
+    stream.ended = { why, at: performance.now() };
+    const left = (countOf.get(stream.serviceOrderId) ?? 0) - 1;
+    if (left > 0) countOf.set(stream.serviceOrderId, left);
+    else countOf.delete(stream.serviceOrderId);
+    return true;
+  };
+
   const write = (stream: Open, events: string): void => {
     const { socket, headers, ended } = stream;
     if (ended !== undefined) return;
@@ -96,13 +106,11 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
 
   const end = (stream: Open, why: Closed, events = ''): void => {
     write(stream, events);
-    if (stream.ended !== undefined) return;
-    stream.ended = { why, at: performance.now() };
-    stream.socket.destroySoon();
+    if (conclude(stream, why)) stream.socket.destroySoon();
   };
 
   const cutOff = (stream: Open, why: Closed): void => {
-    stream.ended ??= { why, at: 0 };
+    conclude(stream, why);
     stream.socket.destroy();
   };
 
@@ -146,9 +154,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
       streams.add(stream);
       raw.once('close', () => {
         streams.delete(stream);
-        const left = (countOf.get(serviceOrderId) ?? 0) - 1;
-        if (left > 0) countOf.set(serviceOrderId, left);
-        else countOf.delete(serviceOrderId);
+        conclude(stream, 'left');
         if (stream.headers === undefined) observe({ what: 'follow', did: 'close', why: stream.ended?.why ?? 'left' });
         onClose();
       });
@@ -156,7 +162,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
         isOpen: () => stream.headers === undefined,
         write: (events) => write(stream, events),
         endUnopened() {
-          stream.ended = { why: 'ended', at: performance.now() };
+          conclude(stream, 'ended');
           raw.writeHead(204, stream.headers).end();
         },
         end: (why, events) => end(stream, why, events),
