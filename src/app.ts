@@ -10,7 +10,7 @@ import fastify, {
 } from 'fastify';
 import type { Connections } from './http/bound-connections.ts';
 import { CONSOLE_PATHS, secureHeaders } from './http/console/secure-headers.ts';
-import { followDoor, type FollowDeps } from './http/follow/follow-door.ts';
+import { FOLLOW_PATH, followDoor, type FollowDeps } from './http/follow/follow-door.ts';
 import { health, type Readiness } from './http/health.ts';
 import type { OperatorDeps } from './http/operator/mount-routes.ts';
 import { requestIds } from './http/request-ids.ts';
@@ -120,7 +120,9 @@ function answerUnreadable(error: ConnectionError, socket: Socket, response: Serv
   const isTooLong = error.code === 'HPE_HEADER_OVERFLOW' && response === undefined;
   const again = response?.req.url?.startsWith(PUSH_PATH) ? '503 Service Unavailable' : '500 Internal Server Error';
   const status = isTooLong ? '401 Unauthorized' : `${again}\r\nRetry-After: 1`;
-  if (socket.writable && response?.headersSent !== true) {
+  // A stream has written its head itself.
+  const hasAnswer = response?.headersSent === true || response?.req.url?.startsWith(FOLLOW_PATH) === true;
+  if (socket.writable && !hasAnswer) {
     socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   }
   socket.destroySoon();

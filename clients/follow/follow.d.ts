@@ -37,7 +37,8 @@ export type Kind = 'snapshot' | 'message';
  * - `connected`: the service was heard a moment ago; what is on the screen is what it knows.
  * - `late`: nothing was heard for 45 s, or no connection was had for 5 s. What is on the screen may be old. It goes on to
  *   try, and says `connected` when it is back.
- * - `ended`: the order is over. Nothing follows, and nothing is open any more.
+ * - `ended`: the order is over. Nothing follows, and nothing is open any more. Should one that failed begin anew, follow it
+ *   anew.
  */
 export type State = 'connected' | 'late' | 'ended';
 

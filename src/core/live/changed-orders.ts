@@ -24,24 +24,25 @@ type Row = Seen & { id: string | null; sequence: number | null };
  */
 export function changedOrders(pool: Pool): ChangedOrders {
   let seen: (Seen & { lookedAt: number }) | undefined;
-  let wideAt = -Infinity;
+  /** Of looks far back, which have a number of their own: the others have gone on since, and not seen what took long. */
+  let wide: { horizon: string | undefined; nextAt: number } = { horizon: undefined, nextAt: -Infinity };
   /** Whether the look before was at the server of the one before it. */
   let isSame = false;
 
   return async () => {
     const lookedAt = performance.now();
     const since = seen !== undefined && lookedAt - seen.lookedAt < SLOW_COMMIT_S * 1_000 ? seen : undefined;
-    const isWide = !isSame || lookedAt >= wideAt;
-    const horizon = isSame ? since?.horizon : undefined;
+    const isWide = !isSame || lookedAt >= wide.nextAt;
+    const horizon = isSame ? (isWide ? wide : since)?.horizon : undefined;
     isSame = false;
     const { rows } = await pool.query<Row>(LOOK, [
       since?.at ?? null,
       isWide ? SLOW_COMMIT_S : COMMIT_S,
       horizon ?? null,
     ]);
-    if (isWide) wideAt = lookedAt + WIDE_EVERY_MS;
     const [row] = rows;
     if (row === undefined) return undefined;
+    if (isWide) wide = { horizon: row.horizon, nextAt: lookedAt + WIDE_EVERY_MS };
     isSame = seen === undefined || row.server === seen.server;
     seen = { server: row.server, horizon: row.horizon, at: row.at, lookedAt };
     if (since === undefined) return undefined;
@@ -56,7 +57,8 @@ const isLate = (time: string): string =>
 
 /** Without a name, and so planned for its times, as they are. Without a time before, it reads nothing. */
 const LOOK = `
-  SELECT pg_postmaster_start_time()::text AS server, pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, changed.*
+  SELECT pg_postmaster_start_time()::text AS server, pg_snapshot_xmin(pg_current_snapshot())::text AS horizon,
+         to_json(now()) #>> '{}' AS at, changed.*
   FROM (SELECT) AS once
   LEFT JOIN (
     SELECT service_order_id AS id, CASE WHEN bool_and(sequence IS NOT NULL) THEN max(sequence) END AS sequence

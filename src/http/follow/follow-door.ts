@@ -21,7 +21,7 @@ export type FollowDeps = {
   observe: Observe;
 };
 
-const FOLLOW_PATH = '/follow';
+export const FOLLOW_PATH = '/follow';
 const PREFLIGHT = {
   'access-control-allow-methods': 'GET',
   'access-control-allow-headers': 'authorization, last-event-id',
@@ -59,6 +59,11 @@ export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Re
 
     scope.get(FOLLOW_PATH, { exposeHeadRoute: false }, async (request, reply) => {
       const { serviceOrderId, expiresAt } = await deps.verify(tokenOf(request));
+      // Its reader has left meanwhile, or asks once more on a connection whose answer is not over.
+      if (reply.raw.destroyed || reply.raw.socket === null) {
+        request.raw.socket.destroy();
+        return reply.hijack();
+      }
       recognise(reply.raw);
       let unfollow = (): void => {};
       const stream = deps.streams.admit(reply.raw, {

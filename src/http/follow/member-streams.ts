@@ -130,6 +130,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
       else if (now >= stream.agesAt) end(stream, 'aged');
       else if (now >= stream.beatAt) beat(stream, now);
     }
+    if (isDraining && streams.size === 0) clearInterval(sweeping);
   };
   const sweeping = setInterval(sweep, SWEEP_MS);
   sweeping.unref();
@@ -178,7 +179,6 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
         for (const stream of some) end(stream, 'drained', retry());
         if (step + 1 < steps) await sleep(milliseconds / steps);
       }
-      clearInterval(sweeping);
     },
   };
 }

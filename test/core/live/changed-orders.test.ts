@@ -60,6 +60,20 @@ it('a look far back tells what is new alone', async () => {
   }
 });
 
+it('what took longer to commit than a look goes back is told by the next look far back', async () => {
+  const now = performance.now.bind(performance);
+  try {
+    await look();
+    await look();
+    await tell('order-1');
+    expect(await look()).toEqual(new Map());
+    performance.now = () => now() + 11_000;
+    expect(await look()).toEqual(new Map([['order-1', 3]]));
+  } finally {
+    performance.now = now;
+  }
+});
+
 it.each([
   ['another server', { server: 'the one before', horizon: AHEAD }, false],
   ['a look that failed', { horizon: AHEAD }, true],

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { MemberMessage, MemberSnapshot } from '../../../src/core/domain/member-message.ts';
@@ -41,6 +43,18 @@ async function follow(
   });
   open.push(read);
   return read;
+}
+
+const requestOf = async (serviceOrderId: string): Promise<string> =>
+  `GET /follow HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${await memberToken(serviceOrderId)}\r\n\r\n`;
+
+async function connectTo(at: number): Promise<{ socket: Socket; seen: () => string }> {
+  const socket = connect(Number(new URL(system.urls[at] ?? '').port), '127.0.0.1');
+  let text = '';
+  socket.on('data', (bytes) => void (text += bytes.toString()));
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  return { socket, seen: () => text };
 }
 
 const report = (serviceOrderId: string, status: string, more: object = {}): Promise<unknown> =>
@@ -221,6 +235,35 @@ it('members have their places: beyond FOLLOW_STREAMS_MAX there is none until one
   crowd[0]?.leave();
   await until(async () => (await follow('crowded')).status === 200);
   for (const each of open.splice(0)) each.leave();
+});
+
+it('who leaves while the token is verified takes no place', async () => {
+  for (const each of open.splice(0)) each.leave();
+  const request = await requestOf('hasty');
+  for (let i = 0; i < 3 * MOST; i++) {
+    const { socket } = await connectTo(1);
+    socket.write(request, () => void socket.resetAndDestroy());
+  }
+  const crowd: ReadEvents[] = [];
+  await until(async () => {
+    const one = await follow('crowded');
+    if (one.status === 200) crowd.push(one);
+    return crowd.length === MOST;
+  });
+  for (const each of open.splice(0)) each.leave();
+});
+
+it.each([
+  ['another request', (request: string) => request],
+  ['what is no request', () => 'nonsense\r\n\r\n'],
+])('nothing is written into a stream for %s on its connection', async (_what, more) => {
+  const request = await requestOf('alone');
+  const { socket, seen } = await connectTo(0);
+  socket.write(request);
+  await until(() => seen().includes('snapshot'));
+  socket.write(more(request));
+  await once(socket, 'close');
+  expect(seen().split('HTTP/1.1 ').length).toBe(2);
 });
 
 it(
