@@ -182,6 +182,8 @@ describe('while Postgres is away', () => {
 
   it('operators are told how many wait, and since when', async () => {
     const operator = await askOperator(system.operatorUrls[0] ?? '');
+    // What the tests before have spilled.
+    await until(async () => (await operator.get('/spill')).body['waiting'] === 0);
     const before = new Date().toISOString();
     goDown();
     await spill(webhook, { eventType: 'menu.changed' });
