@@ -1,11 +1,9 @@
+import { algorithmsOf } from '../http/algorithms-of.ts';
 import { askHttp, hostOf, kindOf } from './ask-http.ts';
 import { reporterOf, type Finding, type Part } from './finding.ts';
 
 /** A key set that is fetched from a URL, and what it has to verify. */
 export type KeySet = { part: Part; check: string; url: string; algorithms: readonly string[]; toDo: string };
-
-/** The kind and the curve of an algorithm's keys. */
-const KINDS: Record<string, string> = { RS256: 'RSA', ES256: 'EC P-256', EdDSA: 'OKP Ed25519', Ed25519: 'OKP Ed25519' };
 
 /** Checks that a key set can be fetched, and has a key for one of the algorithms. */
 export async function examineKeySet({ part, check, url, algorithms, toDo }: KeySet): Promise<Finding> {
@@ -24,7 +22,11 @@ export async function examineKeySet({ part, check, url, algorithms, toDo }: KeyS
 }
 
 function isFor(algorithm: string, key: unknown): boolean {
-  const { kty, crv, use, alg } = (key ?? {}) as Record<string, unknown>;
-  const isOfKind = KINDS[algorithm] === (typeof crv === 'string' ? `${String(kty)} ${crv}` : kty);
-  return isOfKind && (use === undefined || use === 'sig') && (alg === undefined || alg === algorithm);
+  const jwk = (key ?? {}) as Record<string, unknown>;
+  const { use, alg } = jwk;
+  return (
+    algorithmsOf(jwk)?.includes(algorithm) === true &&
+    (use === undefined || use === 'sig') &&
+    (alg === undefined || alg === algorithm)
+  );
 }

@@ -3,6 +3,7 @@
  * stored only with the order, and read from there when a message is published. An order that was never read has no row.
  */
 import type { LiveRow } from '../domain/live-message.ts';
+import { jsonObject } from '../postgres/json-object.ts';
 
 /**
  * SQL that inserts live messages; a FROM clause follows.
@@ -38,6 +39,4 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
 };
 
 /** SQL of the `LiveRow` of a message `m` and its order `o`, which may be missing. */
-export const LIVE_ROW = `json_build_object(${Object.entries(LIVE_FIELDS)
-  .map(([field, sql]) => `'${field}', ${sql}`)
-  .join(', ')})`;
+export const LIVE_ROW = jsonObject(LIVE_FIELDS);

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { RANK_FAILED, RANK_PLACED } from '../domain/lifecycle.ts';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
 import type { StateRow } from '../domain/member-message.ts';
+import { jsonObject } from '../postgres/json-object.ts';
 import { LIVE_ROW } from './outbox.ts';
 
 /** An order's messages after a given one, how far it is, and whether it has ended. */
@@ -27,7 +28,7 @@ export async function readLive(
       FROM unnest($1::text[], $2::int[]) AS asked(id, after)
       CROSS JOIN LATERAL (
         SELECT CASE WHEN ${IS_READ} THEN o.ended_at IS NOT NULL ELSE p.finished_at IS NOT NULL END AS ended,
-               json_build_object(${STATE}) AS state,
+               ${STATE} AS state,
                (SELECT coalesce(json_agg(${LIVE_ROW} ORDER BY m.sequence), '[]')
                 FROM (SELECT asked.id AS service_order_id, told.*, e.reason, e.occurred_at
                       FROM (SELECT sequence, rank, provider_order_id, applied_at, first_received_at FROM outbox
@@ -69,6 +70,4 @@ const STATE_FIELDS: Record<keyof StateRow, string> = {
   // Asked by whoever gets no messages: the others have it with them.
   appliedAt: `CASE WHEN asked.after IS NULL THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
 };
-const STATE = Object.entries(STATE_FIELDS)
-  .map(([field, sql]) => `'${field}', ${sql}`)
-  .join(', ');
+const STATE = jsonObject(STATE_FIELDS);

@@ -7,8 +7,9 @@ import type { ReadLive } from '../../core/live/read-live.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { bearerOf } from '../bearer-of.ts';
 import type { Recognise } from '../bound-connections.ts';
+import { formatEvent } from '../format-event.ts';
 import { CannotVerify } from '../issuer-keys.ts';
-import { BadFollowToken, type VerifyFollowToken } from './follow-token.ts';
+import { BadFollowToken, NO_TOKEN, type VerifyFollowToken } from './follow-token.ts';
 import type { MemberStream, MemberStreams } from './member-streams.ts';
 
 export type FollowDeps = {
@@ -106,31 +107,25 @@ function writeNews(
     let events = '';
     for (const message of messages) {
       sent = message.sequence;
-      events += event('orderStatusChanged', toMemberMessage(message, news?.state.requestedAt ?? null), sent);
+      const data = toMemberMessage(message, news?.state.requestedAt ?? null);
+      events += formatEvent({ event: 'orderStatusChanged', data, id: sent });
       const milliseconds = now().getTime() - Date.parse(message.appliedAt);
       if (!wasFirst) observe({ what: 'follow', did: 'tell', milliseconds });
     }
     // At the beginning, and where messages in between are not kept.
     if (sent === undefined || snapshot.sequence > sent) {
       sent = snapshot.sequence;
-      events += event('snapshot', snapshot, sent);
+      events += formatEvent({ event: 'snapshot', data: snapshot, id: sent });
     }
-    if (ended) stream.end('ended', events + event('end', { sequence: sent }));
+    if (ended) stream.end('ended', events + formatEvent({ event: 'end', data: { sequence: sent } }));
     else stream.write(events);
   };
 }
 
-function event(name: string, data: object, id?: number): string {
-  return `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
-}
-
-const NO_TOKEN = 'no token';
-
-/** @throws BadFollowToken if there is none, or more than one */
-function tokenOf({ headers, query }: FastifyRequest): string {
+/** @returns undefined where there is none, or more than one */
+function tokenOf({ headers, query }: FastifyRequest): string | undefined {
   const token = bearerOf(headers) ?? (query as { token?: unknown }).token;
-  if (typeof token !== 'string' || token === '') throw new BadFollowToken(NO_TOKEN);
-  return token;
+  return typeof token === 'string' && token !== '' ? token : undefined;
 }
 
 /** @returns undefined where it is none that we gave: the stream begins anew */

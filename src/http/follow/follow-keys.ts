@@ -1,5 +1,6 @@
 import { createPublicKey, createSecretKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto';
 import { base64url } from 'jose';
+import { KEY_KINDS, algorithmsOf } from '../algorithms-of.ts';
 
 /** A key that follow tokens are verified with, and what it may be used for. */
 export type FollowKey = { kid: string | undefined; algorithms: readonly string[]; key: KeyObject };
@@ -8,14 +9,6 @@ export type FollowKey = { kid: string | undefined; algorithms: readonly string[]
 const SECRET_BYTES = 32;
 /** As jose asks of RS256. */
 const RSA_BITS = 2048;
-/** What a key of each kind may be used for. */
-const KINDS = new Map<string, readonly string[]>([
-  ['EC P-256', ['ES256']],
-  // One algorithm, as RFC 8037 and RFC 9864 call it.
-  ['OKP Ed25519', ['EdDSA', 'Ed25519']],
-  ['RSA', ['RS256']],
-  ['oct', ['HS256']],
-]);
 
 /**
  * Reads a JWK Set, `{"keys":[…]}`, of public keys and of secrets for HS256. An algorithm follows from the kind of a key,
@@ -39,9 +32,9 @@ export function parseFollowKeys(text: string): readonly FollowKey[] {
 }
 
 function readKey(jwk: Record<string, unknown>): FollowKey {
-  const { kty, crv, use, alg, kid, k, key_ops: operations } = jwk;
-  const ofKind = KINDS.get(typeof crv === 'string' ? `${String(kty)} ${crv}` : String(kty));
-  if (ofKind === undefined) throw new Error(`is of none of these kinds: ${[...KINDS.keys()].join(', ')}`);
+  const { kty, use, alg, kid, k, key_ops: operations } = jwk;
+  const ofKind = algorithmsOf(jwk);
+  if (ofKind === undefined) throw new Error(`is of none of these kinds: ${KEY_KINDS.join(', ')}`);
   if ('d' in jwk) throw new Error('is a private key, which the platform alone may have: give its public half');
   const algorithms = ofKind.filter((algorithm) => alg === undefined || alg === algorithm);
   if (algorithms.length === 0) throw new Error(`has an "alg" that is not ${ofKind.join(' or ')}`);

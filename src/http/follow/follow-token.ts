@@ -17,6 +17,7 @@ export type FollowTokenSettings = { audience: string } & ({ jwksUrl: string } | 
 export type Follow = { serviceOrderId: string; expiresAt: Date };
 export type VerifyFollowToken = (token: string | undefined) => Promise<Follow>;
 
+export const NO_TOKEN = 'no token';
 /** Of the platform's clock and ours. */
 const TOLERANCE_S = 30;
 const LIFETIME_S = 24 * 3600;
@@ -37,7 +38,7 @@ export function createFollowTokenVerifier(settings: FollowTokenSettings, now: No
       : [issuerKeys(settings.jwksUrl), PUBLIC_ALGORITHMS];
 
   return async (token) => {
-    if (token === undefined) throw new BadFollowToken('no token');
+    if (token === undefined) throw new BadFollowToken(NO_TOKEN);
     if (token.length > TOKEN_MAX || !JWT.test(token)) throw new BadFollowToken('no JWT');
     const currentDate = now();
     const { aud, sub, exp = Infinity } = await verify(token, keys, algorithms, currentDate);

@@ -93,9 +93,8 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
       stream.beatAt = performance.now() + BEAT_MS * Math.random();
       // Fastify's, which would keep its request and reply: this answer comes to no end of its own.
       stream.raw.removeAllListeners('finish').removeAllListeners('error');
-      socket.write(headOf({ ...headers, ...STREAM }), 'latin1');
+      socket.write(`${headOf({ ...headers, ...STREAM })}${retry()}${events}`);
       observe({ what: 'follow', did: 'open' });
-      socket.write(`${retry()}${events}`);
       if (isDraining) end(stream, 'drained');
       return;
     }

@@ -1,4 +1,5 @@
 import { PassThrough, type Readable } from 'node:stream';
+import { formatEvent } from '../format-event.ts';
 
 export type EventStream = {
   readonly body: Readable;
@@ -53,9 +54,7 @@ export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
   write(`retry: ${RETRY_MS}\n\n`);
   return {
     body,
-    send({ id, event, data }) {
-      write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
-    },
+    send: (event) => write(formatEvent(event)),
     isBehind,
     onDrain: (drained) => void body.on('drain', drained),
     end,

@@ -1,0 +1,4 @@
+/** Writes a server-sent event. https://html.spec.whatwg.org/multipage/server-sent-events.html */
+export function formatEvent({ id, event, data }: { id?: number; event: string; data: unknown }): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
