@@ -21,6 +21,7 @@ export const RIGHTS = {
   placements: ['SELECT', 'INSERT', 'UPDATE'],
   provider_orders: ['SELECT', 'INSERT'],
   refused_bytes: ['SELECT', 'INSERT', 'UPDATE'],
+  removed_tokens: ['SELECT', 'INSERT', 'DELETE'],
   schema_migrations: ['SELECT'],
   scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   scorecard_scored: ['SELECT', 'UPDATE'],

@@ -1,6 +1,7 @@
 import { withTimeout } from '../core/domain/with-timeout.ts';
 import { mayBeToken } from '../core/locations/make-token.ts';
-import type { ListedToken, TokenList } from '../core/locations/token-list.ts';
+import type { ListedToken } from '../core/locations/changed-tokens.ts';
+import type { TokenList } from '../core/locations/token-list.ts';
 import type { AuthenticateToken, OldToken, TokenScope } from '../core/locations/webhook-tokens.ts';
 import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
 
@@ -26,8 +27,9 @@ export function tokenJudge(
     return listed;
   };
   return (token, milliseconds) => {
-    if (!mayBeToken(token)) return undefined;
-    if (list !== undefined && watch.isAway()) return Promise.resolve(byList(token, new Error('Postgres is away')));
+    if (list !== undefined && watch.isAway()) {
+      return mayBeToken(token) ? Promise.resolve(byList(token, new Error('Postgres is away'))) : undefined;
+    }
     const found = authenticateToken(token);
     if (!(found instanceof Promise)) return found;
     const late = (): Error => new Error(`the token was not looked up in ${milliseconds} ms`);

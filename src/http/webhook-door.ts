@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ArrivedWebhook, TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
 import { WEBHOOK_PATH } from '../core/domain/webhook-path.ts';
 import type { Observe, WebhookObserved, WebhookRefused } from '../core/domain/observed.ts';
-import type { ListedToken } from '../core/locations/token-list.ts';
+import type { ListedToken } from '../core/locations/changed-tokens.ts';
 import { isOld, type OldToken, type TokenScope } from '../core/locations/webhook-tokens.ts';
 import { isDataError } from '../core/postgres/is-data-error.ts';
 import type { Now } from '../core/postgres/database-clock.ts';

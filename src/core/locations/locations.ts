@@ -63,7 +63,9 @@ export class WrongLocation extends Error {
 /** Decrypts and validates a location's settings. @throws WrongLocation if they cannot be used */
 export type OpenSettings = (
   location: Pick<StoredLocation, 'locationId' | 'integration' | 'sealedSettings'>,
-) => Promise<{ provider: Provider; settings: unknown }>;
+) => Promise<Usable>;
+
+type Usable = { provider: Provider; settings: unknown };
 
 /** The inputs for validating settings. */
 export type SettingsRules = {
@@ -73,14 +75,12 @@ export type SettingsRules = {
   publicUrl: string | undefined;
 };
 
-/** Decrypts and parses settings, with a cache: every webhook and every attempt needs them. */
+/** Decrypts and parses settings. Each location's stay open until they change: every webhook and attempt needs them. */
 export function settingsOpener(rules: SettingsRules): OpenSettings {
-  const opened = new Map<string, { provider: Provider; settings: unknown }>();
+  const opened = new Map<string, { from: string; integration: string; usable: Usable }>();
   return async ({ locationId, integration, sealedSettings }) => {
-    // The id as well: what one location may open, another may not.
-    const key = `${integration} ${sealedSettings} ${locationId}`;
-    const known = opened.get(key);
-    if (known !== undefined) return known;
+    const known = opened.get(locationId);
+    if (known?.from === sealedSettings && known.integration === integration) return known.usable;
     const settings = await unseal(rules.keys, sealedSettings, placeOfSettings(locationId)).catch((error: Error) => {
       throw new WrongLocation(`settings cannot be decrypted: ${error.message}`, {
         cause:
@@ -89,11 +89,9 @@ export function settingsOpener(rules: SettingsRules): OpenSettings {
             : { code: 'settings_sealed', keyId: toCauseText(keyIdOf(sealedSettings)) },
       });
     });
-    const fresh = parseSettings(rules, integration, settings);
-    // Replaced settings leave their old text in the cache, so it is emptied now and then.
-    if (opened.size >= 10_000) opened.clear();
-    opened.set(key, fresh);
-    return fresh;
+    const usable = parseSettings(rules, integration, settings);
+    opened.set(locationId, { from: sealedSettings, integration, usable });
+    return usable;
   };
 }
 
@@ -107,7 +105,7 @@ function parseSettings(
   integration: string,
   settings: unknown,
   schemaOf = (provider: Provider) => provider.settings,
-): { provider: Provider; settings: unknown } {
+): Usable {
   const provider = registry.get(integration);
   if (provider === undefined) {
     throw new WrongLocation(`no integration is called "${integration}"; there are ${[...registry.keys()].join(', ')}`, {

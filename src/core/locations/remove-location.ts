@@ -25,7 +25,12 @@ export async function removeLocation(
     const open = await openOrders(client, locationId);
     if (open !== undefined) return { refused: open };
 
-    const tokens = await client.query('DELETE FROM webhook_tokens WHERE location_id = $1', [locationId]);
+    await client.query(`DELETE FROM removed_tokens WHERE removed_at < now() - interval '1 day'`);
+    const tokens = await client.query(
+      `WITH removed AS (DELETE FROM webhook_tokens WHERE location_id = $1 RETURNING sha256)
+       INSERT INTO removed_tokens (sha256) SELECT sha256 FROM removed`,
+      [locationId],
+    );
     await client.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
     return { tokens: tokens.rowCount ?? 0 };
   });

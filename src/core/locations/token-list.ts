@@ -2,23 +2,15 @@ import type { Pool } from 'pg';
 import type { Log } from '../domain/log.ts';
 import { stopwatch } from '../domain/stopwatch.ts';
 import type { Now } from '../postgres/database-clock.ts';
+import { LISTED_TOKEN, readChangedTokens, tellTime, type ChangedToken, type ListedToken } from './changed-tokens.ts';
 import { digest } from './make-token.ts';
-
-/** A valid token, without settings. */
-export type ListedToken = {
-  tokenId: string;
-  integration: string;
-  locationId: string;
-  /** Milliseconds since the epoch, by Postgres's clock; null if the token does not expire. */
-  expiresAt: number | null;
-};
 
 export type TokenList = {
   /** Reads all valid tokens. @throws while Postgres cannot be asked */
   load(): Promise<void>;
   /**
    * Reads what has changed; all, if that is much, if nothing has been loaded yet, and once an hour, for what was
-   * deleted. To be repeated every few seconds. @throws as `load`
+   * deleted by hand. To be repeated every few seconds. @throws as `load`
    */
   refresh(): Promise<void>;
   /** The token as last read. Undefined if it is not listed or has expired, or if nothing was read for `ageS`. */
@@ -30,8 +22,6 @@ export type TokenList = {
 const PAGE = 500;
 /** Some 150 MB. */
 const MOST = 500_000;
-/** A change is committed up to some seconds after the time that it bears. */
-const OVERLAP_S = 60;
 const LOAD_AFTER_MS = 3_600_000;
 
 /**
@@ -47,7 +37,7 @@ export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick
   let loads = 0;
 
   /** @returns whether there was room */
-  const list = ({ sha256, tokenId, integration, locationId, expiresAt }: Row): boolean => {
+  const list = ({ sha256, tokenId, integration, locationId, expiresAt }: ChangedToken): boolean => {
     if (listed.size >= MOST && !listed.has(sha256)) return false;
     const known = integrations.get(integration);
     if (known === undefined) integrations.set(integration, integration);
@@ -79,8 +69,8 @@ export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick
     if (read === undefined || loadedMsAgo === undefined || loadedMsAgo() > LOAD_AFTER_MS) return load();
     const agoMs = stopwatch();
     const mark = await tellTime(pool);
-    const { rows } = await pool.query<Row>(CHANGED, [read.mark - OVERLAP_S, PAGE]);
-    if (rows.length === PAGE) return load();
+    const rows = await readChangedTokens(pool, read.mark);
+    if (rows === undefined) return load();
     for (const row of rows) {
       if (!row.isValid) listed.delete(row.sha256);
       else list(row);
@@ -106,41 +96,18 @@ export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick
   };
 }
 
-type Row = ListedToken & { sha256: string; isValid: boolean };
-
-const ROW = `encode(t.sha256, 'base64') AS sha256, t.token_id AS "tokenId", t.integration, t.location_id AS "locationId",
-             extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"`;
-
 const VALID = `
-  SELECT ${ROW}, true AS "isValid"
+  SELECT encode(t.sha256, 'base64') AS sha256, ${LISTED_TOKEN}, true AS "isValid"
   FROM webhook_tokens t JOIN locations l USING (location_id, integration)
   WHERE t.sha256 > decode($1, 'base64') AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
   ORDER BY t.sha256 LIMIT $2`;
 
-/** A token whose location has changed as well is there twice. */
-const CHANGED = `
-  WITH changed AS (
-    SELECT sha256 FROM webhook_tokens WHERE greatest(created_at, revoked_at) > to_timestamp($1::float8)
-    UNION ALL
-    SELECT t.sha256 FROM locations l JOIN webhook_tokens t USING (location_id)
-    WHERE l.updated_at > to_timestamp($1::float8)
-    LIMIT $2
-  )
-  SELECT ${ROW}, t.revoked_at IS NULL AND t.integration = l.integration AS "isValid"
-  FROM changed JOIN webhook_tokens t USING (sha256) JOIN locations l USING (location_id)`;
-
-async function* readInPages(pool: Pool): AsyncGenerator<Row[]> {
+async function* readInPages(pool: Pool): AsyncGenerator<ChangedToken[]> {
   let after = '';
   for (;;) {
-    const { rows } = await pool.query<Row>(VALID, [after, PAGE]);
+    const { rows } = await pool.query<ChangedToken>(VALID, [after, PAGE]);
     yield rows;
     if (rows.length < PAGE) return;
     after = rows.at(-1)?.sha256 ?? '';
   }
-}
-
-/** @returns seconds since the epoch */
-async function tellTime(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ seconds: number }>('SELECT extract(epoch FROM now())::float8 AS seconds');
-  return rows[0]?.seconds ?? Number.NaN;
 }

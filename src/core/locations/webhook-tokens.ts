@@ -3,8 +3,8 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
-import { digest, makeToken } from './make-token.ts';
-import type { ListedToken } from './token-list.ts';
+import { LISTED_TOKEN, readChangedTokens, tellTime, type ListedToken } from './changed-tokens.ts';
+import { digest, makeToken, mayBeToken } from './make-token.ts';
 import type { Provider } from '../domain/provider.ts';
 import { OLD_TOKEN_STATES, type OldTokenState } from '../domain/webhook-cause.ts';
 
@@ -29,10 +29,14 @@ export type TokenRow = z.infer<typeof TokenRow>;
 export const TOKEN_STATES = ['valid', ...OLD_TOKEN_STATES] as const;
 export type TokenState = (typeof TOKEN_STATES)[number];
 
+/** Time for which what is known may be used without a look at what has changed. */
 const CACHE_MS = 5_000;
-/** Age from which an answer that is still good is looked up anew, so that no webhook of a busy location waits for it. */
-const REFRESH_MS = 3_000;
-const CACHE_SIZE = 10_000;
+/** Age from which that look is taken, so that no webhook of a busy location waits for it. */
+const REFRESH_MS = 2_500;
+/** Age at which a token is looked up anew whatever the looks say: what was changed by hand is in none of them. */
+const LOOK_UP_MS = 60_000;
+/** Some 50 MB with the settings. */
+const CACHE_SIZE = 50_000;
 const MAX_WAITING = 1_024;
 
 /**
@@ -89,19 +93,23 @@ export async function revokeToken(pool: Pool, tokenId: string, locationId?: stri
   return rowCount === 1;
 }
 
-/** Finds a token's scope; immediately if it is cached. */
-export type AuthenticateToken = (token: string) => TokenScope | Promise<TokenScope | OldToken | undefined>;
+/** Finds a token's scope; immediately if it is known, and undefined so if the token was surely never issued. */
+export type AuthenticateToken = (token: string) => TokenScope | Promise<TokenScope | OldToken | undefined> | undefined;
 
 /**
- * Authenticates tokens. Only valid ones are cached, for five seconds. Look-ups are batched, one query at a time, so
- * that a flood of invented tokens costs Postgres one small query after the other and never more.
+ * Authenticates tokens. Only valid ones are kept, and are good for as long as what has changed is read every five seconds:
+ * so busy locations cost Postgres one small query every few seconds, however many they are. Look-ups are batched, one
+ * query at a time, so that a flood of invented tokens costs one after the other and never more.
  * @returns a function that resolves to undefined for a token that was never issued, and throws if the look-up fails
  */
 export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
-  /** Cached by the monotonic clock: Postgres's may step back at a failover, and a revoked token must not live on. */
-  const known = new Map<string, { scope: TokenScope; askedAt: number }>();
+  /** By the monotonic clock: Postgres's may step back at a failover, and a revoked token must not live on. */
+  const known = new Map<string, { scope: TokenScope; askedAt: number; keptAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
   let isLookingUp = false;
+  /** The last look at what has changed: its time by Postgres's clock, and when it was asked by ours. */
+  let followed: { mark: number; askedAt: number } | undefined;
+  let isFollowing = false;
 
   const lookUp = async (): Promise<void> => {
     isLookingUp = true;
@@ -113,12 +121,12 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
         const found = await findScopes(pool, open, [...batch.keys()]);
         for (const [sha256, answer] of batch) {
           const scope = found.get(sha256);
+          known.delete(sha256);
           if (scope instanceof Error) {
             answer.reject(scope);
             continue;
           }
-          if (scope === undefined || isOld(scope)) known.delete(sha256);
-          else known.set(sha256, { scope, askedAt });
+          if (scope !== undefined && !isOld(scope)) keep(sha256, scope, askedAt);
           answer.resolve(scope);
         }
       } catch (error) {
@@ -128,8 +136,27 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     isLookingUp = false;
   };
 
-  const isFresh = ({ scope, askedAt }: { scope: TokenScope; askedAt: number }): boolean =>
-    performance.now() - askedAt < CACHE_MS && (scope.expiresAt === null || scope.expiresAt > now().getTime());
+  const keep = (sha256: string, scope: TokenScope, askedAt: number): void => {
+    const [oldest] = known.size < CACHE_SIZE ? [] : known.keys();
+    if (oldest !== undefined) known.delete(oldest);
+    known.set(sha256, { scope, askedAt, keptAt: performance.now() });
+  };
+
+  /** Forgets what has changed. */
+  const follow = async (): Promise<void> => {
+    if (isFollowing) return;
+    isFollowing = true;
+    try {
+      const askedAt = performance.now();
+      const mark = await tellTime(pool);
+      const changed = await readChangedTokens(pool, followed?.mark ?? mark);
+      if (changed === undefined) known.clear();
+      else for (const { sha256 } of changed) known.delete(sha256);
+      followed = { mark, askedAt };
+    } finally {
+      isFollowing = false;
+    }
+  };
 
   const ask = (sha256: string): Promise<TokenScope | OldToken | undefined> => {
     let answer = waiting.get(sha256);
@@ -145,14 +172,17 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   return (token) => {
     const sha256 = digest(token);
     const cached = known.get(sha256);
-    if (cached !== undefined && isFresh(cached)) {
-      // If that fails, the next webhook asks again.
-      if (performance.now() - cached.askedAt > REFRESH_MS) ask(sha256).catch(() => {});
-      return cached.scope;
-    }
-    if (known.size >= CACHE_SIZE) known.clear();
-    known.delete(sha256);
-    return ask(sha256);
+    if (cached === undefined) return mayBeToken(token) ? ask(sha256) : undefined;
+    const { scope, askedAt, keptAt } = cached;
+    const at = performance.now();
+    // A look that began before it was kept may have met its change before there was anything to forget.
+    const goodAt = followed !== undefined && followed.askedAt > keptAt ? followed.askedAt : askedAt;
+    const isExpired = scope.expiresAt !== null && scope.expiresAt <= now().getTime();
+    if (isExpired || at - goodAt >= CACHE_MS || at - askedAt >= LOOK_UP_MS) return ask(sha256);
+    // If either fails, the next webhook asks again.
+    if (at - goodAt > REFRESH_MS) follow().catch(() => {});
+    if (LOOK_UP_MS - (at - askedAt) < CACHE_MS) ask(sha256).catch(() => {});
+    return scope;
   };
 }
 
@@ -170,9 +200,7 @@ async function findScopes(
 ): Promise<Map<string, TokenScope | OldToken | Error>> {
   const { rows } = await pool.query<TokenFound & { sha256: string }>({
     name: 'find-token-scopes',
-    text: `SELECT encode(t.sha256, 'base64') AS sha256, t.token_id AS "tokenId", t.integration,
-                  t.location_id AS "locationId", l.settings AS "sealedSettings",
-                  extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt",
+    text: `SELECT encode(t.sha256, 'base64') AS sha256, ${LISTED_TOKEN}, l.settings AS "sealedSettings",
                   CASE WHEN t.revoked_at IS NOT NULL THEN 'revoked'
                        WHEN t.expires_at <= now() THEN 'expired'
                        WHEN t.integration <> l.integration THEN 'of another integration' END AS state

@@ -21,6 +21,7 @@ afterAll(() => Promise.all([pool.end(), flushPool.end()]));
 let list: TokenList;
 beforeEach(async () => {
   await pool.query('DELETE FROM webhook_tokens');
+  await pool.query('DELETE FROM removed_tokens');
   await pool.query('DELETE FROM locations');
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'standard', '')`);
   list = listOf(pool);
@@ -146,13 +147,22 @@ it('a token of another integration is not found, and is once the location is put
   expect(list.find(token)).toMatchObject({ integration: 'standard' });
 });
 
-it('the tokens of a removed location go when all is read anew, which a refresh does once an hour', async () => {
+it('the tokens of a removed location go with the next refresh', async () => {
+  const { token } = await issueToken(pool, { locationId: 'club-1' });
+  await list.load();
+  await pool.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-1'`);
+  expect(await removeLocation(pool, 'club-1')).toEqual({ tokens: 1 });
+  expect(list.find(token)).toBeDefined();
+  await list.refresh();
+  expect(list.find(token)).toBeUndefined();
+});
+
+it('what was deleted by hand goes when all is read anew, which a refresh does once an hour', async () => {
   const removed = await issueToken(pool, { locationId: 'club-1' });
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-2', 'standard', '')`);
   const kept = await issueToken(pool, { locationId: 'club-2' });
   await list.load();
-  await pool.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-1'`);
-  expect(await removeLocation(pool, 'club-1')).toEqual({ tokens: 1 });
+  await pool.query(`DELETE FROM locations WHERE location_id = 'club-1'`);
   await list.refresh();
   expect(list.find(removed.token)).toBeDefined();
   later(HOUR_MS + 1);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { issueToken, revokeToken, tokenAuthenticator } from '../../../src/core/locations/webhook-tokens.ts';
+import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { watchDatabase } from '../../../src/core/postgres/watch-database.ts';
 import { tokenJudge } from '../../../src/http/judge-token.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -39,6 +40,68 @@ it('a token in use is judged anew before its answer is too old, and no webhook w
   vi.spyOn(performance, 'now').mockReturnValue(later);
   expect(judge(token)).toMatchObject({ tokenId });
   while (!('state' in ((await judge(token)) ?? {}))) await sleep(5);
+});
+
+it('what busy locations send costs Postgres one look at what has changed, however many they are', async () => {
+  const tokens = await Promise.all(Array.from({ length: 20 }, () => issueToken(pool, { locationId: 'club-1' })));
+  await pool.query(`UPDATE webhook_tokens SET created_at = now() - interval '1 hour'`);
+  await pool.query(`UPDATE locations SET updated_at = now() - interval '1 hour'`);
+  const judge = tokenAuthenticator(pool, open, () => new Date());
+  for (const { token } of tokens) await judge(token);
+  const asked = vi.spyOn(pool, 'query');
+  const clock = vi.spyOn(performance, 'now');
+  const began = performance.now();
+  // Half a minute of webhooks from all of them.
+  for (let s = 1; s <= 30; s += 1) {
+    clock.mockReturnValue(began + s * 1_000);
+    for (const { token } of tokens) expect(judge(token), `after ${s} s`).not.toBeInstanceOf(Promise);
+    await vi.waitFor(() => expect(asked.mock.settledResults.every(({ type }) => type !== 'incomplete')).toBe(true));
+    await sleep(1);
+  }
+  expect(asked.mock.calls.length).toBeLessThan(2 * 15);
+});
+
+it.each([
+  ['revoked', (tokenId: string) => revokeToken(pool, tokenId)],
+  ['of a location that was put anew', () => pool.query(`UPDATE locations SET updated_at = now()`)],
+])('a busy token is looked up anew when it is %s', async (_what, change) => {
+  const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
+  await pool.query(`UPDATE webhook_tokens SET created_at = now() - interval '1 hour' WHERE token_id = $1`, [tokenId]);
+  const judge = tokenAuthenticator(pool, open, () => new Date());
+  await judge(token);
+  await change(tokenId);
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 3_001);
+  expect(judge(token)).not.toBeInstanceOf(Promise);
+  await vi.waitFor(() => expect(judge(token)).toBeInstanceOf(Promise));
+});
+
+it('a busy token is refused after five seconds once its location is removed', async () => {
+  await pool.query(
+    `INSERT INTO locations (location_id, integration, settings, paused_at) VALUES ('gone', 'x', '', now())`,
+  );
+  const { token } = await issueToken(pool, { locationId: 'gone' });
+  const judge = tokenAuthenticator(pool, open, () => new Date());
+  await judge(token);
+  await removeLocation(pool, 'gone');
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 3_001);
+  expect(judge(token)).not.toBeInstanceOf(Promise);
+  await vi.waitFor(async () => expect(await judge(token)).toBeUndefined());
+});
+
+it('a token that was deleted by hand opens nothing after a minute, however busy it is', async () => {
+  const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
+  const judge = tokenAuthenticator(pool, open, () => new Date());
+  await judge(token);
+  await pool.query('DELETE FROM webhook_tokens WHERE token_id = $1', [tokenId]);
+  const clock = vi.spyOn(performance, 'now');
+  const began = performance.now();
+  for (let s = 3; s < 60; s += 3) {
+    clock.mockReturnValue(began + s * 1_000);
+    void judge(token);
+    await sleep(5);
+  }
+  clock.mockReturnValue(began + 60_000);
+  expect(await judge(token)).toBeUndefined();
 });
 
 describe('a token', () => {

@@ -1,0 +1,56 @@
+import type { Pool } from 'pg';
+
+/** A valid token, without settings. */
+export type ListedToken = {
+  tokenId: string;
+  integration: string;
+  locationId: string;
+  /** Milliseconds since the epoch, by Postgres's clock; null if the token does not expire. */
+  expiresAt: number | null;
+};
+
+/** A token by its SHA-256 in base64. Of one that was removed the rest is null. */
+export type ChangedToken = ListedToken & { sha256: string; isValid: boolean };
+
+/** So many at once are better read anew. */
+const MOST = 500;
+/** A change is committed up to some seconds after the time that it bears. */
+const OVERLAP_S = 60;
+
+/** SQL of a `ListedToken` of `webhook_tokens t`. */
+export const LISTED_TOKEN = `t.token_id AS "tokenId", t.integration, t.location_id AS "locationId",
+             extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"`;
+
+/** A token whose location has changed as well is there twice. */
+const CHANGED = `
+  WITH changed AS (
+    SELECT sha256 FROM webhook_tokens WHERE greatest(created_at, revoked_at) > to_timestamp($1::float8)
+    UNION ALL
+    SELECT t.sha256 FROM locations l JOIN webhook_tokens t USING (location_id)
+    WHERE l.updated_at > to_timestamp($1::float8)
+    LIMIT $2
+  )
+  SELECT encode(t.sha256, 'base64') AS sha256, ${LISTED_TOKEN},
+         t.revoked_at IS NULL AND t.integration = l.integration AS "isValid"
+  FROM changed JOIN webhook_tokens t USING (sha256) JOIN locations l USING (location_id)
+  UNION ALL
+  SELECT encode(sha256, 'base64'), NULL, NULL, NULL, NULL, false
+  FROM removed_tokens WHERE removed_at > to_timestamp($1::float8)
+  LIMIT $2`;
+
+/**
+ * Reads the tokens that were issued, revoked or removed, and those of locations that were put, since `mark`, and some
+ * before that. They may still be as they were.
+ * @param mark seconds since the epoch, from `tellTime`
+ * @returns undefined if they are too many
+ */
+export async function readChangedTokens(pool: Pool, mark: number): Promise<ChangedToken[] | undefined> {
+  const { rows } = await pool.query<ChangedToken>(CHANGED, [mark - OVERLAP_S, MOST]);
+  return rows.length < MOST ? rows : undefined;
+}
+
+/** @returns seconds since the epoch */
+export async function tellTime(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ seconds: number }>('SELECT extract(epoch FROM now())::float8 AS seconds');
+  return rows[0]?.seconds ?? Number.NaN;
+}
