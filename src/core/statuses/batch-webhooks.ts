@@ -17,6 +17,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const MANY_LOCKED = 4;
 /** Pause between two looks at whether what waits aside can go on. */
 const ASIDE_MS = 50;
+/** Time within which a batch mostly is back. One that is not waits, for a lock or for the disk. */
+const LATE_MS = 25;
+/** Pause between two looks at who has waited for too long: one timer for all. */
+const DEADLINES_MS = 20;
 
 /** The webhook could not be committed in time, or there is no room for it. The sender may retry later. */
 export class Unavailable extends Error {
@@ -36,13 +40,16 @@ export type BatchWebhooks = {
 type Waiting = {
   webhook: TranslatedWebhook;
   deadline: number;
+  /** Among those that are undecided; -1 once it is decided. */
+  place: number;
   resolve(accepted: Accepted): void;
   reject(error: Error): void;
 };
 
 /**
- * Batches concurrent webhooks into one statement and one commit. A free flusher takes whatever is queued, without a
- * timer: at low load a webhook goes alone, at high load the batches grow.
+ * Batches concurrent webhooks into one statement and one commit. The flusher takes whatever is queued as soon as it is
+ * free: at low load a webhook goes alone, at high load the batches grow, and a statement's fixed cost is shared by more.
+ * While a batch is late another flusher goes on, so that it holds up nobody else.
  *
  * A row that somebody else has locked costs the others one short wait: the webhooks that need it wait aside, tried again
  * and again by one more flusher, and later ones about the same order join them at once.
@@ -50,6 +57,7 @@ type Waiting = {
 export function batchWebhooks(deps: {
   /** The flushers' own connections; each flusher uses one at a time, and what waits aside one more. */
   pool: Pool;
+  /** The most at once, while batches are late. */
   flushers: number;
   parkTtlS: number;
   observe: Observe;
@@ -63,7 +71,9 @@ export function batchWebhooks(deps: {
   const queue = fairQueue<Waiting>();
   const aside = fairQueue<Waiting>();
   const known = knownLocked();
-  let undecided = 0;
+  /** In any order; each knows its place. */
+  const undecided: Waiting[] = [];
+  let deadlines: NodeJS.Timeout | undefined;
   let onIdle: (() => void)[] = [];
 
   const flush = async (batch: readonly Waiting[], repeated = false): Promise<void> => {
@@ -77,7 +87,7 @@ export function batchWebhooks(deps: {
       if (!repeated && (await isMended(error, deps.pool))) return flush(batch, true);
       if (error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE) return flushAround(batch);
       if (!isDataError(error)) {
-        for (const waiting of batch) waiting.reject(new Unavailable('could not be committed', { cause: error }));
+        for (const waiting of batch) refuse(waiting, 'could not be committed', error);
         return undefined;
       }
       deps.onRefused({ code: error.code, webhooks: batch.length });
@@ -85,22 +95,24 @@ export function batchWebhooks(deps: {
       if (batch.length > 1) return flushHalves(batch);
       const [only] = batch;
       if (only === undefined || only.webhook.dropped !== undefined) {
-        only?.reject(new Unavailable('cannot be stored', { cause: error }));
+        if (only !== undefined) refuse(only, 'cannot be stored', error);
         return undefined;
       }
-      const webhook = { ...only.webhook, events: [], busy: undefined, dropped: refusedByPostgres(error) };
-      return flush([{ ...only, webhook }]);
+      only.webhook = { ...only.webhook, events: [], busy: undefined, dropped: refusedByPostgres(error) };
+      return flush(batch);
     }
     const milliseconds = performance.now() - began;
     const { serviceOrderIds } = applied;
     deps.observe({ what: 'flush', webhooks: batch.length, serviceOrderIds, milliseconds });
     let first = 0;
-    for (const [index, { webhook, resolve }] of batch.entries()) {
+    for (const [index, waiting] of batch.entries()) {
+      const { webhook } = waiting;
       const about = serviceOrderIds.slice(first, (first += webhook.events.length));
       const outcome = applied.webhooks[index] ?? 'ignored';
       const until = outcome === 'applied' ? webhook.busy?.pausedUntil : undefined;
       if (until instanceof Date) deps.observe(pausedBy(webhook, until));
-      resolve({ outcome, serviceOrderIds: distinct(about) });
+      waiting.resolve({ outcome, serviceOrderIds: distinct(about) });
+      settle(waiting);
       known.remove(webhook);
     }
     deps.onApplied(applied);
@@ -145,7 +157,7 @@ export function batchWebhooks(deps: {
       const { webhook } = waiting;
       if (!known.has(webhook)) deps.onLocked(webhook);
       known.add(webhook);
-      if (aside.isFullFor(webhook.locationId)) waiting.reject(new Unavailable('too many wait for a lock'));
+      if (aside.isFullFor(webhook.locationId)) refuse(waiting, 'too many wait for a lock');
       else aside.add(waiting);
     }
     startAside();
@@ -166,43 +178,50 @@ export function batchWebhooks(deps: {
     await (known.size() < MANY_LOCKED ? flush(free) : flushFree(free));
   });
 
-  const settle = (): void => {
-    undecided -= 1;
-    if (undecided > 0) return;
+  const settle = (waiting: Waiting): void => {
+    const last = undecided.at(-1);
+    if (waiting.place < 0 || last === undefined) return;
+    undecided[waiting.place] = last;
+    last.place = waiting.place;
+    waiting.place = -1;
+    undecided.pop();
+    if (undecided.length > 0) return;
     for (const resolve of onIdle) resolve();
     onIdle = [];
+  };
+
+  const refuse = (waiting: Waiting, why: string, cause?: unknown): void => {
+    waiting.reject(new Unavailable(why, { cause }));
+    settle(waiting);
+  };
+
+  const refuseLate = (): void => {
+    deadlines = undefined;
+    for (const waiting of undecided.filter((each) => !isInTime(each))) {
+      // The body no longer counts once the sender has its answer, so it must not stay.
+      queue.remove(waiting);
+      aside.remove(waiting);
+      refuse(waiting, 'was not committed in time');
+    }
+    watchDeadlines();
+  };
+  const watchDeadlines = (): void => {
+    if (undecided.length > 0) deadlines ??= setTimeout(refuseLate, DEADLINES_MS);
   };
 
   return {
     accept(webhook, deadline) {
       if (queue.isFullFor(webhook.locationId)) return Promise.reject(new Unavailable('the queue is full'));
-      undecided += 1;
-      const decided = new Promise<Accepted>((resolve, reject) => {
-        const waiting: Waiting = { webhook, deadline, resolve, reject };
-        const timer = setTimeout(
-          () => {
-            // The body no longer counts once the sender has its answer, so it must not stay.
-            queue.remove(waiting);
-            aside.remove(waiting);
-            reject(new Unavailable('was not committed in time'));
-          },
-          Math.max(0, deadline - Date.now()),
-        );
-        waiting.resolve = (accepted) => {
-          clearTimeout(timer);
-          resolve(accepted);
-        };
-        waiting.reject = (error) => {
-          clearTimeout(timer);
-          reject(error);
-        };
+      return new Promise((resolve, reject) => {
+        const waiting: Waiting = { webhook, deadline, place: undecided.length, resolve, reject };
+        undecided.push(waiting);
         queue.add(waiting);
         start();
+        watchDeadlines();
       });
-      return decided.finally(settle);
     },
     drain() {
-      if (undecided === 0) return Promise.resolve();
+      if (undecided.length === 0) return Promise.resolve();
       return new Promise((resolve) => {
         onIdle.push(resolve);
       });
@@ -210,14 +229,31 @@ export function batchWebhooks(deps: {
   };
 }
 
-/** @returns starts one more flusher, of `most` at a time, if anything is queued; it does `round` until nothing is */
+/**
+ * @returns starts a flusher, if none is at work and anything is queued; it does `round` until nothing is. While rounds
+ *   are late there is one more for each, `most` at the most
+ */
 function flushersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round: () => Promise<void>): () => void {
   let flushing = 0;
+  let late = 0;
+  const isWanted = (others: number): boolean => queue.size() > 0 && others < Math.min(most, 1 + late);
+  const timely = async (): Promise<void> => {
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      late += 1;
+      start();
+    }, LATE_MS);
+    await round();
+    clearTimeout(timer);
+    if (isLate) late -= 1;
+  };
   const run = async (): Promise<void> => {
-    while (queue.size() > 0) await round();
+    do await timely();
+    while (isWanted(flushing - 1));
   };
   const start = (): void => {
-    if (flushing >= most || queue.size() === 0) return;
+    if (!isWanted(flushing)) return;
     flushing += 1;
     void run().finally(() => {
       flushing -= 1;

@@ -21,43 +21,53 @@ export type FairQueue<Waiting> = {
  * sends little never waits behind another's flood.
  */
 export function fairQueue<Waiting extends { webhook: TranslatedWebhook }>(): FairQueue<Waiting> {
+  // Lines stay when they are empty. In a Map that changes with every webhook the garbage collector would keep what is over.
   const lines = new Map<string, Waiting[]>();
+  /** Those that are not empty, in the order of their turns. */
+  const turns: Waiting[][] = [];
   let size = 0;
+
+  const lineOf = (locationId: string): Waiting[] => {
+    let line = lines.get(locationId);
+    if (line === undefined) {
+      line = [];
+      lines.set(locationId, line);
+    }
+    return line;
+  };
+
   return {
     size: () => size,
     isFullFor: (locationId) => !withinShare((lines.get(locationId)?.length ?? 0) + 1, size + 1, MAX_QUEUED),
     add(waiting) {
-      const { locationId } = waiting.webhook;
-      const line = lines.get(locationId);
-      if (line === undefined) lines.set(locationId, [waiting]);
-      else line.push(waiting);
+      const line = lineOf(waiting.webhook.locationId);
+      if (line.length === 0) turns.push(line);
+      line.push(waiting);
       size += 1;
     },
     remove(waiting) {
-      const { locationId } = waiting.webhook;
-      const line = lines.get(locationId) ?? [];
+      const line = lineOf(waiting.webhook.locationId);
       const place = line.indexOf(waiting);
       if (place < 0) return;
       line.splice(place, 1);
       size -= 1;
-      if (line.length === 0) lines.delete(locationId);
+      if (line.length === 0) turns.splice(turns.indexOf(line), 1);
     },
     take() {
       const taken: Waiting[] = [];
       let events = 0;
-      for (const [locationId, line] of lines) {
-        const [next] = line;
-        if (next === undefined) throw new Error('an empty line was kept');
+      for (;;) {
+        const [line] = turns;
+        const next = line?.[0];
+        if (line === undefined || next === undefined) return taken;
         events += next.webhook.events.length;
-        if (taken.length === MAX_BATCH || (taken.length > 0 && events > MAX_BATCH_EVENTS)) break;
+        if (taken.length === MAX_BATCH || (taken.length > 0 && events > MAX_BATCH_EVENTS)) return taken;
         taken.push(next);
         line.shift();
+        turns.shift();
         size -= 1;
-        // Moves the line to the end of the Map, where this same loop meets it again.
-        lines.delete(locationId);
-        if (line.length > 0) lines.set(locationId, line);
+        if (line.length > 0) turns.push(line);
       }
-      return taken;
     },
   };
 }

@@ -1,0 +1,103 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
+import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
+import { batchWebhooks, type BatchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+const LATER = Date.now() + 3_600_000;
+
+let pool: pg.Pool;
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4, options: '-c enable_seqscan=off' });
+  await ensureWebhookPartitions(pool);
+  await pool.query(
+    `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
+     SELECT name, 'club', 'standard', 'pickup', 10, 2 FROM unnest('{locked,free}'::text[]) AS name`,
+  );
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+afterAll(() => pool.end());
+
+/** @param flushed gets the size of each batch */
+function batches(flushed: number[] = []): BatchWebhooks {
+  return batchWebhooks({
+    pool,
+    flushers: 2,
+    parkTtlS: 60,
+    observe: (observed) => {
+      if (observed.what === 'flush') flushed.push(observed.webhooks);
+    },
+    onApplied: () => {},
+    onRefused: () => {},
+    onLocked: () => {},
+  });
+}
+
+function webhook(serviceOrderId: string): TranslatedWebhook {
+  return {
+    id: randomUUIDv7(),
+    locationId: 'club',
+    integration: 'standard',
+    receivedAt: new Date(),
+    headers: {},
+    body: Buffer.from('{}'),
+    truncated: false,
+    events: [{ serviceOrderId, status: 'received', nativeStatus: 'received' }],
+  };
+}
+
+it('what comes while a batch is under way goes in the next one, all together, over the same connection', async () => {
+  // So none is late, however busy the machine is.
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  const lent = vi.spyOn(pool, 'connect');
+  const flushed: number[] = [];
+  const { accept } = batches(flushed);
+  const answers = [];
+  for (let nth = 0; nth < 40; nth += 1) {
+    answers.push(accept(webhook('free'), LATER));
+    await turn();
+    if (nth === 0) while (lent.mock.calls.length === 0) await turn();
+    expect(lent.mock.calls.length - flushed.length).toBeLessThanOrEqual(1);
+  }
+  await Promise.all(answers);
+  expect(flushed[0]).toBe(1);
+  expect(flushed.reduce((sum, size) => sum + size)).toBe(40);
+  expect(flushed.length).toBeLessThan(40);
+});
+
+it('a batch that is late holds up nobody else', async () => {
+  const holder = await pool.connect();
+  await holder.query('BEGIN');
+  await holder.query(`SELECT FROM orders WHERE service_order_id = 'locked' FOR UPDATE`);
+  const { accept, drain } = batches();
+  try {
+    const late = accept(webhook('locked'), LATER);
+    // Until it is on its way, they would be in one batch.
+    for (let nth = 0; nth < 10; nth += 1) await turn();
+    expect(await Promise.race([late, accept(webhook('free'), LATER)])).toMatchObject({ serviceOrderIds: ['free'] });
+  } finally {
+    await holder.query('ROLLBACK');
+    holder.release();
+  }
+  await drain();
+});
+
+it('what is not committed by its deadline is refused, and counts no more', async () => {
+  const holder = await pool.connect();
+  await holder.query('BEGIN');
+  await holder.query(`SELECT FROM orders WHERE service_order_id = 'locked' FOR UPDATE`);
+  const { accept, drain } = batches();
+  try {
+    await expect(accept(webhook('locked'), Date.now() + 50)).rejects.toThrow('not committed in time');
+    await drain();
+  } finally {
+    await holder.query('ROLLBACK');
+    holder.release();
+  }
+});
