@@ -16,6 +16,7 @@ export type BodyBudget = {
  * @param limit bytes
  */
 export function bodyBudget(limit: number): BodyBudget {
+  // Nothing is deleted: in a Map that changes with every webhook the garbage collector would keep what is over.
   const heldOf = new Map<string, number>();
   let held = 0;
   return {
@@ -30,11 +31,9 @@ export function bodyBudget(limit: number): BodyBudget {
           heldOf.set(locationId, here);
         },
         release() {
-          const left = (heldOf.get(locationId) ?? 0) - mine;
+          heldOf.set(locationId, (heldOf.get(locationId) ?? 0) - mine);
           held -= mine;
           mine = 0;
-          if (left > 0) heldOf.set(locationId, left);
-          else heldOf.delete(locationId);
         },
       };
     },
