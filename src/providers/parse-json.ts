@@ -2,6 +2,7 @@ import { Poison } from '../core/domain/errors.ts';
 
 /** The deepest nesting read. Payloads of POS systems nest some ten deep. */
 const DEEPEST = 100;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Parses the JSON body of a webhook.
@@ -17,7 +18,7 @@ export function parseJson(body: Buffer, wanted: string): unknown {
   }
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+    text = utf8.decode(body);
   } catch {
     throw new Poison('the body is not UTF-8: JSON in UTF-8 is required', { cause: { code: 'not_utf8' } });
   }

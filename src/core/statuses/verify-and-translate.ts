@@ -11,7 +11,7 @@ import type { Drop, Translated } from '../domain/webhook.ts';
 /** The most events of a webhook. No POS sends more at once, and thousands would delay all other commits. */
 const MAX_EVENTS = 50;
 
-const Events = z.array(StatusEvent);
+const Events = z.compile(z.array(StatusEvent));
 
 /**
  * Lets the provider verify and translate a webhook. Any failure becomes the reason for dropping it, without any value

@@ -73,15 +73,16 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   const status = MEANINGS.get(code);
   if (status === undefined || (status === 'completed' && !settings.closedMeansCompleted)) return [];
 
-  const event = {
-    status,
-    serviceOrderId: channelOrderId,
-    providerOrderId: orderId,
-    reason: reasonFor(status, code, reason),
-    occurredAt: StatusEvent.shape.occurredAt.safeParse(timeStamp).data,
-    nativeStatus: String(code),
-  };
-  return [readShape(StatusEvent, event)];
+  return [
+    {
+      status,
+      serviceOrderId: channelOrderId,
+      providerOrderId: orderId,
+      reason: reasonFor(status, code, reason),
+      occurredAt: StatusEvent.shape.occurredAt.safeParse(timeStamp).data,
+      nativeStatus: String(code),
+    },
+  ];
 }
 
 function namesAnOrder(json: unknown): boolean {

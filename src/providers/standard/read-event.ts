@@ -1,6 +1,6 @@
 import { Poison } from '../../core/domain/errors.ts';
 import { STATUSES } from '../../core/domain/lifecycle.ts';
-import { StatusEvent } from '../../core/domain/order.ts';
+import type { StatusEvent } from '../../core/domain/order.ts';
 import { readShape } from '../read-shape.ts';
 import { AnyEvent, OrderStatusEvent } from './payloads.ts';
 
@@ -22,13 +22,14 @@ export function readEvent(json: unknown): readonly StatusEvent[] {
       cause: { code: 'names_no_order', fields: ['order.thirdPartyReference', 'order.id'] },
     });
   }
-  const event = {
-    status,
-    serviceOrderId: order.thirdPartyReference,
-    providerOrderId: order.id,
-    reason: order.reason,
-    occurredAt: order.occurredAt,
-    nativeStatus: order.status,
-  };
-  return [readShape(StatusEvent, event)];
+  return [
+    {
+      status,
+      serviceOrderId: order.thirdPartyReference,
+      providerOrderId: order.id,
+      reason: order.reason,
+      occurredAt: order.occurredAt,
+      nativeStatus: order.status,
+    },
+  ];
 }
