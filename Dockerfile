@@ -27,7 +27,7 @@ LABEL org.opencontainers.image.title="Expediter" \
 ENV NODE_ENV=production
 # With the memory of a large machine in sight, V8 would keep twice what the service needs; and V8's four threads take the
 # processor from the one that serves, where there are only two. 0: one less than there are.
-ENV NODE_OPTIONS="--max-old-space-size=512 --max-semi-space-size=8 --v8-pool-size=0"
+ENV NODE_OPTIONS="--max-old-space-size=512 --max-semi-space-size=16 --v8-pool-size=0"
 # Buffers of all sizes come and go: Debian's own allocator keeps 40 MB more of what was given back. And what installs
 # packages has nothing to do here, and would be at hand for whoever gets in.
 RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 && \

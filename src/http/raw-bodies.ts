@@ -7,8 +7,9 @@ import type { FastifyInstance } from 'fastify';
 export function takeRawBodies(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
-  scope.addHook('onRequest', async (request) => {
+  scope.addHook('onRequest', (request, _reply, done) => {
     // Fastify refuses a malformed content type before it asks any parser.
-    request.raw.headers['content-type'] = 'application/octet-stream';
+    delete request.raw.headers['content-type'];
+    done();
   });
 }

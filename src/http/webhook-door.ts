@@ -54,6 +54,13 @@ type Scope = TokenScope | ListedToken;
 type Asked = () => Pick<WebhookObserved, 'requestId' | 'trace' | 'milliseconds' | 'integration' | 'locationId'>;
 type Room = ReturnType<BodyBudget['open']>;
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set once the token of a webhook is known to be valid. */
+    authenticated: { scope: Scope; token: string; spentMs: number } | undefined;
+  }
+}
+
 /**
  * Mounts the return door: first the token, then the bytes, then the provider verifies and translates, then one commit.
  *
@@ -75,7 +82,6 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
   );
   app.addHook('onClose', async () => share.stop());
   const databaseMs = deps.spill === undefined ? ANSWER_MS : COMMIT_MS;
-  const authenticated = new WeakMap<FastifyRequest, { scope: Scope; token: string; spentMs: number }>();
   const turnAway = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     deps.observe(refusedBy(request, reply, 'unauthorized'));
     return refuse(request, reply, deps.bodyLimit);
@@ -124,21 +130,31 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     });
   };
 
-  const authenticate = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  const admit = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    about: { scope: Scope | OldToken | undefined; token: string; began: number },
+  ): Promise<void> | undefined => {
     const { integration, locationId } = request.params as { integration: string; locationId: string };
+    const { scope, token, began } = about;
+    if (scope?.integration !== integration || scope.locationId !== locationId) return turnAway(request, reply);
+    if (isOld(scope)) return turnAwayOld(request, reply, { token, old: scope });
+    recognise(reply.raw);
+    request.authenticated = { scope, token, spentMs: performance.now() - began };
+    return undefined;
+  };
+
+  /** A token that is known already costs no promise. */
+  const authenticate = (request: FastifyRequest, reply: FastifyReply, done: () => void): Promise<void> | undefined => {
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
     // A token given twice is an array, and not valid.
     if (typeof token !== 'string') return turnAway(request, reply);
     const judged = deps.judgeToken(token, databaseMs);
-    const scope = judged instanceof Promise ? await judged : judged;
-    if (scope?.integration !== integration || scope.locationId !== locationId) {
-      return turnAway(request, reply);
-    }
-    if (isOld(scope)) return turnAwayOld(request, reply, { token, old: scope });
-    recognise(reply.raw);
-    authenticated.set(request, { scope, token, spentMs: performance.now() - began });
-    return undefined;
+    if (judged instanceof Promise) return judged.then((scope) => admit(request, reply, { scope, token, began }));
+    const refused = admit(request, reply, { scope: judged, token, began });
+    if (refused === undefined) done();
+    return refused;
   };
 
   const commit = async (
@@ -177,9 +193,8 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
   };
 
   const receive = async (request: FastifyRequest, reply: FastifyReply): Promise<Answer> => {
-    const found = authenticated.get(request);
-    if (found === undefined) throw new Error('a webhook came past its token');
-    const { scope, token, spentMs } = found;
+    if (request.authenticated === undefined) throw new Error('a webhook came past its token');
+    const { scope, token, spentMs } = request.authenticated;
     const { locationId, integration, tokenId } = scope;
     share.enter(locationId);
     const room = budget.open(locationId);
@@ -218,9 +233,12 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
 
   void app.register(async (scope) => {
     takeRawBodies(scope);
+    scope.decorateRequest('authenticated');
+    // Nothing here logs by the request, and a logger for each costs more than most of what is done for it.
+    scope.setChildLoggerFactory((log) => log);
     scope.setErrorHandler(async (error, request, reply) => {
       reply.code(500).header('retry-after', '1');
-      const { locationId } = authenticated.get(request)?.scope ?? {};
+      const { locationId } = request.authenticated?.scope ?? {};
       const floods = error instanceof BeyondShare;
       deps.observe({
         ...refusedBy(request, reply, 'not_committed'),

@@ -68,15 +68,24 @@ export function logJourneys(log: Log): Observe {
 }
 
 function logWebhook(log: Log, observed: WebhookObserved): void {
-  const { requestId, trace, locationId, integration, webhookId, outcome, serviceOrderIds: ids } = observed;
-  const milliseconds = Math.round(observed.milliseconds);
-  const about = { reqId: requestId, trace, locationId, integration, webhookId, outcome, milliseconds };
-  // Most webhooks are about one order, and people search for its id.
-  const named = ids.length > 1 ? { ...about, serviceOrderIds: ids } : { ...about, serviceOrderId: ids[0] };
-  const { reason: why, cause } = observed.dropped ?? {};
-  if (webhookId === null) log.warn({ ...about, why, cause }, 'webhook dropped, and not kept');
-  else if (outcome === 'dropped') log.warn({ ...about, why, cause }, 'webhook dropped');
-  else log.info(named, 'webhook');
+  const { requestId, trace, locationId, integration, webhookId, outcome, serviceOrderIds: ids, dropped } = observed;
+  // What is undefined is not in the line.
+  const about = {
+    reqId: requestId,
+    trace,
+    locationId,
+    integration,
+    webhookId,
+    outcome,
+    milliseconds: Math.round(observed.milliseconds),
+    // Most webhooks are about one order, and people search for its id.
+    serviceOrderId: ids.length > 1 ? undefined : ids[0],
+    serviceOrderIds: ids.length > 1 ? ids : undefined,
+    why: dropped?.reason,
+    cause: dropped?.cause,
+  };
+  if (outcome !== 'dropped') log.info(about, 'webhook');
+  else log.warn(about, webhookId === null ? 'webhook dropped, and not kept' : 'webhook dropped');
 }
 
 function logRefused(log: Log, { requestId, trace, outcome, locationId, milliseconds, error }: WebhookRefused): void {

@@ -18,7 +18,7 @@ export type Rows<Item> = {
   as(alias: string): string;
   /** SQL of one column's array. */
   array(name: string): string;
-  /** The parameters, one for each column. */
+  /** The parameters, one for each column. At least one column has a value in the last row. */
   values(items: readonly Item[]): Buffer[];
   /** The number of the next parameter. */
   next: number;
@@ -46,8 +46,14 @@ export function unnestRows<Item>(columns: readonly Column<Item>[], first = 1): R
           (item: Item) => Value<Type> | null | undefined,
           string?,
         ];
-        return binaryArray(type, items, valueOf);
+        const values = items.map(valueOf);
+        // Some columns mostly are empty, and `unnest` fills up what is shorter with NULLs.
+        return binaryArray(type, values.every(isNull) ? [] : values);
       }),
     next: first + columns.length,
   };
+}
+
+function isNull(value: unknown): boolean {
+  return value === null || value === undefined;
 }

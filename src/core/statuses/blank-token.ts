@@ -4,7 +4,7 @@ const BLANK = '[token]';
 
 /** Blanks our own token in a header, percent-encoded or not. Some proxies repeat the URL, and so the token. */
 export function blankToken(value: string, token: string): string {
-  let kept = value.replaceAll(token, BLANK);
+  let kept = value.includes(token) ? value.replaceAll(token, BLANK) : value;
   let text = kept;
   for (let nth = 0; nth < TIMES && text.includes('%'); nth += 1) {
     text = text.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

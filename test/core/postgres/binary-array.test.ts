@@ -17,7 +17,7 @@ afterAll(() => client.end());
 async function isTheSame(type: Parameters<typeof binaryArray>[0], values: readonly unknown[]): Promise<unknown> {
   const { rows } = await client.query<{ same: boolean; length: number }>(
     `SELECT $1::${type}[] IS NOT DISTINCT FROM $2::${type}[] AS same, cardinality($1::${type}[]) AS length`,
-    [binaryArray(type, values, (value) => value as never), values],
+    [binaryArray(type, values as never[]), values],
   );
   return rows[0];
 }
@@ -40,14 +40,14 @@ it.each([
 });
 
 it('what is no UUID is not made one', () => {
-  expect(() => binaryArray('uuid', ['019a0000-0000-7000-8000'], (value) => value)).toThrow('a UUID is required');
-  expect(() => binaryArray('uuid', ['no'], (value) => value)).toThrow('a UUID is required');
+  expect(() => binaryArray('uuid', ['019a0000-0000-7000-8000'])).toThrow('a UUID is required');
+  expect(() => binaryArray('uuid', ['no'])).toThrow('a UUID is required');
 });
 
 it('an empty one has no elements', async () => {
   const { rows } = await client.query<{ ids: string[]; rows: number }>(
     'SELECT $1::text[] AS ids, (SELECT count(*)::int FROM unnest($1::text[])) AS rows',
-    [binaryArray('text', [], () => '')],
+    [binaryArray('text', [])],
   );
   expect(rows).toEqual([{ ids: [], rows: 0 }]);
 });

@@ -26,6 +26,24 @@ it('rows arrive under the names of their columns, in their order, behind other p
   ]);
 });
 
+it('a column without any value is NULL in every row', async () => {
+  const dishes = unnestRows<Dish>([
+    ['name', 'text', (dish) => dish.name],
+    ['price', 'integer', (dish) => dish.price],
+  ]);
+  const client = new pg.Client(inject('postgresUrl'));
+  await client.connect();
+  const { rows } = await client.query(
+    `SELECT name, price, nth::int, ${dishes.array('price')}[nth] AS again FROM ${dishes.as('d')}`,
+    dishes.values([{ name: 'soup' }, { name: 'bread' }]),
+  );
+  await client.end();
+  expect(rows).toEqual([
+    { name: 'soup', price: null, nth: 1, again: null },
+    { name: 'bread', price: null, nth: 2, again: null },
+  ]);
+});
+
 it('a column that is not there is no SQL', () => {
   const dishes = unnestRows<Dish>([['name', 'text', (dish) => dish.name]]);
   expect(() => dishes.array('price')).toThrow('no column price');
