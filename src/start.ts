@@ -6,6 +6,7 @@ import type { Config } from './config.ts';
 import { quietAsker } from './core/asks/quiet-asker.ts';
 import type { Observed } from './core/domain/observed.ts';
 import type { Registry } from './core/domain/provider.ts';
+import { loadPhones } from './core/domain/to-e164.ts';
 import type { Conflict, PosId } from './core/domain/webhook.ts';
 import { guardedFetch, loadUndici } from './core/egress/guarded-fetch.ts';
 import { orderFeed } from './core/live/order-feed.ts';
@@ -16,6 +17,7 @@ import { findLocation, settingsOpener } from './core/locations/locations.ts';
 import { tokenAuthenticator } from './core/locations/webhook-tokens.ts';
 import { circuitBreaker } from './core/placements/circuit-breaker.ts';
 import { recordSignal } from './core/placements/record-signal.ts';
+import { loadGraphqlRequest } from './core/placements/fetch-order-data.ts';
 import { orderRefetcher } from './core/placements/refetch-order.ts';
 import { refetchUnlessRefused } from './core/placements/refetch-unless-refused.ts';
 import { retryUnread } from './core/placements/retry-unread.ts';
@@ -47,6 +49,8 @@ import { spillParts } from './spill-parts.ts';
 import { statusTopic } from './status-topic.ts';
 
 const DATABASE_RETRY_MS = 1_000;
+/** Pause between what is loaded once the process is ready. */
+const LOAD_EVERY_MS = 100;
 /** Time until a start that still waits for Postgres says so again. */
 const TELL_AGAIN_MS = 60_000;
 
@@ -288,9 +292,7 @@ export async function start(
   const begin = async (): Promise<void> => {
     const loadTokens = async (): Promise<void> => spill?.list.load();
     await Promise.all([databaseReady({ pool, clock, loadTokens }, log, stopping.signal), observing.load()]);
-    await connection.load();
     await watch.look();
-    await loadUndici();
     if (stopping.signal.aborted) return;
     // They come again within half a minute as well.
     await retryUnread(pool).catch((error: unknown) => log.warn({ err: error }, 'held orders are not tried at once'));
@@ -299,6 +301,12 @@ export async function start(
     periodic.start();
     isReady = true;
     log.info({ integrations: [...registry.keys()] }, 'ready');
+    // What the first order needs, one after the other: what comes meanwhile waits for one at the most.
+    for (const load of [connection.load, loadGraphqlRequest, loadPhones, loadUndici]) {
+      await sleep(LOAD_EVERY_MS);
+      if (stopping.signal.aborted) return;
+      await load();
+    }
   };
   const ready = begin();
 

@@ -5,7 +5,6 @@ import { pathToFileURL } from 'node:url';
 import { NeedsOperator } from '../core/domain/errors.ts';
 import type { OrderInput, OrderModule } from '../core/domain/order-module.ts';
 import { describeCause } from '../core/domain/placement-cause.ts';
-import { problemWithQuery } from './problem-with-query.ts';
 
 /** The query, with the canonical names. */
 const DEFAULT_QUERY = `query Order($id: ID!) {
@@ -50,7 +49,7 @@ async function readQuery(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw new Error(`ORDER_QUERY_FILE ${file} holds no GraphQL document: ${error.message}`, { cause: error });
   });
-  const problem = problemWithQuery(text, ['id']);
+  const problem = await problemOf(text, ['id']);
   if (problem !== undefined) throw new Error(`ORDER_QUERY_FILE ${file} ${problem}`);
   return text;
 }
@@ -71,12 +70,18 @@ async function importModule(name: string): Promise<OrderModule> {
   } finally {
     hooks.deregister();
   }
-  const problem = problemWith(module);
+  const problem = await problemWith(module);
   if (problem !== undefined) throw new Error(`ORDER_MODULE: ${name} ${problem}`);
   return module as OrderModule;
 }
 
-function problemWith(module: Partial<OrderModule>): string | undefined {
+/** GraphQL takes a moment to load, and our own query needs no look. */
+async function problemOf(query: string, given: readonly string[] | undefined): Promise<string | undefined> {
+  const { problemWithQuery } = await import('./problem-with-query.ts');
+  return problemWithQuery(query, given);
+}
+
+async function problemWith(module: Partial<OrderModule>): Promise<string | undefined> {
   const { query, variables, headers, errorCode, toCanonicalOrder } = module;
   if (typeof query !== 'string') return 'exports no text "query", the GraphQL document';
   if (typeof toCanonicalOrder !== 'function') return 'exports no function "toCanonicalOrder"';
@@ -85,7 +90,7 @@ function problemWith(module: Partial<OrderModule>): string | undefined {
     if (typeof optional !== 'function') return `exports a "${name}" that is no function`;
     if (optional.constructor.name === 'AsyncFunction') return `exports a "${name}" that is async: it cannot wait`;
   }
-  const problem = problemWithQuery(query, variables === undefined ? ['id'] : undefined);
+  const problem = await problemOf(query, variables === undefined ? ['id'] : undefined);
   return problem && `has a "query" that ${problem}`;
 }
 

@@ -1,4 +1,4 @@
-import { ClientError, GraphQLClient } from 'graphql-request';
+import type { ClientError, GraphQLClient } from 'graphql-request';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import type { OrderModule } from '../domain/order-module.ts';
 import { AnswerTooLarge, boundedFetch } from '../egress/bounded-fetch.ts';
@@ -31,9 +31,12 @@ export function orderDataFetcher(about: {
 }): FetchOrderData {
   const { url, token, module, onErrors } = about;
   const readErrors = errorReader(module, about.warn);
-  const client = new GraphQLClient(url, { headers: headersOf(module, token), fetch: boundedFetch(ORDER_LIMIT) });
+  const headers = headersOf(module, token);
+  let client: GraphQLClient | undefined;
   return async (serviceOrderId) => {
     const variables = askMapper(() => variablesOf(module, serviceOrderId));
+    const { ClientError, GraphQLClient } = await loadGraphqlRequest();
+    client ??= new GraphQLClient(url, { headers, fetch: boundedFetch(ORDER_LIMIT) });
     try {
       const data = await client.request<unknown>({
         document: module.query,
@@ -42,7 +45,8 @@ export function orderDataFetcher(about: {
       });
       return hasValue(data) ? data : undefined;
     } catch (error) {
-      return classifyFailure(error, (errors) => {
+      if (!(error instanceof ClientError)) throw noAnswer(error as Error);
+      return classifyAnswer(error.response, (errors) => {
         const coded = readErrors(errors);
         onErrors?.(coded);
         return coded;
@@ -50,6 +54,9 @@ export function orderDataFetcher(about: {
     }
   };
 }
+
+/** Loads what asks, and all of GraphQL with it: some 40 ms in which nothing else happens. */
+export const loadGraphqlRequest = (): Promise<typeof import('graphql-request')> => import('graphql-request');
 
 export function headersOf(module: Pick<OrderModule, 'headers'>, token: string | undefined): Record<string, string> {
   return module.headers?.(token) ?? (token === undefined ? {} : { authorization: `Bearer ${token}` });
@@ -60,17 +67,20 @@ export function variablesOf(module: Pick<OrderModule, 'variables'>, orderId: str
   return module.variables?.(orderId) ?? { id: orderId };
 }
 
-/** Classifies an error. Undefined if the platform says that there is no such order. */
-function classifyFailure(error: unknown, readErrors: (errors: unknown) => CodedError[]): undefined {
+function noAnswer(error: Error): NeedsOperator | TryAgain {
   if (error instanceof AnswerTooLarge) {
     const cause = { code: 'platform_answer_too_large' } as const;
-    throw new NeedsOperator(describeCause(cause), { cause });
+    return new NeedsOperator(describeCause(cause), { cause });
   }
-  if (!(error instanceof ClientError)) {
-    const name = (error as Error).name === 'TimeoutError' ? `no answer in ${TIMEOUT_MS} ms` : 'no usable answer';
-    throw new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
-  }
-  const { status: httpStatus, errors, data } = error.response;
+  const name = error.name === 'TimeoutError' ? `no answer in ${TIMEOUT_MS} ms` : 'no usable answer';
+  return new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
+}
+
+/** Classifies an answer without an order. Undefined if the platform says that there is none. */
+function classifyAnswer(
+  { status: httpStatus, errors, data, headers }: ClientError['response'],
+  readErrors: (errors: unknown) => CodedError[],
+): undefined {
   if (httpStatus >= 300 && httpStatus < 400) {
     const cause = { code: 'platform_redirects', httpStatus } as const;
     throw new NeedsOperator(describeCause(cause), { httpStatus, cause });
@@ -85,7 +95,6 @@ function classifyFailure(error: unknown, readErrors: (errors: unknown) => CodedE
     const cause = { code: 'order_id_invalid', httpStatus } as const;
     throw new GiveUp(describeCause(cause), { reason: 'the order could not be read', httpStatus, cause });
   }
-  const { headers } = error.response as { headers?: Headers };
   throw new TryAgain(`the ordering platform answered ${httpStatus}${errors ? ' with GraphQL errors' : ''}`, {
     sent: false,
     httpStatus,
