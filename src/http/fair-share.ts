@@ -43,12 +43,17 @@ export function fairShare(perSecond: number, onHeldBack: (locationId: string) =>
     { locationId: '', at: -Infinity },
   ];
   let lag = 0;
-  let expected = performance.now() + SAMPLE_EVERY_MS;
-  const sampling = setInterval(() => {
+  let [expected, askedAt] = [0, 0];
+  let sampling: NodeJS.Timeout | undefined;
+  const sample = (): void => {
     const now = performance.now();
     lag = 0.8 * lag + 0.2 * Math.max(0, now - expected);
     expected = now + SAMPLE_EVERY_MS;
-  }, SAMPLE_EVERY_MS).unref();
+    // While nobody sends, a process that keeps up is not woken for it.
+    if (now - askedAt < ACTIVE_MS || lag >= LAG_MS) return;
+    clearInterval(sampling);
+    sampling = undefined;
+  };
 
   const accountOf = (locationId: string, now: number): Account => {
     let account = accounts.get(locationId);
@@ -64,6 +69,11 @@ export function fairShare(perSecond: number, onHeldBack: (locationId: string) =>
   return {
     enter(locationId) {
       const now = performance.now();
+      askedAt = now;
+      if (sampling === undefined) {
+        sampling = setInterval(sample, SAMPLE_EVERY_MS).unref();
+        expected = now + SAMPLE_EVERY_MS;
+      }
       const account = accountOf(locationId, now);
       if (account.tokens >= 1) {
         account.tokens -= 1;

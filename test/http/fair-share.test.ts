@@ -27,8 +27,8 @@ function send(locationId: string, count: number, bytes = 0): number {
 }
 
 /** Keeps the process from doing anything for a while, as too much work does. */
-async function fallBehind(): Promise<void> {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+async function fallBehind(milliseconds = 200): Promise<void> {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
   await sleep(30);
 }
 
@@ -41,6 +41,15 @@ it('a location that floods is held back once the process falls behind, and nobod
   expect(send('flood', 1_000)).toBeLessThan(100);
   expect(send('quiet', 50)).toBe(50);
   expect(heldBack).toEqual(['flood']);
+});
+
+it('how far the process fell behind before a time in which nobody sent counts no more', async () => {
+  begin();
+  send('flood', 1);
+  await fallBehind(1_100);
+  await sleep(600);
+  send('quiet', 1);
+  expect(send('flood', 1_000)).toBe(1_000);
 });
 
 it('it stays held back when the process has caught up, with its share of 100 a second', async () => {
