@@ -55,7 +55,6 @@ function translateRequest({ senders, plan, orders, from }: ClientLoad, g: number
     receivedAt: new Date(),
     headers: {
       host: '127.0.0.1:8080',
-      connection: 'keep-alive',
       'content-length': String(Buffer.byteLength(body)),
       ...headers,
     },

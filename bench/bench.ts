@@ -97,7 +97,7 @@ if (args.json) process.stdout.write(`${JSON.stringify(results)}\n`);
 
 async function compare(): Promise<void> {
   say('ways to take a webhook, in turn; the relay is off in all of them');
-  const contest = await startContest(postgres.url);
+  const contest = await startContest(postgres);
   try {
     const about = { rounds: args.rounds, seconds: args.quick ? 1 : 4, quick: args.quick, tenMillion: args.tenMillion };
     compared = await compareVariants(contest, about, say);
@@ -110,12 +110,19 @@ async function compare(): Promise<void> {
 /** Prints the results as tables in Markdown, which read well on a terminal too. */
 function report(): void {
   if (compared !== undefined) {
-    say('\n| way, connections | webhooks a second: median | least to most | p50 ms | p99 ms |\n|---|---|---|---|---|');
+    say(
+      '\n| way, connections | webhooks a second: median | least to most | p50 ms | p99 ms | CPU per webhook, Node / Postgres / sender, us |\n|---|---|---|---|---|---|',
+    );
     for (const { cell, rounds } of compared.cells.values()) {
       const rates = rounds.map((round) => round.perSecond);
       const [p50, p99] = [rounds.map((round) => round.p50Ms), rounds.map((round) => round.p99Ms)].map(median);
       const spread = `${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)}`;
-      say(`| ${nameOf(cell)} | ${median(rates).toFixed(0)} | ${spread} | ${p50?.toFixed(2)} | ${p99?.toFixed(2)} |`);
+      const spent = (['nodeUs', 'postgresUs', 'senderUs'] as const)
+        .map((whose) => median(rounds.map((round) => round[whose])))
+        .map((us) => (Number.isNaN(us) ? '-' : us.toFixed(0)));
+      say(
+        `| ${nameOf(cell)} | ${median(rates).toFixed(0)} | ${spread} | ${p50?.toFixed(2)} | ${p99?.toFixed(2)} | ${spent.join(' / ')} |`,
+      );
     }
   }
   say('\n| figure | measured | least to most | goal | |\n|---|---|---|---|---|');

@@ -1,12 +1,11 @@
 import type { FigureName } from './figures.ts';
-import { ORDERS, type Cell, type Contest } from './start-contest.ts';
-import type { Measured } from './summarize.ts';
+import { ORDERS, type Cell, type Contest, type Measurement } from './start-contest.ts';
 
 type Comparison = {
   figure: FigureName;
   of: Cell;
   against: Cell;
-  by: 'perSecond' | 'p50Ms' | 'p99Ms';
+  by: 'perSecond' | 'p50Ms' | 'p99Ms' | 'nodeUs';
   /** Included in the quick run. */
   quick?: true;
   /** Derives the figure from the ratio. */
@@ -14,7 +13,7 @@ type Comparison = {
 };
 
 /** @returns each round's ratio, by figure, and each cell's measurements */
-export type Compared = { ratios: Map<FigureName, number[]>; cells: Map<string, { cell: Cell; rounds: Measured[] }> };
+export type Compared = { ratios: Map<FigureName, number[]>; cells: Map<string, { cell: Cell; rounds: Measurement[] }> };
 
 function cell(variant: Cell['variant'], connections: number, about: Partial<Cell> = {}): Cell {
   return { variant, connections, plan: 'spread', orders: ORDERS, ...about };
@@ -59,6 +58,7 @@ const COMPARISONS: readonly Comparison[] = [
   },
   { figure: 'vsCeiling64', of: cell('service', 64), against: cell('bare', 64), by: 'perSecond', quick: true },
   { figure: 'vsCeiling256', of: cell('service', 256), against: cell('bare', 256), by: 'perSecond', quick: true },
+  { figure: 'nodeVsBare64', of: cell('service', 64), against: cell('bare', 64), by: 'nodeUs', quick: true },
   { figure: 'vsTransactions8', of: cell('service', 8), against: cell('transactions', 8), by: 'perSecond' },
   {
     figure: 'vsTransactions64',

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { compileService } from './compile-service.ts';
 import { forkChild, type Child } from './fork-child.ts';
 import type { Offered, Steady } from './offer-steadily.ts';
 import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
+import { processorMs } from './processor-ms.ts';
 import type { Received, Receiving } from './receive-live.ts';
 import type { Published } from './serve-pubsub.ts';
 import { startService, type Service } from './start-service.ts';
@@ -118,16 +118,4 @@ export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
       await client.end();
     },
   };
-}
-
-/** Processor time so far, user and system; NaN if there is no /proc, or no such process. */
-function processorMs(pid: number): number {
-  try {
-    // The name is in parentheses and may hold blanks. Ticks are hundredths of a second on every Linux we know.
-    const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
-    const [user, system] = fields.split(' ').slice(11, 13);
-    return (Number(user) + Number(system)) * 10;
-  } catch {
-    return Number.NaN;
-  }
 }

@@ -2,9 +2,10 @@ import { balanceBooks, emptyBooks } from './balance-books.ts';
 import type { ClientLoad } from './apply-from-clients.ts';
 import type { Plan } from './choose-request.ts';
 import { forkChild, type Child } from './fork-child.ts';
-import type { Load } from './generate-load.ts';
+import type { Generated, Load } from './generate-load.ts';
 import { imageEnvironment } from './image-environment.ts';
 import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
+import { postgresMs, processorMs } from './processor-ms.ts';
 import { seedOrders } from './seed-orders.ts';
 import type { Measured } from './summarize.ts';
 import type { Variant } from './variants.ts';
@@ -18,9 +19,12 @@ export type Cell = {
   orders: number;
 };
 
+/** With the processor time of each webhook, in microseconds; NaN where it cannot be told. */
+export type Measurement = Measured & { nodeUs: number; postgresUs: number; senderUs: number };
+
 export type Contest = {
   /** Takes about `seconds`, checks included. */
-  measure(cell: Cell, seconds: number): Promise<Measured>;
+  measure(cell: Cell, seconds: number): Promise<Measurement>;
   stop(): Promise<void>;
 };
 
@@ -29,19 +33,21 @@ const LOCATIONS = 20;
 /** Requests of a cell's first measurement: a second of the slowest variant. */
 const FIRST_REQUESTS = 1_024;
 
+type Served = { child: Child; port: number };
+
 type Field = {
   databaseUrl: string;
   senders: Sender[];
   /** Requests so far about its orders, all of which were moved alike. */
   sent: number;
-  variants: Map<Variant, { child: Child; port: number }>;
+  variants: Map<Variant, Served>;
 };
 
 /**
  * Keeps every variant in a process of its own, all on one Postgres, so that each is warm at its turn. Each size of the
  * orders table has its own database.
  */
-export async function startContest(serverUrl: string): Promise<Contest> {
+export async function startContest(postgres: { url: string; pid: number }): Promise<Contest> {
   const generator = forkChild('generate-load.ts');
   const clients = forkChild('apply-from-clients.ts');
   const fields = new Map<number, Field>();
@@ -50,25 +56,26 @@ export async function startContest(serverUrl: string): Promise<Contest> {
   const fieldOf = async (orders: number): Promise<Field> => {
     const known = fields.get(orders);
     if (known !== undefined) return known;
-    const prepared = await prepareBenchDatabase(serverUrl, { name: `bench_${orders}`, locations: LOCATIONS });
+    const prepared = await prepareBenchDatabase(postgres.url, { name: `bench_${orders}`, locations: LOCATIONS });
     const field = { ...prepared, sent: 0, variants: new Map() };
     fields.set(orders, field);
     await seedOrders(field.databaseUrl, field.senders, orders);
     return field;
   };
 
-  const portOf = async (field: Field, variant: Variant): Promise<number> => {
+  const servedBy = async (field: Field, variant: Variant): Promise<Served> => {
     const known = field.variants.get(variant);
-    if (known !== undefined) return known.port;
+    if (known !== undefined) return known;
     const child = forkChild('serve-variant.ts', [variant, field.databaseUrl], imageEnvironment());
-    const { port } = await child.ask<{ port: number }>(field.senders);
-    field.variants.set(variant, { child, port });
-    return port;
+    const served = { child, ...(await child.ask<{ port: number }>(field.senders)) };
+    field.variants.set(variant, served);
+    return served;
   };
 
   return {
     async measure({ variant, connections, plan, orders }, seconds) {
       const field = await fieldOf(orders);
+      const { databaseUrl, senders } = field;
       const name = `${variant} ${connections} ${plan} ${orders}`;
       const rate = lastRates.get(name);
       const wanted = rate === undefined ? FIRST_REQUESTS : rate * seconds;
@@ -77,28 +84,33 @@ export async function startContest(serverUrl: string): Promise<Contest> {
       const requests = share * connections;
       // Large tables take too long to refill: their moves continue where they ended.
       if (orders === ORDERS) {
-        await seedOrders(field.databaseUrl, field.senders, orders);
+        await seedOrders(databaseUrl, senders, orders);
         field.sent = 0;
       }
-      const before = await emptyBooks(field.databaseUrl);
-      const load = { senders: field.senders, requests, orders, from: field.sent, plan };
-      let measured: Measured;
-      if (variant === 'transactions') {
-        const about: ClientLoad = { ...load, databaseUrl: field.databaseUrl, clients: connections };
-        measured = await clients.ask<Measured>(about);
-      } else {
-        const port = await portOf(field, variant);
-        measured = await generator.ask<Measured>({ ...load, port, connections } satisfies Load);
-      }
+      const books = await emptyBooks(databaseUrl);
+      const load = { senders, requests, orders, from: field.sent, plan };
+      const served = variant === 'transactions' ? undefined : await servedBy(field, variant);
+      // Plain clients prepare and connect meanwhile, so what that takes tells nothing.
+      const spent = (): { nodeMs: number; postgresMs: number } => ({
+        nodeMs: served === undefined ? Number.NaN : processorMs(served.child.pid),
+        postgresMs: served === undefined ? Number.NaN : postgresMs(postgres.pid),
+      });
+      const before = spent();
+      const measured =
+        served === undefined
+          ? await clients.ask<Measured>({ ...load, databaseUrl, clients: connections } satisfies ClientLoad)
+          : await generator.ask<Generated>({ ...load, port: served.port, connections } satisfies Load);
+      const after = spent();
       const { answers } = measured;
       if (variant === 'bare') {
         if (answers['200'] !== requests) throw new Error(`bare Fastify refused some: ${JSON.stringify(answers)}`);
       } else {
-        await balanceBooks(field.databaseUrl, { ...before, from: field.sent, requests, answers, plan });
+        await balanceBooks(databaseUrl, { ...books, from: field.sent, requests, answers, plan });
         field.sent += requests;
       }
       lastRates.set(name, measured.perSecond);
-      return measured;
+      const eachUs = (name: keyof typeof after): number => ((after[name] - before[name]) * 1_000) / requests;
+      return { senderUs: Number.NaN, ...measured, nodeUs: eachUs('nodeMs'), postgresUs: eachUs('postgresMs') };
     },
     async stop() {
       const served = [...fields.values()].flatMap((field) => [...field.variants.values()]);

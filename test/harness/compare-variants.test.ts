@@ -22,7 +22,8 @@ async function compare(about: { rounds: number; quick: boolean; tenMillion: bool
       times.set(name, time + 1);
       const perSecond =
         (RATES[cell.variant] * (cell.plan === 'poison' ? 0.9 : 1)) / (cell.variant === 'one-statement' ? 1 : 2 ** time);
-      return { answers: {}, perSecond, p50Ms: 10 * 2 ** time, p99Ms: (20_000 * 2 ** time) / RATES[cell.variant] };
+      const [p50Ms, p99Ms] = [10 * 2 ** time, (20_000 * 2 ** time) / RATES[cell.variant]];
+      return { answers: {}, perSecond, p50Ms, p99Ms, nodeUs: 1_000_000 / perSecond, postgresUs: 0, senderUs: 0 };
     },
     stop: async () => {},
   };
@@ -36,6 +37,7 @@ describe('a comparison', () => {
     expect(compared.ratios.get('vsNaive64')).toEqual([8, 8, 8]);
     expect(compared.ratios.get('vsOneStatement64')).toEqual([1, 0.5, 0.25]);
     expect(compared.ratios.get('vsTransactions64')).toEqual([1.6, 1.6, 1.6]);
+    expect(compared.ratios.get('nodeVsBare64')).toEqual([1.25, 1.25, 1.25]);
     expect(compared.ratios.get('p50At1VsOneStatement')).toEqual([1, 1, 1]);
     expect(compared.ratios.get('p99At64VsNaive')).toEqual([0.125, 0.125, 0.125]);
     expect(median(compared.ratios.get('poisonLoss') ?? [])).toBeCloseTo(0.1);
