@@ -2,12 +2,14 @@ import { writeFile } from 'node:fs/promises';
 import { constants, totalmem } from 'node:os';
 import pg from 'pg';
 import { startPostgres } from '../test/support/start-postgres.ts';
-import { compareVariants, nameOf, type Compared } from './compare-variants.ts';
+import { nameOf, type Compared } from './compare-in-turn.ts';
+import { compareVariants } from './compare-variants.ts';
 import { describeMachine } from './describe-machine.ts';
 import { drawBars } from './draw-bars.ts';
 import { FIGURES, reaches, toResults, type Figure, type FigureName } from './figures.ts';
 import { measureClaims } from './measure-claims.ts';
 import { measureEvening } from './measure-evening.ts';
+import { measureGrow } from './measure-grow.ts';
 import { measureLive } from './measure-live.ts';
 import { measureMembers } from './measure-members.ts';
 import { measureMemory } from './measure-memory.ts';
@@ -16,7 +18,7 @@ import { measurePlacements } from './measure-placements.ts';
 import { measureSpill } from './measure-spill.ts';
 import { measureStart } from './measure-start.ts';
 import { readBenchArguments } from './read-bench-arguments.ts';
-import { startContest } from './start-contest.ts';
+import { startContest, type Contest, type Measurement } from './start-contest.ts';
 import { median } from './summarize.ts';
 
 // Outside Google's machines the search for their metadata server only takes time.
@@ -33,6 +35,7 @@ const say = (line: string): void => void words.write(`${line}\n`);
 
 const measured: Partial<Record<FigureName, number>> = {};
 let compared: Compared | undefined;
+let grown: Compared | undefined;
 
 const postgres = await startPostgres({
   settings: {
@@ -50,7 +53,11 @@ const postgres = await startPostgres({
 });
 try {
   say(describeMachine(await versionOf(postgres.url)));
-  if (args.only.includes('compare')) await compare();
+  if (args.only.includes('compare')) {
+    say('ways to take a webhook, in turn; the relay is off in all of them');
+    const about = { rounds: args.rounds, seconds: args.quick ? 1 : 4, quick: args.quick, tenMillion: args.tenMillion };
+    compared = await contend((contest) => compareVariants(contest, about, say));
+  }
   if (args.only.includes('live')) {
     say('live messages, relay on');
     Object.assign(measured, await measureLive(postgres, { stepS: 10, backlog: 20_000, lagS: 20 }, say));
@@ -69,7 +76,7 @@ try {
   }
   if (args.only.includes('start')) {
     say('start');
-    measured.startMs = (await measureStart(postgres, { times: 5 }, say)).startMs;
+    Object.assign(measured, await measureStart(postgres, { times: 5 }, say));
   }
   if (args.only.includes('spill')) {
     say('the spill, while Postgres is away and after it');
@@ -78,6 +85,10 @@ try {
   if (args.only.includes('parked')) {
     say('events that wait for their POS id');
     Object.assign(measured, await measureParked(postgres, { rounds: 30, many: 5_000_000 }, say));
+  }
+  if (args.only.includes('grow')) {
+    say('locations, bodies and histories that grow, in turn with those that do not');
+    grown = await contend((contest) => measureGrow(contest, { rounds: args.rounds }, say));
   }
   if (args.only.includes('members')) {
     say('streams of members');
@@ -95,13 +106,12 @@ report();
 if (args.chart !== undefined && compared !== undefined) await writeFile(args.chart, drawBars(compared));
 if (args.json) process.stdout.write(`${JSON.stringify(results)}\n`);
 
-async function compare(): Promise<void> {
-  say('ways to take a webhook, in turn; the relay is off in all of them');
+async function contend(compare: (contest: Contest) => Promise<Compared>): Promise<Compared> {
   const contest = await startContest(postgres);
   try {
-    const about = { rounds: args.rounds, seconds: args.quick ? 1 : 4, quick: args.quick, tenMillion: args.tenMillion };
-    compared = await compareVariants(contest, about, say);
-    for (const [figure, ratios] of compared.ratios) measured[figure] = median(ratios);
+    const result = await compare(contest);
+    for (const [figure, ratios] of result.ratios) measured[figure] = median(ratios);
+    return result;
   } finally {
     await contest.stop();
   }
@@ -109,27 +119,28 @@ async function compare(): Promise<void> {
 
 /** Prints the results as tables in Markdown, which read well on a terminal too. */
 function report(): void {
-  if (compared !== undefined) {
-    say(
-      '\n| way, connections | webhooks a second: median | least to most | p50 ms | p99 ms | CPU per webhook, Node / Postgres / sender, us |\n|---|---|---|---|---|---|',
-    );
-    for (const { cell, rounds } of compared.cells.values()) {
+  const contests = [compared, grown].filter((each) => each !== undefined);
+  for (const { cells } of contests) {
+    const columns = ['way, connections', 'webhooks a second: median', 'least to most', 'p50 ms', 'p99 ms'];
+    columns.push('CPU per webhook, Node / Postgres / sender, us', 'on disk, bytes');
+    say(`\n| ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length)}`);
+    for (const { cell, rounds } of cells.values()) {
       const rates = rounds.map((round) => round.perSecond);
-      const [p50, p99] = [rounds.map((round) => round.p50Ms), rounds.map((round) => round.p99Ms)].map(median);
+      const middle = (name: keyof Omit<Measurement, 'answers'>, digits = 0): string => {
+        const value = median(rounds.map((round) => round[name]));
+        return Number.isNaN(value) ? '-' : value.toFixed(digits);
+      };
       const spread = `${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)}`;
-      const spent = (['nodeUs', 'postgresUs', 'senderUs'] as const)
-        .map((whose) => median(rounds.map((round) => round[whose])))
-        .map((us) => (Number.isNaN(us) ? '-' : us.toFixed(0)));
-      say(
-        `| ${nameOf(cell)} | ${median(rates).toFixed(0)} | ${spread} | ${p50?.toFixed(2)} | ${p99?.toFixed(2)} | ${spent.join(' / ')} |`,
-      );
+      const spent = (['nodeUs', 'postgresUs', 'senderUs'] as const).map((name) => middle(name)).join(' / ');
+      const latency = [middle('p50Ms', 2), middle('p99Ms', 2)];
+      say(`| ${[nameOf(cell), middle('perSecond'), spread, ...latency, spent, middle('diskBytes')].join(' | ')} |`);
     }
   }
   say('\n| figure | measured | least to most | goal | |\n|---|---|---|---|---|');
   for (const [name, figure] of Object.entries<Figure>(FIGURES)) {
     const value = results[name as FigureName];
     if (value === null) continue;
-    const ratios = compared?.ratios.get(name as FigureName);
+    const ratios = contests.find((each) => each.ratios.has(name as FigureName))?.ratios.get(name as FigureName);
     const spread = ratios === undefined ? '' : `${show(Math.min(...ratios))} to ${show(Math.max(...ratios))}`;
     const goal = 'atLeast' in figure.goal ? `at least ${figure.goal.atLeast}` : `at most ${figure.goal.atMost}`;
     const verdict = reaches(figure, value) ? '' : 'not reached';

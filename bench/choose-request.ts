@@ -1,4 +1,5 @@
 import type { Sender } from './prepare-bench-database.ts';
+import { orderContents } from './order-contents.ts';
 import { orderId } from './seed-orders.ts';
 import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
 
@@ -21,15 +22,24 @@ const POISONS = [
   { occurredAt: '0000-01-31T18:30:00Z' },
 ];
 
-/** Returns the g-th request of a load on `orders` orders. */
-export function chooseRequest(senders: readonly Sender[], plan: Plan, orders: number, g: number): SignedRequest {
+/**
+ * Returns the g-th request of a load on `orders` orders.
+ * @param bodyBytes of the order that is sent whole, about; 0 if only what the service reads is sent
+ */
+export function chooseRequest(
+  senders: readonly Sender[],
+  plan: Plan,
+  orders: number,
+  g: number,
+  bodyBytes = 0,
+): SignedRequest {
   const move = MOVES[Math.floor(g / orders) % MOVES.length] ?? 'completed';
   const nth = (g * STRIDE) % orders;
   if (plan === 'hot' && g % 10 !== 0) return signRequest(senders, 0, MOVES[g % MOVES.length] ?? 'completed');
   if (countPoison(plan, g, 1) === 1) {
     return signRequest(senders, nth, move, POISONS[Math.floor(g / POISON_EVERY) % POISONS.length]);
   }
-  return signRequest(senders, nth, move);
+  return signRequest(senders, nth, move, bodyBytes === 0 ? {} : orderContents(g, bodyBytes));
 }
 
 /** Counts the poison among `requests` requests from the `from`-th on. */

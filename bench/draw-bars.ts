@@ -1,4 +1,4 @@
-import type { Compared } from './compare-variants.ts';
+import type { Compared } from './compare-in-turn.ts';
 import { ORDERS } from './start-contest.ts';
 import { median } from './summarize.ts';
 

@@ -28,6 +28,12 @@ export const FIGURES = {
   orders1mVs50k: { what: 'throughput on 1 million orders against 50,000', goal: { atLeast: 0.95 } },
   orders10mVs50k: { what: 'throughput on 10 million orders against 50,000', goal: { atLeast: 0.8 } },
   poisonLoss: { what: 'throughput lost when one payload of a hundred is poison', goal: { atMost: 0.05 } },
+  locations20000: { what: 'throughput with 20,000 locations that send against 20', goal: { atLeast: 0.95 } },
+  body2k: { what: 'throughput with bodies of 2 kB against 0.2 kB', goal: { atLeast: 0.92 } },
+  body20k: { what: 'throughput with bodies of 20 kB against 0.2 kB', goal: { atLeast: 0.55 } },
+  body200k: { what: 'throughput with bodies of 200 kB against 0.2 kB', goal: { atLeast: 0.12 } },
+  body200kP99Ms: { what: 'p99 with bodies of 200 kB, 64 connections', goal: { atMost: 300 }, unit: ' ms' },
+  history50: { what: 'throughput on orders with 50 events before against none', goal: { atLeast: 0.95 } },
   sustainedEventsPerSecond: {
     what: 'events a second with the relay on, the outbox flat',
     goal: { atLeast: 4_500 },
@@ -105,6 +111,9 @@ export const FIGURES = {
     goal: { atLeast: 0.97 },
   },
   startMs: { what: 'from the start to listening', goal: { atMost: 250 }, unit: ' ms' },
+  readyMs: { what: 'from the start to ready', goal: { atMost: 400 }, unit: ' ms' },
+  idleMb: { what: 'resident memory of a process that has just started and rests', goal: { atMost: 105 }, unit: ' MB' },
+  idleCpuMs: { what: 'processor time of a process that rests, a second', goal: { atMost: 3 }, unit: ' ms' },
 } as const satisfies Record<string, Figure>;
 
 export type FigureName = keyof typeof FIGURES;

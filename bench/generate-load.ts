@@ -19,19 +19,21 @@ export type Load = {
   plan: Plan;
   /** A multiple of `connections`, so that an order's moves use one connection, one after the other. */
   orders: number;
+  bodyBytes?: number;
 };
 
 /** `senderUs`: what a request costs here while they are sent, in microseconds of processor time. */
 export type Generated = Measured & { senderUs: number };
 
 async function generateLoad(load: Load): Promise<Generated> {
-  const { senders, port, connections, requests, from, plan, orders } = load;
+  const { senders, port, connections, requests, from, plan, orders, bodyBytes } = load;
   const answers: Record<string, number> = {};
   const latencies: number[] = [];
   // Before anything connects: large ones take longer to build than a connection may wait for its first request.
   const byConnection = Array.from({ length: connections }, (_, connection) => {
     const mine = [];
-    for (let g = connection; g < requests; g += connections) mine.push(chooseRequest(senders, plan, orders, from + g));
+    for (let g = connection; g < requests; g += connections)
+      mine.push(chooseRequest(senders, plan, orders, from + g, bodyBytes));
     return mine.map(({ path, headers, body }) => ({ method: 'POST' as const, path, headers, body }));
   });
   let [began, ended] = [0, 0];

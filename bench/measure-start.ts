@@ -1,26 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { compileService } from './compile-service.ts';
 import { prepareBenchDatabase } from './prepare-bench-database.ts';
+import { processorMs } from './processor-ms.ts';
+import { residentMb } from './resident-mb.ts';
 import { startService } from './start-service.ts';
 import { median } from './summarize.ts';
 
-/** Measures the start of a service whose database is migrated: the medians of several starts. */
+type Rest = Record<'idleMb' | 'idleCpuMs', number>;
+export type StartMeasurement = Record<'startMs' | 'readyMs', number> & Rest;
+
+/** As in production. */
+const OPERATORS = { OPERATOR_TOKEN: 'operator-of-the-benchmark', OPERATOR_PORT: '0' };
+/** Until what the start left to do is done. */
+const SETTLE_MS = 5_000;
+const REST_MS = 10_000;
+
+/**
+ * Measures the start of a service with the operator's door, whose database is migrated: the medians of several starts.
+ * The last one then rests, without a request.
+ */
 export async function measureStart(
   postgres: { url: string },
   about: { times: number },
   say: (line: string) => void,
-): Promise<{ startMs: number; readyMs: number }> {
+): Promise<StartMeasurement> {
   const { databaseUrl } = await prepareBenchDatabase(postgres.url, { name: 'bench_start', locations: 1 });
   const main = await compileService();
   const starts: number[] = [];
   const readies: number[] = [];
+  let rest: Rest = { idleMb: Number.NaN, idleCpuMs: Number.NaN };
   while (starts.length < about.times) {
-    const service = await startService(main, { DATABASE_URL: databaseUrl });
-    await service.stop();
+    const service = await startService(main, { DATABASE_URL: databaseUrl, ...OPERATORS });
     starts.push(service.startMs);
     readies.push(service.readyMs);
+    if (starts.length === about.times) rest = await measureRest(service.pid);
+    await service.stop();
   }
   say(`  healthy after ${listOf(starts)} ms, ready after ${listOf(readies)} ms`);
-  return { startMs: median(starts), readyMs: median(readies) };
+  return { startMs: median(starts), readyMs: median(readies), ...rest };
+}
+
+async function measureRest(pid: number): Promise<Rest> {
+  await sleep(SETTLE_MS);
+  const before = processorMs(pid);
+  await sleep(REST_MS);
+  return { idleMb: residentMb(pid), idleCpuMs: ((processorMs(pid) - before) * 1_000) / REST_MS };
 }
 
 function listOf(values: readonly number[]): string {

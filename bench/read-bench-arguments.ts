@@ -10,6 +10,7 @@ export const PARTS = [
   'start',
   'spill',
   'parked',
+  'grow',
   'members',
   'evening',
 ] as const;
@@ -17,7 +18,7 @@ export type Part = (typeof PARTS)[number];
 
 const QUICK: readonly Part[] = ['compare', 'start'];
 /** Parts that take long, or much room, or more files than most may open. */
-const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'members', 'evening'];
+const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'grow', 'members', 'evening'];
 const MOST = 1_000;
 
 export type Arguments = {

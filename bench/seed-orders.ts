@@ -39,3 +39,20 @@ export async function seedOrders(databaseUrl: string, senders: readonly Sender[]
     await client.end();
   }
 }
+
+/** Adds so many events to the history of each of these orders, none of which moved it: oldest of all orders first. */
+export async function seedHistory(databaseUrl: string, orders: number, events: number): Promise<void> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  try {
+    await client.query(
+      `INSERT INTO status_events (service_order_id, status, native_status, outcome, provider_order_id)
+       SELECT 'order-' || lpad(nth::text, 30, '0'), 'received', 'received', 'stale', 'pos-' || nth
+       FROM generate_series(1, $1::int), generate_series(0, $2::int - 1) AS nth`,
+      [events, orders],
+    );
+    await client.query('VACUUM (ANALYZE) status_events');
+  } finally {
+    await client.end();
+  }
+}

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { balanceBooks, emptyBooks } from './balance-books.ts';
 import type { ClientLoad } from './apply-from-clients.ts';
 import type { Plan } from './choose-request.ts';
@@ -6,7 +7,7 @@ import type { Generated, Load } from './generate-load.ts';
 import { imageEnvironment } from './image-environment.ts';
 import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
 import { postgresMs, processorMs } from './processor-ms.ts';
-import { seedOrders } from './seed-orders.ts';
+import { seedHistory, seedOrders } from './seed-orders.ts';
 import type { Measured } from './summarize.ts';
 import type { Variant } from './variants.ts';
 
@@ -17,10 +18,21 @@ export type Cell = {
   connections: number;
   plan: Plan;
   orders: number;
+  locations: number;
+  /** Of the order that is sent whole, about; 0 if only what the service reads is sent. */
+  bodyBytes: number;
+  /** Events of each order that came before. */
+  history: number;
 };
 
-/** With the processor time of each webhook, in microseconds; NaN where it cannot be told. */
-export type Measurement = Measured & { nodeUs: number; postgresUs: number; senderUs: number };
+export type Measurement = Measured & {
+  /** The processor time of each webhook, in microseconds; NaN where it cannot be told. */
+  nodeUs: number;
+  postgresUs: number;
+  senderUs: number;
+  /** What each webhook takes on disk, with its places in indexes; NaN without a database. */
+  diskBytes: number;
+};
 
 export type Contest = {
   /** Takes about `seconds`, checks included. */
@@ -29,7 +41,7 @@ export type Contest = {
 };
 
 export const ORDERS = 51_200;
-const LOCATIONS = 20;
+export const LOCATIONS = 20;
 /** Requests of a cell's first measurement: a second of the slowest variant. */
 const FIRST_REQUESTS = 1_024;
 
@@ -44,21 +56,22 @@ type Field = {
 };
 
 /**
- * Keeps every variant in a process of its own, all on one Postgres, so that each is warm at its turn. Each size of the
- * orders table has its own database.
+ * Keeps every variant in a process of its own, all on one Postgres, so that each is warm at its turn. Each number of
+ * orders and of locations has its own database.
  */
 export async function startContest(postgres: { url: string; pid: number }): Promise<Contest> {
   const generator = forkChild('generate-load.ts');
   const clients = forkChild('apply-from-clients.ts');
-  const fields = new Map<number, Field>();
+  const fields = new Map<string, Field>();
   const lastRates = new Map<string, number>();
 
-  const fieldOf = async (orders: number): Promise<Field> => {
-    const known = fields.get(orders);
+  const fieldOf = async ({ orders, locations }: Cell): Promise<Field> => {
+    const name = `bench_${orders}_${locations}`;
+    const known = fields.get(name);
     if (known !== undefined) return known;
-    const prepared = await prepareBenchDatabase(postgres.url, { name: `bench_${orders}`, locations: LOCATIONS });
+    const prepared = await prepareBenchDatabase(postgres.url, { name, locations });
     const field = { ...prepared, sent: 0, variants: new Map() };
-    fields.set(orders, field);
+    fields.set(name, field);
     await seedOrders(field.databaseUrl, field.senders, orders);
     return field;
   };
@@ -73,22 +86,24 @@ export async function startContest(postgres: { url: string; pid: number }): Prom
   };
 
   return {
-    async measure({ variant, connections, plan, orders }, seconds) {
-      const field = await fieldOf(orders);
+    async measure(cell, seconds) {
+      const { variant, connections, plan, orders, bodyBytes, history } = cell;
+      const field = await fieldOf(cell);
       const { databaseUrl, senders } = field;
-      const name = `${variant} ${connections} ${plan} ${orders}`;
+      const name = JSON.stringify(cell);
       const rate = lastRates.get(name);
       const wanted = rate === undefined ? FIRST_REQUESTS : rate * seconds;
       // Equal shares per connection, and no more than there are moves.
       const share = Math.ceil(Math.min(wanted, 4 * orders) / connections);
       const requests = share * connections;
       // Large tables take too long to refill: their moves continue where they ended.
-      if (orders === ORDERS) {
+      if (orders <= ORDERS) {
         await seedOrders(databaseUrl, senders, orders);
         field.sent = 0;
       }
       const books = await emptyBooks(databaseUrl);
-      const load = { senders, requests, orders, from: field.sent, plan };
+      if (history > 0) await seedHistory(databaseUrl, orders, history);
+      const load = { senders, requests, orders, from: field.sent, plan, bodyBytes };
       const served = variant === 'transactions' ? undefined : await servedBy(field, variant);
       // Plain clients prepare and connect meanwhile, so what that takes tells nothing.
       const spent = (): { nodeMs: number; postgresMs: number } => ({
@@ -105,16 +120,33 @@ export async function startContest(postgres: { url: string; pid: number }): Prom
       if (variant === 'bare') {
         if (answers['200'] !== requests) throw new Error(`bare Fastify refused some: ${JSON.stringify(answers)}`);
       } else {
-        await balanceBooks(databaseUrl, { ...books, from: field.sent, requests, answers, plan });
+        const about = { ...books, history: history * orders, from: field.sent, requests, answers, plan };
+        await balanceBooks(databaseUrl, about);
         field.sent += requests;
       }
       lastRates.set(name, measured.perSecond);
       const eachUs = (name: keyof typeof after): number => ((after[name] - before[name]) * 1_000) / requests;
-      return { senderUs: Number.NaN, ...measured, nodeUs: eachUs('nodeMs'), postgresUs: eachUs('postgresMs') };
+      return {
+        senderUs: Number.NaN,
+        ...measured,
+        nodeUs: eachUs('nodeMs'),
+        postgresUs: eachUs('postgresMs'),
+        diskBytes: variant === 'bare' ? Number.NaN : (await sizeOfWebhooks(databaseUrl)) / requests,
+      };
     },
     async stop() {
       const served = [...fields.values()].flatMap((field) => [...field.variants.values()]);
       await Promise.all([generator, clients, ...served.map(({ child }) => child)].map((child) => child.stop()));
     },
   };
+}
+
+async function sizeOfWebhooks(databaseUrl: string): Promise<number> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  const { rows } = await client.query<{ bytes: number }>(
+    `SELECT sum(pg_total_relation_size(relid))::float8 AS bytes FROM pg_partition_tree('webhooks')`,
+  );
+  await client.end();
+  return rows[0]?.bytes ?? Number.NaN;
 }

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
-import { orderId, seedOrders } from '../../bench/seed-orders.ts';
+import { orderId, seedHistory, seedOrders } from '../../bench/seed-orders.ts';
 import { applyWebhooks } from '../../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
@@ -22,9 +22,10 @@ beforeAll(async () => {
 afterAll(() => pool.end());
 
 /** Ten webhooks, each of which moves an order of its own; the last may be dropped. */
-async function load(last: Partial<TranslatedWebhook> = {}): Promise<{ steps: number }> {
+async function load(last: Partial<TranslatedWebhook> = {}, history = 0): Promise<{ steps: number }> {
   await seedOrders(databaseUrl, [LOCATION], REQUESTS);
   const before = await emptyBooks(databaseUrl);
+  if (history > 0) await seedHistory(databaseUrl, REQUESTS, history);
   const webhooks = Array.from({ length: REQUESTS }, (_, nth) => webhook(nth));
   await withClient(pool, (client) =>
     applyWebhooks(
@@ -57,6 +58,15 @@ it('balance when every webhook was answered and is everywhere', async () => {
   const before = await load();
   await balanceBooks(databaseUrl, { ...before, ...about });
   expect(await emptyBooks(databaseUrl)).toEqual({ steps: before.steps + REQUESTS });
+});
+
+it('balance on orders with a history, which is counted once', async () => {
+  const before = await load({}, 3);
+  await balanceBooks(databaseUrl, { ...before, ...about, history: 3 * REQUESTS });
+  await expect(balanceBooks(databaseUrl, { ...before, ...about })).rejects.toThrow('do not balance');
+  const without = await load();
+  const books = balanceBooks(databaseUrl, { ...without, ...about, history: 3 * REQUESTS });
+  await expect(books).rejects.toThrow('do not balance');
 });
 
 it('balance when the poison was dropped, and only then', async () => {

@@ -47,6 +47,7 @@ describe('npm run bench', () => {
       memory: 2,
     });
     expect(readBenchArguments(['--only', 'members'])).toMatchObject({ only: ['members'], rounds: 5 });
+    expect(readBenchArguments(['--only', 'grow'])).toMatchObject({ only: ['grow'], rounds: 5 });
     expect(readBenchArguments(['--only', 'evening'])).toMatchObject({ only: ['evening'], evening: 90 });
   });
 });

@@ -1,3 +1,4 @@
+import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { PLANS, POISON_EVERY, chooseRequest, countPoison } from '../../bench/choose-request.ts';
 import type { Sender } from '../../bench/prepare-bench-database.ts';
@@ -61,6 +62,26 @@ describe('a spread load', () => {
       expect(event).toMatchObject({ serviceOrderId: orderId(nth), providerOrderId: `pos-${nth}` });
     }
   });
+});
+
+describe('a load with whole orders', () => {
+  it.each([2_000, 20_000, 200_000])(
+    'of %i bytes is read as one without them is, is another each time, and compresses as those of real POS systems do',
+    (bytes) => {
+      const bodies = Array.from({ length: 20 }, (_, g) => {
+        const request = chooseRequest(senders, 'spread', ORDERS, g, bytes);
+        expect(read(request).events).toEqual(read(chooseRequest(senders, 'spread', ORDERS, g)).events);
+        return request.body;
+      });
+      const mean = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0) / bodies.length;
+      expect(Math.abs(mean / bytes - 1)).toBeLessThan(0.1);
+      expect(new Set(bodies).size).toBe(bodies.length);
+      // Square's documented order of 3.5 kB has 3.2.
+      const compressed = bodies.map((body) => Buffer.byteLength(body) / deflateSync(body, { level: 1 }).length);
+      expect(Math.min(...compressed)).toBeGreaterThan(1.8);
+      expect(Math.max(...compressed)).toBeLessThan(7);
+    },
+  );
 });
 
 describe('a hot load', () => {

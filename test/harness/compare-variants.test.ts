@@ -1,20 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { compareVariants, nameOf, type Compared } from '../../bench/compare-variants.ts';
+import { nameOf, type Compared } from '../../bench/compare-in-turn.ts';
+import { compareVariants } from '../../bench/compare-variants.ts';
 import { drawBars } from '../../bench/draw-bars.ts';
 import { FIGURES, toResults } from '../../bench/figures.ts';
+import { measureGrow } from '../../bench/measure-grow.ts';
 import type { Cell, Contest } from '../../bench/start-contest.ts';
 import { median } from '../../bench/summarize.ts';
 
 const RATES = { service: 8_000, 'one-statement': 4_000, naive: 1_000, bare: 10_000, transactions: 5_000 };
 
-/** On a machine that gets slower all the time: by half from one round to the next, but for one of the ways. */
-async function compare(about: { rounds: number; quick: boolean; tenMillion: boolean }): Promise<{
-  compared: Compared;
-  measured: string[];
-}> {
-  const measured: string[] = [];
+/** A machine that gets slower all the time: by half from one round to the next, but for one of the ways. */
+function slowingDown(measured: string[] = []): Contest {
   const times = new Map<string, number>();
-  const contest: Contest = {
+  return {
     async measure(cell: Cell) {
       const name = nameOf(cell);
       measured.push(name);
@@ -23,11 +21,27 @@ async function compare(about: { rounds: number; quick: boolean; tenMillion: bool
       const perSecond =
         (RATES[cell.variant] * (cell.plan === 'poison' ? 0.9 : 1)) / (cell.variant === 'one-statement' ? 1 : 2 ** time);
       const [p50Ms, p99Ms] = [10 * 2 ** time, (20_000 * 2 ** time) / RATES[cell.variant]];
-      return { answers: {}, perSecond, p50Ms, p99Ms, nodeUs: 1_000_000 / perSecond, postgresUs: 0, senderUs: 0 };
+      return {
+        answers: {},
+        perSecond,
+        p50Ms,
+        p99Ms,
+        nodeUs: 1_000_000 / perSecond,
+        postgresUs: 0,
+        senderUs: 0,
+        diskBytes: 0,
+      };
     },
     stop: async () => {},
   };
-  const compared = await compareVariants(contest, { ...about, seconds: 1 }, () => {});
+}
+
+async function compare(about: { rounds: number; quick: boolean; tenMillion: boolean }): Promise<{
+  compared: Compared;
+  measured: string[];
+}> {
+  const measured: string[] = [];
+  const compared = await compareVariants(slowingDown(measured), { ...about, seconds: 1 }, () => {});
   return { compared, measured };
 }
 
@@ -41,6 +55,15 @@ describe('a comparison', () => {
     expect(compared.ratios.get('p50At1VsOneStatement')).toEqual([1, 1, 1]);
     expect(compared.ratios.get('p99At64VsNaive')).toEqual([0.125, 0.125, 0.125]);
     expect(median(compared.ratios.get('poisonLoss') ?? [])).toBeCloseTo(0.1);
+  });
+
+  it('of what grows is with what does not, and a latency stands for itself', async () => {
+    const { ratios } = await measureGrow(slowingDown(), { rounds: 2 }, () => {});
+    const { body200kP99Ms, locations20000, ...others } = Object.fromEntries(ratios);
+    expect(body200kP99Ms).toEqual([5, 10]);
+    // They are warmed for longer, so the machine is slower when it is their turn.
+    expect(locations20000).toEqual([0.5, 0.5]);
+    for (const figure of Object.values(others)) expect(figure).toEqual([1, 1]);
   });
 
   it('measures every way as often, in turn, there and back, after all were warm', async () => {

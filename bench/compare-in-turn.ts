@@ -1,0 +1,82 @@
+import type { FigureName } from './figures.ts';
+import { LOCATIONS, ORDERS, type Cell, type Contest, type Measurement } from './start-contest.ts';
+
+export type Comparison = {
+  figure: FigureName;
+  of: Cell;
+  /** Without it, the figure is a value and not a ratio. */
+  against?: Cell;
+  by: 'perSecond' | 'p50Ms' | 'p99Ms' | 'nodeUs';
+  /** Derives the figure from the ratio. */
+  value?: (ratio: number) => number;
+};
+
+/** @returns each round's ratio, by figure, and each cell's measurements */
+export type Compared = { ratios: Map<FigureName, number[]>; cells: Map<string, { cell: Cell; rounds: Measurement[] }> };
+
+export function cell(variant: Cell['variant'], connections: number, about: Partial<Cell> = {}): Cell {
+  return {
+    variant,
+    connections,
+    plan: 'spread',
+    orders: ORDERS,
+    locations: LOCATIONS,
+    bodyBytes: 0,
+    history: 0,
+    ...about,
+  };
+}
+
+const LARGE_WARM_S = 20;
+
+/**
+ * Measures every cell in turn, round by round, so that a drift of the machine's speed affects all, and compares within
+ * each round.
+ * @param about.seconds of each measurement
+ */
+export async function compareInTurn(
+  contest: Contest,
+  comparisons: readonly Comparison[],
+  about: { rounds: number; seconds: number },
+  say: (line: string) => void,
+): Promise<Compared> {
+  const cells: Compared['cells'] = new Map(
+    comparisons.flatMap(({ of, against = of }) => [of, against]).map((cell) => [nameOf(cell), { cell, rounds: [] }]),
+  );
+  const ratios: Compared['ratios'] = new Map(comparisons.map(({ figure }) => [figure, []]));
+
+  say('warming up');
+  for (const { cell } of cells.values()) {
+    await contest.measure(cell, 1);
+    // The pages of a large table come into the cache one by one, and so do locations.
+    if (cell.orders > ORDERS || cell.locations > LOCATIONS) await contest.measure(cell, LARGE_WARM_S);
+  }
+  for (let round = 1; round <= about.rounds; round += 1) {
+    say(`round ${round} of ${about.rounds}`);
+    // Forwards and backwards, so that no variant always follows the same one.
+    const inTurn = round % 2 === 0 ? [...cells.values()].toReversed() : [...cells.values()];
+    for (const { cell, rounds } of inTurn) {
+      const measured = await contest.measure(cell, about.seconds);
+      rounds.push(measured);
+      const [p50, p99] = [measured.p50Ms, measured.p99Ms].map((value) => value.toFixed(2));
+      say(`  ${nameOf(cell).padEnd(48)} ${measured.perSecond.toFixed(0).padStart(6)}/s, p50 ${p50} ms, p99 ${p99} ms`);
+    }
+    for (const { figure, of, against, by, value = (ratio: number) => ratio } of comparisons) {
+      const valueOf = (cell: Cell): number => cells.get(nameOf(cell))?.rounds.at(-1)?.[by] ?? Number.NaN;
+      ratios.get(figure)?.push(value(valueOf(of) / (against === undefined ? 1 : valueOf(against))));
+    }
+  }
+  return { ratios, cells };
+}
+
+export function nameOf({ variant, connections, plan, orders, locations, bodyBytes, history }: Cell): string {
+  return [
+    variant,
+    `${connections} connection${connections === 1 ? '' : 's'}`,
+    ...(plan === 'spread' ? [] : [plan]),
+    ...(orders === ORDERS ? [] : [`${orders} orders`]),
+    ...(locations === LOCATIONS ? [] : [`${locations} locations`]),
+    ...(bodyBytes === 0 ? [] : [`${bodyBytes / 1_000} kB`]),
+    ...(history === 0 ? [] : [`${history} events before`]),
+  ].join(', ');
+}
