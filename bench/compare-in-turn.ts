@@ -1,8 +1,8 @@
 import type { FigureName } from './figures.ts';
 import { LOCATIONS, ORDERS, type Cell, type Contest, type Measurement } from './start-contest.ts';
 
-export type Comparison = {
-  figure: FigureName;
+export type Comparison<Name extends string = FigureName> = {
+  figure: Name;
   of: Cell;
   /** Without it, the figure is a value and not a ratio. */
   against?: Cell;
@@ -12,7 +12,10 @@ export type Comparison = {
 };
 
 /** @returns each round's ratio, by figure, and each cell's measurements */
-export type Compared = { ratios: Map<FigureName, number[]>; cells: Map<string, { cell: Cell; rounds: Measurement[] }> };
+export type Compared<Name extends string = FigureName> = {
+  ratios: Map<Name, number[]>;
+  cells: Map<string, { cell: Cell; rounds: Measurement[] }>;
+};
 
 export function cell(variant: Cell['variant'], connections: number, about: Partial<Cell> = {}): Cell {
   return {
@@ -34,16 +37,16 @@ const LARGE_WARM_S = 20;
  * each round.
  * @param about.seconds of each measurement
  */
-export async function compareInTurn(
+export async function compareInTurn<Name extends string>(
   contest: Contest,
-  comparisons: readonly Comparison[],
+  comparisons: readonly Comparison<Name>[],
   about: { rounds: number; seconds: number },
   say: (line: string) => void,
-): Promise<Compared> {
+): Promise<Compared<Name>> {
   const cells: Compared['cells'] = new Map(
     comparisons.flatMap(({ of, against = of }) => [of, against]).map((cell) => [nameOf(cell), { cell, rounds: [] }]),
   );
-  const ratios: Compared['ratios'] = new Map(comparisons.map(({ figure }) => [figure, []]));
+  const ratios: Compared<Name>['ratios'] = new Map(comparisons.map(({ figure }) => [figure, []]));
 
   say('warming up');
   for (const { cell } of cells.values()) {
