@@ -69,7 +69,8 @@ export function readBenchArguments(argv: string[]): Arguments {
   };
 }
 
-function fromOn(least: number): (text: string) => number {
+/** Reads a whole number that is not too small. */
+export function fromOn(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (Number.isInteger(value) && value >= least && value <= MOST) return value;

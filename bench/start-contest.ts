@@ -5,6 +5,8 @@ import type { Plan } from './choose-request.ts';
 import { forkChild, type Child } from './fork-child.ts';
 import type { Generated, Load } from './generate-load.ts';
 import { imageEnvironment } from './image-environment.ts';
+import { balancePeer, emptyPeer } from './peers/balance-peer.ts';
+import { isPeer, type Peer } from './peers/peers.ts';
 import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
 import { postgresMs, processorMs } from './processor-ms.ts';
 import { seedHistory, seedOrders } from './seed-orders.ts';
@@ -14,7 +16,7 @@ import type { Variant } from './variants.ts';
 /** One measurement of a round. */
 export type Cell = {
   /** `transactions`: the service's statement from plain database clients, one event and one commit at a time. */
-  variant: Variant | 'transactions';
+  variant: Variant | Peer | 'transactions';
   connections: number;
   plan: Plan;
   orders: number;
@@ -52,7 +54,7 @@ type Field = {
   senders: Sender[];
   /** Requests so far about its orders, all of which were moved alike. */
   sent: number;
-  variants: Map<Variant, Served>;
+  variants: Map<Variant | Peer, Served>;
 };
 
 /**
@@ -76,10 +78,11 @@ export async function startContest(postgres: { url: string; pid: number }): Prom
     return field;
   };
 
-  const servedBy = async (field: Field, variant: Variant): Promise<Served> => {
+  const servedBy = async (field: Field, variant: Variant | Peer): Promise<Served> => {
     const known = field.variants.get(variant);
     if (known !== undefined) return known;
-    const child = forkChild('serve-variant.ts', [variant, field.databaseUrl], imageEnvironment());
+    const program = isPeer(variant) ? 'peers/serve-peer.ts' : 'serve-variant.ts';
+    const child = forkChild(program, [variant, field.databaseUrl], imageEnvironment());
     const served = { child, ...(await child.ask<{ port: number }>(field.senders)) };
     field.variants.set(variant, served);
     return served;
@@ -105,6 +108,7 @@ export async function startContest(postgres: { url: string; pid: number }): Prom
       if (history > 0) await seedHistory(databaseUrl, orders, history);
       const load = { senders, requests, orders, from: field.sent, plan, bodyBytes };
       const served = variant === 'transactions' ? undefined : await servedBy(field, variant);
+      if (isPeer(variant)) await emptyPeer(databaseUrl, variant);
       // Plain clients prepare and connect meanwhile, so what that takes tells nothing.
       const spent = (): { nodeMs: number; postgresMs: number } => ({
         nodeMs: served === undefined ? Number.NaN : processorMs(served.child.pid),
@@ -119,6 +123,8 @@ export async function startContest(postgres: { url: string; pid: number }): Prom
       const { answers } = measured;
       if (variant === 'bare') {
         if (answers['200'] !== requests) throw new Error(`bare Fastify refused some: ${JSON.stringify(answers)}`);
+      } else if (isPeer(variant)) {
+        await balancePeer(databaseUrl, variant, { requests, answers });
       } else {
         const about = { ...books, history: history * orders, from: field.sent, requests, answers, plan };
         await balanceBooks(databaseUrl, about);
@@ -131,7 +137,7 @@ export async function startContest(postgres: { url: string; pid: number }): Prom
         ...measured,
         nodeUs: eachUs('nodeMs'),
         postgresUs: eachUs('postgresMs'),
-        diskBytes: variant === 'bare' ? Number.NaN : (await sizeOfWebhooks(databaseUrl)) / requests,
+        diskBytes: variant === 'bare' || isPeer(variant) ? Number.NaN : (await sizeOfWebhooks(databaseUrl)) / requests,
       };
     },
     async stop() {

@@ -5,7 +5,8 @@ import { CONSOLE_PACKAGES, consolePackages, directDependencies, runtimePackages 
 import { sbom } from '../scripts/write-sbom.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
-const lock = (JSON.parse(read('package-lock.json')) as { packages: Record<string, LockEntry> }).packages;
+const readLock = (path: string) => (JSON.parse(read(path)) as { packages: Record<string, LockEntry> }).packages;
+const lock = readLock('package-lock.json');
 type LockEntry = {
   dev?: true;
   optional?: true;
@@ -19,6 +20,7 @@ type LockEntry = {
 };
 
 const REGISTRY = 'https://registry.npmjs.org/';
+const EXACT = /^\d+\.\d+\.\d+(-[\w.]+)?$/;
 
 const packages = runtimePackages();
 const inConsole = consolePackages();
@@ -51,8 +53,17 @@ describe('what runs with the service', () => {
   it('is at exact versions', () => {
     const { dependencies, devDependencies, optionalDependencies } = lock[''] ?? {};
     for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies }))
-      expect(version, name).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+      expect(version, name).toMatch(EXACT);
   });
+});
+
+it('what the benchmark compares with is apart, at exact versions, and comes from the registry', () => {
+  const { '': self, ...others } = readLock('bench/peers/package-lock.json');
+  for (const [name, version] of Object.entries(self?.dependencies ?? {})) {
+    expect(version, name).toMatch(EXACT);
+    expect(lock[`node_modules/${name}`], name).toBeUndefined();
+  }
+  for (const [at, { resolved }] of Object.entries(others)) expect(resolved ?? REGISTRY, at).toContain(REGISTRY);
 });
 
 describe('what is in the console', () => {

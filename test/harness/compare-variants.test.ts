@@ -7,7 +7,16 @@ import { measureGrow } from '../../bench/measure-grow.ts';
 import type { Cell, Contest } from '../../bench/start-contest.ts';
 import { median } from '../../bench/summarize.ts';
 
-const RATES = { service: 8_000, 'one-statement': 4_000, naive: 1_000, bare: 10_000, transactions: 5_000 };
+const RATES: Record<Cell['variant'], number> = {
+  service: 8_000,
+  'one-statement': 4_000,
+  naive: 1_000,
+  bare: 10_000,
+  transactions: 5_000,
+  'node-red': 4_000,
+  'pg-boss': 2_000,
+  'graphile-worker': 1_000,
+};
 
 /** A machine that gets slower all the time: by half from one round to the next, but for one of the ways. */
 function slowingDown(measured: string[] = []): Contest {

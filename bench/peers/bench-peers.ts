@@ -1,0 +1,45 @@
+import { Command } from 'commander';
+import { describeMachine } from '../describe-machine.ts';
+import { endBySignal } from '../end-by-signal.ts';
+import { fromOn } from '../read-bench-arguments.ts';
+import { startBenchPostgres } from '../start-bench-postgres.ts';
+import { startContest } from '../start-contest.ts';
+import { writeTables } from '../write-tables.ts';
+import { comparePeers, IN_JSON, PEER_FIGURES, toPeerResults } from './compare-peers.ts';
+import { installPeers } from './install-peers.ts';
+import { PEERS } from './peers.ts';
+
+const SECONDS = 4;
+
+endBySignal();
+
+const args = new Command('npm run bench:peers --')
+  .description(
+    'Measures the service against what others use for such webhooks, on one Postgres, in turn, on this machine: ' +
+      `${Object.keys(PEERS).join(', ')}. Takes some seven minutes, and the first time installs them below bench/peers.`,
+  )
+  .option('--rounds <n>', 'how often each comes to its turn', fromOn(1), 5)
+  .option('--json', 'the last line of standard output is the result; the rest goes to standard error', false)
+  .parse()
+  .opts<{ rounds: number; json: boolean }>();
+const words = args.json ? process.stderr : process.stdout;
+const say = (line: string): void => void words.write(`${line}\n`);
+
+installPeers(say);
+const postgres = await startBenchPostgres();
+try {
+  say(await describeMachine(postgres.url));
+  const contest = await startContest(postgres);
+  try {
+    const compared = await comparePeers(contest, { rounds: args.rounds, seconds: SECONDS }, say);
+    const medians = toPeerResults(compared.ratios);
+    writeTables([compared], PEER_FIGURES, medians, say);
+    say('\n| peer | what it leaves out |\n|---|---|');
+    for (const [peer, { leavesOut }] of Object.entries(PEERS)) say(`| ${peer} | ${leavesOut} |`);
+    if (args.json) process.stdout.write(`${JSON.stringify(medians, IN_JSON)}\n`);
+  } finally {
+    await contest.stop();
+  }
+} finally {
+  await postgres.stop();
+}
