@@ -1,5 +1,5 @@
 import type { Sender } from './prepare-bench-database.ts';
-import { orderContents } from './order-contents.ts';
+import { fillOrder } from './fill-order.ts';
 import { orderId } from './seed-orders.ts';
 import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
 
@@ -39,7 +39,7 @@ export function chooseRequest(
   if (countPoison(plan, g, 1) === 1) {
     return signRequest(senders, nth, move, POISONS[Math.floor(g / POISON_EVERY) % POISONS.length]);
   }
-  return signRequest(senders, nth, move, bodyBytes === 0 ? {} : orderContents(g, bodyBytes));
+  return signRequest(senders, nth, move, bodyBytes === 0 ? {} : fillOrder(g, bodyBytes));
 }
 
 /** Counts the poison among `requests` requests from the `from`-th on. */

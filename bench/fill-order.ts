@@ -55,7 +55,7 @@ const SOLD = Array.from({ length: 1_024 }, (_, nth) => {
  * Makes what a POS that sends the whole order puts beside its status: about so many bytes of JSON, other ones for each
  * `nth`. As compressible as theirs: names and fields come again, ids do not.
  */
-export function orderContents(nth: number, bytes: number): object {
+export function fillOrder(nth: number, bytes: number): object {
   const items: object[] = [];
   const contents = {
     ticket: randomUUID(),
