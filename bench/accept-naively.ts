@@ -85,9 +85,9 @@ async function move(client: PoolClient, webhook: TranslatedWebhook, event: Statu
 
 async function store(client: PoolClient, webhook: TranslatedWebhook, outcome: WebhookOutcome): Promise<void> {
   await client.query(
-    `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, sealed, body, truncated,
-                             events, outcome, reason, cause)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, sealed, body, zstd_of,
+                             truncated, events, outcome, reason, cause)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
     [
       webhook.receivedAt.toISOString().slice(0, 10),
       webhook.locationId,
@@ -97,6 +97,7 @@ async function store(client: PoolClient, webhook: TranslatedWebhook, outcome: We
       JSON.stringify(webhook.headers),
       webhook.sealed,
       webhook.body,
+      webhook.zstdOf,
       webhook.truncated,
       webhook.events.length,
       outcome,

@@ -1,3 +1,4 @@
+import { bodyAsItCame } from '../support/body-as-it-came.ts';
 import type { HostileInput } from './hostile-input.ts';
 import { sendRaw, type RawAnswer } from './send-raw.ts';
 import type { RunningTarget } from './start-target.ts';
@@ -12,6 +13,7 @@ const ANSWER_MS = 10_000;
 const SLOW_ANSWER_MS = 25_000;
 const CUT_AFTER_MS = 14_000;
 
+/** `body` is as it came. */
 type Row = { id: string; outcome: string; reason: string | null; body: Buffer; truncated: boolean; headers: object };
 type Sent = { input: HostileInput; answer: RawAnswer; milliseconds: number };
 
@@ -103,19 +105,22 @@ async function rowsDiffer({ system, target }: RunningTarget, sent: readonly Sent
       ? [{ input, id: (JSON.parse(answer.body) as { webhookId: string }).webhookId }]
       : [],
   );
-  const rows = (await system.query(
-    'SELECT id, outcome, reason, body, truncated, headers FROM webhooks WHERE id = ANY ($1)',
-    [answered.map(({ id }) => id)],
-  )) as Row[];
+  const rowsWhere = async (condition: string, value: unknown): Promise<Row[]> => {
+    const rows = await system.query(`SELECT * FROM webhooks WHERE ${condition}`, [value]);
+    return rows.map((row) => ({ ...row, body: bodyAsItCame(row) }) as Row);
+  };
+  const rows = await rowsWhere(
+    'id = ANY ($1)',
+    answered.map(({ id }) => id),
+  );
   const byId = new Map(rows.map((row) => [row.id, row]));
   const differences = answered.flatMap(({ input, id }) => rowDiffers(input, byId.get(id), target.token));
   for (const { input, answer } of sent) {
     if (!isStored(input) || answer.status !== 'cut') continue;
-    const found = (await system.query(
-      'SELECT id, outcome, reason, body, truncated, headers FROM webhooks WHERE body = $1',
-      [input.body.subarray(0, BEGINNING)],
-    )) as Row[];
-    differences.push(...rowDiffers(input, found[0], target.token));
+    const beginning = input.body.subarray(0, BEGINNING);
+    const rows = await rowsWhere('coalesce(zstd_of, octet_length(body)) = $1', beginning.length);
+    const found = rows.find(({ body }) => body.equals(beginning));
+    differences.push(...rowDiffers(input, found, target.token));
   }
   return differences;
 }

@@ -56,6 +56,8 @@ export type TranslatedWebhook = {
   sealed?: string | undefined;
   /** Empty if the body is sealed. */
   body: Buffer;
+  /** Of a body that is compressed, by zstd: its length before. */
+  zstdOf?: number;
   /** True if only the beginning of the body is stored. */
   truncated: boolean;
   events: readonly StatusEvent[];

@@ -89,9 +89,10 @@ export const placesOf = (among: string): string => `
   )`;
 export const PLACES = placesOf('true');
 
-/** SQL for the length of the body of `d`. Of a sealed one the header has it. */
-const BYTES_KEPT = `CASE WHEN d.body = '' AND d.sealed IS NOT NULL
-                     THEN coalesce((d.headers ->> 'content-length')::int, 0) ELSE octet_length(d.body) END`;
+/** SQL for the length of the body of `d` as it came. Of a sealed one the header has it. */
+const BYTES_KEPT = `CASE WHEN d.body <> '' THEN coalesce(d.zstd_of, octet_length(d.body))
+                         WHEN d.sealed IS NOT NULL THEN coalesce((d.headers ->> 'content-length')::int, 0)
+                         ELSE 0 END`;
 
 /**
  * Lists webhooks day by day: each statement reads one partition by its primary key. The cost of a page is bounded for

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { TOLD_MEANWHILE, applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
 import { EventOutcome, WebhookOutcome, type Drop, type Translated, type TranslatedWebhook } from '../domain/webhook.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
+import { compressBody } from '../statuses/compress-body.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
 import { inTransaction } from '../postgres/in-transaction.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
@@ -66,7 +67,9 @@ export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Re
   const translated = await retranslate(deps, stored);
   if ('refused' in translated) return translated;
 
-  const replay = await sealBody(deps.keys, stored, translateRequest(stored, translated, await now(deps.pool)));
+  const replay = compressBody(
+    await sealBody(deps.keys, stored, translateRequest(stored, translated, await now(deps.pool))),
+  );
   const { webhook, applied } = await apply(deps, replay);
   let redriven = 0;
   for (const posId of deps.dryRun ? [] : applied.awaited) {

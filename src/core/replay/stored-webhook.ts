@@ -1,3 +1,5 @@
+import { promisify } from 'node:util';
+import { zstdDecompress } from 'node:zlib';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { toCauseText } from '../domain/cause-text.ts';
@@ -36,6 +38,8 @@ export const GONE: Refusal = {
 
 /** Days to search around an id's time, which is by a machine's own clock. If that was wrong, all days. */
 const DAYS_OFF = [1, 100_000];
+const decompress = promisify(zstdDecompress);
+
 const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
 /** Finds a webhook by its id alone, through the primary key. @returns undefined if there is none */
@@ -70,11 +74,12 @@ export async function readWebhook(
   { pool, keys }: { pool: Pool; keys: SettingsKeys },
   key: WebhookKey,
 ): Promise<StoredWebhook | undefined> {
-  const { rows } = await pool.query<StoredWebhook & { sealed: string | null; keptAs: string }>(
+  const { rows } = await pool.query<StoredWebhook & { sealed: string | null; keptAs: string; zstdOf: number | null }>(
     `SELECT d.day::text, d.location_id AS "locationId", d.id AS "webhookId", d.integration,
             d.received_at AS "receivedAt", d.replay_of AS "replayOf",
             coalesce(d.first_received_at, d.received_at) AS "firstReceivedAt", coalesce(c.headers, '{}') AS headers,
-            c.sealed, c.id AS "keptAs", coalesce(c.body, '') AS body, coalesce(c.truncated, d.truncated) AS truncated,
+            c.sealed, c.id AS "keptAs", coalesce(c.body, '') AS body, c.zstd_of AS "zstdOf",
+            coalesce(c.truncated, d.truncated) AS truncated,
             d.asked, d.events, d.outcome, d.reason, d.cause,
             coalesce(c.body = '' AND c.headers = '{}', false) AS erased, c.body IS NULL AS gone
      FROM (SELECT *, replay_of IS NOT NULL AND outcome = 'dropped' AS hollow FROM webhooks
@@ -89,7 +94,9 @@ export async function readWebhook(
   );
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { sealed, keptAs, ...stored } = row;
+  const { sealed, keptAs, zstdOf, ...kept } = row;
+  const isCompressed = zstdOf !== null && kept.body.length > 0;
+  const stored = isCompressed ? { ...kept, body: await decompress(kept.body, { maxOutputLength: zstdOf }) } : kept;
   if (sealed === null) return stored;
   try {
     const secrets = await unsealWebhook(keys, { locationId: key.locationId, webhookId: keptAs }, sealed);

@@ -41,6 +41,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
   ],
   ['sealed', 'text', (webhook) => webhook.sealed, `CASE WHEN erased THEN NULL ELSE d.sealed END`],
   ['body', 'bytea', (webhook) => webhook.body, `CASE WHEN erased THEN '' ELSE d.body END`],
+  ['zstd_of', 'integer', (webhook) => webhook.zstdOf],
   ['truncated', 'boolean', (webhook) => webhook.truncated],
   ['asked', 'boolean', (webhook) => webhook.asked === true],
   ['events', 'smallint', (webhook) => webhook.events.length],

@@ -12,6 +12,7 @@ import { sealWebhook, type WebhookSecrets } from '../locations/seal-webhook.ts';
 import type { SettingsKeys } from '../locations/settings-key.ts';
 import type { Accepted } from './batch-webhooks.ts';
 import { blankToken, holdsToken } from './blank-token.ts';
+import { compressBody } from './compress-body.ts';
 import type { DropQuota } from './drop-quota.ts';
 
 export type KeepDeps = { keys: SettingsKeys; quota: Pick<DropQuota, 'take'> };
@@ -30,7 +31,7 @@ export const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 
 /**
  * Decides what is stored of a webhook: headers of a list in clear; of a dropped one all others, with the target, sealed;
- * a body that holds our token, sealed.
+ * a body that holds our token, sealed; a large one compressed.
  * @param deadline in milliseconds since the epoch
  * @throws if nobody can say in time whether the quota of what is dropped has room
  */
@@ -68,13 +69,13 @@ export async function keepArrived(
     busy,
     dropped,
   };
-  if (dropped === undefined && !isSealed) return webhook;
+  if (dropped === undefined && !isSealed) return compressBody(webhook);
   const secrets = {
     // A dropped webhook is verified again at replay. That needs what is not kept of others.
     ...(dropped === undefined ? { target: '' } : { target, ...leftOut(arrived.headers, headers) }),
     ...(isSealed && { body: body.toString('base64') }),
   };
-  return { ...webhook, sealed: await sealWebhook(keys, { locationId, webhookId: id }, secrets) };
+  return compressBody({ ...webhook, sealed: await sealWebhook(keys, { locationId, webhookId: id }, secrets) });
 }
 
 function lengthOf(headers: Record<string, string>): number {

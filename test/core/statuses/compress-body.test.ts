@@ -1,0 +1,140 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eraseMembers } from '../../../src/core/retention/erase-members.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { signWebhook } from '../../support/sign-webhook.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+
+const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
+const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
+const ordersUrl = 'http://127.0.0.1:9/orders';
+const LIMIT = 400_000;
+const KEPT_OF_TOO_LARGE = 65_536;
+
+let system: System;
+let operator: Operator;
+let url: string;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN, WEBHOOK_BODY_LIMIT: String(LIMIT) } });
+  operator = await askOperator(system.urls[0] ?? '');
+  await system.addLocation('club-1', { ordersUrl });
+  url = await system.webhookUrl('club-1');
+});
+afterAll(() => system?.stop());
+
+/** A webhook as a POS writes one that has all of the order in it. */
+function order(items: number, serviceOrderId: string = randomUUID()): Buffer {
+  const { eventType, order } = statusWebhook({ serviceOrderId, status: 'READY' }) as {
+    eventType: string;
+    order: object;
+  };
+  const lines = Array.from({ length: items }, (_, nth) => ({
+    id: randomUUID(),
+    name: `Käse-Špätzle 🧀 ${nth}`,
+    price: nth,
+  }));
+  return Buffer.from(JSON.stringify({ eventType, order: { ...order, lines } }));
+}
+
+async function keep(to: string, body: Buffer, headers: Record<string, string> = {}): Promise<string> {
+  const answer = await post(to, body, headers);
+  expect(answer.status).toBe(200);
+  return String(answer.body['webhookId']);
+}
+
+type Row = { body: Buffer; zstd_of: number | null };
+const stored = async (id: string): Promise<Row> =>
+  (await system.query('SELECT body, zstd_of FROM webhooks WHERE id = $1', [id]))[0] as Row;
+
+/** How an operator sees it, one by one and in the list. */
+async function shown(id: string, locationId = 'club-1'): Promise<{ body: Buffer; bytes: unknown; listed: unknown }> {
+  const { body } = await operator.get(`/webhooks/${id}`);
+  const list = (await operator.get(`/webhooks?location=${locationId}&limit=100`)).body['webhooks'];
+  const { base64 } = body['body'] as { base64: string };
+  const listed = (list as Record<string, unknown>[]).find((row) => row['webhookId'] === id);
+  return { body: Buffer.from(base64, 'base64'), bytes: body['bytes'], listed: listed?.['bytes'] };
+}
+
+async function expectShown(id: string, body: Buffer, locationId?: string): Promise<void> {
+  const seen = await shown(id, locationId);
+  expect(seen).toMatchObject({ bytes: body.length, listed: body.length });
+  expect(seen.body.equals(body)).toBe(true);
+}
+
+describe('a body', () => {
+  it.each([
+    ['5 kB', 60],
+    ['20 kB', 250],
+    ['200 kB', 2_500],
+  ])('of %s takes less room, and comes back byte for byte', async (_size, items) => {
+    const body = order(items);
+    const id = await keep(url, body);
+    expect((await stored(id)).body.length).toBeLessThan(body.length / 1.5);
+    await expectShown(id, body);
+  });
+
+  it.each([
+    ['is small', order(25)],
+    ['does not get smaller', randomBytes(10_000)],
+  ])('that %s is kept as it came', async (_what, body) => {
+    const id = await keep(url, body);
+    expect(await stored(id)).toEqual({ body, zstd_of: null });
+    await expectShown(id, body);
+  });
+
+  it('stored by the version before is read as before', async () => {
+    const body = order(1_000);
+    const id = await keep(url, body);
+    await system.query('UPDATE webhooks SET body = $2, zstd_of = NULL WHERE id = $1', [id, body]);
+    await expectShown(id, body);
+  });
+
+  it('of which only the beginning is kept comes back as far as that', async () => {
+    const body = order(5_000);
+    expect(body.length).toBeGreaterThan(LIMIT);
+    await expectShown(await keep(url, body), body.subarray(0, KEPT_OF_TOO_LARGE));
+  });
+
+  it('with our token in it is encrypted whole', async () => {
+    const body = Buffer.concat([order(200), Buffer.from(url)]);
+    const id = await keep(url, body);
+    expect(await stored(id)).toEqual({ body: Buffer.alloc(0), zstd_of: null });
+    await expectShown(id, body);
+  });
+
+  it('is what its signature says when it is replayed, and so is what the replay keeps', async () => {
+    const locationId = 'misconfigured';
+    await system.addLocation(locationId, { ordersUrl, secret: WRONG });
+    const serviceOrderId = randomUUID();
+    await system.seedOrder({ serviceOrderId, locationId });
+    const body = order(1_500, serviceOrderId);
+    const id = await keep(await system.webhookUrl(locationId), body, signWebhook(RIGHT, body.toString()));
+    expect(await stored(id)).toMatchObject({ zstd_of: body.length });
+    expect((await operator.post(`/webhooks/${id}/replay`)).body).toMatchObject({ outcome: 'dropped' });
+
+    await system.addLocation(locationId, { ordersUrl, secret: RIGHT });
+    const { body: replayed } = await operator.post(`/webhooks/${id}/replay`);
+    expect(replayed).toMatchObject({ outcome: 'applied' });
+    expect(await stored(String(replayed['webhookId']))).toMatchObject({ zstd_of: body.length });
+    await expectShown(String(replayed['webhookId']), body, locationId);
+  });
+
+  it('is gone with the member data of its order', async () => {
+    const serviceOrderId = randomUUID();
+    await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+    const id = await keep(url, order(100, serviceOrderId));
+    await system.query(`UPDATE orders SET ended_at = now() - interval '99 days' WHERE service_order_id = $1`, [
+      serviceOrderId,
+    ]);
+    expect(await eraseMembers(system.pool, 90)).toBe(1);
+    expect((await operator.get(`/webhooks/${id}`)).body).toMatchObject({ erased: true });
+    await expectShown(id, Buffer.alloc(0));
+  });
+
+  it('that would be longer than it was is not read', async () => {
+    const id = await keep(url, order(100));
+    await system.query('UPDATE webhooks SET zstd_of = 1000 WHERE id = $1', [id]);
+    expect((await operator.get(`/webhooks/${id}`)).status).toBe(500);
+  });
+});
