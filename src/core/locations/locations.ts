@@ -223,12 +223,14 @@ export type StoredLocation = {
   country: string | null;
 };
 
+/** SQL of the columns of a `StoredLocation`, of a location `l`. */
+export const STORED_LOCATION = `l.location_id AS "locationId", l.integration, l.settings AS "sealedSettings", l.country,
+  ${PAUSED_AT} IS NOT NULL AS paused, ${PAUSED_UNTIL} AS "pausedUntil"`;
+
 export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
   const { rows } = await pool.query<StoredLocation>({
     name: 'find-location',
-    text: `SELECT location_id AS "locationId", integration, settings AS "sealedSettings", country,
-                  ${PAUSED_AT} IS NOT NULL AS paused, ${PAUSED_UNTIL} AS "pausedUntil"
-           FROM locations l WHERE location_id = $1`,
+    text: `SELECT ${STORED_LOCATION} FROM locations l WHERE location_id = $1`,
     values: [locationId],
   });
   return rows[0];

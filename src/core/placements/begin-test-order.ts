@@ -25,5 +25,5 @@ export async function beginTestOrder(
   );
   const recorded = await recordOrder(pool, claim, { order, leftOut: [] }, deadlineS);
   if (recorded === undefined) throw new Error('the test order was lost to a worker before it was recorded');
-  return { claim, order: recorded };
+  return { claim, order: recorded.order };
 }

@@ -4,6 +4,7 @@ import type { Claim } from '../domain/placement.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
 import type { Why } from '../domain/placement-cause.ts';
+import { IS_OPEN } from './is-open.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
 /**
@@ -31,7 +32,7 @@ export async function failPlacement(
             lease_until = NULL,
             told_sequence = CASE WHEN EXISTS (SELECT FROM o) THEN told_sequence
                                  ELSE ${nextSequence('told_sequence')} END
-        WHERE service_order_id = $1 AND lease_id = $3 AND finished_at IS NULL
+        WHERE service_order_id = $1 AND lease_id = $3 AND ${IS_OPEN}
           AND (NOT $6::boolean OR deadline_at < now())
           AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
         RETURNING service_order_id, told_sequence

@@ -1,6 +1,5 @@
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { Observed } from '../domain/observed.ts';
-import type { KitchenOrder } from '../domain/order.ts';
 import { why } from '../domain/placement-cause.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
@@ -46,23 +45,23 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
       : { do: 'try later', ...why({ code: 'order_missing_yet' }) };
   }
   const { leftOut } = read;
-  let order: KitchenOrder | undefined;
+  let recorded: OpenOrder | undefined;
   try {
-    order = await recordOrder(deps.pool, job, read, deps.deadlineS);
+    recorded = await recordOrder(deps.pool, job, read, deps.deadlineS);
   } catch (error) {
     if (!isDataError(error)) throw error;
     const cause = { code: 'refused_by_postgres', sqlstate: error.code ?? '' } as const;
     return { do: 'hold', ...why(cause) };
   }
-  if (order === undefined) return { do: 'nothing' };
+  if (recorded === undefined) return { do: 'nothing' };
   if (leftOut.length > 0) {
-    const { serviceOrderId, locationId } = order;
+    const { serviceOrderId, locationId } = recorded.order;
     deps.observe({ what: 'left out', serviceOrderId, locationId, leftOut });
   }
   // Failures of the platform must not lengthen the waits for the POS.
   job.failures = 0;
   deps.onLive();
-  return { ended: false, order, integration: null };
+  return recorded;
 }
 
 /** An order that cannot be read is no failure of the platform, which has answered. */

@@ -1,17 +1,17 @@
 import { classifyError } from '../domain/classify-error.ts';
 import { why } from '../domain/placement-cause.ts';
-import { WrongLocation, findLocation, type Location } from '../locations/locations.ts';
+import { WrongLocation, type Location } from '../locations/locations.ts';
 import { FAIL_LATE, type Decision } from './conclude-placement.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+import type { OpenOrder } from './record-order.ts';
 
-/** Finds the location, if orders may be sent to it now. */
+/** Opens the order's location, if orders may be sent to it now. */
 export async function findUsableLocation(
   deps: PlacementDeps,
   job: PlacementJob,
-  locationId: string,
+  { order: { locationId }, location: found }: OpenOrder,
 ): Promise<Location | Decision> {
   job.locationId = locationId;
-  const found = await findLocation(deps.pool, locationId);
   job.integration = found?.integration ?? job.integration;
   if (found?.paused) {
     const { pausedUntil } = found;

@@ -21,7 +21,7 @@ export async function placeOrder(deps: PlacementDeps, claim: Claim): Promise<voi
 async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decision> {
   const known = await fetchOnce(deps, job);
   if ('do' in known) return known;
-  const location = await findUsableLocation(deps, job, known.order.locationId);
+  const location = await findUsableLocation(deps, job, known);
   if ('do' in location) return location;
   if (!deps.enter(location)) return release(deps, job, location);
   const decided = await settleDoubt(deps, job, location, known);

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
 import type { PlacementCause } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/name-parameters.ts';
+import { IS_OPEN } from './is-open.ts';
 import { END_ATTEMPT, END_ATTEMPT_PARAMETERS, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
 const { $, valuesOf } = nameParameters(
@@ -28,7 +29,7 @@ const POSTPONE = `
         ELSE now() + make_interval(secs => ${$.delayS}) END,
       request_ended_at = CASE WHEN ${$.requestEnded}::boolean THEN now() ELSE request_ended_at END,
       lease_id = NULL, lease_until = NULL
-  WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId} AND finished_at IS NULL`;
+  WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId} AND ${IS_OPEN}`;
 
 export type Postponed = {
   state: 'waiting' | 'held' | 'in_doubt';

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { attemptLease } from '../domain/attempt-limit.ts';
 import type { Claim } from '../domain/placement.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
+import { IS_OPEN } from './is-open.ts';
 
 export type AttemptEnd = {
   attempt: number;
@@ -31,7 +32,7 @@ export async function beginAttempt(
         UPDATE placements
         SET attempts = attempts + 1, lease_until = now() + make_interval(secs => $6::float8),
             requested_at = now(), pos_account = CASE WHEN $3 = 'createOrder' THEN $5 ELSE pos_account END
-        WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND finished_at IS NULL
+        WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND ${IS_OPEN}
           AND (SELECT ended_at IS NULL FROM known) -- the order's lock first, as everywhere
         RETURNING attempts
       ), died AS (

@@ -3,35 +3,46 @@ import type { Claim } from '../domain/placement.ts';
 import { RANK_PLACED } from '../domain/lifecycle.ts';
 import type { CanonicalOrder, KitchenOrder } from '../domain/order.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
+import { STORED_LOCATION, type StoredLocation } from '../locations/locations.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
 import { CODE_OF_COUNT, countCode } from './call-out-code.ts';
+import { IS_OPEN } from './is-open.ts';
 
 /** An order that has ended may be erased: nothing needs its contents any more. */
 export type KnownOrder = { ended: true } | OpenOrder;
-export type OpenOrder = { ended: false; order: KitchenOrder; integration: string | null };
+export type OpenOrder = {
+  ended: false;
+  order: KitchenOrder;
+  /** At the last attempt. */
+  integration: string | null;
+  /** As it is now; undefined if it is not configured. */
+  location: StoredLocation | undefined;
+};
+
+type LocationColumns = StoredLocation | Record<keyof StoredLocation, null>;
 
 /**
  * Stores a fetched order and its live message `placed`, in one commit. From then on the placement has its location and,
  * for an order wanted later, its later deadline. Its messages go on above what was told before it was read. It gets its
  * call-out code here, once.
  * @param deadlineS seconds after `requestedAt` for which the order is worth placing
- * @returns the order as its POS gets it, or undefined if the claim was lost meanwhile
+ * @returns the order as its POS gets it, and its location, or undefined if the claim was lost meanwhile
  */
 export async function recordOrder(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
   { order, leftOut }: ReadOrder,
   deadlineS: number,
-): Promise<KitchenOrder | undefined> {
-  const { rows } = await pool.query<{ callOutCode: string | null }>({
+): Promise<OpenOrder | undefined> {
+  const { rows } = await pool.query<{ callOutCode: string | null } & LocationColumns>({
     name: 'record-order',
     text: `
       WITH p AS (
         UPDATE placements
         SET location_id = $3, failures = 0, missing_since = NULL,
             deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
-        WHERE service_order_id = $1 AND lease_id = $2 AND finished_at IS NULL
+        WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_OPEN}
         RETURNING service_order_id, told_sequence
       ), n AS (
         ${countCode('$3', 'p')}
@@ -47,7 +58,8 @@ export async function recordOrder(
       ), x AS (
         ${insertOutbox({ serviceOrderId: '$1', sequence: 'sequence', rank: RANK_PLACED })} FROM o
       )
-      SELECT o.call_out_code AS "callOutCode" FROM p LEFT JOIN o USING (service_order_id)`,
+      SELECT o.call_out_code AS "callOutCode", ${STORED_LOCATION}
+      FROM p LEFT JOIN o USING (service_order_id) LEFT JOIN locations l ON l.location_id = $3`,
     values: [
       claim.serviceOrderId,
       claim.leaseId,
@@ -60,32 +72,44 @@ export async function recordOrder(
     ],
   });
   const row = rows[0];
-  return row && withCode(order, row.callOutCode);
+  return row && openOrder(order, { ...row, sentTo: null });
 }
 
-/** @param callOutCode null for an order that a version before recorded */
-function withCode(order: CanonicalOrder, callOutCode: string | null): KitchenOrder {
-  return { ...order, ...(callOutCode !== null && { callOutCode }) };
+/** @param row its code is null for an order that a version before recorded */
+function openOrder(
+  order: CanonicalOrder,
+  { callOutCode, sentTo, ...location }: { callOutCode: string | null; sentTo: string | null } & LocationColumns,
+): OpenOrder {
+  return {
+    ended: false,
+    order: { ...order, ...(callOutCode !== null && { callOutCode }) },
+    integration: sentTo,
+    location: location.locationId === null ? undefined : location,
+  };
 }
 
 /**
- * Reads an order stored by an earlier try, with its last integration. Undefined if there is none. A row without
+ * Reads an order stored by an earlier try, with its location. Undefined if there is none. A row without
  * contents counts as ended, and is never fetched again.
  */
 export async function readOrder(pool: Pool, serviceOrderId: string): Promise<KnownOrder | undefined> {
-  const { rows } = await pool.query<{
-    contents: CanonicalOrder | null;
-    ended: boolean;
-    integration: string | null;
-    callOutCode: string | null;
-  }>({
+  const { rows } = await pool.query<
+    {
+      contents: CanonicalOrder | null;
+      ended: boolean;
+      sentTo: string | null;
+      callOutCode: string | null;
+    } & LocationColumns
+  >({
     name: 'read-order',
-    text: `SELECT c.contents, o.ended_at IS NOT NULL AS ended, o.integration, o.call_out_code AS "callOutCode"
-           FROM orders o LEFT JOIN order_contents c USING (service_order_id) WHERE service_order_id = $1`,
+    text: `SELECT c.contents, o.ended_at IS NOT NULL AS ended, o.integration AS "sentTo",
+                  o.call_out_code AS "callOutCode", ${STORED_LOCATION}
+           FROM orders o LEFT JOIN order_contents c USING (service_order_id)
+           LEFT JOIN locations l ON l.location_id = o.location_id
+           WHERE o.service_order_id = $1`,
     values: [serviceOrderId],
   });
-  const row = rows[0];
-  if (row === undefined) return undefined;
-  if (row.ended || row.contents === null) return { ended: true };
-  return { ended: false, order: withCode(row.contents, row.callOutCode), integration: row.integration };
+  if (rows[0] === undefined) return undefined;
+  const { contents, ended, ...about } = rows[0];
+  return ended || contents === null ? { ended: true } : openOrder(contents, about);
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { BEGIN_AGAIN } from './begin-again.ts';
+import { IS_OPEN } from './is-open.ts';
 
 /**
  * Creates an order's placement, once. A signal for a known order changes nothing, unless that was never read: one that
@@ -23,7 +24,7 @@ export async function recordSignal(
         RETURNING 1
       ), due AS (
         UPDATE placements SET next_attempt_at = now()
-        WHERE service_order_id = $1 AND state = 'held' AND location_id IS NULL AND finished_at IS NULL
+        WHERE service_order_id = $1 AND state = 'held' AND location_id IS NULL AND ${IS_OPEN}
         RETURNING 1
       )
       SELECT FROM new UNION ALL SELECT FROM again UNION ALL SELECT FROM due`,
