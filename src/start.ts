@@ -293,6 +293,8 @@ export async function start(
   const begin = async (): Promise<void> => {
     const loadTokens = async (): Promise<void> => spill?.list.load();
     await Promise.all([databaseReady({ pool, clock, loadTokens }, log, stopping.signal), observing.load()]);
+    // The largest, and the relay needs it at once.
+    await connection.load();
     await watch.look();
     if (stopping.signal.aborted) return;
     // They come again within half a minute as well.
@@ -302,9 +304,14 @@ export async function start(
     periodic.start();
     isReady = true;
     log.info({ integrations: [...registry.keys()] }, 'ready');
-    // What the first order needs, one after the other: what comes meanwhile waits for one at the most.
-    for (const load of [connection.load, loadGraphqlRequest, loadPhones, loadUndici]) {
-      await sleep(LOAD_EVERY_MS);
+    void loadForOrders().catch((error: unknown) =>
+      log.warn({ err: error }, 'the first order has to load what it needs'),
+    );
+  };
+  /** Loads what the first order needs, one after the other: what comes meanwhile waits for one at the most. */
+  const loadForOrders = async (): Promise<void> => {
+    for (const load of [loadGraphqlRequest, loadPhones, loadUndici]) {
+      await sleep(LOAD_EVERY_MS, undefined, { ref: false });
       if (stopping.signal.aborted) return;
       await load();
     }
