@@ -22,9 +22,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'a token opens its own location and integration alone',
     file: 'src/http/webhook-door.ts',
-    edits: [
-      ['if (scope?.integration !== integration || scope.locationId !== locationId) {', 'if (scope === undefined) {'],
-    ],
+    edits: [['if (scope?.integration !== integration || scope.locationId !== locationId)', 'if (scope === undefined)']],
     noticedBy: chaos('foreign'),
   },
   {
@@ -196,7 +194,10 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'settings that one location has opened are not open to another',
     file: 'src/core/locations/locations.ts',
-    edits: [['`${integration} ${sealedSettings} ${locationId}`', '`${integration} ${sealedSettings}`']],
+    edits: [
+      ['opened.get(locationId)', 'opened.get(sealedSettings)'],
+      ['opened.set(locationId, ', 'opened.set(sealedSettings, '],
+    ],
     noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
   },
   {

@@ -37,7 +37,8 @@ beforeAll(async () => {
   const system = await startSystem({ env: { OPERATOR_TOKEN, WEBHOOK_SHARE: '1' } });
   const [url = ''] = system.urls;
   for (const locationId of ['club-1', 'club-2']) {
-    await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
+    // A POS that knows no such path, as a mistyped URL has it.
+    await system.addLocation(locationId, { ordersUrl: `${url}/mistyped` });
   }
   await system.placeOrder({ serviceOrderId: 'order-4711', locationId: 'club-1' });
   const { serviceOrderId: other } = await system.placeOrder({ locationId: 'club-2' });
