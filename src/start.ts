@@ -8,8 +8,7 @@ import type { Observed } from './core/domain/observed.ts';
 import type { Registry } from './core/domain/provider.ts';
 import { loadPhones } from './core/domain/to-e164.ts';
 import type { Conflict, PosId } from './core/domain/webhook.ts';
-import { loadUndici } from './core/egress/bounded-fetch.ts';
-import { guardedFetch } from './core/egress/guarded-fetch.ts';
+import { guardedFetch, loadUndici } from './core/egress/guarded-fetch.ts';
 import { orderFeed } from './core/live/order-feed.ts';
 import { publishLive } from './core/live/publish-live.ts';
 import { recordFollowed } from './core/live/record-followed.ts';
@@ -17,8 +16,8 @@ import { credentialStore } from './core/locations/credential-store.ts';
 import { findLocation, settingsOpener } from './core/locations/locations.ts';
 import { tokenAuthenticator } from './core/locations/webhook-tokens.ts';
 import { circuitBreaker } from './core/placements/circuit-breaker.ts';
-import { recordSignal } from './core/placements/record-signal.ts';
 import { loadGraphqlRequest } from './core/placements/fetch-order-data.ts';
+import { recordSignal } from './core/placements/record-signal.ts';
 import { orderRefetcher } from './core/placements/refetch-order.ts';
 import { refetchUnlessRefused } from './core/placements/refetch-unless-refused.ts';
 import { retryUnread } from './core/placements/retry-unread.ts';
@@ -304,16 +303,18 @@ export async function start(
     periodic.start();
     isReady = true;
     log.info({ integrations: [...registry.keys()] }, 'ready');
-    void loadForOrders().catch((error: unknown) =>
-      log.warn({ err: error }, 'the first order has to load what it needs'),
-    );
+    void loadForOrders();
   };
   /** Loads what the first order needs, one after the other: what comes meanwhile waits for one at the most. */
   const loadForOrders = async (): Promise<void> => {
     for (const load of [loadGraphqlRequest, loadPhones, loadUndici]) {
       await sleep(LOAD_EVERY_MS, undefined, { ref: false });
       if (stopping.signal.aborted) return;
-      await load();
+      try {
+        await load();
+      } catch (error) {
+        log.warn({ err: error }, 'not loaded ahead: the first order tries again');
+      }
     }
   };
   const ready = begin();

@@ -80,6 +80,8 @@ function withoutSecrets(url: string): string {
 function faultOf(error: unknown, signal: AbortSignal, name: string): Error {
   if (error instanceof NeedsOperator) return error;
   const cause = causeOf(error);
+  // fetch refuses the ports that browsers block: https://fetch.spec.whatwg.org/#port-blocking
+  if (cause.message === 'bad port') return new NeedsOperator(`${name}: fetch refuses to use this port`);
   if (neverConnected(cause)) return new TryAgain(`${name}: ${cause.code}: no connection`, { sent: false });
   if (signal.aborted) return new TryAgain(`${name}: no answer in time`, { sent: true });
   return new TryAgain(`${name}: ${cause.code ?? 'the connection broke'}: no answer`, { sent: true });

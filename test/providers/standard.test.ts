@@ -505,7 +505,7 @@ describe('createOrder', () => {
     expect(requests).toHaveLength(0);
   });
 
-  it.each(['http://user:word@pos.example/orders?key=hidden', 'orders'])(
+  it.each(['http://user:word@pos.example/orders?key=hidden', 'orders', 'http://127.0.0.1:6000/orders?key=hidden'])(
     'leaves a URL nothing can be sent to to us: %s',
     async (url) => {
       expect(await failureOf(url)).toMatchObject({ name: 'NeedsOperator' });

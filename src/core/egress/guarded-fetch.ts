@@ -18,24 +18,41 @@ export type ResolveAll = (
  * Makes the fetch for URLs of a location's settings: `boundedFetch`, which connects to public addresses alone, and to
  * what `ALLOW_PRIVATE_HOSTS` names. A name's addresses are judged at each connection: it may lead elsewhere by then. It
  * throws NeedsOperator before anything is sent, and otherwise as fetch does.
+ *
+ * It is undici's own fetch, the one that Node has inside: Node does not export the `Agent`, and takes another version's
+ * only by chance.
  */
 export function guardedFetch(allowed: AllowedHosts, resolve: ResolveAll = lookUp): typeof fetch {
-  const ask = boundedFetch(
-    undefined,
-    ({ Agent }) => new Agent({ connect: { lookup: publicLookup(allowed, resolve) } }),
-  );
-  return async (input, init) => {
-    const url = new URL(input instanceof Request ? input.url : input);
+  let undici: Promise<Undici> | undefined;
+  const load = async (): Promise<Undici> => {
+    const { Agent, fetch } = await loadUndici();
+    return { fetch, dispatcher: new Agent({ connect: { lookup: publicLookup(allowed, resolve) } }) };
+  };
+  return boundedFetch(undefined, async (input, init) => {
+    // undici's fetch knows neither Node's Request nor its FormData, so it gets their bytes. The signal is the caller's own:
+    // that of a Request in between is silent once the Request is collected.
+    const request = new Request(input, { ...init, signal: null });
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : null);
+    const url = new URL(request.url);
     const reason = refuseUrl(url, allowed);
     if (reason !== undefined) throw refusalOf(url.hostname, reason);
+    const { fetch, dispatcher } = await (undici ??= load());
+    const { method, redirect } = request;
+    const headers = [...request.headers];
+    const body = request.body === null ? null : await request.bytes();
     try {
-      return await ask(input, init);
+      return await fetch(url, { method, headers, body, signal, redirect, dispatcher });
     } catch (error) {
       const { cause } = error as { cause?: unknown };
       throw cause instanceof NeedsOperator ? cause : error;
     }
-  };
+  });
 }
+
+/** Loads what the first call needs: some 50 ms in which nothing else happens. */
+export const loadUndici = (): Promise<typeof import('undici')> => import('undici');
+
+type Undici = { fetch: typeof import('undici').fetch; dispatcher: import('undici').Agent };
 
 /** Leaves of a name's addresses those that may be called. An address in a URL never gets here: `refuseUrl` judges it. */
 function publicLookup(allowed: AllowedHosts, resolve: ResolveAll): LookupFunction {

@@ -13,7 +13,7 @@ export type ListedToken = {
 export type ChangedToken = ListedToken & { sha256: string; isValid: boolean };
 
 /** So many at once are better read anew. */
-const MOST = 500;
+const MOST_CHANGED = 500;
 /** A change is committed up to some seconds after the time that it bears. */
 const OVERLAP_S = 60;
 
@@ -45,8 +45,8 @@ const CHANGED = `
  * @returns undefined if they are too many
  */
 export async function readChangedTokens(pool: Pool, mark: number): Promise<ChangedToken[] | undefined> {
-  const { rows } = await pool.query<ChangedToken>(CHANGED, [mark - OVERLAP_S, MOST]);
-  return rows.length < MOST ? rows : undefined;
+  const { rows } = await pool.query<ChangedToken>(CHANGED, [mark - OVERLAP_S, MOST_CHANGED]);
+  return rows.length < MOST_CHANGED ? rows : undefined;
 }
 
 /** @returns seconds since the epoch */

@@ -75,6 +75,9 @@ export type SettingsRules = {
   publicUrl: string | undefined;
 };
 
+/** Locations whose settings are open at once: some 50 MB. */
+const MOST_OPENED = 50_000;
+
 /** Decrypts and parses settings. Each location's stay open until they change: every webhook and attempt needs them. */
 export function settingsOpener(rules: SettingsRules): OpenSettings {
   const opened = new Map<string, { from: string; integration: string; usable: Usable }>();
@@ -90,6 +93,8 @@ export function settingsOpener(rules: SettingsRules): OpenSettings {
       });
     });
     const usable = parseSettings(rules, integration, settings);
+    const [oldest] = opened.size < MOST_OPENED ? [] : opened.keys();
+    if (oldest !== undefined) opened.delete(oldest);
     opened.set(locationId, { from: sealedSettings, integration, usable });
     return usable;
   };

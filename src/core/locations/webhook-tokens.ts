@@ -108,8 +108,8 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
   let isLookingUp = false;
   /** The last look at what has changed: its time by Postgres's clock, and when it was asked by ours. */
-  let followed: { mark: number; askedAt: number } | undefined;
-  let isFollowing = false;
+  let lastLook: { mark: number; askedAt: number } | undefined;
+  let isLooking = false;
 
   const lookUp = async (): Promise<void> => {
     isLookingUp = true;
@@ -143,18 +143,18 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   };
 
   /** Forgets what has changed. */
-  const follow = async (): Promise<void> => {
-    if (isFollowing) return;
-    isFollowing = true;
+  const look = async (): Promise<void> => {
+    if (isLooking) return;
+    isLooking = true;
     try {
       const askedAt = performance.now();
       const mark = await tellTime(pool);
-      const changed = await readChangedTokens(pool, followed?.mark ?? mark);
+      const changed = await readChangedTokens(pool, lastLook?.mark ?? mark);
       if (changed === undefined) known.clear();
       else for (const { sha256 } of changed) known.delete(sha256);
-      followed = { mark, askedAt };
+      lastLook = { mark, askedAt };
     } finally {
-      isFollowing = false;
+      isLooking = false;
     }
   };
 
@@ -172,15 +172,16 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   return (token) => {
     const sha256 = digest(token);
     const cached = known.get(sha256);
+    // Of a known one it need not be asked.
     if (cached === undefined) return mayBeToken(token) ? ask(sha256) : undefined;
     const { scope, askedAt, keptAt } = cached;
     const at = performance.now();
     // A look that began before it was kept may have met its change before there was anything to forget.
-    const goodAt = followed !== undefined && followed.askedAt > keptAt ? followed.askedAt : askedAt;
+    const goodAt = lastLook !== undefined && lastLook.askedAt > keptAt ? lastLook.askedAt : askedAt;
     const isExpired = scope.expiresAt !== null && scope.expiresAt <= now().getTime();
     if (isExpired || at - goodAt >= CACHE_MS || at - askedAt >= LOOK_UP_MS) return ask(sha256);
     // If either fails, the next webhook asks again.
-    if (at - goodAt > REFRESH_MS) follow().catch(() => {});
+    if (at - goodAt > REFRESH_MS) look().catch(() => {});
     if (LOOK_UP_MS - (at - askedAt) < CACHE_MS) ask(sha256).catch(() => {});
     return scope;
   };

@@ -18,7 +18,7 @@ export type Rows<Item> = {
   as(alias: string): string;
   /** SQL of one column's array. */
   array(name: string): string;
-  /** The parameters, one for each column. At least one column has a value in the last row. */
+  /** The parameters, one for each column. */
   values(items: readonly Item[]): Buffer[];
   /** The number of the next parameter. */
   next: number;
@@ -39,7 +39,7 @@ export function unnestRows<Item>(columns: readonly Column<Item>[], first = 1): R
       return `(${array})`;
     },
     values: (items) =>
-      columns.map((column) => {
+      columns.map((column, index) => {
         const [, type, valueOf] = column as readonly [
           string,
           Type,
@@ -47,8 +47,8 @@ export function unnestRows<Item>(columns: readonly Column<Item>[], first = 1): R
           string?,
         ];
         const values = items.map(valueOf);
-        // Some columns mostly are empty, and `unnest` fills up what is shorter with NULLs.
-        return binaryArray(type, values.every(isNull) ? [] : values);
+        // Some columns mostly are empty, and `unnest` fills up what is shorter with NULLs, to the length of the first.
+        return binaryArray(type, index > 0 && values.every(isNull) ? [] : values);
       }),
     next: first + columns.length,
   };

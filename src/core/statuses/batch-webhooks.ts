@@ -39,6 +39,7 @@ export type BatchWebhooks = {
 
 type Waiting = {
   webhook: TranslatedWebhook;
+  /** By the monotonic clock. */
   deadline: number;
   /** Among those that are undecided; -1 once it is decided. */
   place: number;
@@ -213,7 +214,14 @@ export function batchWebhooks(deps: {
     accept(webhook, deadline) {
       if (queue.isFullFor(webhook.locationId)) return Promise.reject(new Unavailable('the queue is full'));
       return new Promise((resolve, reject) => {
-        const waiting: Waiting = { webhook, deadline, place: undecided.length, resolve, reject };
+        const within = deadline - Date.now();
+        const waiting: Waiting = {
+          webhook,
+          deadline: performance.now() + within,
+          place: undecided.length,
+          resolve,
+          reject,
+        };
         undecided.push(waiting);
         queue.add(waiting);
         start();
@@ -244,9 +252,12 @@ function flushersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round
       late += 1;
       start();
     }, LATE_MS);
-    await round();
-    clearTimeout(timer);
-    if (isLate) late -= 1;
+    try {
+      await round();
+    } finally {
+      clearTimeout(timer);
+      if (isLate) late -= 1;
+    }
   };
   const run = async (): Promise<void> => {
     do await timely();
@@ -268,7 +279,7 @@ function pausedBy({ integration, locationId, id: webhookId }: TranslatedWebhook,
 }
 
 function isInTime({ deadline }: Waiting): boolean {
-  return Date.now() < deadline;
+  return performance.now() < deadline;
 }
 
 function distinct(ids: readonly (string | undefined)[]): readonly string[] {

@@ -1,11 +1,10 @@
 import type { CanonicalOrder, OrderRef } from '../../../src/core/domain/order.ts';
 import type { Credentials, Grant, PosContext, Provider } from '../../../src/core/domain/provider.ts';
+import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import type { Simulator, StartSimulator } from '../../simulators/simulator.ts';
 import { inMemoryCredentials } from '../in-memory-credentials.ts';
 
 export const NOW = new Date();
-/** Follows no redirect, as the service's own. That is undici's, which a provider's package does not have. */
-const askOnce: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'manual' });
 /** Between two orders, so that no POS's limit is what a test trips over. */
 const PAUSE_S = 10;
 
@@ -33,7 +32,7 @@ export async function openStage<Settings>(provider: Provider<Settings>, start: S
     },
   };
   const contextOf = (signal = AbortSignal.timeout(10_000)): PosContext<Settings> => {
-    return { settings, now, signal, credentials, fetch: askOnce };
+    return { settings, now, signal, credentials, fetch: boundedFetch() };
   };
   const wait = (seconds: number) => (now = new Date(now.getTime() + seconds * 1000));
   return {
