@@ -198,7 +198,9 @@ export function batchWebhooks(deps: {
 
   const refuseLate = (): void => {
     deadlines = undefined;
-    for (const waiting of undecided.filter((each) => !isInTime(each))) {
+    // At the next look it would be too late.
+    const until = performance.now() + DEADLINES_MS;
+    for (const waiting of undecided.filter(({ deadline }) => deadline < until)) {
       // The body no longer counts once the sender has its answer, so it must not stay.
       queue.remove(waiting);
       aside.remove(waiting);
