@@ -17,7 +17,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const MANY_LOCKED = 4;
 /** Pause between two looks at whether what waits aside can go on. */
 const ASIDE_MS = 50;
-/** Time within which a batch mostly is back. One that is not waits, for a lock or for the disk. */
+/**
+ * Time within which a batch mostly is back: a millisecond for each of its webhooks, and no more than this. One that is not
+ * waits, for a lock or for the disk.
+ */
 const LATE_MS = 25;
 /** Pause between two looks at who has waited for too long: one timer for all. */
 const DEADLINES_MS = 20;
@@ -249,11 +252,14 @@ function flushersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round
   const isWanted = (others: number): boolean => queue.size() > 0 && others < Math.min(most, 1 + late);
   const timely = async (): Promise<void> => {
     let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
-      late += 1;
-      start();
-    }, LATE_MS);
+    const timer = setTimeout(
+      () => {
+        isLate = true;
+        late += 1;
+        start();
+      },
+      Math.min(LATE_MS, queue.size()),
+    );
     try {
       await round();
     } finally {
