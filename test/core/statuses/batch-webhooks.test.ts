@@ -71,33 +71,33 @@ it('what comes while a batch is under way goes in the next one, all together, ov
   expect(flushed.length).toBeLessThan(40);
 });
 
-it('a batch that is late holds up nobody else', async () => {
+/** Has another transaction hold an order's row during `work`. */
+async function besideLock(work: () => Promise<void>): Promise<void> {
   const holder = await pool.connect();
   await holder.query('BEGIN');
   await holder.query(`SELECT FROM orders WHERE service_order_id = 'locked' FOR UPDATE`);
-  const { accept, drain } = batches();
   try {
+    await work();
+  } finally {
+    await holder.query('ROLLBACK');
+    holder.release();
+  }
+}
+
+it('a batch that is late holds up nobody else', async () => {
+  const { accept, drain } = batches();
+  await besideLock(async () => {
     const late = accept(webhook('locked'), LATER);
     // Until it is on its way, they would be in one batch.
     for (let nth = 0; nth < 10; nth += 1) await turn();
     expect(await Promise.race([late, accept(webhook('free'), LATER)])).toMatchObject({ serviceOrderIds: ['free'] });
-  } finally {
-    await holder.query('ROLLBACK');
-    holder.release();
-  }
+  });
   await drain();
 });
 
-it('what is not committed by its deadline is refused, and counts no more', async () => {
-  const holder = await pool.connect();
-  await holder.query('BEGIN');
-  await holder.query(`SELECT FROM orders WHERE service_order_id = 'locked' FOR UPDATE`);
-  const { accept, drain } = batches();
-  try {
+it('what is not committed by its deadline is refused, and counts no more', () =>
+  besideLock(async () => {
+    const { accept, drain } = batches();
     await expect(accept(webhook('locked'), Date.now() + 50)).rejects.toThrow('not committed in time');
     await drain();
-  } finally {
-    await holder.query('ROLLBACK');
-    holder.release();
-  }
-});
+  }));
