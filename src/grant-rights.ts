@@ -4,6 +4,7 @@ import pg, { type ClientBase } from 'pg';
 /** What the service does with each table of ours. It owns none. Tests compare the list with the schema and the code. */
 export const RIGHTS = {
   call_outs: ['SELECT', 'INSERT', 'UPDATE'],
+  cancellations: ['SELECT', 'INSERT', 'UPDATE'],
   credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   dropped_bytes: ['SELECT', 'INSERT', 'UPDATE'],
   followed_orders: ['SELECT', 'INSERT', 'DELETE'],
@@ -12,7 +13,9 @@ export const RIGHTS = {
   location_asks: ['SELECT', 'INSERT', 'UPDATE'],
   location_last_seen: ['SELECT', 'INSERT', 'UPDATE'],
   locations: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
-  order_contents: ['SELECT', 'INSERT', 'DELETE'],
+  looks: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  order_changes: ['SELECT', 'INSERT', 'DELETE'],
+  order_contents: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   orders: ['SELECT', 'INSERT', 'UPDATE'],
   outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   parked_events: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],

@@ -8,7 +8,8 @@ export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifec
 export * from './core/domain/money.ts';
 export { CanonicalOrder, describeIssues, Id, KitchenOrder, OrderRef, StatusEvent } from './core/domain/order.ts';
 export * from './core/domain/person-name.ts';
-export type { Connection, Credentials, Grant, PosContext, Provider, Webhook } from './core/domain/provider.ts';
+export { REASON_CODES, ReasonCode } from './core/domain/reason-code.ts';
+export type { CancelAnswer, Connection, Credentials, Grant, PosContext, Provider, Webhook } from './core/domain/provider.ts';
 export type { WebhookAuth } from './core/domain/webhook-auth.ts';
 export * from './providers/absentable.ts';
 export * from './providers/call-pos.ts';

@@ -1,4 +1,5 @@
 import type { PlacementCause } from './placement-cause.ts';
+import type { ReasonCode } from './reason-code.ts';
 import type { DropCause } from './webhook-cause.ts';
 
 /** Errors that providers throw. `send-order.ts`, `decide-by-kind.ts` and the webhook door decide what follows from each. */
@@ -62,15 +63,25 @@ export class NeedsOperator extends Error {
   }
 }
 
-/** The order will never be taken. `reason` is shown to the member; the message is for the operator. */
+/**
+ * The POS refuses for good: to take the order, or to cancel it. `reason` is shown to the member, `reasonCode` and
+ * `itemIds` (by our own ids) are for programs; the message is for the operator.
+ */
 export class GiveUp extends Error {
   override readonly name = 'GiveUp';
   readonly reason: string;
+  readonly reasonCode: ReasonCode | undefined;
+  readonly itemIds: readonly string[] | undefined;
   readonly httpStatus: number | undefined;
 
-  constructor(message: string, about: { reason: string } & Answer) {
+  constructor(
+    message: string,
+    about: { reason: string; reasonCode?: ReasonCode | undefined; itemIds?: readonly string[] | undefined } & Answer,
+  ) {
     super(message, about);
     this.reason = about.reason;
+    this.reasonCode = about.reasonCode;
+    this.itemIds = about.itemIds;
     this.httpStatus = about.httpStatus;
   }
 

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { STATUSES } from './lifecycle.ts';
+import { ReasonCode } from './reason-code.ts';
 
 /** True if Postgres can store the text. JSON strings may contain NUL or a lone surrogate, which it cannot. */
 function isStorable(text: string): boolean {
@@ -106,38 +107,63 @@ const LineItem = z.object({
   modifiers: z.array(Modifier).default([]),
 });
 
-const Money = z.object({
-  subtotal: MinorUnits.nonnegative(),
-  tax: MinorUnits.nonnegative(),
-  tip: MinorUnits.nonnegative(),
-  fee: MinorUnits.nonnegative(),
-  total: MinorUnits.nonnegative().meta({ description: 'What the member has paid, tip and fee included.' }),
-  currency: z
-    .string()
-    .regex(/^[A-Z]{3}$/, { error: 'is not an ISO 4217 code such as EUR' })
-    .meta({ description: 'ISO 4217. It says how many digits the minor units are.' }),
+const Money = z
+  .object({
+    subtotal: MinorUnits.nonnegative().meta({ description: 'Before discounts.' }),
+    discount: MinorUnits.nonnegative().optional().meta({ description: 'What the subtotal is reduced by.' }),
+    tax: MinorUnits.nonnegative(),
+    tip: MinorUnits.nonnegative(),
+    fee: MinorUnits.nonnegative(),
+    total: MinorUnits.nonnegative().meta({
+      description: 'What the member has paid: tip and fee included, the discount taken off.',
+    }),
+    currency: z
+      .string()
+      .regex(/^[A-Z]{3}$/, { error: 'is not an ISO 4217 code such as EUR' })
+      .meta({ description: 'ISO 4217. It says how many digits the minor units are.' }),
+  })
+  .refine(({ subtotal, discount = 0 }) => discount <= subtotal, {
+    path: ['discount'],
+    error: 'is more than the subtotal',
+  });
+
+const Discount = z.object({
+  name: RequiredText,
+  amount: MinorUnits.nonnegative().meta({ description: 'Minor units, not negative.' }),
 });
 
+const OrderFields = z.object({
+  serviceOrderId: OrderId.meta({ description: "The order's id on the ordering platform." }),
+  locationId: OrderId,
+  member: Member,
+  fulfillment: Fulfillment,
+  items: z.array(LineItem).min(1),
+  money: Money.meta({ description: 'Integers of minor units. The order is paid already.' }),
+  discounts: z
+    .array(Discount)
+    .optional()
+    .meta({
+      description: 'What `money.discount` is made of, for the ticket. They add up to it. Without them it has no name.',
+    }),
+  notes: Text.optional(),
+  placedAt: Time,
+});
+const ABOUT_ORDERS = {
+  title: 'Order',
+  description: 'An order in our own words. Times are RFC 3339. Fields may be added.',
+};
+
 /** An order in our own format, as the ordering platform has it. */
-export const CanonicalOrder = z
-  .object({
-    serviceOrderId: OrderId.meta({ description: "The order's id on the ordering platform." }),
-    locationId: OrderId,
-    member: Member,
-    fulfillment: Fulfillment,
-    items: z.array(LineItem).min(1),
-    money: Money.meta({ description: 'Integers of minor units. The order is paid already.' }),
-    notes: Text.optional(),
-    placedAt: Time,
-  })
-  .meta({
-    title: 'Order',
-    description: 'An order in our own words. Times are RFC 3339. Fields may be added.',
-  });
+export const CanonicalOrder = OrderFields.extend({
+  cancelledAt: Time.optional().meta({
+    description: 'When it was cancelled on the platform. An order stays cancelled.',
+  }),
+  cancelReason: Text.optional().meta({ description: 'Why, in words that the restaurant may read.' }),
+}).meta(ABOUT_ORDERS);
 export type CanonicalOrder = z.infer<typeof CanonicalOrder>;
 
 /** An order as a POS gets it: with what we add. A JSON Schema in `docs/providers` is generated from this. */
-export const KitchenOrder = CanonicalOrder.extend({
+export const KitchenOrder = OrderFields.extend({
   callOutCode: z
     .string()
     .optional()
@@ -146,7 +172,7 @@ export const KitchenOrder = CanonicalOrder.extend({
         'What the staff call out and the member shows, such as K472: of our own, the same for as long as the order lives, ' +
         "and no other one's among the last 4,096 orders of the location. Missing in orders of an older version.",
     }),
-}).meta(CanonicalOrder.meta() ?? {});
+}).meta(ABOUT_ORDERS);
 export type KitchenOrder = z.infer<typeof KitchenOrder>;
 
 /** The result of createOrder. Some POS systems report their own id only later, in a webhook. */
@@ -163,6 +189,13 @@ export const StatusEvent = z
     serviceOrderId: Id.optional(),
     providerOrderId: Id.optional(),
     reason: AnyText.transform((text) => text.slice(0, REASON_MAX).toWellFormed()).optional(),
+    /** Of an order that failed or was cancelled. */
+    reasonCode: ReasonCode.optional(),
+    /** The items that the POS names as the reason, by our own ids (`serviceItemId`). */
+    itemIds: z.array(Id).max(100).optional(),
+    /** When the food will be ready, and when it will be with the member, as the POS now says. */
+    estimatedReadyAt: Time.optional(),
+    estimatedDeliveryAt: Time.optional(),
     occurredAt: Time.optional(),
     nativeStatus: AnyText.transform((text) => text.slice(0, 255).toWellFormed()),
   })

@@ -67,6 +67,12 @@ export type Connection = {
   unused?: boolean;
 };
 
+/**
+ * What a POS answers to a cancel: it is cancelled; it will say in a webhook whether it is; or it has no such order, which
+ * proves that there is no ticket.
+ */
+export type CancelAnswer = 'cancelled' | 'requested' | 'absent';
+
 /** One POST as it arrived. */
 export type Webhook = {
   /** Headers, names in lower case. */
@@ -137,6 +143,20 @@ export type Provider<Settings = unknown> = {
     order: CanonicalOrder,
     context: PosContext<Settings>,
   ): Promise<readonly StatusEvent[] | undefined>;
+  /**
+   * Cancels an order at the POS. It is also called for an order in doubt, whose ticket may not be there. Omitted if the
+   * POS's API cannot cancel: then a person telephones.
+   * @param ref what is known of its ticket: without `providerOrderId`, only our own id is
+   * @param order as the platform has it now, with `cancelReason`
+   * @returns undefined if nobody can be asked: these settings name no way, or the POS wants an id that is not known
+   * @throws GiveUp if the POS refuses, such as too late; TryAgain and NeedsOperator as `createOrder` does
+   */
+  cancelOrder?(ref: OrderRef, order: CanonicalOrder, context: PosContext<Settings>): Promise<CancelAnswer | undefined>;
+  /**
+   * True if the POS takes the same cancel twice as one. Otherwise one whose answer was lost is not repeated: the order is
+   * read again where `readStatus` can, or a person looks.
+   */
+  deduplicatesCancels?: boolean;
   /**
    * Verifies a webhook, then reads it. `[]` means that nothing in it is for us.
    * @throws NotAuthentic or Poison: the webhook is dropped and stored

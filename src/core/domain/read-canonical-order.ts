@@ -48,11 +48,15 @@ export function readCanonicalOrder(
   };
   removeBlanks(given);
   readContact(given, about.country, leaveOut);
+  addUpDiscounts(given);
   for (;;) {
     const parsed = CanonicalOrder.safeParse(given, { reportInput: true });
     if (parsed.success) {
       const { data: order } = parsed;
       if (order.serviceOrderId !== about.serviceOrderId) throw unreadable([ANOTHER]);
+      if (order.discounts !== undefined && sumAmounts(order.discounts) !== order.money.discount) {
+        throw unreadable([OTHER_SUM]);
+      }
       for (const path of unknownFields(given, order)) leaveOut('field_unknown', path);
       return { order, leftOut };
     }
@@ -62,6 +66,7 @@ export function readCanonicalOrder(
 }
 
 const ANOTHER: ShapeIssue = { path: 'serviceOrderId', received: 'string', says: 'is not the id that was asked for' };
+const OTHER_SUM: ShapeIssue = { path: 'discounts', received: 'array', says: 'do not add up to money.discount' };
 
 function unreadable(issues: ShapeIssue[]): NeedsOperator {
   const cause = { code: 'order_unreadable', issues } as const;
@@ -77,6 +82,7 @@ function removeBlanks(given: unknown): void {
     if (isFields(parent) && isBlank(parent[field])) delete parent[field];
   };
   remove(given, 'notes');
+  remove(given, 'cancelReason');
   const items = fieldOf(given, ['items']);
   if (Array.isArray(items)) items.forEach((item) => remove(item, 'notes'));
   for (const path of Object.keys(SPARED)) {
@@ -101,6 +107,20 @@ function readContact(given: unknown, locationCountry: string | undefined, leaveO
     delete member['email'];
     leaveOut('email_unusable', 'member.email');
   }
+}
+
+/** Without a sum of their own, the discounts are summed. */
+function addUpDiscounts(given: unknown): void {
+  const money = fieldOf(given, ['money']);
+  const discounts = fieldOf(given, ['discounts']);
+  if (!isFields(money) || money['discount'] !== undefined || !Array.isArray(discounts)) return;
+  const sum = sumAmounts(discounts as { amount: number }[]);
+  // What is no number is an issue of its own.
+  if (Number.isSafeInteger(sum)) money['discount'] = sum;
+}
+
+function sumAmounts(discounts: readonly { amount: number }[]): number {
+  return discounts.reduce((sum, discount) => sum + Number(discount?.amount), 0);
 }
 
 /** The country to read a national number with: that of the destination, where it is a code, or else the location's. */

@@ -211,6 +211,10 @@ it('every optional field is either one that an order can do without, or named he
     'items.0.ageRestricted',
     'items.0.modifiers',
     'items.0.modifiers.0.unitPrice',
+    'money.discount',
+    'discounts',
     'notes',
+    'cancelledAt',
+    'cancelReason',
   ]);
 });

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+
+/**
+ * Why an order failed or was cancelled, for programs; `reason` is the same for people. A closed list: a code is never
+ * renamed, and what fits none of them is `other`.
+ */
+export const REASON_CODES = [
+  'item_unavailable',
+  'closed',
+  'too_busy',
+  'paused',
+  'price_changed',
+  'invalid_address',
+  'out_of_area',
+  'payment',
+  'age_check',
+  'duplicate',
+  'no_answer',
+  'member_cancelled',
+  'restaurant_cancelled',
+  'technical',
+  'other',
+] as const;
+export const ReasonCode = z.enum(REASON_CODES).meta({
+  description:
+    'Why it failed or was cancelled, for programs. `no_answer`: nobody at the POS took it in time. `technical`: a fault ' +
+    'of ours, of the POS or of what connects them. `other`: the POS gave a reason that is none of these.',
+});
+export type ReasonCode = z.infer<typeof ReasonCode>;
