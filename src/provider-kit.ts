@@ -9,7 +9,15 @@ export * from './core/domain/money.ts';
 export { CanonicalOrder, describeIssues, Id, KitchenOrder, OrderRef, StatusEvent } from './core/domain/order.ts';
 export * from './core/domain/person-name.ts';
 export { REASON_CODES, ReasonCode } from './core/domain/reason-code.ts';
-export type { CancelAnswer, Connection, Credentials, Grant, PosContext, Provider, Webhook } from './core/domain/provider.ts';
+export type {
+  CancelAnswer,
+  Connection,
+  Credentials,
+  Grant,
+  PosContext,
+  Provider,
+  Webhook,
+} from './core/domain/provider.ts';
 export type { WebhookAuth } from './core/domain/webhook-auth.ts';
 export * from './providers/absentable.ts';
 export * from './providers/call-pos.ts';

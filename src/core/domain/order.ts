@@ -139,12 +139,9 @@ const OrderFields = z.object({
   fulfillment: Fulfillment,
   items: z.array(LineItem).min(1),
   money: Money.meta({ description: 'Integers of minor units. The order is paid already.' }),
-  discounts: z
-    .array(Discount)
-    .optional()
-    .meta({
-      description: 'What `money.discount` is made of, for the ticket. They add up to it. Without them it has no name.',
-    }),
+  discounts: z.array(Discount).optional().meta({
+    description: 'What `money.discount` is made of, for the ticket. They add up to it. Without them it has no name.',
+  }),
   notes: Text.optional(),
   placedAt: Time,
 });

@@ -15,6 +15,8 @@ import { withClient } from '../postgres/with-client.ts';
 const LOCK_NOT_AVAILABLE = '55P03';
 /** Ids known to be locked from which every batch is looked at first: a wait for each new one would be too much. */
 const MANY_LOCKED = 4;
+/** A batch of so many is parted one by one: several that wait for locks would each be waited for at every halving. */
+const FEW = 8;
 /** Pause between two looks at whether what waits aside can go on. */
 const ASIDE_MS = 50;
 /**
@@ -95,8 +97,8 @@ export function batchWebhooks(deps: {
         return undefined;
       }
       deps.onRefused({ code: error.code, webhooks: batch.length });
-      // One row that Postgres refuses must not cost its neighbours, so the batch is halved until that row is alone.
-      if (batch.length > 1) return flushHalves(batch);
+      // One row that Postgres refuses must not cost its neighbours, so the batch is parted until that row is alone.
+      if (batch.length > 1) return flushParts(batch);
       const [only] = batch;
       if (only === undefined || only.webhook.dropped !== undefined) {
         if (only !== undefined) refuse(only, 'cannot be stored', error);
@@ -123,10 +125,9 @@ export function batchWebhooks(deps: {
     return undefined;
   };
 
-  const flushHalves = async (batch: readonly Waiting[]): Promise<void> => {
-    const middle = batch.length >> 1;
-    await flush(batch.slice(0, middle));
-    await flush(batch.slice(middle));
+  const flushParts = async (batch: readonly Waiting[]): Promise<void> => {
+    const size = batch.length > FEW ? batch.length >> 1 : 1;
+    for (let first = 0; first < batch.length; first += size) await flush(batch.slice(first, first + size));
   };
 
   /** Sets those aside that wait for a lock, and flushes the rest. A lock that cannot be found is closed in on. */
@@ -134,7 +135,7 @@ export function batchWebhooks(deps: {
     const inTime = batch.filter(isInTime);
     if (inTime.length <= 1) return setAside(inTime);
     const { locked, free } = await partByLock(inTime);
-    if (locked.length === 0) return flushHalves(free);
+    if (locked.length === 0) return flushParts(free);
     setAside(locked);
     return flush(free);
   };

@@ -24,8 +24,8 @@ afterEach(() => {
 });
 afterAll(() => pool.end());
 
-/** @param flushed gets the size of each batch */
-function batches(flushed: number[] = []): BatchWebhooks {
+/** @param flushed gets the size of each batch, `refused` that of each which Postgres refused */
+function batches(flushed: number[] = [], refused: number[] = []): BatchWebhooks {
   return batchWebhooks({
     pool,
     flushers: 2,
@@ -34,7 +34,7 @@ function batches(flushed: number[] = []): BatchWebhooks {
       if (observed.what === 'flush') flushed.push(observed.webhooks);
     },
     onApplied: () => {},
-    onRefused: () => {},
+    onRefused: ({ webhooks }) => void refused.push(webhooks),
     onLocked: () => {},
   });
 }
@@ -93,6 +93,16 @@ it('a batch that is late holds up nobody else', async () => {
     expect(await Promise.race([late, accept(webhook('free'), LATER)])).toMatchObject({ serviceOrderIds: ['free'] });
   });
   await drain();
+});
+
+it('a small batch is parted one by one: whoever waits in it waits for each other one once', async () => {
+  const refused: number[] = [];
+  const { accept } = batches([], refused);
+  const answers = await Promise.all(
+    ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => accept(webhook(`${id}\0`), LATER).then(({ outcome }) => outcome)),
+  );
+  expect(new Set(answers)).toEqual(new Set(['dropped']));
+  expect(refused).toEqual([6, 1, 1, 1, 1, 1, 1]);
 });
 
 it('what is not committed by its deadline is refused, and counts no more', () =>
