@@ -39,14 +39,18 @@ const CHANGED = `
   LIMIT $2`;
 
 /**
- * Reads the tokens that were issued, revoked or removed, and those of locations that were put, since `mark`, and some
- * before that. They may still be as they were.
- * @param mark seconds since the epoch, from `tellTime`
- * @returns undefined if they are too many
+ * Reads the tokens that were issued, revoked or removed, and those of locations that were put, and some from before
+ * that. They may still be as they were.
+ * @param since the mark of the reading before, in seconds since the epoch; by default now
+ * @returns the mark for the next; `changed` is undefined if they are too many
  */
-export async function readChangedTokens(pool: Pool, mark: number): Promise<ChangedToken[] | undefined> {
-  const { rows } = await pool.query<ChangedToken>(CHANGED, [mark - OVERLAP_S, MOST_CHANGED]);
-  return rows.length < MOST_CHANGED ? rows : undefined;
+export async function readChangedTokens(
+  pool: Pool,
+  since?: number,
+): Promise<{ mark: number; changed: ChangedToken[] | undefined }> {
+  const mark = await tellTime(pool);
+  const { rows } = await pool.query<ChangedToken>(CHANGED, [(since ?? mark) - OVERLAP_S, MOST_CHANGED]);
+  return { mark, changed: rows.length < MOST_CHANGED ? rows : undefined };
 }
 
 /** @returns seconds since the epoch */

@@ -68,10 +68,9 @@ export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick
   const refresh = async (): Promise<void> => {
     if (read === undefined || loadedMsAgo === undefined || loadedMsAgo() > LOAD_AFTER_MS) return load();
     const agoMs = stopwatch();
-    const mark = await tellTime(pool);
-    const rows = await readChangedTokens(pool, read.mark);
-    if (rows === undefined) return load();
-    for (const row of rows) {
+    const { mark, changed } = await readChangedTokens(pool, read.mark);
+    if (changed === undefined) return load();
+    for (const row of changed) {
       if (!row.isValid) listed.delete(row.sha256);
       else list(row);
     }

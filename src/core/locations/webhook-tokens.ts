@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
-import { LISTED_TOKEN, readChangedTokens, tellTime, type ListedToken } from './changed-tokens.ts';
+import { LISTED_TOKEN, readChangedTokens, type ListedToken } from './changed-tokens.ts';
 import { digest, makeToken, mayBeToken } from './make-token.ts';
 import type { Provider } from '../domain/provider.ts';
 import { OLD_TOKEN_STATES, type OldTokenState } from '../domain/webhook-cause.ts';
@@ -148,8 +148,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     isLooking = true;
     try {
       const askedAt = performance.now();
-      const mark = await tellTime(pool);
-      const changed = await readChangedTokens(pool, lastLook?.mark ?? mark);
+      const { mark, changed } = await readChangedTokens(pool, lastLook?.mark);
       if (changed === undefined) known.clear();
       else for (const { sha256 } of changed) known.delete(sha256);
       lastLook = { mark, askedAt };
