@@ -48,9 +48,6 @@ const OPERATOR_PATHS = /^\/(orders|webhooks|locations)\//;
 
 /** Builds the doors of one listener. It opens nothing itself: everything behind them is given. */
 export function buildApp({ log, connections, readiness, outside, operator }: AppDeps): FastifyInstance {
-  // One entry for as long as a connection lives. A Map that changes with every request costs a fifth of the processor:
-  // of its tables that are over, old ones hold on to newer ones, and the garbage collector keeps what all of them held.
-  const underWay = new Map<Socket, { response: ServerResponse | undefined }>();
   const app = fastify({
     loggerInstance: log,
     genReqId: requestIds(),
@@ -59,7 +56,7 @@ export function buildApp({ log, connections, readiness, outside, operator }: App
     requestTimeout: REQUEST_TIMEOUT_MS,
     // Node applies the larger of the two time-outs to a body, and checks every 30 s by default.
     http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000, requireHostHeader: false },
-    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, underWay.get(socket)?.response),
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, connections.responseOn(socket)),
     keepAliveTimeout: KEEP_ALIVE_MS,
     // While closing, requests on open connections are still served.
     return503OnClosing: false,
@@ -77,26 +74,11 @@ export function buildApp({ log, connections, readiness, outside, operator }: App
       } else void refuse(request, reply, outside?.webhook.bodyLimit ?? 0);
     },
   });
-  connections.watch(app.server, (socket) => underWay.get(socket)?.response !== undefined);
-  app.server.on('connection', (socket: Socket) => {
-    underWay.set(socket, { response: undefined });
-    socket.once('close', () => underWay.delete(socket));
-  });
-  app.server.on('request', ({ socket }, response) => {
-    const here = underWay.get(socket);
-    if (here === undefined) return;
-    here.response = response;
-    response.once('close', () => {
-      if (here.response !== response) return;
-      here.response = undefined;
-      // Node closes only those connections that are idle at the beginning, and would wait for later ones.
-      if (!app.server.listening) socket.destroySoon();
-    });
-  });
+  connections.watch(app.server);
   app.addHook('preClose', async () => {
     // Fastify does the same for later answers, so that no sender reuses its connection.
-    for (const { response } of underWay.values()) {
-      if (response?.headersSent === false) response.setHeader('connection', 'close');
+    for (const response of connections.responsesOf(app.server)) {
+      if (!response.headersSent) response.setHeader('connection', 'close');
     }
   });
   // A sender with an unknown Expect header gets the answer to its request, not a 417.

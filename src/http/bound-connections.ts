@@ -7,11 +7,12 @@ export type Recognise = (response: ServerResponse) => void;
 
 /** The connections of all listeners of a process. */
 export type Connections = {
-  /**
-   * Counts a server's connections, and bounds them together with those of the others.
-   * @param isAtWork whether a request on it waits for its answer
-   */
-  watch(server: Server, isAtWork: (socket: Socket) => boolean): void;
+  /** Counts a server's connections, and bounds them together with those of the others. */
+  watch(server: Server): void;
+  /** The answer that a request on the connection waits for. */
+  responseOn(socket: Socket): ServerResponse | undefined;
+  /** All of a server's. */
+  responsesOf(server: Server): ServerResponse[];
   recognise: Recognise;
   counts(): ConnectionCounts;
 };
@@ -22,6 +23,8 @@ export type ConnectionCounts = {
   /** Closed to make room, since the start. */
   closed: Record<Whose, number>;
 };
+
+type Connection = { server: Server; isRecognised: boolean; askedAt: number; response: ServerResponse | undefined };
 
 /** Of a stranger no request has authenticated yet. */
 export const WHOSE = ['stranger', 'recognised'] as const;
@@ -42,7 +45,9 @@ const TELL_AGAIN_MS = 60_000;
  * @param most connections of all servers
  */
 export function boundConnections(most: number, log: Log): Connections {
-  const open = new Map<Socket, { isRecognised: boolean; askedAt: number; isAtWork: (socket: Socket) => boolean }>();
+  // One entry for as long as a connection lives. A Map that changes with every request costs a fifth of the processor:
+  // of its tables that are over, old ones hold on to newer ones, and the garbage collector keeps what all of them held.
+  const open = new Map<Socket, Connection>();
   /** In the order in which they came, each with its listener and address. */
   const strangers = new Map<Socket, string>();
   const strangersFrom = new Map<string, number>();
@@ -73,7 +78,7 @@ export function boundConnections(most: number, log: Log): Connections {
   };
   /** Of those without a request, the one whose last came first. Looked for only where no stranger is left. */
   const rested = (): Socket | undefined => {
-    const resting = [...open].filter(([socket, { isRecognised, isAtWork }]) => isRecognised && !isAtWork(socket));
+    const resting = [...open].filter(([, { isRecognised, response }]) => isRecognised && response === undefined);
     return resting.toSorted(([, a], [, b]) => a.askedAt - b.askedAt)[0]?.[0];
   };
   const tell = (): void => {
@@ -93,11 +98,11 @@ export function boundConnections(most: number, log: Log): Connections {
   };
 
   return {
-    watch(server, isAtWork) {
+    watch(server) {
       watched += 1;
       const listener = watched;
       server.on('connection', (socket: Socket) => {
-        open.set(socket, { isRecognised: false, askedAt: 0, isAtWork });
+        open.set(socket, { server, isRecognised: false, askedAt: 0, response: undefined });
         const from = `${listener} ${socket.remoteAddress}`;
         strangers.set(socket, from);
         strangersFrom.set(from, (strangersFrom.get(from) ?? 0) + 1);
@@ -109,11 +114,21 @@ export function boundConnections(most: number, log: Log): Connections {
         const connection = open.get(socket);
         if (connection === undefined) return;
         connection.askedAt = performance.now();
+        connection.response = response;
+        response.once('close', () => {
+          if (connection.response !== response) return;
+          connection.response = undefined;
+          // Node closes only those connections that are idle at the beginning, and would wait for later ones.
+          if (!server.listening) socket.destroySoon();
+        });
         if (connection.isRecognised) return;
         wouldKeep.set(response, response.shouldKeepAlive);
         response.shouldKeepAlive = false;
       });
     },
+    responseOn: (socket) => open.get(socket)?.response,
+    responsesOf: (server) =>
+      [...open.values()].flatMap((each) => (each.server === server ? (each.response ?? []) : [])),
     recognise(response) {
       const { socket } = response.req;
       const connection = open.get(socket);
