@@ -3,6 +3,7 @@
  * docs/writing-a-provider.md explains how.
  */
 export type { Busy } from './core/domain/busy.ts';
+export * from './core/domain/discounts-of.ts';
 export * from './core/domain/errors.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';
 export * from './core/domain/money.ts';

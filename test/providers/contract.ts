@@ -1,10 +1,13 @@
 import * as vitest from 'vitest';
 import type { Provider } from '../../src/core/domain/provider.ts';
+import { cancelClaims } from './contract/cancel-claims.ts';
 import { checkClaims } from './contract/check-claims.ts';
 import { errorClaims } from './contract/error-claims.ts';
+import { estimateClaims } from './contract/estimate-claims.ts';
 import { openTheatre, type Claim } from './contract/open-theatre.ts';
 import type { ProviderFixtures } from './contract/provider-fixtures.ts';
 import { readClaims } from './contract/read-claims.ts';
+import { rejectionClaims } from './contract/rejection-claims.ts';
 import { repeatClaims } from './contract/repeat-claims.ts';
 import { settingsClaims } from './contract/settings-claims.ts';
 import { ticketClaims } from './contract/ticket-claims.ts';
@@ -40,9 +43,13 @@ export function providerContract<Settings>(
     describe('createOrder writes', () => ticketClaims(theatre, claim));
     describe('createOrder repeats', () => repeatClaims(theatre, claim));
     describe('createOrder fails', () => errorClaims(theatre, claim));
+    if (provider.cancelOrder) describe('cancels', () => cancelClaims(theatre, claim));
+    if (fixtures.rejections) describe('rejections', () => rejectionClaims(theatre, claim));
     describe('tokens', () => tokenClaims(theatre, claim));
     describe('check', () => checkClaims(theatre, claim));
     if (provider.readStatus) describe('readStatus', () => readClaims(theatre, claim));
     describe('translateWebhook', () => webhookClaims(theatre, claim));
+    const { estimates } = fixtures;
+    if (estimates) describe('estimates', () => estimateClaims(theatre, claim, estimates));
   });
 }

@@ -40,6 +40,7 @@ providerContract(deliverect, {
     closedMeansCompleted: ['yes', 1],
     pauseMinutes: [0, 1.5, 1441, '240'],
   },
+  lacks: ['discount', 'total'],
   secretSettings: ['clientSecret', 'hmacSecret'],
   provenSettings: ['clientId', 'clientSecret'],
   refusal: (words) => ({

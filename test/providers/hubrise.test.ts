@@ -40,6 +40,7 @@ providerContract(hubrise, {
       { cheddar: { ref: 'CHED', list: 'Extras' } },
     ],
   },
+  lacks: ['discount', 'total'],
   secretSettings: ['accessToken', 'clientSecret'],
   provenSettings: ['accessToken'],
   identity: ['accessToken'],

@@ -54,7 +54,7 @@ providerContract(lightspeedK, {
   provenSettings: ['clientId', 'clientSecret', 'refreshToken', 'businessLocationId', 'endpointId'],
   // A new secret of the same client must not lose the refresh token, which is stored nowhere else.
   unseeded: ['clientSecret'],
-  lacks: ['itemNames', 'prices', 'email', 'fee'],
+  lacks: ['itemNames', 'prices', 'email', 'fee', 'discount', 'total'],
   refusal: (words) => {
     const errors = [{ field: 'orderNote', code: 'Size', defaultMessage: words }];
     return { status: 400, body: { message: words, errors } };

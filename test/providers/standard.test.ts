@@ -58,6 +58,7 @@ providerContract(standard, {
       'whsec_correct horse battery staple, and some more of it',
     ],
   },
+  lacks: ['discount', 'total'],
   secretSettings: ['secret'],
   refusal: (words) => ({ status: 422, body: { error: words, message: words } }),
   statuses: {

@@ -75,7 +75,7 @@ providerContract(toast, {
   },
   secretSettings: ['clientSecret', 'clientId'],
   provenSettings: ['clientId', 'clientSecret', 'restaurantGuid', 'diningOptionGuids'],
-  lacks: ['prices'],
+  lacks: ['prices', 'discount', 'total'],
   refusal: (words) => {
     return { status: 400, body: { status: 400, code: 10_022, message: words, developerMessage: words } };
   },

@@ -27,6 +27,10 @@ export type Ticket = {
   /** In minor units. */
   readonly tip: number | undefined;
   readonly fee: number | undefined;
+  /** What all discounts take off, in minor units. Undefined if the format has no field for it. */
+  readonly discount?: number | undefined;
+  /** What the till adds up, of the same as `paid`: prices, tax, fee, tip, less discounts. Undefined if it adds up nothing. */
+  readonly total?: number | undefined;
   /** The member. A telephone number is E.164. */
   readonly guest: {
     readonly name: string | undefined;
@@ -43,6 +47,8 @@ export type Ticket = {
   requests: number;
   /** The last status that was reported. */
   status: string | undefined;
+  /** True once it was cancelled for us, or where the POS first asks somebody, once it took that to be asked. */
+  cancelled?: true;
 };
 
 export type TicketLine = {
@@ -104,6 +110,12 @@ export type Simulator = {
   readonly reads?: number;
   /** Returns a fault for such a request, before anything else is checked. */
   misread?: (() => Fault | undefined) | undefined;
+  /** The number of requests to cancel an order. Required, like `miscancel`, if the provider has `cancelOrder`. */
+  readonly cancels?: number;
+  /** Returns a fault for such a request, before anything else is checked. `drop-answer`: it is cancelled all the same. */
+  miscancel?: (() => Fault | undefined) | undefined;
+  /** When an order will be ready or delivered, in all webhooks that have a field for it. Required if the fixtures have `estimates`. */
+  estimate?: string | undefined;
   /** Makes the vendor's webhook for a ticket's status, signed for this URL. */
   sign(webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook;
   /** Moves the ticket on and sends the webhook, with the vendor's repeats. Resolves with the last answer; the body is parsed if it is JSON. */

@@ -26,5 +26,5 @@ export const fixtures: ProviderFixtures = {
   },
   refusal: (words) => ({ status: 422, body: { error: { code: 'sold_out', message: words } } }),
   // "Orders": SKUs alone, and a guest without e-mail.
-  lacks: ['itemNames', 'email'],
+  lacks: ['itemNames', 'email', 'discount', 'total'],
 };

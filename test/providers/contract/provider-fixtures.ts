@@ -1,9 +1,33 @@
 import type { FulfillmentType, Status } from '../../../src/core/domain/lifecycle.ts';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
+import type { CancelAnswer } from '../../../src/core/domain/provider.ts';
+import type { ReasonCode } from '../../../src/core/domain/reason-code.ts';
 import type { StartSimulator } from '../../simulators/simulator.ts';
 
 /** What a ticket is compared with the order by. */
-export type TicketField = 'itemNames' | 'prices' | 'name' | 'phone' | 'email' | 'address' | 'wantedAt' | 'tip' | 'fee';
+export type TicketField =
+  | 'itemNames'
+  | 'prices'
+  | 'name'
+  | 'phone'
+  | 'email'
+  | 'address'
+  | 'wantedAt'
+  | 'tip'
+  | 'fee'
+  | 'discount'
+  | 'total';
+
+export type Estimate = 'estimatedReadyAt' | 'estimatedDeliveryAt';
+
+/** A documented way in which the POS says that it does not make an order, and what it means. */
+export type Rejection = {
+  /** The answer to the order, or the native status of a webhook. */
+  by: { status: number; body: unknown } | string;
+  reasonCode: ReasonCode;
+  /** Our ids of the sample's items that it names. */
+  itemIds?: readonly string[];
+};
 
 export type ProviderFixtures = {
   /** The POS, held to its vendor's documentation. Its settings map the items of `sampleOrder` where that is needed. */
@@ -40,4 +64,10 @@ export type ProviderFixtures = {
   unseeded?: readonly string[];
   /** Currencies whose smallest amounts the vendor's format cannot hold: such an order is given up, never rounded. */
   unwritable?: readonly string[];
+  /** Where there is `cancelOrder`: what it says of a new order, and a native status from which the POS refuses. */
+  cancels?: { answer: CancelAnswer; tooLate?: string };
+  /** All documented ways to reject an order, by names for the claims. Without them none has a `reasonCode`. */
+  rejections?: Readonly<Record<string, Rejection>>;
+  /** A native status whose webhook carries the simulator's `estimate`, and what it is for. Without: the POS has none. */
+  estimates?: { native: string; pickup?: readonly Estimate[]; delivery?: readonly Estimate[] };
 };

@@ -3,6 +3,7 @@ import { GiveUp } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import type { Ticket } from '../../simulators/simulator.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
+import type { Stage } from './open-stage.ts';
 import { FULFILLMENTS, orderOf, type Claim, type Theatre } from './open-theatre.ts';
 import type { TicketField } from './provider-fixtures.ts';
 
@@ -118,6 +119,47 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       await at.create(order);
       expect(at.pos.refusals).toEqual([]);
       expect(at.pos.tickets.map((ticket) => ticket.paid)).toEqual([paidOf(order)]);
+      expect(at.pos.tickets.map((ticket) => ticket.total)).toEqual([has('total') ? paidOf(order) : undefined]);
+    });
+
+    claim(`what discounts take off in ${currency}, so that the till adds up what was paid`, async () => {
+      const at = await stage(currency);
+      const named = [
+        { name: 'Club: 5 off', amount: 500 },
+        { name: 'Zoë’s “birthday” 🎂', amount: 111 },
+      ];
+      for (const type of FULFILLMENTS)
+        for (const taxOnTop of [true, false])
+          for (const discounts of [named, undefined]) {
+            const order = discounted(orderOf({ type }), 611, { currency, taxOnTop });
+            if (discounts !== undefined) order.discounts = discounts;
+            if (unwritable.includes(currency)) {
+              await expect(at.create(order)).rejects.toBeInstanceOf(GiveUp);
+              continue;
+            }
+            await expectPaid(at, order);
+          }
+    });
+  }
+
+  claim('a discount that equals the subtotal, and an order that is free', async () => {
+    const at = await stage();
+    for (const taxOnTop of [true, false]) {
+      const order = orderOf();
+      await expectPaid(at, discounted(order, order.money.subtotal, { taxOnTop }));
+    }
+    const { money, ...free } = orderOf();
+    const nothing = { ...money, tax: 0, tip: 0, fee: 0 };
+    await expectPaid(at, discounted({ ...free, money: nothing }, money.subtotal, { taxOnTop: true }));
+  });
+
+  async function expectPaid(at: Stage<Settings>, order: CanonicalOrder): Promise<void> {
+    const { discount, paid, total } = await ticketOf(at, order);
+    expect(at.pos.refusals).toEqual([]);
+    expect({ discount, paid, total }).toEqual({
+      discount: has('discount') ? order.money.discount : undefined,
+      paid: paidOf(order),
+      total: has('total') ? paidOf(order) : undefined,
     });
   }
 
@@ -151,6 +193,16 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     const ticket = await ticketOf(at, { items: many });
     expect(ticket.lines.reduce((sum, line) => sum + line.quantity, 0)).toBe(400);
   });
+}
+
+function discounted(
+  order: CanonicalOrder,
+  discount: number,
+  { currency = 'EUR', taxOnTop }: { currency?: string; taxOnTop: boolean },
+): CanonicalOrder {
+  const { subtotal, tax, tip, fee } = order.money;
+  const total = subtotal - discount + (taxOnTop ? tax : 0) + tip + fee;
+  return { ...order, money: { subtotal, discount, tax, tip, fee, total, currency } };
 }
 
 /** The sample with three of one modifier, which most orders have once: a number that is lost is seen. */
