@@ -30,6 +30,7 @@ export * from './providers/parse-json.ts';
 export * from './providers/quote-refusal.ts';
 export * from './providers/read-shape.ts';
 export * from './providers/read-state.ts';
+export * from './providers/reason-in-words.ts';
 export * from './providers/shared-settings.ts';
 export * from './providers/time-if-any.ts';
 export * from './providers/verify-hmac.ts';

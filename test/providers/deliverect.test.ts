@@ -40,7 +40,6 @@ providerContract(deliverect, {
     closedMeansCompleted: ['yes', 1],
     pauseMinutes: [0, 1.5, 1441, '240'],
   },
-  lacks: ['discount', 'total'],
   secretSettings: ['clientSecret', 'hmacSecret'],
   provenSettings: ['clientId', 'clientSecret'],
   refusal: (words) => ({
@@ -67,6 +66,46 @@ providerContract(deliverect, {
     120: 'failed',
     121: 'failed',
     124: 'failed',
+  },
+  estimates: {
+    native: 'prepared by 20',
+    pickup: ['estimatedReadyAt'],
+    delivery: ['estimatedReadyAt'],
+    untimed: true,
+  },
+  // Deliverect refuses no cancel. Whether a POS does is seen by its 110, which never comes.
+  cancels: { answer: 'requested' },
+  rejections: {
+    'an item that is out of stock': { by: '110 Item out of stock', reasonCode: 'item_unavailable' },
+    'a PLU that the POS does not have': {
+      by: '120 InvalidProduct: Invalid PLU: burger-classic InvalidModifier: Invalid PLU: cheddar',
+      reasonCode: 'item_unavailable',
+      itemIds: ['burger-classic'],
+    },
+    "a modifier's PLU that the POS does not have": {
+      by: '120 InvalidModifier: Invalid PLU: cheddar',
+      reasonCode: 'item_unavailable',
+    },
+    'a restaurant that denies': { by: '35', reasonCode: 'restaurant_cancelled' },
+    'a restaurant that cancels': { by: '110 -', reasonCode: 'restaurant_cancelled' },
+    'a busy restaurant': { by: '35 Too busy', reasonCode: 'too_busy' },
+    'a closed restaurant': { by: '35 We are closed', reasonCode: 'closed' },
+    'a failed order': { by: '120', reasonCode: 'technical' },
+    'an order that did not reach the POS': { by: '121', reasonCode: 'technical' },
+    'an order that could not be parsed': { by: '124', reasonCode: 'technical' },
+    'an incomplete address': {
+      by: { status: 400, body: { orderFieldsErrors: { deliveryAddress: 'Missing.' }, orderPaymentErrors: {} } },
+      reasonCode: 'invalid_address',
+    },
+    'a wrong payment': {
+      by: { status: 400, body: { orderFieldsErrors: {}, orderPaymentErrors: { amount: 'Not valid.' } } },
+      reasonCode: 'payment',
+    },
+    'any other field': {
+      by: { status: 400, body: { orderFieldsErrors: { courier: 'Missing.' }, orderPaymentErrors: {} } },
+      reasonCode: 'technical',
+    },
+    'a validation that has expired': { by: { status: 417, body: {} }, reasonCode: 'technical' },
   },
 });
 
@@ -206,6 +245,7 @@ describe('the order as Deliverect wants it', () => {
         name: 'GiveUp',
         message: `fulfillment.destination.${field} is missing, and Deliverect requires ${words} for a delivery`,
         reason: `The restaurant could not take this order: its address needs ${words}.`,
+        reasonCode: 'invalid_address',
       });
     }
   });
@@ -261,6 +301,29 @@ describe('the order as Deliverect wants it', () => {
     expect(written(orderOf({ money: { ...money, tax: 0, total: money.total - money.tax } }))['taxes']).toEqual([]);
   });
 
+  it('takes its discounts off, by their names, as a minus value', () => {
+    const { money } = sampleOrder();
+    const cheaper = { ...money, discount: 500, total: money.total - 500 };
+    const discounts = [
+      { name: 'Club: 4 off', amount: 400 },
+      { name: 'Nothing', amount: 0 },
+      { name: 'Birthday', amount: 100 },
+    ];
+    const body = written(orderOf({ money: cheaper, discounts }));
+    const discount = { type: 'order_flat_off', provider: 'restaurant', channelDiscountCode: '' };
+    expect(body).toMatchObject({
+      payment: { amount: money.total - 500 },
+      taxes: [{ total: money.tax }],
+      discountTotal: -500,
+      discounts: [
+        { ...discount, name: 'Club: 4 off', referenceId: 1, value: 400, amount: 400 },
+        { ...discount, name: 'Birthday', referenceId: 2, value: 100, amount: 100 },
+      ],
+    });
+    expect(checkDeliverectOrder(body)).toBeUndefined();
+    expect(written(orderOf())).not.toHaveProperty('discountTotal');
+  });
+
   it('maps items and modifiers, and only those in the map', () => {
     const items = ['burger', 'constructor', '__proto__'].map((serviceItemId) => ({
       ...anItem,
@@ -284,6 +347,8 @@ describe('the order as Deliverect wants it', () => {
     expect(error).toMatchObject({
       message: 'items.1.unitPrice is missing, and Deliverect requires a price',
       reason: 'The restaurant could not take this order: an item has no price.',
+      reasonCode: 'technical',
+      itemIds: ['pizza'],
     });
   });
 
@@ -344,6 +409,18 @@ describe('createOrder', () => {
     await deliverect.createOrder(orderOf(), context);
     await deliverect.createOrder(orderOf(), context);
     expect(seen.filter(({ path }) => path === '/oauth/token')).toHaveLength(asked);
+  });
+
+  it('is taken back by the same order once more, with the status of a cancel, its code and the reason', async () => {
+    const { url, seen } = await serve((path) => (path === '/oauth/token' ? [200, GRANT] : [201, {}]));
+    const order = orderOf({ serviceOrderId: 'order-1', callOutCode: 'K472' });
+    const context = contextOf(url);
+    await deliverect.createOrder(order, context);
+    expect(await deliverect.cancelOrder?.({}, { ...order, cancelReason: 'Rain' }, context)).toBe('requested');
+    expect(await deliverect.cancelOrder?.({}, order, context)).toBe('requested');
+    const [placed, cancelled, silently] = seen.filter(({ path }) => path !== '/oauth/token').map(({ body }) => body);
+    expect(cancelled).toEqual({ ...(placed as object), status: 100, note: 'Rain' });
+    expect(silently).toEqual({ ...(placed as object), status: 100 });
   });
 
   it.each([400, 401, 403, 404])('leaves a token refused with %i to us', async (status) => {
@@ -534,6 +611,49 @@ describe('translateWebhook', () => {
     expect(translate(update)).toMatchObject([{ status: 'en_route', nativeStatus: '87' }]);
   });
 
+  const { timeStamp: _at, channelLink: _link, ...prepared } = accepted;
+  const { location: _location, ...courier } = prepared;
+  const [early, late] = ['2026-01-31T18:55:00.131438Z', '2026-01-31T19:20:00Z'];
+
+  it('tells when it can be picked up, by an update of the preparation time, which has no time of its own', () => {
+    const [event] = translate({ ...prepared, status: '20', pickupTime: early });
+    expect(event).toMatchObject({ status: 'received', estimatedReadyAt: early });
+    expect(event).not.toHaveProperty('occurredAt', expect.anything());
+    // Before it is accepted, no status of ours is true.
+    expect(translate({ ...prepared, status: '6', pickupTime: early })).toEqual([]);
+  });
+
+  it("tells when a courier will be with the member, and takes the courier's way to the restaurant for no estimate", () => {
+    const onTheWay = { ...courier, status: 87, pickupTime: early, deliveryTime: late };
+    for (const [update, status] of [
+      [onTheWay, 'en_route'],
+      [{ ...onTheWay, status: 83 }, 'received'],
+    ] as const) {
+      const [event] = translate(update);
+      expect(event).toMatchObject({ status, estimatedDeliveryAt: late });
+      expect(event).not.toHaveProperty('estimatedReadyAt', expect.anything());
+    }
+    expect(translate({ ...courier, status: 83, pickupTime: early })).toEqual([]);
+    expect(translate({ ...courier, status: 115, deliveryTime: late })).toEqual([]);
+  });
+
+  it.each(['soon', null, 7])('leaves an estimate of %j out, and tells the status', (time) => {
+    expect(translate({ ...accepted, pickupTime: time, deliveryTime: time })).toEqual(translate(accepted));
+  });
+
+  it('names by our own ids the items whose PLUs a POS does not have', () => {
+    const itemMap = { burger: 'P-1', burger2: 'P-1', cheddar: 'M-1', constructor: 'P-2' };
+    const reason =
+      'InvalidProduct: Invalid PLU: P-1, InvalidProduct: Invalid PLU: P-9 InvalidModifier: Invalid PLU: M-1';
+    const webhook = webhookOf({ ...accepted, status: 120, reason });
+    expect(deliverect.translateWebhook(webhook, { ...settings, itemMap })).toMatchObject([
+      { reasonCode: 'item_unavailable', itemIds: ['burger', 'burger2', 'P-9'] },
+    ]);
+    expect(translate({ ...accepted, status: 20, reason })[0]).not.toHaveProperty('reasonCode');
+    const endless = 'InvalidProduct: Invalid PLU: x'.repeat(20_000);
+    expect(translate({ ...accepted, status: 120, reason: endless })[0]?.itemIds?.length ?? 0).toBeLessThan(101);
+  });
+
   it('tells the member why the restaurant cancelled, in its own words', () => {
     const cancelled = { ...accepted, status: 110, reason: ' Item out of stock ' };
     expect(translate(cancelled)).toMatchObject([{ status: 'cancelled', reason: 'Item out of stock' }]);
@@ -663,7 +783,18 @@ describe('connect', () => {
 });
 
 describe('the simulator', () => {
-  it('takes the sample that Deliverect publishes', () => {
+  it('takes the sample that Deliverect publishes, and no other sum where there is a discount', () => {
+    const sate = { plu: 'P-SATE', name: 'Chicken Sate', price: 450, quantity: 1, remark: 'well done' };
+    const rice = { plu: 'RICE-01', name: 'White Rice', price: 450, quantity: 1 };
+    const sauce = { plu: 'SAUCE-01', name: 'Sate Sauce', price: 50, quantity: 2, subItems: [] };
+    const discount = {
+      type: 'order_flat_off',
+      provider: 'channel',
+      name: 'Test',
+      referenceId: 1,
+      value: 100,
+      amount: 100,
+    };
     const now = '2026-01-31T18:30:00.000000Z';
     const sample = {
       channelOrderId: 'TEST0628',
@@ -677,10 +808,17 @@ describe('the simulator', () => {
       decimalDigits: 2,
       payment: { amount: 1800, type: 0, due: 0 },
       taxes: [],
-      items: [{ plu: 'P-SATE', name: 'Chicken Sate', price: 450, quantity: 1, remark: 'well done', subItems: [] }],
+      items: [{ ...sate, subItems: [{ ...rice, subItems: [sauce] }] }],
+      deliveryCost: 300,
+      serviceCharge: 400,
+      tip: 200,
       discountTotal: -100,
+      discounts: [discount],
     };
     expect(checkDeliverectOrder(sample)).toBeUndefined();
+    for (const wrong of [{ tip: 0 }, { discountTotal: -200 }, { discounts: [{ ...discount, amount: 200 }] }]) {
+      expect(checkDeliverectOrder({ ...sample, ...wrong }), JSON.stringify(wrong)).toBeDefined();
+    }
   });
 
   it.each([

@@ -24,6 +24,11 @@ export type DeliverectOrder = {
     extraAddressInfo?: string;
   };
   tip?: number;
+  /** A cancel of the order that has the same `channelOrderId`. */
+  status?: 100;
+  discountTotal?: number;
+  discounts?: { amount: number }[];
+  taxes?: { total: number }[];
   deliveryCost?: number;
   serviceCharge?: number;
   decimalDigits: number;
@@ -96,6 +101,22 @@ const OPTIONAL: Record<string, Check> = {
   ),
   // "Should be specified as a minus value."
   discountTotal: (value) => isInteger(value) && Number(value) <= 0,
+  status: oneOf(100),
+  // https://developers.deliverect.com/v3.0-ordering-experience/docs/how-to-apply-discounts
+  discounts: listOf((discount) =>
+    hasFields(
+      discount,
+      {
+        type: oneOf('order_percent_off', 'order_flat_off', 'item_percent_off', 'item_flat_off', 'unknown'),
+        provider: oneOf('restaurant', 'channel', 'shared', 'loyalty', 'unknown'),
+        name: isText,
+        referenceId: isInteger,
+        value: isInteger,
+        amount: within(0, Number.MAX_SAFE_INTEGER),
+      },
+      { channelDiscountCode: isText, amountRestaurant: isInteger, amountChannel: isInteger },
+    ),
+  ),
   taxes: listOf((tax) => hasFields(tax, {}, { taxClassId: isInteger, name: isText, total: isInteger })),
   customer: (value) =>
     hasFields(
@@ -131,8 +152,27 @@ export function checkDeliverectOrder(json: unknown): FieldErrors | undefined {
   const payment = isObject(paid) ? paid : {};
   // A channel sends 0, credit card online, or 1, cash: https://developers.deliverect.com/page/payment-types
   const orderPaymentErrors = errorsIn(payment, { amount: isInteger, type: oneOf(0, 1) }, { due: isInteger });
-  const count = Object.keys(orderFieldsErrors).length + Object.keys(orderPaymentErrors).length;
-  return count === 0 ? undefined : { orderFieldsErrors, orderPaymentErrors };
+  const errors = { orderFieldsErrors, orderPaymentErrors };
+  const count = (): number => Object.values(errors).flatMap(Object.keys).length;
+  // Where a discount does not fit the rest is not documented to be refused. At the till it would be found too late.
+  if (count() === 0 && order['discountTotal'] !== undefined) {
+    const { discountTotal = 0, discounts = [], payment } = json as DeliverectOrder;
+    const named = discounts.reduce((sum, { amount }) => sum + amount, 0);
+    if (discounts.length > 0 && named !== -discountTotal) orderFieldsErrors['discounts'] = 'Not the discountTotal.';
+    if (payment.amount !== addUp(json as DeliverectOrder)) orderPaymentErrors['amount'] = 'Not what the order costs.';
+  }
+  return count() === 0 ? undefined : errors;
+}
+
+/** What an order costs: https://developers.deliverect.com/page/tax-exclusive-orders */
+export function addUp(order: DeliverectOrder): number {
+  const { items, deliveryCost = 0, serviceCharge = 0, tip = 0, discountTotal = 0, taxes = [] } = order;
+  const tax = taxes.reduce((sum, { total }) => sum + total, 0);
+  return priceOf(items) + deliveryCost + serviceCharge + tip + discountTotal + tax;
+}
+
+function priceOf(items: readonly DeliverectItem[]): number {
+  return items.reduce((sum, { price, quantity, subItems = [] }) => sum + (price + priceOf(subItems)) * quantity, 0);
 }
 
 function isItem(value: unknown): boolean {

@@ -5,7 +5,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
-import { checkDeliverectOrder } from './check-deliverect-order.ts';
+import { addUp, checkDeliverectOrder } from './check-deliverect-order.ts';
 import type { DeliverectOrder } from './check-deliverect-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
@@ -63,6 +63,7 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
   /** True while the token is valid. */
   const tokens = new Map<string, boolean>();
   let requests = 0;
+  let cancels = 0;
   let grants = 0;
 
   function refuse(response: ServerResponse, status: number, body: object, why: string): void {
@@ -116,10 +117,12 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
     response: ServerResponse,
     { channel, link }: { channel: string; link: string },
   ): Promise<void> {
-    requests += 1;
     const json = await readJson(request);
-    const { channelOrderId } = json as { channelOrderId?: unknown };
-    const fault = simulator.behave?.({ serviceOrderId: String(channelOrderId) });
+    const { channelOrderId, status } = json as { channelOrderId?: unknown; status?: unknown };
+    const isCancel = status === 100;
+    if (isCancel) cancels += 1;
+    else requests += 1;
+    const fault = isCancel ? simulator.miscancel?.() : simulator.behave?.({ serviceOrderId: String(channelOrderId) });
     if (fault === 'hang') return;
     if (typeof fault === 'object') return sendFault(response, fault);
 
@@ -145,10 +148,12 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
     const order = json as DeliverectOrder;
     const known = tickets.find(({ serviceOrderId }) => serviceOrderId === order.channelOrderId);
     // A duplicate is answered with 200 as well and hidden: https://developers.deliverect.com/docs/how-to-create-orders
-    if (known === undefined) store(readTicket(order));
-    else known.requests += 1;
+    // A cancel is passed on whatever the status: .../v3.0-ordering-experience/reference/order
+    if (isCancel && known !== undefined) known.cancelled = true;
+    else if (!isCancel && known === undefined) store(readTicket(order));
+    else if (known !== undefined) known.requests += 1;
     if (fault === 'drop-answer') request.socket.destroy();
-    else sendJson(response, known === undefined ? 201 : 200, {});
+    else sendJson(response, isCancel || known === undefined ? 201 : 200, {});
   }
 
   function store(ticket: Ticket): void {
@@ -178,6 +183,8 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
       paid: orderIsAlreadyPaid === true ? minor(payment.amount) : undefined,
       tip: minor(order.tip ?? 0),
       fee: minor((order.deliveryCost ?? 0) + (order.serviceCharge ?? 0)),
+      discount: minor(-(order.discountTotal ?? 0)),
+      total: minor(addUp(order)),
       guest: { name: customer?.name, phone: customer?.phoneNumber, email: customer?.email },
       address:
         to &&
@@ -189,19 +196,26 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
     };
   }
 
+  /**
+   * @param nativeStatus a code; a code and its reason, as in `35 Too busy`; or a code as the update of a preparation time,
+   *   which has no time of its own, as in `prepared by 20`
+   */
   function sign(_webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook {
     const { providerOrderId: orderId, serviceOrderId: channelOrderId } = ticket;
-    const now = new Date().toISOString();
-    const status = Number(nativeStatus);
-    const said = OF_A_COURIER.has(nativeStatus)
-      ? { orderId, channelOrderId, status, deliveryTime: now.replace(/\.\d+Z/, 'Z'), courierName: 'Sam' }
+    const [, prepared, code = '', reason = code === '110' ? 'Item out of stock' : ''] =
+      /^(prepared by )?(\d+)(?: (.*))?$/.exec(nativeStatus) ?? [];
+    const { estimate } = simulator;
+    if (prepared !== undefined) return seal({ channelOrderId, orderId, location, status: code, pickupTime: estimate });
+    const status = Number(code);
+    const said = OF_A_COURIER.has(code)
+      ? { orderId, channelOrderId, status, deliveryTime: estimate, courierName: 'Sam' }
       : {
-          reason: status === 110 ? 'Item out of stock' : '',
+          reason,
           status,
           orderId,
           location,
           receiptId: '',
-          timeStamp: now.replace('Z', '000Z'),
+          timeStamp: new Date().toISOString().replace('Z', '000Z'),
           channelLink: channelLinkId,
           channelOrderId,
         };
@@ -245,6 +259,11 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
     },
     refusals,
     behave: undefined,
+    get cancels() {
+      return cancels;
+    },
+    miscancel: undefined,
+    estimate: undefined,
     onTicket: undefined,
     lifeOf: (fulfillment) =>
       fulfillment === 'delivery'

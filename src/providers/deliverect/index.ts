@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/domain/provider.ts';
+import { cancelOrder } from './cancel-order.ts';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
@@ -18,6 +19,8 @@ export const deliverect: Provider<Settings> = {
   createOrder,
   // Neither map nor time decides about it.
   checkOrder: (order) => void writeOrder(order, { itemMap: {} }, new Date(order.placedAt)),
+  // That a second cancel is taken as the first is documented nowhere, so one whose answer was lost is not repeated.
+  cancelOrder,
   translateWebhook,
   readBusy,
   webhookAuth,

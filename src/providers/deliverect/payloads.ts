@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { baseUrl, ItemMap, Secret } from '../shared-settings.ts';
+import { timeIfAny } from '../time-if-any.ts';
 
 /** The settings of one location, which Deliverect calls a channel link. */
 export const Settings = z.strictObject({
@@ -55,8 +56,9 @@ export const NotAllowed = z.object({ code: z.literal('Authorization error') });
 const AbsentableId = z.preprocess((value) => (value === null || value === '' ? undefined : value), Id.optional());
 
 /**
- * The fields of an order status and of a courier's status.
+ * The fields of an order status, of a preparation time's update and of a courier's status.
  * https://docs.deliverect.com/doc/channel-api/operation/operation-post-/yourwebhook.com/order_status
+ * https://developers.deliverect.com/v3.0-ordering-experience/docs/how-to-update-order-preparation-time
  * https://developers.deliverect.com/page/courier-status-update-model
  */
 export const OrderUpdate = z.object({
@@ -68,8 +70,14 @@ export const OrderUpdate = z.object({
   orderId: AbsentableId,
   /** The channel link's id. A courier's update has none. */
   channelLink: z.string().nullish(),
+  /** The location's id. A courier's update has none of it either. */
+  location: z.string().nullish(),
   reason: z.string().nullish(),
-  timeStamp: z.unknown().optional(),
+  timeStamp: timeIfAny,
+  /** Of a preparation time's update: when it can be picked up. Of a courier's: when the courier comes to the restaurant. */
+  pickupTime: timeIfAny,
+  /** Of a courier's update: when it will be delivered. */
+  deliveryTime: timeIfAny,
 });
 
 /**

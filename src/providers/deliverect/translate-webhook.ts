@@ -1,10 +1,11 @@
 import { Poison } from '../../core/domain/errors.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
-import { StatusEvent } from '../../core/domain/order.ts';
+import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson } from '../parse-json.ts';
 import { readShape } from '../read-shape.ts';
+import { reasonInWords } from '../reason-in-words.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { OrderUpdate } from './payloads.ts';
 import type { Settings } from './payloads.ts';
@@ -45,8 +46,14 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
 ]);
 
 /**
- * Reads an order status and a courier's status. A preparation time's update has the order's status as well. Other
- * webhooks of Deliverect, such as menus and pauses, name no order.
+ * A courier is sent for orders that were accepted, so what says no more than where the courier is, and when the member
+ * will have the order, says that too.
+ */
+const COURIER_COMES: ReadonlySet<number> = new Set([80, 81, 83, 84, 85]);
+
+/**
+ * Reads an order status and a courier's status. A preparation time's update has the order's status as well, and no time
+ * of its own. Other webhooks of Deliverect, such as menus and pauses, name no order.
  * The signature is the hex HMAC-SHA256 of the raw body:
  * https://developers.deliverect.com/reference/hmac-authentication
  * @throws NotAuthentic, Poison
@@ -63,14 +70,16 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
 
   const json = parseJson(webhook.body, 'an object with channelOrderId and status');
   if (!namesAnOrder(json)) return [];
-  const { status: code, channelLink, channelOrderId, orderId, reason, timeStamp } = readShape(OrderUpdate, json);
+  const update = readShape(OrderUpdate, json);
+  const { status: code, channelLink, channelOrderId, orderId } = update;
   if (channelOrderId === undefined && orderId === undefined) {
     throw new Poison('channelOrderId and orderId are both empty: a string in either is required', {
       cause: { code: 'names_no_order', fields: ['channelOrderId', 'orderId'] },
     });
   }
   if ((channelLink ?? settings.channelLinkId) !== settings.channelLinkId) return [];
-  const status = MEANINGS.get(code);
+  const tellsTime = update.deliveryTime !== undefined && COURIER_COMES.has(code);
+  const status = tellsTime ? 'received' : MEANINGS.get(code);
   if (status === undefined || (status === 'completed' && !settings.closedMeansCompleted)) return [];
 
   return [
@@ -78,8 +87,10 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
       status,
       serviceOrderId: channelOrderId,
       providerOrderId: orderId,
-      reason: reasonFor(status, code, reason),
-      occurredAt: StatusEvent.shape.occurredAt.safeParse(timeStamp).data,
+      ...whyOf(status, code, update.reason ?? '', settings),
+      estimatedReadyAt: update.location ? update.pickupTime : undefined,
+      estimatedDeliveryAt: update.deliveryTime,
+      occurredAt: update.timeStamp,
       nativeStatus: String(code),
     },
   ];
@@ -90,10 +101,35 @@ function namesAnOrder(json: unknown): boolean {
 }
 
 /**
- * The reason for the member: a cancelling restaurant's own ("Item out of stock"), never a failure's technical one. A
- * failure's code is all that the member's question needs for its answer.
+ * Why it ended. The reason for the member is a cancelling restaurant's own ("Item out of stock"), never a failure's
+ * technical one; a failure's code is all that the member's question needs for its answer. Deliverect documents no codes of
+ * reasons. Where its words are not known, who denies or cancels is the restaurant, and what fails is technical.
  */
-function reasonFor(status: Status, code: number, reason: string | null | undefined): string | undefined {
-  if (status === 'failed') return `The restaurant could not take this order (Deliverect ${code}).`;
-  return status === 'cancelled' ? reason?.trim() || undefined : undefined;
+function whyOf(
+  status: Status,
+  code: number,
+  said: string,
+  settings: Settings,
+): Pick<StatusEvent, 'reason' | 'reasonCode' | 'itemIds'> {
+  if (status !== 'failed' && status !== 'cancelled') return {};
+  const hasFailed = status === 'failed';
+  const itemIds = itemsIn(said, settings);
+  return {
+    reason: hasFailed ? `The restaurant could not take this order (Deliverect ${code}).` : said.trim() || undefined,
+    reasonCode: reasonInWords(said) ?? (hasFailed ? 'technical' : 'restaurant_cancelled'),
+    itemIds: itemIds.length === 0 ? undefined : itemIds,
+  };
+}
+
+/**
+ * The items, by our ids, whose PLUs a failed order names: "InvalidProduct: Invalid PLU: 123". A modifier is no item.
+ * https://help.deliverect.com/en/articles/7979018-solve-invalid-plu-order-issues
+ */
+function itemsIn(said: string, { itemMap }: Settings): string[] {
+  const plus = [...said.slice(0, 5000).matchAll(/\bInvalidProduct: Invalid PLU: (\S{1,255}?)[,;.]?(?=\s|$)/g)];
+  const ids = plus.flatMap(([, plu = '']) => {
+    const ours = Object.keys(itemMap).filter((id) => itemMap[id] === plu);
+    return ours.length === 0 ? [plu] : ours;
+  });
+  return [...new Set(ids)].slice(0, 100);
 }

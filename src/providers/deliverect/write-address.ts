@@ -62,5 +62,6 @@ function readLine(line: string, country: string | undefined): { street: string; 
 function lacks(field: string, problem: string, words: string): GiveUp {
   return new GiveUp(`fulfillment.destination.${field} ${problem}, and Deliverect requires ${words} for a delivery`, {
     reason: `The restaurant could not take this order: its address needs ${words}.`,
+    reasonCode: 'invalid_address',
   });
 }

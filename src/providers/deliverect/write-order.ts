@@ -1,3 +1,4 @@
+import { discountsOf } from '../../core/domain/discounts-of.ts';
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { minorDigits } from '../../core/domain/money.ts';
@@ -45,6 +46,7 @@ export function writeOrder(
     orderIsAlreadyPaid: true,
     ...(isDelivery ? { deliveryCost: money.fee } : { serviceCharge: money.fee }),
     tip: money.tip,
+    ...writeDiscounts(order),
     taxes: taxesOf(money),
     items: items.map((item, nth) => writeItem(item, nth, settings)),
     note: orderNote(order, UNLIMITED),
@@ -80,12 +82,35 @@ function writeTime(time: Date): string {
 }
 
 /**
+ * Writes the discounts: their sum as a minus value, and what it is made of. They are the restaurant's, since
+ * `discountTotal` "should only be applied where the restaurant is absorbing" it, and the payment is less by it.
+ * https://developers.deliverect.com/v3.0-ordering-experience/docs/how-to-apply-discounts
+ * https://developers.deliverect.com/page/payment-types
+ */
+function writeDiscounts(order: CanonicalOrder): Record<string, unknown> {
+  const discounts = discountsOf(order);
+  if (discounts.length === 0) return {};
+  return {
+    discountTotal: -discounts.reduce((sum, { amount }) => sum + amount, 0),
+    discounts: discounts.map(({ name, amount }, nth) => ({
+      type: 'order_flat_off',
+      provider: 'restaurant',
+      name,
+      channelDiscountCode: '',
+      referenceId: nth + 1,
+      value: amount,
+      amount,
+    })),
+  };
+}
+
+/**
  * The taxes that are added to the prices. None if the prices include them. "payment total = prices + deliveryCost +
  * serviceCharge + taxes", and the samples add the tip:
  * https://developers.deliverect.com/page/tax-exclusive-orders
  */
-function taxesOf({ subtotal, tax, tip, fee, total }: CanonicalOrder['money']): unknown[] {
-  const isOnTop = tax > 0 && total === subtotal + tax + tip + fee;
+function taxesOf({ subtotal, discount = 0, tax, tip, fee, total }: CanonicalOrder['money']): unknown[] {
+  const isOnTop = tax > 0 && total === subtotal - discount + tax + tip + fee;
   return isOnTop ? [{ name: 'Tax', total: tax }] : [];
 }
 
@@ -96,6 +121,8 @@ function writeItem(item: Item, nth: number, { itemMap }: Pick<Settings, 'itemMap
   if (item.unitPrice === undefined) {
     throw new GiveUp(`items.${nth}.unitPrice is missing, and Deliverect requires a price`, {
       reason: 'The restaurant could not take this order: an item has no price.',
+      reasonCode: 'technical',
+      itemIds: [item.serviceItemId],
     });
   }
   return {

@@ -68,6 +68,9 @@ export type ProviderFixtures = {
   cancels?: { answer: CancelAnswer; tooLate?: string };
   /** All documented ways to reject an order, by names for the claims. Without them none has a `reasonCode`. */
   rejections?: Readonly<Record<string, Rejection>>;
-  /** A native status whose webhook carries the simulator's `estimate`, and what it is for. Without: the POS has none. */
-  estimates?: { native: string; pickup?: readonly Estimate[]; delivery?: readonly Estimate[] };
+  /**
+   * A native status whose webhook carries the simulator's `estimate`, and what it is for. Without: the POS has none.
+   * `untimed`: the vendor gives that webhook no time of its own, so that it counts by when it came.
+   */
+  estimates?: { native: string; pickup?: readonly Estimate[]; delivery?: readonly Estimate[]; untimed?: true };
 };
