@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { KitchenOrder, type OrderRef, type StatusEvent } from '../../src/core/domain/order.ts';
+import { type CanonicalOrder, KitchenOrder, type OrderRef, type StatusEvent } from '../../src/core/domain/order.ts';
 import type { Connection, Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { square } from '../../src/providers/square/index.ts';
@@ -21,8 +21,19 @@ afterEach(async () => {
   for (const sim of sims.splice(0)) await sim.stop();
 });
 
+/** A seller without taxes: Square's own are other amounts than ours, once something is taken off. */
+async function startUntaxed(options?: Parameters<typeof startSquare>[0]): Promise<SquareSimulator> {
+  const sim = await startSquare(options);
+  sim.catalog.taxPercentage = 0;
+  return sim;
+}
+
+const paid = ({ money: { subtotal, discount = 0, tip, fee } }: CanonicalOrder): number =>
+  subtotal - discount + tip + fee;
+
 providerContract(square, {
-  start: startSquare,
+  start: startUntaxed,
+  paid,
   wrongSettings: {
     accessToken: [undefined, '', ' EAAA', 7],
     locationId: [undefined, '', 'L1 ', 'L/1', 7],
@@ -37,7 +48,6 @@ providerContract(square, {
     prepMinutes: [20, { pickup: 0 }, { delivery: 'PT30M' }, { delivery: 1441 }, { pickup: 1.5 }, { dinein: 15 }],
     itemMap: [7, { burger: '' }, { burger: 7 }],
   },
-  lacks: ['discount', 'total'],
   secretSettings: ['accessToken', 'signatureKey'],
   provenSettings: ['accessToken', 'locationId'],
   refusal: (detail) => refusal(400, 'INVALID_VALUE', { detail, field: 'order.line_items' }),
@@ -56,6 +66,31 @@ providerContract(square, {
     'order.created': null,
     'webhooks.test_notification': null,
   },
+  cancels: { answer: 'cancelled', tooLate: 'COMPLETED' },
+  rejections: {
+    'a fulfillment that is cancelled': { by: 'CANCELED', reasonCode: 'restaurant_cancelled' },
+    'an order that is cancelled': { by: 'order.updated CANCELED', reasonCode: 'restaurant_cancelled' },
+    'a fulfillment that fails': { by: 'FAILED', reasonCode: 'restaurant_cancelled' },
+    'a line that Square refuses': {
+      by: refusal(400, 'VALUE_TOO_LONG', { field: 'order.line_items[1].note' }),
+      reasonCode: 'technical',
+      itemIds: ['fries-sweet-potato'],
+    },
+    'an address that Square refuses': {
+      by: refusal(400, 'VALUE_TOO_LONG', {
+        field: 'order.fulfillments[0].delivery_details.recipient.address.postal_code',
+      }),
+      reasonCode: 'invalid_address',
+    },
+    'a postal code': { by: refusal(400, 'INVALID_POSTAL_CODE'), reasonCode: 'invalid_address' },
+    'a country': { by: refusal(400, 'UNSUPPORTED_COUNTRY'), reasonCode: 'invalid_address' },
+    'a currency that is not the location’s': { by: refusal(400, 'CURRENCY_MISMATCH'), reasonCode: 'payment' },
+    'a field': { by: refusal(400, 'INVALID_VALUE', { field: 'order.ticket_name' }), reasonCode: 'technical' },
+    'no field': { by: refusal(400, 'BAD_REQUEST'), reasonCode: 'technical' },
+    'a telephone number': { by: refusal(400, 'INVALID_PHONE_NUMBER'), reasonCode: 'technical' },
+    'too much': { by: refusal(413, 'REQUEST_ENTITY_TOO_LARGE'), reasonCode: 'technical' },
+    'what is no JSON': { by: { status: 422, body: '<html>' }, reasonCode: 'technical' },
+  },
   // That an order was made, as it is said, is no state, and PROPOSED what every one begins with.
   reads: Object.fromEntries(
     [
@@ -72,18 +107,19 @@ providerContract(square, {
 
 describe('by OAuth', () => {
   providerContract(square, {
-    start: (options) => startSquare({ ...options, byOauth: true }),
+    start: (options) => startUntaxed({ ...options, byOauth: true }),
+    paid,
     wrongSettings: {
       accessToken: ['EAAA'],
       clientId: [undefined, '', ' sq0idp'],
       clientSecret: [undefined, '', 7],
       refreshToken: ['', 'EQAA\n'],
     },
-    lacks: ['discount', 'total'],
     secretSettings: ['clientSecret', 'refreshToken', 'signatureKey'],
     provenSettings: ['clientId', 'clientSecret', 'refreshToken', 'locationId'],
     refusal: (detail) => refusal(400, 'INVALID_VALUE', { detail, field: 'order.line_items' }),
     statuses: { PREPARED: 'ready', 'order.created': null },
+    cancels: { answer: 'cancelled', tooLate: 'COMPLETED' },
   });
 });
 
@@ -223,6 +259,31 @@ describe('the order', () => {
       reference_id: 'order-1',
       external_details: { type: 'EXTERNAL', source: 'Online ordering', source_id: 'order-1' },
     });
+  });
+
+  it('has its discounts as they are called, of the whole order', async () => {
+    const at = await stage();
+    const { money } = sampleOrder();
+    const discounts = [
+      { name: 'N'.repeat(300), amount: 400 },
+      { name: 'Nothing', amount: 0 },
+      { name: 'Birthday', amount: 100 },
+    ];
+    const order = orderOf({ money: { ...money, discount: 500, total: money.total - 500 }, discounts });
+    await at.create(order);
+    const off = (name: string, amount: number) => {
+      return { name, type: 'FIXED_AMOUNT', amount_money: { amount, currency: 'EUR' }, scope: 'ORDER' };
+    };
+    expect(at.bodyOf('POST /v2/orders')).toMatchObject({
+      order: { discounts: [off(`${'N'.repeat(251)} […]`, 400), off('Birthday', 100)] },
+    });
+    // 19 % of each line without its share of the discount.
+    const tax = 475 + 74 + 79;
+    expect(at.bodyOf('POST /v2/payments')).toMatchObject({
+      amount_money: { amount: money.subtotal - 500 + tax },
+      note: 'Paid online: 43.34 EUR. This order at Square: 42.38 EUR.',
+    });
+    expect(at.sim.refusals).toEqual([]);
   });
 
   it('of a delivery has the address, the fee, the tip and the time', async () => {
@@ -874,7 +935,140 @@ describe('events', () => {
   }
 });
 
+describe('cancelOrder', () => {
+  it("cancels the fulfillment, by the order's version and a key of that, and leaves the payment", async () => {
+    const at = await stage();
+    const order = orderOf({ serviceOrderId: 'order-1' });
+    const ref = await at.create(order);
+    expect(await at.cancel(ref, order)).toBe('cancelled');
+    expect(at.bodyOf(`PUT /v2/orders/${ref.providerOrderId}`)).toEqual({
+      idempotency_key: keyOf('cancel 2', 'order-1'),
+      order: {
+        location_id: at.settings.locationId,
+        version: 2,
+        fulfillments: [{ uid: 'VWJ1N9leLqjSDLvF2hvYjD', state: 'CANCELED' }],
+      },
+    });
+    expect(at.sim.orders).toMatchObject([{ isPaid: true, state: 'OPEN', stage: 'CANCELED' }]);
+    expect(at.sim.refusals).toEqual([]);
+  });
+
+  it('asks for nothing of what is cancelled at the till already', async () => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    at.sim.become?.(first(at.sim.tickets), 'CANCELED');
+    expect(await at.cancel(ref, order)).toBe('cancelled');
+    expect(at.sim.cancels).toBe(0);
+  });
+
+  it('cancels an order that was never paid, so that nobody ever cooks it', async () => {
+    const at = await stage();
+    const order = orderOf();
+    at.sim.fail = only('POST /v2/payments', { status: 500 });
+    await failureOf(at.create(order));
+    expect(await at.cancel({}, order, { now: new Date() })).toBe('cancelled');
+    expect(at.sim.orders).toMatchObject([{ isPaid: false, stage: 'CANCELED' }]);
+  });
+
+  it.each(['COMPLETED', 'FAILED', 'order.updated COMPLETED'])('is too late once it is %s', async (state) => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    at.sim.become?.(first(at.sim.tickets), state);
+    const error = await failureOf(at.cancel(ref, order));
+    expect(error).toMatchObject({ name: 'GiveUp', reason: 'The restaurant can no longer cancel this order.' });
+  });
+
+  it.each([409, 400])('tries again, with a new key, where the till changed it meanwhile (%i)', async (status) => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    at.sim.miscancel = () => refusal(status, status === 409 ? 'CONFLICT' : 'VERSION_MISMATCH');
+    expect(await failureOf(at.cancel(ref, order))).toBeInstanceOf(TryAgain);
+    at.sim.miscancel = undefined;
+    at.sim.become?.(first(at.sim.tickets), 'RESERVED');
+    expect(await at.cancel(ref, order)).toBe('cancelled');
+  });
+
+  it('takes no fulfillment without its uid for one, which would make another', async () => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    const shown = {
+      id: ref.providerOrderId,
+      location_id: at.settings.locationId,
+      fulfillments: [{ state: 'PREPARED' }],
+    };
+    at.sim.misread = () => ({ status: 200, body: { order: shown } });
+    expect(await failureOf(at.cancel(ref, order))).toBeInstanceOf(TryAgain);
+    expect(at.sim.cancels).toBe(0);
+  });
+
+  it('does not say that there is no such order where it cannot search them all, nor that it is too late', async () => {
+    const at = await stage();
+    at.sim.fail = only('POST /v2/orders/search', refusal(400, 'BAD_REQUEST'));
+    expect(await failureOf(at.cancel({}, orderOf()))).toBeInstanceOf(NeedsOperator);
+    at.sim.fail = only('POST /v2/orders/search', { status: 200, body: { orders: [], cursor: 'more' } });
+    expect(await failureOf(at.cancel({}, orderOf()))).toBeInstanceOf(TryAgain);
+    at.sim.fail = undefined;
+    expect(await at.cancel({}, orderOf())).toBe('absent');
+  });
+
+  it("needs no more than orders do of a seller's token", async () => {
+    const at = await stage();
+    const order = orderOf();
+    const settings = { ...at.settings, accessToken: at.sim.sellerToken };
+    const ref = await at.create(order, { settings });
+    expect(await at.cancel(ref, order, { settings })).toBe('cancelled');
+  });
+});
+
 describe('readStatus', () => {
+  it('says by when it will be ready or delivered, as the till has it now', async () => {
+    const at = await stage();
+    for (const type of ['pickup', 'delivery'] as const) {
+      const order = orderOf({ type });
+      const ref = await at.create(order);
+      at.sim.become?.(at.sim.tickets.at(-1) ?? expect.unreachable(), 'RESERVED');
+      at.sim.estimate = '2026-01-31T19:10:00.000Z';
+      const [event] = (await at.read(ref, order)) ?? [];
+      const { estimate } = at.sim;
+      expect(event).toMatchObject(
+        type === 'pickup' ? { estimatedReadyAt: estimate } : { estimatedDeliveryAt: estimate },
+      );
+      expect([event?.estimatedReadyAt, event?.estimatedDeliveryAt]).toContain(undefined);
+      expect(event?.occurredAt).toBeDefined();
+      at.sim.estimate = 'soon';
+      expect(await at.read(ref, order)).toMatchObject([{ status: 'in_progress' }]);
+    }
+  });
+
+  it.each([
+    ['CANCELED Item(s) not in stock', 'Item(s) not in stock', 'item_unavailable'],
+    ['CANCELED Customer cancellation request', 'Customer cancellation request', 'member_cancelled'],
+    ['CANCELED Fire drill', 'Fire drill', 'restaurant_cancelled'],
+    ['CANCELED', undefined, 'restaurant_cancelled'],
+    ['FAILED', undefined, 'restaurant_cancelled'],
+  ])('says why of one that is %s', async (native, reason, reasonCode) => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    at.sim.become?.(first(at.sim.tickets), native);
+    const [event] = (await at.read(ref, order)) ?? [];
+    expect([event?.reason, event?.reasonCode]).toEqual([reason, reasonCode]);
+  });
+
+  it('takes a fulfillment that expired for one that nobody began', async () => {
+    const at = await stage();
+    const order = orderOf();
+    const ref = await at.create(order);
+    const expired = { uid: 'f', state: 'FAILED', pickup_details: { expired_at: '2026-01-31T19:00:00Z' } };
+    const shown = { id: ref.providerOrderId, location_id: at.settings.locationId, fulfillments: [expired] };
+    at.sim.misread = () => ({ status: 200, body: { order: shown } });
+    expect(await at.read(ref, order)).toMatchObject([{ status: 'failed', reasonCode: 'no_answer' }]);
+  });
+
   it('asks once, and names the order by both ids, also one whose reference had to be shortened', async () => {
     const at = await stage();
     const order = orderOf({ serviceOrderId: 'order-'.padEnd(120, 'long-') });
@@ -1257,6 +1451,8 @@ async function stage(currency = 'EUR', byOauth = false) {
       const connecting = { ...context(about), webhookUrl, locations: 3 };
       return square.connect?.(connecting) ?? expect.unreachable('cannot connect');
     },
+    cancel: (ref: OrderRef, order: KitchenOrder, about: About = {}) =>
+      square.cancelOrder?.(ref, order, context(about)) ?? expect.unreachable('cannot cancel'),
     read: (ref: OrderRef, order: KitchenOrder, about: { settings?: Settings } = {}) =>
       square.readStatus?.(ref, order, context(about)) ?? expect.unreachable('cannot be asked'),
     /** The last one's. */

@@ -127,6 +127,21 @@ const serviceCharge = z
     error: 'cannot be true in the TOTAL_PHASE',
   });
 
+/** Of an order, not of the catalog: https://developer.squareup.com/reference/square/objects/OrderLineItemDiscount */
+const discount = z
+  .strictObject({
+    uid: text(60).optional(),
+    name: text(255),
+    type: z.enum(['FIXED_AMOUNT', 'FIXED_PERCENTAGE']),
+    amount_money: money.optional(),
+    percentage: text(10).optional(),
+    scope: z.enum(['ORDER', 'LINE_ITEM']),
+  })
+  .refine(({ type, amount_money }) => type !== 'FIXED_AMOUNT' || amount_money !== undefined, {
+    path: ['amount_money'],
+    error: 'is required of FIXED_AMOUNT',
+  });
+
 export const CreateOrder = z.strictObject({
   idempotency_key: key(192).optional(),
   order: z.strictObject({
@@ -139,6 +154,7 @@ export const CreateOrder = z.strictObject({
       .refine((entries) => Object.keys(entries).length <= 10, { error: 'has over 10 entries' })
       .optional(),
     line_items: z.array(lineItem).max(500).optional(),
+    discounts: z.array(discount).optional(),
     service_charges: z.array(serviceCharge).optional(),
     pricing_options: z
       .strictObject({ auto_apply_discounts: z.boolean().optional(), auto_apply_taxes: z.boolean().optional() })
@@ -147,6 +163,24 @@ export const CreateOrder = z.strictObject({
   }),
 });
 export type CreateOrder = z.infer<typeof CreateOrder>;
+
+/** A sparse order: https://developer.squareup.com/docs/orders-api/manage-orders/update-orders */
+export const UpdateOrder = z.strictObject({
+  idempotency_key: key(192).optional(),
+  order: z.strictObject({
+    location_id: text(50).optional(),
+    version: z.int(),
+    state: z.enum(['OPEN', 'COMPLETED', 'CANCELED']).optional(),
+    fulfillments: z
+      .array(
+        z.strictObject({
+          uid: text(60),
+          state: z.enum(['PROPOSED', 'RESERVED', 'PREPARED', 'COMPLETED', 'CANCELED', 'FAILED']),
+        }),
+      )
+      .optional(),
+  }),
+});
 
 export const CreatePayment = z.strictObject({
   idempotency_key: key(45),
@@ -231,7 +265,7 @@ export const UpdateSubscription = z.strictObject({ subscription: subscription.pa
 
 /** The requests with a body, each of which has its table above. */
 export const TAKES_BODY =
-  /^(POST \/oauth2\/token|POST \/v2\/(orders(\/search|\/\w+\/pay)?|payments|webhooks\/subscriptions)|PUT \/v2\/webhooks\/subscriptions\/\w+)$/;
+  /^(POST \/oauth2\/token|POST \/v2\/(orders(\/search|\/\w+\/pay)?|payments|webhooks\/subscriptions)|PUT \/v2\/orders\/\w+|PUT \/v2\/webhooks\/subscriptions\/\w+)$/;
 
 /** The requests with a query: ListWebhookSubscriptions. */
 export const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([

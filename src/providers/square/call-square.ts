@@ -1,5 +1,7 @@
 import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import type { CanonicalOrder } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
+import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { callPos, type PosAnswer } from '../call-pos.ts';
 import { callWithToken } from '../call-with-token.ts';
 import { limitRate } from '../limit-rate.ts';
@@ -41,6 +43,7 @@ export function callSquare(
 const PASSING = new Set([
   'TEMPORARY_ERROR',
   'CONFLICT',
+  'VERSION_MISMATCH',
   'REQUEST_TIMEOUT',
   'RATE_LIMITED',
   'INTERNAL_SERVER_ERROR',
@@ -73,8 +76,14 @@ const OURS = new Set([
  * - anything else: Square will never take it
  *
  * The message has only codes, field names and catalog ids: details may quote the member.
+ * @param about.items the order's, of which a field names some by their number
+ * @param about.reasonCode the code of what nothing more is known of
  */
-export function refusalBy({ status: httpStatus, json }: PosAnswer, what: string): TryAgain | NeedsOperator | GiveUp {
+export function refusalBy(
+  { status: httpStatus, json }: PosAnswer,
+  what: string,
+  { items = [], reasonCode = 'technical' }: { items?: CanonicalOrder['items']; reasonCode?: ReasonCode } = {},
+): TryAgain | NeedsOperator | GiveUp {
   const errors = Refusal.safeParse(json).data?.errors ?? [];
   const said = errors.map(({ code, field, detail }) => `${wordIn(code)}${fieldIn(field)}${catalogIdIn(detail)}`);
   const message = `Square refused ${what} with ${[httpStatus, ...said].join(' ')}`;
@@ -86,7 +95,28 @@ export function refusalBy({ status: httpStatus, json }: PosAnswer, what: string)
   if (httpStatus === 404 || httpStatus === 405 || has(OURS) || errors.some(isAboutSettings)) {
     return new NeedsOperator(message, { httpStatus });
   }
-  return new GiveUp(message, { reason: 'The restaurant could not take this order.', httpStatus });
+  const itemIds = errors.flatMap(({ field = '' }) => {
+    const item = items[Number(/^order\.line_items\[(\d{1,3})\]/.exec(field)?.[1])];
+    return item === undefined ? [] : [item.serviceItemId];
+  });
+  return new GiveUp(message, {
+    reason: 'The restaurant could not take this order.',
+    reasonCode: errors.some(isAboutAddress) ? 'invalid_address' : has(PAYMENT) ? 'payment' : reasonCode,
+    itemIds: itemIds.length === 0 ? undefined : [...new Set(itemIds)],
+    httpStatus,
+  });
+}
+
+/** Codes about what is paid. */
+const PAYMENT = new Set([
+  'PAYMENT_AMOUNT_MISMATCH',
+  'CURRENCY_MISMATCH',
+  'UNSUPPORTED_CURRENCY',
+  'PAYMENT_LIMIT_EXCEEDED',
+]);
+
+function isAboutAddress({ code, field = '' }: { code: string; field?: string | undefined }): boolean {
+  return /\.address(\.|$)/.test(field) || code === 'INVALID_POSTAL_CODE' || code === 'UNSUPPORTED_COUNTRY';
 }
 
 function isAboutSettings({ category, field }: { category?: string | undefined; field?: string | undefined }): boolean {

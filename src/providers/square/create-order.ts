@@ -27,7 +27,7 @@ async function obtainOrder(order: KitchenOrder, context: Square): Promise<Square
   const body = writeOrder(order, context.settings);
   const answer = await callSquare(context, { method: 'POST', path: '/v2/orders', body });
   if (answer.status < 300) return orderIn(answer);
-  const refusal = refusalBy(answer, 'the order');
+  const refusal = refusalBy(answer, 'the order', { items: order.items });
   if (!hasCode(answer, 'IDEMPOTENCY_KEY_REUSED')) throw refusal;
   // The settings or this program changed since an attempt whose answer was lost. Its order exists.
   const found = await findOrder(order, context);
@@ -52,7 +52,7 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
           body: writePayment(order, square, context.settings.locationId),
         });
   if (answer.status < 300) return;
-  const refusal = refusalBy(answer, 'the payment of the order');
+  const refusal = refusalBy(answer, 'the payment of the order', { reasonCode: 'payment' });
   if (refusal instanceof NeedsOperator || refusal instanceof TryAgain) throw refusal;
   // A paid order takes no second payment, and the member must not read that it failed.
   const now = await retrieveOrder(square.id, context).catch((error: unknown) => {

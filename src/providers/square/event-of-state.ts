@@ -1,6 +1,7 @@
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
-import type { Settings } from './payloads.ts';
+import { reasonInWords } from '../reason-in-words.ts';
+import type { Details, Settings } from './payloads.ts';
 
 /** Our status for each state: https://developer.squareup.com/reference/square/enums/FulfillmentState */
 const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
@@ -15,14 +16,36 @@ const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
 /** The order that has the state, by its names, and since when. */
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
-/** @returns one event, or none: an unknown state, or a completed one that does not mean completed here */
-export function eventOfFulfillment(state: string, about: About, { closedMeansCompleted }: Settings): StatusEvent[] {
+/**
+ * @param details what is known of it besides: a webhook has the state alone
+ * @returns one event, or none: an unknown state, or a completed one that does not mean completed here
+ */
+export function eventOfFulfillment(
+  state: string,
+  about: About,
+  { closedMeansCompleted }: Settings,
+  details: Details = {},
+): StatusEvent[] {
   const status = STATUS_BY_STATE.get(state);
   if (status === undefined || (status === 'completed' && !closedMeansCompleted)) return [];
-  return [{ status, nativeStatus: state, ...about }];
+  const estimates = { estimatedReadyAt: details.pickup_at, estimatedDeliveryAt: details.deliver_at };
+  return [{ status, nativeStatus: state, ...about, ...estimates, ...whyOf(status, details) }];
 }
 
 /** Of the order's own states only the cancellation is about the food: the others are about payment. */
-export function eventOfOrder(state: string | undefined, about: About): StatusEvent[] {
-  return state === 'CANCELED' ? [{ status: 'cancelled', nativeStatus: state, ...about }] : [];
+export function eventOfOrder(state: string | undefined, about: About, details: Details = {}): StatusEvent[] {
+  if (state !== 'CANCELED') return [];
+  return [{ status: 'cancelled', nativeStatus: state, ...about, ...whyOf('cancelled', details) }];
+}
+
+/**
+ * Why it ended. The reasons that Square's own page offers are "Item(s) not in stock", "Customer cancellation request" and
+ * words of one's own (https://squareup.com/help/article/8323-cancel-and-refund-orders-with-square). Without one, who ends a
+ * fulfillment is the restaurant; that an expired one was never begun is inferred from its name.
+ */
+function whyOf(status: Status, { cancel_reason, expired_at }: Details): Pick<StatusEvent, 'reason' | 'reasonCode'> {
+  if (status !== 'cancelled' && status !== 'failed') return {};
+  const reason = cancel_reason?.trim() || undefined;
+  const otherwise = expired_at === undefined ? 'restaurant_cancelled' : 'no_answer';
+  return { reason, reasonCode: reasonInWords(reason ?? '') ?? otherwise };
 }

@@ -1,7 +1,8 @@
 import { TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { callSquare, refusalBy, type Square } from './call-square.ts';
+import { callSquare, type Square } from './call-square.ts';
 import { FoundOrders, type SquareOrder } from './payloads.ts';
+import { refusalOf } from './read-answer.ts';
 import { referenceOf } from './write-order.ts';
 
 const PAGE = 100;
@@ -13,6 +14,7 @@ const SKEW_MS = 60 * 60_000;
 /**
  * Finds the order among the location's orders since it was placed. Square cannot search by reference.
  * https://developer.squareup.com/docs/orders-api/manage-orders/search-orders
+ * @throws as `callSquare` does, NeedsOperator; TryAgain also where there are more than are searched: one may be there
  */
 export async function findOrder(order: CanonicalOrder, context: Square): Promise<SquareOrder | undefined> {
   const reference = referenceOf(order.serviceOrderId);
@@ -25,7 +27,7 @@ export async function findOrder(order: CanonicalOrder, context: Square): Promise
   for (let page = 0; page < PAGES; page += 1) {
     const body = { location_ids: [context.settings.locationId], query, limit: PAGE, ...(cursor && { cursor }) };
     const answer = await callSquare(context, { method: 'POST', path: '/v2/orders/search', body });
-    if (answer.status >= 300) throw refusalBy(answer, 'to search its orders');
+    if (answer.status >= 300) throw refusalOf(answer, 'to search its orders');
     const list = FoundOrders.safeParse(answer.json).data;
     if (list === undefined) throw new TryAgain('Square answered a search with what cannot be read', { sent: true });
     const found = list.orders.find((each) => each?.reference_id === reference);
@@ -33,5 +35,5 @@ export async function findOrder(order: CanonicalOrder, context: Square): Promise
     if (!list.cursor) return undefined;
     cursor = list.cursor;
   }
-  return undefined;
+  throw new TryAgain('Square has more orders since this one was placed than are searched', { sent: true });
 }

@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/domain/provider.ts';
+import { cancelOrder } from './cancel-order.ts';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
@@ -17,6 +18,10 @@ export const square: Provider<Settings> = {
   // Square does not publish for how long it keeps a key. A day is our guess.
   deduplicatesForS: 24 * 3600,
   createOrder,
+  cancelOrder,
+  // It is read before it is cancelled, and "you can reattempt it with the same idempotency key":
+  // https://developer.squareup.com/reference/square/orders/update-order
+  deduplicatesCancels: true,
   readStatus,
   translateWebhook,
   webhookAuth,

@@ -72,6 +72,18 @@ export type SquareOrder = z.infer<typeof SquareOrder>;
 
 export const OrderAnswer = z.object({ order: SquareOrder });
 
+/**
+ * What a fulfillment's details say of its time and its end. The time of one for as soon as possible is Square's own: the
+ * present and `prep_time_duration`. https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails
+ */
+const Details = z.object({
+  pickup_at: timeIfAny,
+  deliver_at: timeIfAny,
+  cancel_reason: z.string().nullish(),
+  expired_at: timeIfAny,
+});
+export type Details = z.infer<typeof Details>;
+
 /** The order that was asked about: https://developer.squareup.com/reference/square/orders-api/retrieve-order */
 export function orderState({ id, locationId, reference }: { id: string; locationId: string; reference: string }) {
   return z.object({
@@ -80,9 +92,17 @@ export function orderState({ id, locationId, reference }: { id: string; location
       location_id: asked(locationId),
       reference_id: absentable(asked(reference)),
       state: z.string().optional(),
+      version: z.int().default(1),
       updated_at: timeIfAny,
       fulfillments: z
-        .array(z.object({ state: z.string() }))
+        .array(
+          z.object({
+            uid: absentable(z.string()),
+            state: z.string(),
+            pickup_details: absentable(Details),
+            delivery_details: absentable(Details),
+          }),
+        )
         .max(50)
         .default([]),
     }),

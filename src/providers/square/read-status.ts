@@ -35,9 +35,11 @@ export async function readStatus(
     ...(now.reference_id !== undefined && { serviceOrderId: order.serviceOrderId }),
     occurredAt: now.updated_at,
   };
-  const cancelled = eventOfOrder(now.state, about);
+  const details = now.fulfillments.map((each) => ({ ...each.pickup_details, ...each.delivery_details }));
+  const cancelled = eventOfOrder(now.state, about, details[0]);
   if (cancelled.length > 0) return cancelled;
   // A fulfillment begins as PROPOSED, which no webhook reports, so none of those is missing.
-  const moved = now.fulfillments.filter(({ state }) => state !== 'PROPOSED');
-  return moved.flatMap(({ state }) => eventOfFulfillment(state, about, settings));
+  return now.fulfillments.flatMap(({ state }, nth) =>
+    state === 'PROPOSED' ? [] : eventOfFulfillment(state, about, settings, details[nth]),
+  );
 }

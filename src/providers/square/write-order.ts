@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
+import { discountsOf } from '../../core/domain/discounts-of.ts';
 import { toDecimal } from '../../core/domain/money.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -26,7 +27,7 @@ const COURIER_TIP = 'Courier tip';
  * Derives the idempotency key: 43 characters for any id, within the 45 of a payment. Whether Square separates the keys
  * of its endpoints is not documented, so the key depends on the purpose.
  */
-export function keyOf(purpose: 'order' | 'payment' | 'pay-order', serviceOrderId: string): string {
+export function keyOf(purpose: 'order' | 'payment' | 'pay-order' | `cancel ${number}`, serviceOrderId: string): string {
   return createHash('sha256').update(`${purpose}\n${serviceOrderId}`).digest('base64url');
 }
 
@@ -41,8 +42,10 @@ export function referenceOf(serviceOrderId: string): string {
  * Writes the body of `POST /v2/orders`.
  *
  * Our prices, where known, take precedence over the catalog's. The taxes are Square's: an order carries tax only as
- * percentages, while ours is an amount, and the seller's books need the seller's rates.
+ * percentages, while ours is an amount, and the seller's books need the seller's rates. It takes them of what discounts
+ * leave, and adds the service charges last.
  * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
+ * https://developer.squareup.com/docs/orders-api/discounts
  */
 export function writeOrder(order: KitchenOrder, settings: Settings) {
   const { locationId, itemMap, ownCouriers } = settings;
@@ -57,6 +60,13 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
       ? [writeCharge(COURIER_TIP, money.tip, currency)]
       : []),
   ];
+
+  const discounts = discountsOf(order).map(({ name, amount }) => ({
+    name: cutText(name, NAME_MAX),
+    type: 'FIXED_AMOUNT',
+    amount_money: { amount, currency },
+    scope: 'ORDER',
+  }));
 
   return {
     idempotency_key: keyOf('order', serviceOrderId),
@@ -79,6 +89,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
           })),
         }),
       })),
+      ...(discounts.length > 0 && { discounts }),
       ...(charges.length > 0 && { service_charges: charges }),
       pricing_options: { auto_apply_taxes: true },
       fulfillments: [fulfillment.type === 'pickup' ? writePickup(order, settings) : writeDelivery(order, settings)],

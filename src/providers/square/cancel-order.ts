@@ -1,0 +1,84 @@
+import { GiveUp, TryAgain } from '../../core/domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
+import { readShape } from '../read-shape.ts';
+import { readState } from '../read-state.ts';
+import { callSquare, refusalBy } from './call-square.ts';
+import { findOrder } from './find-order.ts';
+import { orderState, type Settings } from './payloads.ts';
+import { refusalOf } from './read-answer.ts';
+import { keyOf, referenceOf } from './write-order.ts';
+
+/** "Any time before the terminal state": https://developer.squareup.com/reference/square/objects/FulfillmentDeliveryDetails */
+const OPEN: ReadonlySet<string> = new Set(['PROPOSED', 'RESERVED', 'PREPARED']);
+
+/**
+ * Cancels the order's fulfillment, which takes it from the till and the kitchen. The order itself stays open and paid:
+ * "Orders cannot be canceled after payments have been processed", and what becomes of the payment is the seller's.
+ * https://developer.squareup.com/forums/t/best-method-to-cancel-order-after-refund/922
+ *
+ * An update needs the order's version, so that it is read first; that shows as well what is cancelled already, by an
+ * earlier request of ours or at the till. Without Square's id the order is searched.
+ * https://developer.squareup.com/docs/orders-api/manage-orders/update-orders
+ */
+export async function cancelOrder(
+  ref: OrderRef,
+  order: CanonicalOrder,
+  context: PosContext<Settings>,
+): Promise<CancelAnswer> {
+  const { serviceOrderId } = order;
+  const { locationId } = context.settings;
+  const id = ref.providerOrderId ?? (await findOrder(order, context))?.id;
+  if (id === undefined) return 'absent';
+  const path = `/v2/orders/${encodeURIComponent(id)}`;
+  const shown = await callSquare(context, { method: 'GET', path });
+  if (shown.status === 404) return 'absent';
+  if (shown.status >= 300) throw refusalOf(shown, 'to show the order');
+
+  const shape = orderState({ id, locationId, reference: referenceOf(serviceOrderId) });
+  const { order: now } = readState(shown, (json) => readShape(shape, json));
+  if (isCancelled(now)) return 'cancelled';
+  const open = now.fulfillments.filter(({ state }) => OPEN.has(state));
+  if (open.length === 0) throw tooLate('the order at Square has no open fulfillment any more', shown.status);
+  if (open.some(({ uid }) => uid === undefined)) {
+    throw new TryAgain('Square shows a fulfillment without its uid, by which alone it can be cancelled', {
+      sent: false,
+    });
+  }
+  const answer = await callSquare(context, {
+    method: 'PUT',
+    path,
+    body: {
+      // A version of its own makes an update of its own: Square ignores another one with the same key.
+      idempotency_key: keyOf(`cancel ${now.version}`, serviceOrderId),
+      order: {
+        location_id: locationId,
+        version: now.version,
+        fulfillments: open.map(({ uid }) => ({ uid, state: 'CANCELED' })),
+      },
+    },
+  });
+  if (answer.status >= 300) {
+    const refusal = refusalBy(answer, 'to cancel the order');
+    throw refusal instanceof GiveUp ? tooLate(refusal.message, answer.status) : refusal;
+  }
+  const after = shape.safeParse(answer.json).data?.order;
+  if (after !== undefined && isCancelled(after)) return 'cancelled';
+  throw new TryAgain('Square answered the cancel with an order that is not cancelled, or cannot be read', {
+    sent: true,
+  });
+}
+
+function isCancelled({
+  state,
+  fulfillments,
+}: {
+  state?: string | undefined;
+  fulfillments: { state: string }[];
+}): boolean {
+  return state === 'CANCELED' || (fulfillments.length > 0 && fulfillments.every(({ state }) => state === 'CANCELED'));
+}
+
+function tooLate(message: string, httpStatus: number): GiveUp {
+  return new GiveUp(message, { reason: 'The restaurant can no longer cancel this order.', httpStatus });
+}
