@@ -110,7 +110,10 @@ export async function start(
   const { observe } = observing;
 
   const connection = pubsubConnection(config.GOOGLE_CLOUD_PROJECT);
-  const topic = statusTopic(connection, config.STATUS_TOPIC);
+  const topic = statusTopic(connection, {
+    name: config.STATUS_TOPIC,
+    tracedShare: config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined ? undefined : config.OTEL_TRACES_SAMPLER_ARG,
+  });
   const relay = publishLive({ pool, publish: topic.publish, log, observe });
   const translating = { pool, open, keys, publicUrl: config.PUBLIC_URL ?? '' };
   const wake = (): void => {

@@ -33,7 +33,7 @@ export function pubsubPush(app: FastifyInstance, deps: PushDeps, recognise: Reco
   const report = (
     request: FastifyRequest,
     reply: FastifyReply,
-    about: Pick<SignalObserved, 'outcome' | 'serviceOrderId' | 'messageId' | 'why' | 'error'>,
+    about: Pick<SignalObserved, 'outcome' | 'serviceOrderId' | 'messageId' | 'subscription' | 'why' | 'error'>,
   ): void => {
     const base = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
     deps.observe({ what: 'signal', ...base, ...about });
@@ -65,8 +65,9 @@ export function pubsubPush(app: FastifyInstance, deps: PushDeps, recognise: Reco
       if ('poison' in signal) {
         report(request, reply, { outcome: 'poison', messageId: signal.messageId, why: signal.poison });
       } else {
-        const outcome = await deps.recordSignal(signal.orderId);
-        report(request, reply, { outcome, serviceOrderId: signal.orderId, messageId: signal.messageId });
+        const { orderId: serviceOrderId, messageId, subscription } = signal;
+        const outcome = await deps.recordSignal(serviceOrderId);
+        report(request, reply, { outcome, serviceOrderId, messageId, subscription });
       }
       return reply.code(204).send();
     });

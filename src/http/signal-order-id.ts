@@ -3,7 +3,7 @@ import { Id } from '../core/domain/order.ts';
 
 /** The order id of a push. `poison` says why there is none, without any part of the payload. */
 export type Signal =
-  | { orderId: string; messageId: string | undefined }
+  | { orderId: string; messageId: string | undefined; subscription: string | undefined }
   | { poison: string; messageId: string | undefined };
 
 type Fields = Record<string, unknown>;
@@ -20,21 +20,22 @@ export function signalOrderId(body: Buffer, headers: IncomingHttpHeaders): Signa
   const metadataId = headers['x-goog-pubsub-message-id'];
   const parsed = parseJson(body);
   const message = metadataId === undefined && isFields(parsed) ? parsed['message'] : undefined;
-  if (isFields(message)) return readMessage(message);
+  if (isFields(message)) return readMessage(message, nameOf((parsed as Fields)['subscription']));
 
   const orderId = firstId(headers['orderid'], parsed);
   const messageId = shortened(metadataId);
-  if (orderId !== undefined) return { orderId, messageId };
+  const subscription = nameOf(headers['x-goog-pubsub-subscription-name']);
+  if (orderId !== undefined) return { orderId, messageId, subscription };
   return { poison: `no order id in the headers; ${lacking('the body', body, parsed)}`, messageId };
 }
 
-function readMessage(message: Fields): Signal {
+function readMessage(message: Fields, subscription: string | undefined): Signal {
   const messageId = shortened(message['messageId']);
   const attributes = isFields(message['attributes']) ? message['attributes'] : {};
   const data = typeof message['data'] === 'string' ? Buffer.from(message['data'], 'base64') : Buffer.alloc(0);
   const parsed = parseJson(data);
   const orderId = firstId(attributes['orderId'], parsed);
-  if (orderId !== undefined) return { orderId, messageId };
+  if (orderId !== undefined) return { orderId, messageId, subscription };
   return { poison: `no order id in message.attributes; ${lacking('message.data', data, parsed)}`, messageId };
 }
 
@@ -62,6 +63,11 @@ function parseJson(bytes: Buffer): unknown {
 
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the last part of `projects/…/subscriptions/…`. Pub/Sub's names have 255 characters at most. */
+function nameOf(subscription: unknown): string | undefined {
+  return typeof subscription === 'string' ? subscription.split('/').at(-1)?.slice(0, 255) : undefined;
 }
 
 /** Shortens a message id for the log. Pub/Sub's have some 16 digits. */

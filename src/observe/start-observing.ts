@@ -65,7 +65,7 @@ export function startObserving(about: {
   };
   const loadTraces = async (endpoint: string): Promise<void> => {
     const { createTraces } = await import('./create-traces.ts');
-    traces = createTraces({ endpoint, ratio: config.OTEL_TRACES_SAMPLER_ARG, version, now, log });
+    traces = createTraces({ endpoint, ratio: config.OTEL_TRACES_SAMPLER_ARG, config, version, now, log });
     readers.add('traces', traces.observe);
   };
 

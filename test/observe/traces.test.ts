@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { traceId } from '../../src/core/domain/trace-id.ts';
+import { traceId, traceparent } from '../../src/core/domain/trace-id.ts';
+import { readConfigOf } from '../../src/config.ts';
 import { createTraces } from '../../src/observe/create-traces.ts';
 import { freePort } from '../support/free-port.ts';
 import { runMain, type MainProcess } from '../support/run-main.ts';
 import { startCollector, type CollectedSpan, type Collector } from '../support/start-collector.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { AUDIENCE, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
 let collector: Collector;
@@ -62,11 +64,18 @@ describe('two processes', () => {
     const [one, other] = [...new Set(spans.map(({ resource }) => resource['service.instance.id']))].map((instance) =>
       spans.filter(({ resource }) => resource['service.instance.id'] === instance),
     );
-    expect(names(one ?? [])).toEqual(['createOrder', 'publish', 'publish', 'push', 'queue', 'refetch']);
-    expect(names(other ?? [])).toEqual(['apply', 'publish', 'webhook']);
+    expect(names(one ?? [])).toEqual([
+      'createOrder',
+      'process orders',
+      'queue',
+      'refetch',
+      'send order-status',
+      'send order-status',
+    ]);
+    expect(names(other ?? [])).toEqual(['POST /webhook/:integration/:locationId', 'apply', 'send order-status']);
     expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceId(serviceOrderId)]));
 
-    const push = spans.find(({ name }) => name === 'push');
+    const push = spans.find(({ name }) => name === 'process orders');
     expect(push?.parentSpanId).toBe('');
     for (const span of spans) {
       if (span !== push) expect(span.parentSpanId, span.name).toBe(push?.spanId);
@@ -75,13 +84,69 @@ describe('two processes', () => {
       expect(span.resource).toMatchObject({ 'service.name': 'expediter', 'service.version': '0.2.0' });
     }
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
-    expect(spans.find(({ name }) => name === 'createOrder')?.attributes).toMatchObject({
-      'expediter.integration': 'standard',
-      'expediter.location_id': 'club-1',
-      'expediter.outcome': 'placed',
+    const port = (of: string): string => new URL(of).port;
+    expect(push).toMatchObject({
+      kind: 'CONSUMER',
+      attributes: {
+        'messaging.system': 'gcp_pubsub',
+        'messaging.operation.type': 'process',
+        'messaging.operation.name': 'process',
+        'messaging.destination.name': 'orders',
+        'messaging.destination.subscription.name': 'orders',
+        'messaging.message.id': '1',
+        'http.request.method': 'POST',
+        'http.route': '/pubsub/push',
+        'url.path': '/pubsub/push',
+        'url.scheme': 'http',
+        'http.response.status_code': '204',
+        'expediter.outcome': 'recorded',
+      },
     });
+    expect(spans.find(({ name }) => name === 'refetch')).toMatchObject({
+      kind: 'CLIENT',
+      attributes: {
+        'http.request.method': 'POST',
+        'url.scheme': 'http',
+        'server.address': '127.0.0.1',
+        'server.port': port(system.env['ORDER_API_URL'] ?? ''),
+      },
+    });
+    expect(spans.find(({ name }) => name === 'createOrder')).toMatchObject({
+      kind: 'CLIENT',
+      attributes: {
+        'http.request.method': 'POST',
+        'url.scheme': 'http',
+        'server.address': '127.0.0.1',
+        'server.port': port(pos.ordersUrl),
+        'http.response.status_code': '200',
+        'expediter.integration': 'standard',
+        'expediter.location_id': 'club-1',
+        'expediter.outcome': 'placed',
+      },
+    });
+    expect(spans.find(({ name }) => name.startsWith('POST /webhook'))).toMatchObject({
+      kind: 'SERVER',
+      attributes: {
+        'http.request.method': 'POST',
+        'http.route': '/webhook/:integration/:locationId',
+        'url.path': '/webhook/standard/club-1',
+        'http.response.status_code': '200',
+      },
+    });
+    for (const { name, attributes } of spans) {
+      expect(Object.keys(attributes), name).not.toContain('url.query');
+      expect(Object.keys(attributes), name).not.toContain('url.full');
+      expect(Object.keys(attributes), name).not.toContain('error.type');
+    }
     expect(collector.headers['api-key']).toBe('planted-key');
-    for (const secret of [new URL(url).searchParams.get('token') ?? '', 'Ada', 'ada@', 'platform-token', 'Burger']) {
+    for (const secret of [
+      new URL(url).searchParams.get('token') ?? '',
+      'Ada',
+      'ada@',
+      'platform-token',
+      'Burger',
+      '/orders',
+    ]) {
       expect(collector.bytes()).not.toContain(secret);
     }
   });
@@ -107,7 +172,56 @@ describe('one process', () => {
       [true, 'TryAgain'],
       [false, 'placed'],
     ]);
-    expect(calls[0]?.attributes['http.response.status_code']).toBe('503');
+    expect(calls[0]?.attributes).toMatchObject({ 'http.response.status_code': '503', 'error.type': '503' });
+  });
+
+  it('a message names the span that published it, and a try that failed is a span of its own', async () => {
+    let tries = 0;
+    system.pubsub.faults.publishError = () => (tries++ === 0 ? status.UNAVAILABLE : undefined);
+    const { serviceOrderId } = await system.placeOrder();
+    const sent = await until(() => {
+      const found = spansOf(serviceOrderId).filter(({ kind }) => kind === 'PRODUCER');
+      return found.length === 3 && found;
+    });
+    system.pubsub.faults.publishError = undefined;
+    expect(sent.map(({ failed, attributes }) => [failed, attributes['error.type']])).toEqual([
+      [true, 'UNAVAILABLE'],
+      [false, undefined],
+      [false, undefined],
+    ]);
+    const told = system.pubsub.published('order-status').filter(({ orderingKey }) => orderingKey === serviceOrderId);
+    for (const { messageId, attributes } of told) {
+      const span = sent.find((each) => each.attributes['messaging.message.id'] === messageId);
+      expect(attributes['ce-traceparent']).toBe(`00-${traceId(serviceOrderId)}-${span?.spanId}-01`);
+      expect(span).toMatchObject({
+        name: 'send order-status',
+        attributes: {
+          'messaging.system': 'gcp_pubsub',
+          'messaging.operation.type': 'send',
+          'messaging.operation.name': 'send',
+          'messaging.destination.name': 'order-status',
+          'messaging.gcp_pubsub.message.ordering_key': serviceOrderId,
+          'server.address': '127.0.0.1',
+        },
+      });
+    }
+    expect(told).toHaveLength(2);
+  });
+
+  it.each([
+    ['process orders', { 'x-goog-pubsub-subscription-name': 'projects/test/subscriptions/orders' }],
+    ['process', {}],
+  ])('a push that is not wrapped is %s', async (name, headers) => {
+    const serviceOrderId = `order-${randomUUID()}`;
+    const token = await system.pubsub.signPushToken({ aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true });
+    const metadata = { orderId: serviceOrderId, 'x-goog-pubsub-message-id': '17', ...headers };
+    await fetch(`${system.urls[0]}/pubsub/push`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, ...metadata },
+    });
+    const push = await until(() => spansOf(serviceOrderId).find(({ kind }) => kind === 'CONSUMER'));
+    expect(push.name).toBe(name);
+    expect(push.attributes['messaging.message.id']).toBe('17');
   });
 
   it('a webhook about an order that only the POS id names is in its trace, also when it had to wait', async () => {
@@ -158,7 +272,11 @@ it('the share of orders that is traced is the same in every process', async () =
   const chosen = async (ratio: number): Promise<string[]> => {
     const before = collector.spans.length;
     const log = { info: () => {}, warn: () => {} };
-    const traces = createTraces({ endpoint: collector.url, ratio, version: '1', now: () => new Date(), log });
+    const config = readConfigOf(
+      { ORDER_API_URL: 'https://orders.example.com/graphql' },
+      ...(['STATUS_TOPIC', 'PUBSUB_EMULATOR_HOST', 'PUBLIC_URL', 'ORDER_API_URL'] as const),
+    );
+    const traces = createTraces({ endpoint: collector.url, ratio, config, version: '1', now: () => new Date(), log });
     for (let nth = 0; nth < 1_000; nth += 1) {
       traces.observe({ what: 'refetch', serviceOrderId: `order-${nth}`, outcome: 'fetched', milliseconds: 1 });
     }
@@ -167,6 +285,9 @@ it('the share of orders that is traced is the same in every process', async () =
   };
   const [none, tenth, again, all] = [await chosen(0), await chosen(0.1), await chosen(0.1), await chosen(1)];
   expect(none).toEqual([]);
+  const span = 'a'.repeat(16);
+  const sampled = (order: string): boolean => traceparent(order, span, 0.1) === `00-${traceId(order)}-${span}-01`;
+  expect(Array.from({ length: 1_000 }, (_, nth) => `order-${nth}`).filter(sampled)).toEqual(tenth);
   expect(tenth.length).toBeGreaterThan(60);
   expect(tenth.length).toBeLessThan(140);
   expect(again).toEqual(tenth);

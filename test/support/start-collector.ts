@@ -4,12 +4,16 @@ import { loadSync } from '@grpc/proto-loader';
 import type { ServiceDefinition } from '@grpc/grpc-js';
 import { readBody, serveHttp } from './serve-http.ts';
 
+const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'] as const;
+type Kind = (typeof KINDS)[number];
+
 export type CollectedSpan = {
   traceId: string;
   spanId: string;
   /** Empty if it has none. */
   parentSpanId: string;
   name: string;
+  kind: Kind;
   /** Milliseconds since the epoch. */
   start: number;
   end: number;
@@ -89,6 +93,7 @@ function toSpan(span: Record<string, unknown>, resource: Record<string, string>)
     spanId: hex('span_id'),
     parentSpanId: hex('parent_span_id'),
     name: String(span['name']),
+    kind: KINDS[Number(span['kind'])] ?? 'UNSPECIFIED',
     start: milliseconds('start_time_unix_nano'),
     end: milliseconds('end_time_unix_nano'),
     attributes: toRecord((span['attributes'] ?? []) as KeyValue[]),

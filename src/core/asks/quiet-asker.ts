@@ -5,6 +5,7 @@ import type { Observe, Observed } from '../domain/observed.ts';
 import type { StatusEvent } from '../domain/order.ts';
 import type { Credentials, Provider, Registry } from '../domain/provider.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
+import { noteRequests } from '../egress/note-requests.ts';
 import { findLocation, type OpenSettings } from '../locations/locations.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import type { Applied } from '../statuses/apply-webhooks.ts';
@@ -85,7 +86,8 @@ export function quietAsker(deps: AskDeps): QuietAsker {
 async function askAbout(deps: AskDeps, quiet: QuietOrder, stopping: AbortSignal): Promise<void> {
   const { serviceOrderId, locationId, integration } = quiet;
   const began = performance.now();
-  const { outcome, error } = await answerAbout(deps, quiet, began, stopping);
+  const requests = noteRequests(deps.posFetch);
+  const { outcome, error } = await answerAbout({ ...deps, posFetch: requests.fetch }, quiet, began, stopping);
   const milliseconds = performance.now() - began;
   if (error instanceof TryAgain && error.retryAfterMs !== undefined) {
     // If this cannot be noted, the vendor says it again.
@@ -103,6 +105,7 @@ async function askAbout(deps: AskDeps, quiet: QuietOrder, stopping: AbortSignal)
     serviceOrderId,
     locationId,
     integration,
+    request: requests.last(),
     milliseconds,
     error,
   });

@@ -40,6 +40,10 @@ export type Observed =
       /** placed, absent, or the name of the error. */
       outcome: string;
       httpStatus: number | undefined;
+      /** True if it ended with an error. */
+      failed: boolean;
+      /** The last one, if there was any. */
+      request: RequestMade | undefined;
       milliseconds: number;
     }
   /**
@@ -52,6 +56,8 @@ export type Observed =
       serviceOrderId: string;
       locationId: string;
       integration: string;
+      /** The last one, if there was any. */
+      request: RequestMade | undefined;
       milliseconds: number;
       /** Of one that failed. */
       error: unknown;
@@ -60,17 +66,18 @@ export type Observed =
   | { what: 'flush'; webhooks: number; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
   /** Parked events were re-driven. */
   | { what: 'redrive'; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
-  | {
+  | (LiveMessageEnd & {
       what: 'live message';
-      outcome: 'published' | 'failed';
       serviceOrderId: string;
       /** Null for an order that was never read. */
       locationId: string | null;
       sequence: number;
       appliedAt: string;
+      /** Of the publishing. The message names it. */
+      spanId: string;
       /** The time until the topic had it, or failed. */
       milliseconds: number;
-    }
+    })
   /** A POS paused its location, or orders go on: by its word, or at the pause's end. `by` is the integration. */
   | { what: 'POS pause'; did: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
   | { what: 'POS pause'; did: 'resume'; by: string; locationId: string }
@@ -88,6 +95,11 @@ export type Observed =
       status?: string;
       why?: string;
     };
+
+/** `messageId` is Pub/Sub's. */
+export type LiveMessageEnd =
+  | { outcome: 'published'; messageId: string | undefined }
+  | { outcome: 'failed'; error: unknown };
 
 export const ASK_OUTCOMES = ['told_more', 'nothing_new', 'unknown', 'not_asked', 'failed'] as const;
 
@@ -118,6 +130,15 @@ export const BACKGROUND_WORK = [
 ] as const;
 export type BackgroundWorkName = (typeof BACKGROUND_WORK)[number];
 
+/** A request to others. */
+export type RequestMade = {
+  method: string;
+  /** Undefined if its URL was none. */
+  origin: string | undefined;
+  /** Set once it is answered. */
+  status?: number;
+};
+
 /** The fields of every request at a door. */
 type Asked = {
   requestId: string;
@@ -132,6 +153,8 @@ export type SignalObserved = Asked & {
   outcome: 'recorded' | 'known' | 'poison' | 'unauthorized' | 'not_recorded';
   serviceOrderId?: string;
   messageId?: string | undefined;
+  /** Without its project. */
+  subscription?: string | undefined;
   why?: string;
   error?: unknown;
 };

@@ -2,12 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { toLiveMessage, type LiveMessage } from '../domain/live-message.ts';
 import type { Log } from '../domain/log.ts';
-import type { Observe } from '../domain/observed.ts';
+import type { LiveMessageEnd, Observe } from '../domain/observed.ts';
+import { newSpanId } from '../domain/trace-id.ts';
 import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
 import { lowestClaimer, type OutboxRow } from './claim-lowest.ts';
 
-/** Resolves when the topic has the message. Messages of one order are published one after the other. */
-export type Publish = (message: LiveMessage) => Promise<void>;
+/**
+ * Resolves when the topic has the message, to the id that it has there, if that is told. Messages of one order are
+ * published one after the other. Readers are told of the span.
+ */
+export type Publish = (message: LiveMessage, spanId: string) => Promise<string | undefined>;
 
 /** Messages published at a time. Each is a request of its own, since a request has one ordering key. */
 const UNDER_WAY = 200;
@@ -48,16 +52,17 @@ export function publishLive(deps: {
   const relay = async (row: OutboxRow): Promise<void> => {
     const about = { serviceOrderId: row.serviceOrderId, sequence: row.sequence };
     const began = performance.now();
-    const report = (outcome: 'published' | 'failed'): void => {
+    const spanId = newSpanId();
+    const report = (end: LiveMessageEnd): void => {
       const milliseconds = performance.now() - began;
       const { locationId, appliedAt } = row;
-      deps.observe({ what: 'live message', outcome, ...about, locationId, appliedAt, milliseconds });
+      deps.observe({ what: 'live message', ...end, ...about, locationId, appliedAt, spanId, milliseconds });
     };
     try {
-      await deps.publish(toLiveMessage(row));
-      report('published');
+      const messageId = await deps.publish(toLiveMessage(row), spanId);
+      report({ outcome: 'published', messageId });
     } catch (error) {
-      report('failed');
+      report({ outcome: 'failed', error });
       failuresInARow += 1;
       if (failuresInARow < DOWN_AFTER) {
         deps.log.error({ ...about, err: error }, 'live message not published; will be again');

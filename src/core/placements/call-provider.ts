@@ -2,6 +2,7 @@ import { attemptLimit } from '../domain/attempt-limit.ts';
 import { beginAttempt, type AttemptEnd } from './record-attempt.ts';
 import { describeError } from '../domain/describe-error.ts';
 import { TryAgain } from '../domain/errors.ts';
+import { noteRequests } from '../egress/note-requests.ts';
 import type { Location } from '../locations/locations.ts';
 import type { PosContext } from '../domain/provider.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
@@ -29,11 +30,13 @@ export async function callProvider<Result>(
   const began = performance.now();
   const { locationId, integration, provider, settings } = location;
   const withinMs = attemptLimit(provider) * 1_000;
+  const requests = noteRequests(deps.posFetch);
   const ending = (outcome: string, error?: unknown): AttemptEnd => {
     const milliseconds = performance.now() - began;
     const { httpStatus } = (error ?? {}) as { httpStatus?: number };
     const about = { serviceOrderId: job.serviceOrderId, locationId, integration, call: name };
-    deps.observe({ what: 'attempt', ...about, outcome, milliseconds, httpStatus });
+    const failed = error !== undefined;
+    deps.observe({ what: 'attempt', ...about, outcome, milliseconds, httpStatus, failed, request: requests.last() });
     return {
       attempt: number,
       outcome,
@@ -48,7 +51,7 @@ export async function callProvider<Result>(
       signal,
       now: deps.now(),
       credentials: deps.credentialsFor(integration),
-      fetch: deps.posFetch,
+      fetch: requests.fetch,
     });
   try {
     const result = await withTimeout(withinMs, calling, () => {

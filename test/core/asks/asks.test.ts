@@ -434,3 +434,18 @@ it('is done by the service itself', async () => {
     await asking.stop();
   }
 });
+
+it('what is told of a request has neither its path nor its query', async () => {
+  const serviceOrderId = await placeAt(await addTill());
+  await pass(HOUR);
+  observed = [];
+  const origin = system.urls[0] ?? '';
+  const readStatus: Provider['readStatus'] = async (_ref, _order, context) => {
+    await context.fetch(new URL('/healthz?key=secret', origin), { method: 'post' });
+    return [];
+  };
+  await ask(new Map([['till', { ...silentTill, readStatus }]]));
+  const told = observed.find((each) => each.what === 'ask' && each.serviceOrderId === serviceOrderId);
+  expect(told).toMatchObject({ request: { method: 'POST', origin, status: 404 } });
+  expect(JSON.stringify(told)).not.toMatch(/healthz|secret/);
+});

@@ -25,7 +25,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
   it('still finds each row by its key when thousands wait', async () => {
     await lay(1);
     const log = { info: () => {}, error: () => {} };
-    const relay = publishLive({ pool, publish: () => Promise.resolve(), log, observe: () => {} });
+    const relay = publishLive({ pool, publish: () => Promise.resolve(undefined), log, observe: () => {} });
     relay.start();
     await until(async () => (await pool.query('SELECT FROM outbox')).rowCount === 0);
     await relay.stop();

@@ -1,6 +1,7 @@
 import { PubSub } from '@google-cloud/pubsub';
 import { status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { traceId } from '../../../src/core/domain/trace-id.ts';
 import { PROJECT, post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
@@ -70,6 +71,17 @@ describe('the status topic', () => {
       status: 'ready',
       memberState: 'ready_for_delivery',
       sequence: '3',
+      // The CloudEvent, of an installation without traces.
+      'content-type': 'application/json',
+      'ce-specversion': '1.0',
+      'ce-id': 'read-me/3',
+      'ce-source': `//pubsub.googleapis.com/projects/${PROJECT}/topics/order-status`,
+      'ce-type': 'expediter.order.status-changed.v1',
+      'ce-subject': 'read-me',
+      'ce-time': (JSON.parse(message.data) as { appliedAt: string }).appliedAt,
+      'ce-datacontenttype': 'application/json',
+      'ce-dataschema': 'urn:expediter:live-message:v1',
+      'ce-sequence': '0000000003',
     });
     const data = JSON.parse(message.data) as Record<string, unknown>;
     expect(data).toEqual({
@@ -86,6 +98,23 @@ describe('the status topic', () => {
     });
     expect(Date.parse(String(data['occurredAt']))).toBe(Date.parse(occurredAt));
     expect(Math.abs(Date.parse(String(data['appliedAt'])) - Date.now())).toBeLessThan(10_000);
+  });
+
+  it.each([
+    ['as long as can be', '票'.repeat(255), '票'.repeat(255)],
+    ['with a slash', 'shop/4711', 'shop/4711'],
+    ['with what no CloudEvent may hold', 'line\nbreak', undefined],
+  ])('of an order whose id is %s takes no more than Pub/Sub allows, and only what is text', async (_, id, subject) => {
+    await system.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
+    await post(url, statusWebhook({ serviceOrderId: id, status: 'READY' }));
+    const { attributes } = await until(() => system.pubsub.published('order-status').find((m) => m.orderingKey === id));
+    expect(attributes['ce-subject']).toBe(subject);
+    expect(attributes['ce-id']).toBe(`${subject ?? traceId(id)}/3`);
+    expect(Object.keys(attributes).length).toBeLessThanOrEqual(100);
+    for (const [key, value] of Object.entries(attributes)) {
+      expect(Buffer.byteLength(key), key).toBeLessThanOrEqual(256);
+      expect(Buffer.byteLength(value), key).toBeLessThanOrEqual(1_024);
+    }
   });
 
   it('has a message: then it is kept when, and where that is known already, nothing waits for it', async () => {
