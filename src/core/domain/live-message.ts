@@ -52,7 +52,7 @@ export const LiveMessage = z
     description:
       'One step of an order, as the status topic carries it: published with the ordering key `serviceOrderId` and the ' +
       'attributes type=orderStatusChanged, serviceOrderId, locationId, status, memberState, sequence (those without a ' +
-      'value are left out). Fields may be added.',
+      'value are left out), and as a CloudEvent. Fields and values may be added.',
     examples: [
       {
         serviceOrderId: 'order-4711',
