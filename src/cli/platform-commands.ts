@@ -20,8 +20,7 @@ import { print, table } from './print.ts';
 import { terminalText } from '../terminal-text.ts';
 
 const SUMS =
-  'Sums that do not add up. It is right so where a discount, or a fee that no field of ours has, is in them; else see the ' +
-  'mapper:';
+  'Sums that do not add up. It is right so where a fee that no field of ours has is in them; else see the mapper:';
 const REFUSALS = 'At a location with one of these integrations its POS would refuse it, whatever the settings:';
 const TO_REVEAL = 'With --reveal this also prints what the error says, which may quote the order.';
 

@@ -10,7 +10,7 @@ export type Remark = { path: string; says: string };
  * the tax or not. Items are not added up where one has no price.
  */
 export function compareSums({ items, money }: CanonicalOrder): Remark[] {
-  const { subtotal, tax, tip, fee, total, currency } = money;
+  const { subtotal, discount = 0, tax, tip, fee, total, currency } = money;
   const inWords = (amount: number): string => `${toDecimal(amount, currency)} ${currency}`;
   const remarks: Remark[] = [];
   const ordered = sumItems(items);
@@ -19,10 +19,11 @@ export function compareSums({ items, money }: CanonicalOrder): Remark[] {
     const says = `is ${inWords(subtotal)}, and the items with their modifiers come to ${inWords(ordered)}`;
     remarks.push({ path: 'money.subtotal', says });
   }
-  const due = subtotal + tip + fee;
+  const due = subtotal - discount + tip + fee;
   if (total !== due && total !== due + tax) {
     const taxed = tax > 0 ? `, ${inWords(due + tax)} with the tax` : '';
-    const says = `is ${inWords(total)}, and subtotal, tip and fee come to ${inWords(due)}${taxed}`;
+    const less = discount > 0 ? ' less the discount' : '';
+    const says = `is ${inWords(total)}, and subtotal${less}, tip and fee come to ${inWords(due)}${taxed}`;
     remarks.push({ path: 'money.total', says });
   }
   return remarks;

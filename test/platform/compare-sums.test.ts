@@ -30,6 +30,10 @@ it('says what does not, with the digits of the currency', () => {
     },
   ]);
   const discounted = { ...money, subtotal: 3810, tax: 0, tip: 0, fee: 0, total: 3000 };
+  expect(compareSums(sampleOrder({ items, money: { ...discounted, discount: 810 } }))).toEqual([]);
+  expect(compareSums(sampleOrder({ items, money: { ...discounted, discount: 800 } }))).toMatchObject([
+    { says: 'is 30.00 EUR, and subtotal less the discount, tip and fee come to 30.10 EUR' },
+  ]);
   expect(compareSums(sampleOrder({ items, money: discounted }))).toEqual([
     { path: 'money.total', says: 'is 30.00 EUR, and subtotal, tip and fee come to 38.10 EUR' },
   ]);

@@ -114,12 +114,12 @@ function addUpDiscounts(given: unknown): void {
   const money = fieldOf(given, ['money']);
   const discounts = fieldOf(given, ['discounts']);
   if (!isFields(money) || money['discount'] !== undefined || !Array.isArray(discounts)) return;
-  const sum = sumAmounts(discounts as { amount: number }[]);
+  const sum = sumAmounts(discounts as { amount?: unknown }[]);
   // What is no number is an issue of its own.
   if (Number.isSafeInteger(sum)) money['discount'] = sum;
 }
 
-function sumAmounts(discounts: readonly { amount: number }[]): number {
+function sumAmounts(discounts: readonly ({ amount?: unknown } | null)[]): number {
   return discounts.reduce((sum, discount) => sum + Number(discount?.amount), 0);
 }
 

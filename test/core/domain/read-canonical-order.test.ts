@@ -183,6 +183,57 @@ describe('what an order is another one without', () => {
   });
 });
 
+describe('discounts', () => {
+  const { money } = sampleOrder();
+  const named = (...amounts: unknown[]) => amounts.map((amount) => ({ name: 'Club', amount }));
+  const withDiscounts = (discount: unknown, discounts?: unknown): Fields => {
+    return { ...withField('money', { ...money, discount }), ...(discounts !== undefined && { discounts }) };
+  };
+
+  it.each([
+    ['a sum and its parts', withDiscounts(500, named(300, 200)), 500],
+    ['a sum alone', withDiscounts(500), 500],
+    ['parts alone, which are added up', withDiscounts(undefined, named(300, 0, 200)), 500],
+    ['parts and null for a sum', withDiscounts(null, named(300)), 300],
+    ['no parts', withDiscounts(undefined, []), 0],
+    ['the whole subtotal', withDiscounts(money.subtotal), money.subtotal],
+    ['none', withDiscounts(undefined), undefined],
+  ])('are read: %s', (_name, order, sum) => {
+    const { order: read_, leftOut } = read(order);
+    expect([read_.money.discount, leftOut]).toEqual([sum, []]);
+  });
+
+  it.each([
+    ['more than the subtotal', withDiscounts(money.subtotal + 1), 'money.discount', 'is more than the subtotal'],
+    [
+      'parts of more than the subtotal',
+      withDiscounts(undefined, named(money.subtotal, 1)),
+      'money.discount',
+      'is more than the subtotal',
+    ],
+    ['parts of less', withDiscounts(500, named(300, 199)), 'discounts', 'do not add up to money.discount'],
+    ['parts of more', withDiscounts(500, named(501)), 'discounts', 'do not add up to money.discount'],
+    ['no parts of a sum', withDiscounts(500, []), 'discounts', 'do not add up to money.discount'],
+  ])('hold an order: %s', (_name, order, path, says) => {
+    expect(issuesOf(order)).toMatchObject([{ path, says }]);
+  });
+
+  it.each([
+    ['below zero', withDiscounts(-1), 'money.discount'],
+    ['a decimal', withDiscounts(4.99), 'money.discount'],
+    ['a part below zero', withDiscounts(undefined, named(500, -100)), 'discounts.1.amount'],
+    ['a part that is a text', withDiscounts(undefined, named('500')), 'discounts.0.amount'],
+    ['a part without an amount', withDiscounts(undefined, named(null)), 'discounts.0.amount'],
+    ['a part without a name', withDiscounts(500, [{ amount: 500 }]), 'discounts.0.name'],
+    ['a part with a blank name', withDiscounts(500, [{ name: ' ', amount: 500 }]), 'discounts.0.name'],
+    ['no list', withDiscounts(500, { name: 'Club', amount: 500 }), 'discounts'],
+    ['a list of nothing', withDiscounts(500, [null]), 'discounts'],
+  ])('hold an order by the field that is wrong: %s', (_name, order, path) => {
+    const [issue] = issuesOf(order) as { path: string }[];
+    expect(issue?.path).toContain(path);
+  });
+});
+
 it('every optional field is either one that an order can do without, or named here as one that it cannot', () => {
   const optional: string[] = [];
   const walk = (schema: Fields, path: string): void => {
