@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { KitchenOrder } from '../../src/core/domain/order.ts';
+import { KitchenOrder, type OrderRef } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { perhapsTaken } from '../../src/core/domain/perhaps-taken.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
@@ -40,7 +40,6 @@ providerContract(hubrise, {
       { cheddar: { ref: 'CHED', list: 'Extras' } },
     ],
   },
-  lacks: ['discount', 'total'],
   secretSettings: ['accessToken', 'clientSecret'],
   provenSettings: ['accessToken'],
   identity: ['accessToken'],
@@ -71,6 +70,18 @@ providerContract(hubrise, {
     delivered: 'completed',
   },
   unwritable: ['KWD'],
+  cancels: { answer: 'cancelled', tooLate: 'awaiting_collection' },
+  // A failed delivery is no rejection: the food was made.
+  rejections: {
+    rejected: { by: 'rejected', reasonCode: 'technical' },
+    'rejected, for a reason': { by: 'rejected An item is out of stock.', reasonCode: 'item_unavailable' },
+    'rejected, for another': { by: 'rejected The restaurant is closed', reasonCode: 'closed' },
+    cancelled: { by: 'cancelled', reasonCode: 'restaurant_cancelled' },
+    ...Object.fromEntries(
+      [400, 415, 422].map((status) => [status, { by: { status, body: {} }, reasonCode: 'technical' }]),
+    ),
+  },
+  estimates: { native: 'accepted', pickup: ['estimatedReadyAt'], delivery: ['estimatedDeliveryAt'] },
 });
 
 const ends: (() => Promise<void>)[] = [];
@@ -326,6 +337,7 @@ describe('an order for HubRise', () => {
         { name: 'Tip', ref: 'TIP', price: '3.00 EUR' },
         { name: 'Tax', ref: 'TAX', price: '7.24 EUR' },
       ],
+      discounts: [],
       payments: [{ name: 'Paid online', ref: 'ONLINE', amount: '51.84 EUR' }],
       customer: {
         first_name: 'Ada',
@@ -363,6 +375,26 @@ describe('an order for HubRise', () => {
       const [found] = (await list(pos)) as { total: string }[];
       expect(found?.total).toBe(`${(order.money.total / 100).toFixed(2)} EUR`);
     }
+  });
+
+  it('has its discounts by their names, or one without, with a ref code that itemMap may map', () => {
+    const { money } = orderOf();
+    const discounted = { ...money, discount: 561, total: money.total - 561 };
+    const discounts = [
+      { name: 'Club: 5 off', amount: 500 },
+      { name: 'Free dip', amount: 0 },
+      { name: 'Birthday', amount: 61 },
+    ];
+    expect(written(orderOf({ money: discounted, discounts }), { DISCOUNT: 'DSC' })).toMatchObject({
+      discounts: [
+        { name: 'Club: 5 off', ref: 'DSC', price_off: '5.00 EUR' },
+        { name: 'Birthday', ref: 'DSC', price_off: '0.61 EUR' },
+      ],
+      charges: [{ ref: 'TIP' }, { ref: 'TAX' }],
+    });
+    expect(written(orderOf({ money: discounted }))).toMatchObject({
+      discounts: [{ name: 'Discount', ref: 'DISCOUNT', price_off: '5.61 EUR' }],
+    });
   });
 
   it('has no charge for a tax that is within the prices', () => {
@@ -653,6 +685,64 @@ describe('findOrder', () => {
   });
 });
 
+describe('cancelOrder', () => {
+  const ID = { providerOrderId: '5dpm9' };
+  const cancel = (context: PosContext<Settings>, ref: OrderRef = ID) =>
+    hubrise.cancelOrder?.(ref, orderOf({ serviceOrderId: 'o-1' }), context) ?? expect.unreachable();
+
+  /** An order in this status, which becomes what it is told to. */
+  const orderIn = (status: string | null) =>
+    hubriseThat(({ method, url }) => {
+      const order = { id: '5dpm9', private_ref: 'o-1', status: method === 'PATCH' ? 'cancelled' : status };
+      return { body: url.includes('?') ? [order] : order };
+    });
+
+  it.each(['new', 'received', 'accepted', 'in_preparation', null])('is done in %j', async (status) => {
+    const { requests, context } = await orderIn(status);
+    expect(await cancel(context)).toBe('cancelled');
+    expect(requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'GET /v1/location/orders/5dpm9',
+      'PATCH /v1/location/orders/5dpm9',
+    ]);
+  });
+
+  it.each(['awaiting_shipment', 'awaiting_collection', 'in_delivery', 'completed', 'delivery_failed'])(
+    'comes too late in %s, of which HubRise itself would not say so',
+    async (status) => {
+      const { requests, context } = await orderIn(status);
+      await expect(cancel(context)).rejects.toMatchObject({ name: 'GiveUp', reasonCode: 'other' });
+      expect(requests).toHaveLength(1);
+    },
+  );
+
+  it.each([
+    ['cancelled', 'cancelled'],
+    ['rejected', 'absent'],
+  ])('changes nothing where the order is %s already', async (status, answer) => {
+    const { requests, context } = await orderIn(status);
+    expect(await cancel(context)).toBe(answer);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('looks the order up by our id where HubRise’s is not known', async () => {
+    const { requests, context } = await orderIn('new');
+    expect(await cancel(context, {})).toBe('cancelled');
+    expect(requests[0]?.url).toBe('/v1/location/orders?private_ref=o-1');
+  });
+
+  it('is not taken for done where HubRise answers with another status', async () => {
+    const { context } = await hubriseThat(() => ({ body: { id: '5dpm9', status: 'accepted' } }));
+    await expect(cancel(context)).rejects.toMatchObject({ name: 'TryAgain', sent: true });
+  });
+
+  it('says that the order is absent where it went between the two requests', async () => {
+    const { context } = await hubriseThat(({ method }) =>
+      method === 'GET' ? { body: { id: '5dpm9', status: 'new' } } : { status: 404 },
+    );
+    expect(await cancel(context)).toBe('absent');
+  });
+});
+
 describe('readStatus', () => {
   it('says what the order and what its delivery says, by both ids, and not since when: the answer does not', async () => {
     const { pos, context } = await stage();
@@ -742,6 +832,20 @@ describe('translateWebhook', () => {
     expect(translate({ ...event, new_state })).toEqual([]);
   });
 
+  it('tells a new time of the same status once, and none of a status that says nothing', () => {
+    const confirmed_time = '2026-01-31T20:00:00+01:00';
+    const later = '2026-01-31T20:10:00+01:00';
+    const was = { ...now, confirmed_time, service_type: 'collection' };
+    const changed = { ...event, previous_state: was, new_state: { ...was, confirmed_time: later } };
+    expect(translate(changed)).toMatchObject([
+      { status: 'received', nativeStatus: 'accepted', estimatedReadyAt: later, occurredAt: event.created_at },
+    ]);
+    expect(translate({ ...changed, new_state: was })).toEqual([]);
+    expect(translate({ ...changed, new_state: { ...was, confirmed_time: null } })).toEqual([]);
+    const delivery = { ...was, service_type: 'delivery', confirmed_time: later };
+    expect(translate({ ...changed, new_state: delivery })).toMatchObject([{ estimatedDeliveryAt: later }]);
+  });
+
   it('takes a status without a previous one for new', () => {
     for (const previous_state of [undefined, null, {}, { status: null }]) {
       expect(translate({ ...event, previous_state })).toHaveLength(1);
@@ -777,6 +881,18 @@ describe('translateWebhook', () => {
       expect(status?.occurredAt).toBeUndefined();
     },
   );
+
+  it.each([[{ epos: { rejection: { cause: 7 } } }], [{ epos: null }], [[]], ['closed'], [null]])(
+    'drops no event for custom fields of others: %j',
+    (custom_fields) => {
+      const new_state = { ...now, status: 'rejected', custom_fields };
+      expect(translate({ ...event, new_state })).toMatchObject([{ status: 'failed', reasonCode: 'technical' }]);
+    },
+  );
+
+  it('drops no event for a type of service that is none', () => {
+    expect(translate({ ...event, new_state: { ...now, service_type: 7 } })).toMatchObject([{ status: 'received' }]);
+  });
 
   it('reads a delivery within the order, and its end together with the order’s', () => {
     const delivery = { ref: '1Z12345E0291980793', status: 'dropoff_enroute' };

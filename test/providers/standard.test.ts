@@ -7,13 +7,14 @@ import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { OrderRef, StatusEvent } from '../../src/core/domain/order.ts';
 import type { Webhook } from '../../src/core/domain/provider.ts';
+import { REASON_CODES } from '../../src/core/domain/reason-code.ts';
 import { parseAllowedHosts } from '../../src/core/egress/allowed-hosts.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { guardedFetch } from '../../src/core/egress/guarded-fetch.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 import { startStandard } from '../simulators/start-standard.ts';
 import { sampleOrder } from '../support/sample-order.ts';
-import { sendJson, serveHttp } from '../support/serve-http.ts';
+import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { errorOf, providerContract } from './contract.ts';
 import { inMemoryCredentials } from './in-memory-credentials.ts';
@@ -50,6 +51,7 @@ function laterBy(seconds: number): Date {
 providerContract(standard, {
   start: startStandard,
   wrongSettings: {
+    cancelUrl: ['', 'cancel', 'ftp://pos.example/cancel', 'https://user:word@pos.example/cancel'],
     statusUrl: ['', 'status', 'ftp://pos.example/status', 'https://user:word@pos.example/status'],
     ordersUrl: [undefined, 'orders', 'ftp://pos.example/orders', 'https://user:word@pos.example/orders'],
     secret: [
@@ -58,7 +60,6 @@ providerContract(standard, {
       'whsec_correct horse battery staple, and some more of it',
     ],
   },
-  lacks: ['discount', 'total'],
   secretSettings: ['secret'],
   refusal: (words) => ({ status: 422, body: { error: words, message: words } }),
   statuses: {
@@ -69,6 +70,31 @@ providerContract(standard, {
     COMPLETED: 'completed',
     CANCELLED: 'cancelled',
     FAILED: 'failed',
+  },
+  cancels: { answer: 'cancelled', tooLate: 'READY' },
+  rejections: {
+    ...Object.fromEntries(
+      REASON_CODES.filter((code) => code !== 'other').flatMap((reasonCode) => [
+        [`CANCELLED, ${reasonCode}`, { by: `CANCELLED ${reasonCode}`, reasonCode, itemIds: [] }],
+        [`422, ${reasonCode}`, { by: { status: 422, body: { reasonCode } }, reasonCode }],
+      ]),
+    ),
+    'an item': {
+      by: 'FAILED ITEM_UNAVAILABLE beer-pale-ale',
+      reasonCode: 'item_unavailable',
+      itemIds: ['beer-pale-ale'],
+    },
+    'two items': {
+      by: { status: 422, body: { reasonCode: 'item_unavailable', itemIds: ['beer-pale-ale', 'fries-sweet-potato'] } },
+      reasonCode: 'item_unavailable',
+      itemIds: ['beer-pale-ale', 'fries-sweet-potato'],
+    },
+    'a code that is none of ours': { by: 'FAILED oven_on_fire', reasonCode: 'other', itemIds: [] },
+  },
+  estimates: {
+    native: 'RECEIVED',
+    pickup: ['estimatedReadyAt', 'estimatedDeliveryAt'],
+    delivery: ['estimatedReadyAt', 'estimatedDeliveryAt'],
   },
 });
 
@@ -84,14 +110,27 @@ describe('settings', () => {
 
 describe('translateWebhook', () => {
   it('reads every field', () => {
-    const order = { id: 'pos-1', status: 'CANCELLED', reason: 'Out of dough', occurredAt: '2026-01-31T19:30:00+01:00' };
+    const order = {
+      id: 'pos-1',
+      status: 'CANCELLED',
+      reason: 'Out of dough',
+      reasonCode: 'Item_Unavailable',
+      itemIds: ['pizza'],
+      occurredAt: '2026-01-31T19:30:00+01:00',
+      estimatedReadyAt: '2026-01-31T19:45:00+01:00',
+      estimatedDeliveryAt: '2026-01-31T20:00:00+01:00',
+    };
     expect(translate(webhookOf(statusOf(order)))).toEqual([
       {
         status: 'cancelled',
         serviceOrderId: 'o-1',
         providerOrderId: 'pos-1',
         reason: 'Out of dough',
+        reasonCode: 'item_unavailable',
+        itemIds: ['pizza'],
         occurredAt: '2026-01-31T19:30:00+01:00',
+        estimatedReadyAt: '2026-01-31T19:45:00+01:00',
+        estimatedDeliveryAt: '2026-01-31T20:00:00+01:00',
         nativeStatus: 'CANCELLED',
       },
     ]);
@@ -101,6 +140,18 @@ describe('translateWebhook', () => {
     const order = { thirdPartyReference: null, id: 'pos-1', reason: '', occurredAt: null };
     expect(translate(webhookOf(statusOf(order)))).toEqual([
       { status: 'ready', providerOrderId: 'pos-1', nativeStatus: 'READY' },
+    ]);
+  });
+
+  it.each([
+    [{ reasonCode: 7 }, { reasonCode: 'other' }],
+    [{ reasonCode: null, itemIds: null }, {}],
+    [{ reasonCode: 'closed', itemIds: 'pizza' }, { reasonCode: 'closed' }],
+    [{ itemIds: [7] }, {}],
+    [{ estimatedReadyAt: 'in a minute', estimatedDeliveryAt: 1_770_000_000 }, {}],
+  ])('loses no status for what it cannot read of the rest: %j', (order, rest) => {
+    expect(translate(webhookOf(statusOf({ status: 'FAILED', ...order })))).toEqual([
+      { status: 'failed', serviceOrderId: 'o-1', nativeStatus: 'FAILED', ...rest },
     ]);
   });
 
@@ -304,6 +355,81 @@ describe('readStatus', () => {
   ])('reads nothing from %s', async (_name, answer) => {
     const { read } = await posThat(answer);
     expect(await read({})).toEqual([]);
+  });
+});
+
+describe('cancelOrder', () => {
+  const order = { ...CanonicalOrder.parse(sampleOrder()), serviceOrderId: 'Bestellung 7', cancelReason: 'Sick' };
+  const ends: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+
+  async function posThat(status: number, answer: unknown, more: object = { secret: SECRET }) {
+    const asked: { url: string | undefined; headers: Record<string, string>; body: string }[] = [];
+    const server = await serveHttp(async (request, response) => {
+      const body = (await readBody(request)).toString();
+      const { url, headers } = request;
+      asked.push({ url, headers: headers as Record<string, string>, body });
+      sendJson(response, status, answer);
+    });
+    ends.push(() => server.stop());
+    const context = {
+      settings: standard.settings.parse({ ...unsigned, cancelUrl: `${server.url}/cancel?key=hidden`, ...more }),
+      now: new Date(),
+      signal: AbortSignal.timeout(5000),
+      credentials: inMemoryCredentials(() => NOW),
+      fetch: boundedFetch(),
+    };
+    return { asked, cancel: (ref: OrderRef) => standard.cancelOrder?.(ref, order, context) ?? expect.unreachable() };
+  }
+
+  it('posts both ids and the reason, signed like an order, under an id that no order has', async () => {
+    const { asked, cancel } = await posThat(200, { cancelled: true });
+    expect(await cancel({ providerOrderId: 'pos-1' })).toBe('cancelled');
+    const { url, headers, body } = first(asked);
+    expect(url).toBe('/cancel?key=hidden');
+    expect(headers).toMatchObject({
+      'webhook-id': 'cancel%3ABestellung%207',
+      'idempotency-key': 'cancel%3ABestellung%207',
+    });
+    expect(new Scheme(SECRET).verify(body, headers)).toEqual({
+      serviceOrderId: 'Bestellung 7',
+      providerOrderId: 'pos-1',
+      reason: 'Sick',
+    });
+    expect(() => new Scheme(STRANGER).verify(body, headers)).toThrow('No matching signature');
+  });
+
+  it('asks nobody without a cancelUrl', async () => {
+    const { asked, cancel } = await posThat(200, { cancelled: true }, { cancelUrl: undefined });
+    expect(await cancel({ providerOrderId: 'pos-1' })).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    [202, {}, 'requested'],
+    [200, { cancelled: false }, 'requested'],
+    [200, { cancelled: 'true' }, 'requested'],
+    [404, { reason: 'No such order.' }, 'absent'],
+  ])('takes %i %j as %s', async (status, answer, meaning) => {
+    const { cancel } = await posThat(status, answer);
+    expect(await cancel({})).toBe(meaning);
+  });
+
+  it.each([404, 405])('takes no %i without a reason for an order that is not there', async (status) => {
+    const { cancel } = await posThat(status, { error: 'Not Found' });
+    const error = await cancel({}).catch((error: unknown) => error as Error);
+    expect(error).toBeInstanceOf(NeedsOperator);
+    expect(error).toMatchObject({ message: expect.stringContaining('is cancelUrl right?') as string });
+  });
+
+  it.each([
+    [409, { reason: ' It is ready. ', reasonCode: 'other' }, { reason: 'It is ready.', reasonCode: 'other' }],
+    [422, {}, { reason: 'The restaurant can no longer cancel this order.', reasonCode: undefined }],
+  ])('gives up on %i %j', async (status, answer, refusal) => {
+    const { cancel } = await posThat(status, answer);
+    await expect(cancel({})).rejects.toMatchObject({ name: 'GiveUp', httpStatus: status, ...refusal });
   });
 });
 

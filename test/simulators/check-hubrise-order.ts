@@ -84,6 +84,13 @@ function shapeOf(currency: string) {
     options: z.array(Option).default([]),
   });
   const Charge = z.strictObject({ name: z.string().min(1), ref: Text, price: Money, tax_rate: Decimal.nullish() });
+  // "Order Discounts": the value is taken off, so it is above zero.
+  const Discount = z.strictObject({
+    private_ref: PrivateRef.nullish(),
+    name: z.string().min(1),
+    ref: Text,
+    price_off: Money.refine((text) => !text.startsWith('-'), { error: 'is negative' }),
+  });
   const Payment = z.strictObject({
     name: Text,
     ref: Text,
@@ -103,6 +110,7 @@ function shapeOf(currency: string) {
     collection_code: Text,
     items: z.array(Item).default([]),
     charges: z.array(Charge).default([]),
+    discounts: z.array(Discount).default([]),
     // "You should always pass at least one payment": without one an order counts as unpaid.
     payments: z.array(Payment).min(1, { error: 'at least one payment is required' }),
     customer: Customer.nullish(),
@@ -139,7 +147,7 @@ export function readMoney(text: string): number {
 }
 
 /** The total: "Calculated by HubRise from items, charges and discounts." */
-export function totalOf({ items, charges }: HubriseOrder, currency: string): string {
+export function totalOf({ items, charges, discounts }: HubriseOrder, currency: string): string {
   const cents = (text: string | null | undefined) => Math.round(Number((text ?? '0').split(' ')[0]) * 100);
   const sum = [
     ...items.map(({ price, quantity, options }) => {
@@ -147,6 +155,7 @@ export function totalOf({ items, charges }: HubriseOrder, currency: string): str
       return (cents(price) + extras) * Number(quantity);
     }),
     ...charges.map(({ price }) => cents(price)),
+    ...discounts.map(({ price_off }) => -cents(price_off)),
   ].reduce((sum, part) => sum + part, 0);
   return `${(sum / 100).toFixed(2)} ${currency}`;
 }

@@ -17,12 +17,13 @@ import { startSquare } from './start-square.ts';
 
 /** Every request that a provider sends, ids left out. Whoever sends a new one adds it here, and its table there. */
 const REQUESTS = {
-  standard: ['GET /status', 'POST /orders'],
+  standard: ['GET /status', 'POST /cancel', 'POST /orders'],
   hubrise: [
     'GET /v1/callback',
     'GET /v1/location',
     'GET /v1/location/orders',
     'GET /v1/location/orders/{id}',
+    'PATCH /v1/location/orders/{id}',
     'POST /v1/callback',
     'POST /v1/location/orders',
   ],
@@ -37,6 +38,7 @@ const REQUESTS = {
     'POST /v2/orders/{id}/pay',
     'POST /v2/payments',
     'POST /v2/webhooks/subscriptions',
+    'PUT /v2/orders/{id}',
     'PUT /v2/webhooks/subscriptions/{id}',
   ],
   'lightspeed-k': [
@@ -83,6 +85,7 @@ const CASES: readonly Case[] = [
       'POST /v2/orders/search',
       'POST /v2/orders/{id}/pay',
       'POST /v2/payments',
+      'PUT /v2/orders/{id}',
     ],
   },
   {
@@ -104,8 +107,11 @@ const WEBHOOK_URL = 'https://expediter.example.com/webhook/pos/club-1?token=';
 const REQUESTED = new Date(Date.now() + 3_600_000).toISOString();
 const PICKUP = CanonicalOrder.parse(sampleOrder());
 const { destination } = sampleOrder({ type: 'delivery' }).fulfillment;
+const { money } = sampleOrder({ type: 'delivery' });
 const LATER = CanonicalOrder.parse({
   ...sampleOrder({ type: 'delivery' }),
+  money: { ...money, discount: 500, total: money.total - 500 },
+  discounts: [{ name: 'Club: 5 off', amount: 500 }],
   fulfillment: { type: 'delivery', destination, requestedAt: REQUESTED },
 });
 const GIFT = CanonicalOrder.parse({
@@ -134,6 +140,10 @@ const DEEDS: readonly ((provider: Provider, context: Context, pos: Simulator) =>
     const [first = ''] = pos.lifeOf('pickup');
     pos.become?.(ticket, first);
     return provider.readStatus?.({ providerOrderId: ticket.providerOrderId }, PICKUP, context);
+  },
+  (provider, context, pos) => {
+    const providerOrderId = pos.tickets[0]?.providerOrderId;
+    return provider.cancelOrder?.({ providerOrderId }, { ...PICKUP, cancelReason: 'Sick' }, context);
   },
 ];
 

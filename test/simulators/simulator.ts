@@ -48,7 +48,7 @@ export type Ticket = {
   /** The last status that was reported. */
   status: string | undefined;
   /** True once it was cancelled for us, or where the POS first asks somebody, once it took that to be asked. */
-  cancelled?: true;
+  cancelled?: true | undefined;
 };
 
 export type TicketLine = {

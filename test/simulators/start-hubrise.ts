@@ -4,6 +4,7 @@
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { ORDER_STATUSES, checkHubriseOrder, readMoney, totalOf } from './check-hubrise-order.ts';
 import type { HubriseOrder } from './check-hubrise-order.ts';
@@ -103,6 +104,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   let callback: HubriseSimulator['callback'] = { url: null, events: {} };
   let requests = 0;
   let reads = 0;
+  let cancels = 0;
 
   function refuse(response: ServerResponse, status: number, body: object, why: string): void {
     refusals.push(why);
@@ -125,6 +127,8 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       if (admit(request, response, LIMITS)) takeOrder(request, response, body, fault === 'drop-answer');
       return;
     }
+    const [, cancelled] = /^PATCH \/v1\/location\/orders\/(\w+)$/.exec(call) ?? [];
+    if (cancelled !== undefined) return updateOrder(request, response, cancelled, body);
     const [, asked] = /^GET \/v1\/location\/orders\/(\w+)$/.exec(call) ?? [];
     if (asked !== undefined) return showOrder(request, response, asked);
     if (call === 'POST /oauth2/v1/token') return oauth.grant(request, response, body);
@@ -209,7 +213,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   }
 
   function store(order: HubriseOrder): object {
-    const ticket = readTicket(order);
+    const ticket = readTicket(order, currency);
     const whole = {
       id: ticket.providerOrderId,
       location_id: locationId,
@@ -224,7 +228,6 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       total: totalOf(order, currency),
       ...order,
       deals: {},
-      discounts: [],
       loyalty_operations: [],
       custom_fields: {},
     };
@@ -244,6 +247,30 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     const known = kept.get(id);
     if (fault === 'drop-answer') request.socket.destroy();
     else if (known === undefined) sendJson(response, 404, { error_type: 'not_found' });
+    else sendJson(response, 200, whole(known));
+  }
+
+  /**
+   * "The following fields can be updated": of those, the one that we send. No status is said to stand in the way of
+   * another, so none does. Whoever updates an order hears of it in the answer alone.
+   */
+  function updateOrder(request: IncomingMessage, response: ServerResponse, id: string, body: Buffer): void {
+    cancels += 1;
+    const fault = simulator.miscancel?.();
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendFault(response, fault);
+    if (!admit(request, response, LIMITS)) return;
+    const update = z.strictObject({ status: z.enum(ORDER_STATUSES) }).safeParse(jsonIn(body));
+    if (!isJson(request) || !update.success) {
+      const errors = [{ field: 'status', message: 'is invalid' }];
+      return refuse(response, 422, { errors, error_type: 'unprocessable_entity' }, 'the update is not as documented');
+    }
+    const known = kept.get(id);
+    const ticket = tickets.find(({ providerOrderId }) => providerOrderId === id);
+    if (known === undefined || ticket === undefined) return sendJson(response, 404, { error_type: 'not_found' });
+    become(ticket, update.data.status);
+    if (update.data.status === 'cancelled') ticket.cancelled = true;
+    if (fault === 'drop-answer') request.socket.destroy();
     else sendJson(response, 200, whole(known));
   }
 
@@ -282,8 +309,12 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     return { id: locationId, name: 'Paris', account, timezone: { name: 'Europe/Paris' }, cutoff_time: '06:00' };
   }
 
-  function sign(_webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook {
+  /** Behind `rejected` may stand why, which an EPOS says in a custom field. */
+  function sign(_webhookUrl: string, ticket: Ticket, native: string): SignedWebhook {
+    const [, nativeStatus = native, cause] = /^(rejected) (.*)$/.exec(native) ?? [];
+    const custom_fields = cause === undefined ? {} : { epos: { rejection: { cause } } };
     const { order, status, before } = keptOf(ticket);
+    const confirmed = simulator.estimate === undefined ? {} : { confirmed_time: simulator.estimate };
     // HubRise reports only changes: the same status again is the same event again.
     const previous = { ...order, status: status === nativeStatus ? before : status };
     const event = {
@@ -299,7 +330,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       // A delivery's status comes with the order's update: https://www.hubrise.com/developers/api/orders#delivery
       new_state: DELIVERY_STATUSES.includes(nativeStatus)
         ? { ...previous, delivery: deliveryIn(nativeStatus) }
-        : { ...previous, status: nativeStatus },
+        : { ...previous, ...confirmed, custom_fields, status: nativeStatus },
     };
     const body = Buffer.from(JSON.stringify(event));
     const signature = createHmac('sha256', clientSecret).update(body).digest('hex');
@@ -351,6 +382,11 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       return reads;
     },
     misread: undefined,
+    get cancels() {
+      return cancels;
+    },
+    miscancel: undefined,
+    estimate: undefined,
     lifeOf: (fulfillment) =>
       fulfillment === 'delivery'
         ? ['received', 'accepted', 'in_preparation', 'awaiting_shipment', 'in_delivery', 'completed']
@@ -362,7 +398,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   return simulator;
 }
 
-function readTicket(order: HubriseOrder): Ticket {
+function readTicket(order: HubriseOrder, currency: string): Ticket {
   const { customer: guest, charges } = order;
   const sumOf = (isMeant: (charge: HubriseOrder['charges'][number]) => boolean): number =>
     charges.filter(isMeant).reduce((sum, { price }) => sum + readMoney(price), 0);
@@ -384,6 +420,8 @@ function readTicket(order: HubriseOrder): Ticket {
     paid: order.payments.reduce((sum, { amount }) => sum + readMoney(amount), 0),
     tip: sumOf(({ ref }) => ref === 'TIP'),
     fee: sumOf(({ ref }) => ref === 'DELIVERY_FEE' || ref === 'SERVICE_FEE'),
+    discount: order.discounts.reduce((sum, { price_off }) => sum + readMoney(price_off), 0),
+    total: readMoney(totalOf(order, currency)),
     guest: {
       name: [guest?.first_name, guest?.last_name].filter(Boolean).join(' '),
       phone: guest?.phone ?? undefined,

@@ -48,6 +48,8 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
       paid: order.money.total,
       tip: order.money.tip,
       fee: order.money.fee,
+      discount: order.money.discount,
+      total: tillTotal(order),
       guest: { name: order.member.name, phone: order.member.phone, email: order.member.email },
       address: order.fulfillment.destination && Object.values(order.fulfillment.destination).join(' '),
       wantedAt: order.fulfillment.requestedAt,
@@ -56,6 +58,9 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
         return ticket.requests;
       },
       status: undefined,
+      get cancelled() {
+        return ticket.cancelled && true;
+      },
     };
     known.set(ticket, fresh);
     return fresh;
@@ -64,7 +69,7 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
   const simulator: Simulator = {
     integration: 'standard',
     url: pos.url,
-    settings: { ordersUrl: pos.ordersUrl, statusUrl: pos.statusUrl, secret },
+    settings: { ordersUrl: pos.ordersUrl, statusUrl: pos.statusUrl, cancelUrl: pos.cancelUrl, secret },
     get tickets() {
       return pos.tickets.map(read);
     },
@@ -82,6 +87,11 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
       return pos.reads;
     },
     misread: undefined,
+    get cancels() {
+      return pos.cancels;
+    },
+    miscancel: undefined,
+    estimate: undefined,
     lifeOf: (fulfillment) => [
       'RECEIVED',
       'IN_PROGRESS',
@@ -89,8 +99,18 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
       ...(fulfillment === 'delivery' ? ['EN_ROUTE'] : []),
       'COMPLETED',
     ],
-    sign(_webhookUrl, { serviceOrderId, providerOrderId }, status) {
-      const order = { thirdPartyReference: serviceOrderId, id: providerOrderId, status };
+    // With a reason's code and items behind the status, as in `FAILED item_unavailable burger-classic`.
+    sign(_webhookUrl, { serviceOrderId, providerOrderId }, native) {
+      const [status, reasonCode, ...itemIds] = native.split(' ');
+      const { estimate } = simulator;
+      const order = {
+        thirdPartyReference: serviceOrderId,
+        id: providerOrderId,
+        status,
+        occurredAt: new Date().toISOString(),
+        ...(reasonCode !== undefined && { reasonCode, itemIds }),
+        ...(estimate !== undefined && { estimatedReadyAt: estimate, estimatedDeliveryAt: estimate }),
+      };
       const body = JSON.stringify({ eventType: 'order.status', order });
       return {
         headers: {
@@ -114,19 +134,26 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
 
   pos.behave = ({ order, query }) =>
     simulator.behave?.({ serviceOrderId: order.serviceOrderId }) ?? malformed(order) ?? unknownIn(query, []);
+  pos.miscancel = (cancel, query) =>
+    simulator.miscancel?.() ??
+    unknownIn(query, []) ??
+    unknownIn(cancel, ['serviceOrderId', 'providerOrderId', 'reason']);
   pos.misread = (query) => simulator.misread?.() ?? unknownIn(query, ['thirdPartyReference', 'id']);
 
   /** Our own format is its schema, docs/providers/standard-order.schema.json, which is made of this. */
   function malformed(order: unknown): Fault | undefined {
     const { data, error } = KitchenOrder.safeParse(order);
-    if (data !== undefined && isDeepStrictEqual(data, order)) return undefined;
-    refusals.push(`the order is not what the schema says: ${error?.message ?? 'it has a field that is not in it'}`);
-    return { status: 422, body: {} };
+    const isWhole = data !== undefined && isDeepStrictEqual(data, order);
+    if (isWhole && addsUp(data)) return undefined;
+    const why = isWhole ? 'its sums do not add up' : 'it has a field that is not in it';
+    refusals.push(`the order is not what the schema says: ${error?.message ?? why}`);
+    return { status: 422, body: { reason: 'The prices have changed.', reasonCode: 'price_changed' } };
   }
 
   /** The table is docs/providers/standard.md. */
-  function unknownIn(query: URLSearchParams, documented: readonly string[]): Fault | undefined {
-    const unknown = [...query.keys()].filter((name) => !documented.includes(name));
+  function unknownIn(given: object, documented: readonly string[]): Fault | undefined {
+    const names = given instanceof URLSearchParams ? [...given.keys()] : Object.keys(given);
+    const unknown = names.filter((name) => !documented.includes(name));
     if (unknown.length === 0) return undefined;
     refusals.push(`nobody documents ${unknown.join(', ')}`);
     return { status: 400 };
@@ -135,3 +162,13 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
   pos.onTicket = (ticket) => simulator.onTicket?.(read(ticket));
   return simulator;
 };
+
+function addsUp({ discounts, money: { discount } }: KitchenOrder): boolean {
+  return discounts === undefined || discounts.reduce((sum, { amount }) => sum + amount, 0) === discount;
+}
+
+/** What the till adds up. The tax is in the prices, or on top of them: the order does not say which. */
+function tillTotal({ money: { subtotal, discount = 0, tax, tip, fee, total } }: KitchenOrder): number {
+  const without = subtotal - discount + tip + fee;
+  return without === total ? without : without + tax;
+}

@@ -27,6 +27,8 @@ export type Ticket = {
   requests: number;
   /** The last status that `sendStatus` reported. */
   status: string | undefined;
+  /** Once it was cancelled at `cancelUrl`: the reason that came with it, or nothing. */
+  cancelled?: { reason?: string };
 };
 
 /** The fields of the canonical order that a kitchen needs. */
@@ -57,6 +59,9 @@ export type PosFault =
   | 'drop-answer'
   | { status: number; headers?: Record<string, string>; body?: unknown; takes?: true };
 
+/** What is posted to `cancelUrl`. */
+export type PosCancel = { serviceOrderId: string; providerOrderId?: string; reason?: string };
+
 export type StatusReport = {
   /** Our reference, the POS's own, or both. */
   serviceOrderId?: string;
@@ -85,6 +90,12 @@ export type Pos = {
   readonly reads: number;
   /** Returns a fault for such a question, before anything else is checked. May be set and removed at any time. */
   misread: ((query: URLSearchParams) => PosFault | undefined) | undefined;
+  /** The URL that cancels orders, for the location's settings. One that is ready, or further, it refuses to cancel. */
+  readonly cancelUrl: string;
+  /** The number of POSTs of cancels, whatever their result. */
+  readonly cancels: number;
+  /** Returns a fault for a cancel, before anything else is checked. May be set and removed at any time. */
+  miscancel: ((cancel: PosCancel, query: URLSearchParams) => PosFault | undefined) | undefined;
   /** Moves a ticket on, and tells nobody. */
   become(ticket: Ticket, status: string): void;
   /** Returns a fault per request. May be set and removed at any time. */
@@ -110,6 +121,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
   const moved = new Map<Ticket, string>();
   let requests = 0;
   let reads = 0;
+  let cancels = 0;
 
   async function takeOrder(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): Promise<void> {
     requests += 1;
@@ -182,6 +194,32 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     else sendJson(response, 200, { eventType: 'order.status', order: { thirdPartyReference, id, status, occurredAt } });
   }
 
+  async function cancelOrder(
+    request: IncomingMessage,
+    response: ServerResponse,
+    query: URLSearchParams,
+  ): Promise<void> {
+    cancels += 1;
+    const body = await readBody(request);
+    if (!isAuthentic(body, request.headers)) {
+      return sendJson(response, 401, { error: 'the signature does not verify' });
+    }
+    const cancel = JSON.parse(body.toString()) as PosCancel;
+    const fault = pos.miscancel?.(cancel, query);
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendJson(response, fault.status, fault.body ?? {}, fault.headers);
+    const { serviceOrderId, reason } = cancel;
+    const ticket = byReference.get(serviceOrderId);
+    if (ticket === undefined) return sendJson(response, 404, { reason: 'no ticket has this reference' });
+    if (/^(ready|en_route|completed)$/i.test(ticket.status ?? '')) {
+      return sendJson(response, 409, { reason: 'It is on its way to you already.', reasonCode: 'other' });
+    }
+    ticket.cancelled ??= { ...(reason !== undefined && { reason }) };
+    become(ticket, 'CANCELLED');
+    if (fault === 'drop-answer') request.socket.destroy();
+    else sendJson(response, 200, { cancelled: true });
+  }
+
   function become(ticket: Ticket, status: string): void {
     ticket.status = status;
     moved.set(ticket, new Date().toISOString());
@@ -192,6 +230,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     const route = `${request.method} ${pathname}`;
     if (route === 'POST /orders') await takeOrder(request, response, searchParams);
     else if (route === 'GET /orders') lookUp(searchParams.get('reference'), response);
+    else if (route === 'POST /cancel') await cancelOrder(request, response, searchParams);
     else if (route === 'GET /status') showStatus(request, response, searchParams);
     else sendJson(response, 404, { error: `no ${route} here` });
   }, options.port);
@@ -234,6 +273,11 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
       return reads;
     },
     misread: undefined,
+    cancelUrl: `${server.url}/cancel`,
+    get cancels() {
+      return cancels;
+    },
+    miscancel: undefined,
     become,
     behave: undefined,
     onTicket: undefined,

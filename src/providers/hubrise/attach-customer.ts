@@ -73,6 +73,7 @@ function idOf({ json }: PosAnswer): string {
 function refused(answer: PosAnswer): GiveUp {
   return new GiveUp(`HubRise refused the order's customer with ${nameRefusal(answer)}`, {
     reason: 'The restaurant could not take this order.',
+    reasonCode: 'technical',
     httpStatus: answer.status,
   });
 }

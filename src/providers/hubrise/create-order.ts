@@ -25,6 +25,8 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   if (answer.status < 300) return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
   throw new GiveUp(`HubRise refused the order with ${nameRefusal(answer)}`, {
     reason: 'The restaurant could not take this order.',
+    // HubRise judges the form alone: what the till makes of the order comes as `rejected` or `cancelled`.
+    reasonCode: 'technical',
     httpStatus: answer.status,
   });
 }

@@ -1,6 +1,8 @@
 import type { z } from 'zod';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
+import type { ReasonCode } from '../../core/domain/reason-code.ts';
+import { reasonInWords } from '../reason-in-words.ts';
 import type { OrderState, Settings, State } from './payloads.ts';
 
 /**
@@ -21,6 +23,20 @@ const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
 ]);
 
 /**
+ * `rejected` "could not be transmitted to the store, generally because of a system error". `cancelled` is "by either the
+ * customer or the store", and of what we cancel ourselves HubRise tells us nothing. Why a delivery failed it does not say.
+ */
+const REASON_CODES: ReadonlyMap<string, ReasonCode> = new Map([
+  ['rejected', 'technical'],
+  ['cancelled', 'restaurant_cancelled'],
+  ['delivery_failed', 'other'],
+]);
+
+function reasonOf(nativeStatus: string, cause = ''): ReasonCode | undefined {
+  return (nativeStatus === 'rejected' ? reasonInWords(cause) : undefined) ?? REASON_CODES.get(nativeStatus);
+}
+
+/**
  * Our status by the delivery's: https://www.hubrise.com/developers/api/deliveries#delivery-statuses
  * A courier's way to the restaurant is not about the food. After a cancelled delivery another courier may come.
  */
@@ -35,14 +51,22 @@ const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
 type Before<Shape extends z.ZodType> = z.infer<Shape> | null | undefined;
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
-/** The order's status and that of its delivery, each if it is another than before. */
+/** The order's status, if it or the time is another than before, and that of its delivery, if it is. */
 export function eventsOfOrder(
   now: z.infer<typeof OrderState>,
   before: Before<typeof OrderState>,
   about: About,
   { closedMeansCompleted }: Settings,
 ): StatusEvent[] {
-  const ofOrder = eventOf(now, before, ORDER_STATUSES, about);
+  const estimate = now.confirmed_time;
+  const isNews = estimate !== undefined && estimate !== before?.confirmed_time;
+  const estimates =
+    now.service_type === 'delivery' ? { estimatedDeliveryAt: estimate } : { estimatedReadyAt: estimate };
+  const ofOrder = eventOf(now, isNews ? undefined : before, ORDER_STATUSES, about).map((event) => ({
+    ...event,
+    ...estimates,
+    reasonCode: reasonOf(event.nativeStatus, now.custom_fields?.epos.rejection.cause),
+  }));
   return [
     ...ofOrder.filter(({ status }) => closedMeansCompleted || status !== 'completed'),
     ...eventsOfDelivery(now.delivery, before?.delivery, about),

@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/domain/provider.ts';
+import { cancelOrder } from './cancel-order.ts';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
@@ -17,6 +18,9 @@ export const hubrise: Provider<Settings> = {
   // Neither map nor time decides about it.
   checkOrder: (order) => void writeOrder(order, {}, new Date(order.placedAt)),
   findOrder,
+  cancelOrder,
+  // A status that is set again is the same status.
+  deduplicatesCancels: true,
   readStatus,
   translateWebhook,
   webhookAuth,

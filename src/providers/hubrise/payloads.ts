@@ -77,8 +77,17 @@ export const Callback = z.object({ url: z.string().nullish() });
 
 export const AnyEvent = z.object({ resource_type: z.string(), event_type: z.string() });
 
+/** Why an EPOS rejected an order, in words for its technicians: https://www.hubrise.com/developers/conventions */
+const CustomFields = z.object({ epos: z.object({ rejection: z.object({ cause: z.string() }) }) });
+
 export const State = z.object({ status: z.string().nullish() });
-export const OrderState = State.extend({ delivery: State.nullish() });
+export const OrderState = State.extend({
+  delivery: State.nullish(),
+  service_type: z.string().nullish().catch(undefined),
+  /** "Confirmed time for the customer to receive the order." */
+  confirmed_time: timeIfAny,
+  custom_fields: CustomFields.optional().catch(undefined),
+});
 
 /** The order that was asked about. Its private ref is ours, or none. */
 export function orderAsked({ id, privateRef }: { id: string; privateRef: string }) {

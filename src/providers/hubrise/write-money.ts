@@ -17,6 +17,7 @@ export function writeMoney(minorUnits: number, currency: string): string {
   if (/[^0]/.test(decimals.slice(2))) {
     throw new GiveUp(`an amount in ${currency} needs ${digits} decimals, and HubRise takes two`, {
       reason: 'The restaurant cannot take this exact amount.',
+      reasonCode: 'technical',
     });
   }
   return `${whole}.${decimals.slice(0, 2).padEnd(2, '0')} ${currency}`;

@@ -1,3 +1,4 @@
+import { discountsOf } from '../../core/domain/discounts-of.ts';
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { sumItems } from '../../core/domain/sum-items.ts';
@@ -48,6 +49,12 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
       ref: lookUp(ref, itemMap).ref,
       price: writeMoney(price, money.currency),
     })),
+    // They are "applied to the whole order", and HubRise takes them off its total.
+    discounts: discountsOf(order).map(({ name, amount }) => ({
+      name: cutText(name, NAME_MAX),
+      ref: lookUp('DISCOUNT', itemMap).ref,
+      price_off: writeMoney(amount, money.currency),
+    })),
     payments: [
       { name: 'Paid online', ref: lookUp('ONLINE', itemMap).ref, amount: writeMoney(money.total, money.currency) },
     ],
@@ -61,6 +68,7 @@ function writeItem(item: Item, path: string, currency: string, itemMap: Settings
   if (unitPrice === undefined) {
     throw new GiveUp(`${path}.unitPrice is missing: HubRise requires the price of every item`, {
       reason: 'The restaurant could not take this order.',
+      reasonCode: 'technical',
     });
   }
   return {
@@ -88,13 +96,13 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
 }
 
 /**
- * The charges: whatever is paid beside the items, so that HubRise's total is what was paid. Prices include tax or not
+ * The charges: whatever is paid beside the items, so that HubRise's total, less the discounts, is what was paid. Prices include tax or not
  * as the HubRise account is set (https://www.hubrise.com/developers/api/orders#tax-rates), so the tax is a charge only
  * if the order's total shows that it was added.
  */
 function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
-  const { fee, tip, tax, total } = money;
-  const isOnTop = sumItems(items) + fee + tip + tax === total;
+  const { discount = 0, fee, tip, tax, total } = money;
+  const isOnTop = sumItems(items) - discount + fee + tip + tax === total;
   const feeCharge =
     fulfillment.type === 'delivery'
       ? { name: 'Delivery fee', ref: 'DELIVERY_FEE', price: fee }

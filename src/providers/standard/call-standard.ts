@@ -8,15 +8,16 @@ import { sign } from './sign.ts';
 const withinLimits = limitRate([]);
 
 /**
- * Calls the POS about one order, signed by Standard Webhooks where there is a secret. `webhook-id` is the order's id.
+ * Calls the POS about one order, signed by Standard Webhooks where there is a secret.
+ * @param about the request's id, the same for each repeat: the order's, or made of it
  * @throws as `callPos` does
  */
 export function callStandard(
   { settings, now, signal, fetch }: PosContext<Settings>,
-  serviceOrderId: string,
+  about: string,
   { url, body }: { url: string; body?: string },
 ): Promise<PosAnswer> {
-  const id = headerSafe(serviceOrderId);
+  const id = headerSafe(about);
   const timestamp = String(Math.floor(now.getTime() / 1000));
   const secrets = secretsOf(settings);
   const headers = {

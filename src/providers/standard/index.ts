@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/domain/provider.ts';
+import { cancelOrder } from './cancel-order.ts';
 import { createOrder } from './create-order.ts';
 import { forge } from './forge.ts';
 import { mend } from './mend.ts';
@@ -14,6 +15,8 @@ export const standard: Provider<Settings> = {
   newSettings: NewSettings,
   deduplicates: true,
   createOrder,
+  cancelOrder,
+  deduplicatesCancels: true,
   readStatus,
   translateWebhook,
   webhookAuth,

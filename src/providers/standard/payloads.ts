@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
+import { ReasonCode } from '../../core/domain/reason-code.ts';
 import { absentable } from '../absentable.ts';
 import { asked } from '../read-state.ts';
 import { HttpUrl } from '../shared-settings.ts';
+import { timeIfAny } from '../time-if-any.ts';
 import { isSecret } from './sign.ts';
 
 const Secret = z
@@ -16,6 +18,8 @@ export const Settings = z
     ordersUrl: HttpUrl,
     /** The URL that is asked for the status of an order whose webhooks are missing. */
     statusUrl: HttpUrl.optional(),
+    /** The URL that cancels are posted to. Without it an order is cancelled by telephone. */
+    cancelUrl: HttpUrl.optional(),
     /** The secret that signs orders and verifies webhooks. */
     secret: Secret.optional(),
     /** A second secret that is valid while the POS rotates. */
@@ -54,12 +58,26 @@ const Time = z.iso.datetime({
 
 /** The POS's answer to an order. */
 export const OrderTaken = z.object({ providerOrderId: Id });
-export const OrderRefused = z.object({ reason: z.string() });
+
+/** What a program can act on. A code that is none of ours is another reason, and no event is lost for one. */
+const Codes = z.object({
+  reasonCode: absentable(
+    z.preprocess((code) => (typeof code === 'string' ? code.toLowerCase() : code), ReasonCode).catch('other'),
+  ),
+  /** As `serviceItemId` in the order posted. */
+  itemIds: absentable(z.array(Id).max(100)).catch(undefined),
+});
+
+/** The POS's answer to an order that it does not take, or does not cancel. */
+export const Refusal = Codes.extend({ reason: z.string().optional().catch(undefined) });
+
+/** The POS's answer to a cancel. */
+export const OrderCancelled = z.object({ cancelled: z.literal(true) });
 
 export const AnyEvent = z.object({ eventType: z.string() });
 
 export const OrderStatusEvent = z.object({
-  order: z.object({
+  order: Codes.extend({
     /** Our id, as `serviceOrderId` in the order posted. */
     thirdPartyReference: absentable(Id),
     /** The POS's own id. */
@@ -67,6 +85,8 @@ export const OrderStatusEvent = z.object({
     status: z.string(),
     reason: absentable(z.string()),
     occurredAt: absentable(Time),
+    estimatedReadyAt: timeIfAny,
+    estimatedDeliveryAt: timeIfAny,
   }),
 });
 

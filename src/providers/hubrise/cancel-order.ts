@@ -1,0 +1,53 @@
+import { GiveUp, TryAgain } from '../../core/domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
+import { callHubrise } from './call-hubrise.ts';
+import { findOrder } from './find-order.ts';
+import { nameRefusal } from './name-refusal.ts';
+import { State, type Settings } from './payloads.ts';
+import { pathOf, readOrder } from './read-order.ts';
+
+/** From here on the food is made. HubRise documents no status from which it would refuse. */
+const TOO_LATE: readonly string[] = [
+  'awaiting_shipment',
+  'awaiting_collection',
+  'in_delivery',
+  'completed',
+  'delivery_failed',
+];
+
+/**
+ * Sets the order's status to `cancelled`, "by either the customer or the store", by `PATCH /location/orders/:order_id`:
+ * https://www.hubrise.com/developers/api/orders#update-order (read in November 2026). What HubRise answers is all that
+ * confirms it: the till hears of it by its own callback, and "a client does not receive notifications for the events it
+ * generated" (https://www.hubrise.com/developers/api/callbacks). The status is read before, so that a repeat, and an
+ * order that is made already, change nothing.
+ * @throws as `findOrder` and `readOrder` do, and GiveUp
+ */
+export async function cancelOrder(
+  ref: OrderRef,
+  { serviceOrderId }: CanonicalOrder,
+  context: PosContext<Settings>,
+): Promise<CancelAnswer> {
+  const id = ref.providerOrderId ?? (await findOrder(serviceOrderId, context))?.providerOrderId;
+  if (id === undefined) return 'absent';
+  const order = await readOrder({ id, privateRef: serviceOrderId }, context);
+  const status = order?.status ?? '';
+  if (status === 'cancelled') return 'cancelled';
+  // What was rejected never came to the store.
+  if (order === undefined || status === 'rejected') return 'absent';
+  if (TOO_LATE.includes(status)) throw tooLate(`HubRise says ${status} of the order`);
+
+  const request = { method: 'PATCH', path: pathOf(id), body: { status: 'cancelled' }, mayLack: true } as const;
+  const answer = await callHubrise(context, request);
+  const { status: httpStatus } = answer;
+  if (httpStatus === 404) return 'absent';
+  if (httpStatus >= 300) throw tooLate(`HubRise refused to cancel the order with ${nameRefusal(answer)}`, httpStatus);
+  if (State.safeParse(answer.json).data?.status === 'cancelled') return 'cancelled';
+  throw new TryAgain('HubRise did not say that the order is cancelled', { sent: true, httpStatus });
+}
+
+function tooLate(message: string, httpStatus?: number): GiveUp {
+  const reason = 'The restaurant can no longer cancel this order.';
+  return new GiveUp(message, { reason, reasonCode: 'other', httpStatus });
+}
