@@ -26,13 +26,18 @@ const PRICES = 'the price of each';
 const GUEST = 'whom it is for: name, telephone, e-mail';
 const ADDRESS = 'where a delivery goes, and how to find the door';
 const WANTED = 'when it is wanted, and nothing where that is as soon as possible';
+const DISCOUNTS = 'what discounts take off in EUR, so that the till adds up what was paid';
+const SOLD_OUT = 'for sold out say item_unavailable, about burger-classic, beer-pale-ale';
+const HOSTILE = 'are not taken for done where the POS answers what is not documented';
+const TOO_LATE = 'are refused once the POS says READY, with words for the member';
+const READY_AT = "of a pickup order are told as estimatedReadyAt, with the POS's own time";
 const TIP = 'what of it is tip and what is fee';
 
-const [CREATE, TOKEN, WRITE] = ['create-order.ts', 'obtain-token.ts', 'write-order.ts'];
+const [CREATE, TOKEN, WRITE, CANCEL] = ['create-order.ts', 'obtain-token.ts', 'write-order.ts', 'cancel-order.ts'];
 const SEEDED = 'seed: { clientId, clientSecret, baseUrl }';
 const ACCOUNT_OF = 'account: ({ baseUrl, storeId }) => `${baseUrl} ${storeId}`';
 const THEIRS = 'Object(Object(answer.json).error).message';
-const REFUSED = 'throw refusalOf(answer);';
+const REFUSED = 'throw refusalOf(answer, order, context.settings);';
 
 /** What stands in place of it, where that is long. */
 const OF_ORDER = 'obtainToken(context, context.signal)';
@@ -68,7 +73,7 @@ const MISTAKES: readonly [of: string, file: string, right: string | RegExp, wron
     'withinLimits(settings.clientSecret,',
     LIMIT,
   ],
-  ["the POS's words as a reason", CREATE, /reason: REASONS.*\n/, `reason: ${THEIRS},\n`, OWN_WORDS],
+  ["the POS's words as a reason", CREATE, '...REASONS.get(code),', `reason: ${THEIRS},`, OWN_WORDS],
   ["the POS's words in an error", CREATE, '(${code})`', `(\${${THEIRS}})\``, OWN_WORDS],
   [
     "the member's words in an error",
@@ -89,6 +94,19 @@ const MISTAKES: readonly [of: string, file: string, right: string | RegExp, wron
   ['no postcode', WRITE, '    postcode: postalCode,\n', '', ADDRESS],
   ['no instructions', WRITE, /directions: .*/, '', ADDRESS],
   ['no wanted time', WRITE, 'dueOf(fulfillment.requestedAt, now)', 'undefined', WANTED],
+  [
+    'no discounts',
+    WRITE,
+    'discountsOf(order)',
+    'discountsOf({ ...order, money: { ...money, discount: 0 } })',
+    DISCOUNTS,
+  ],
+  ['discounts by their names alone', WRITE, 'discountsOf(order)', '(order.discounts ?? [])', DISCOUNTS],
+  ["the POS's own ids of items", CREATE, /skus\?\.flatMap[^]*?\n    \),/, 'skus,', SOLD_OUT],
+  ['one code for every refusal', CREATE, '...REASONS.get(code)', 'code', SOLD_OUT],
+  ['any 200 taken for a void', CANCEL, '.success) return', '.success || true) return', HOSTILE],
+  ['a cancel that is never too late', CANCEL, 'httpStatus >= 300', 'httpStatus >= 500', TOO_LATE],
+  ['one estimate for the other', 'translate-webhook.ts', 'estimatedReadyAt:', 'estimatedDeliveryAt:', READY_AT],
   ['no tip', WRITE, 'amount(money.tip)', 'amount(0)', TIP],
   ['tip and fee swapped', WRITE, /tip: (.*),\n(.*)fee: (.*),/, 'tip: $3,\n$2fee: $1,', TIP],
 ];

@@ -3,7 +3,7 @@
  * docs/writing-a-provider.md says what each test wants.
  */
 export { providerContract } from './contract.ts';
-export type { ProviderFixtures, TicketField } from './contract/provider-fixtures.ts';
+export type { Estimate, ProviderFixtures, Rejection, TicketField } from './contract/provider-fixtures.ts';
 export { inMemoryCredentials } from './in-memory-credentials.ts';
 export { deliverWebhook, type Delivery } from '../simulators/deliver-webhook.ts';
 export { jsonIn } from '../simulators/json-in.ts';

@@ -522,11 +522,13 @@ describe('createOrder', () => {
     [422, '{"reason":""}', 'The restaurant could not take this order.'],
     [422, '{"reason":{"code":5}}', 'The restaurant could not take this order.'],
     [404, '{"reason":"no such burger"}', 'no such burger'],
-  ])('gives up on %i %.40s', async (status, body, reason) => {
+    [422, '{"reason":7,"reasonCode":"closed"}', 'The restaurant could not take this order.', 'closed'],
+    [422, '{"reason":"Shut.","reasonCode":"zu"}', 'Shut.', 'other'],
+  ])('gives up on %i %.40s', async (status, body, reason, reasonCode?: string) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body));
     const error = await failureOf(url);
     expect(error).toBeInstanceOf(GiveUp);
-    expect(error).toMatchObject({ reason, httpStatus: status });
+    expect(error).toMatchObject({ reason, reasonCode, httpStatus: status });
   });
 
   it.each([401, 403, 404, 405, 301, 302, 303, 307, 308])('leaves %i to us', async (status) => {

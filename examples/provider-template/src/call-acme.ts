@@ -30,7 +30,7 @@ export async function callAcme(
       }),
     ),
   );
-  if (answer.status === 404) {
+  if (answer.status === 404 && codeIn(answer) !== 'unknown_order') {
     throw new NeedsOperator('Acme knows no such store: are storeId and baseUrl right?', { httpStatus: 404 });
   }
   return answer;

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { GiveUp, NeedsOperator } from 'expediter-kit';
-import type { KitchenOrder, OrderRef, PosAnswer, PosContext } from 'expediter-kit';
+import type { KitchenOrder, OrderRef, PosAnswer, PosContext, ReasonCode } from 'expediter-kit';
 import { callAcme, codeIn } from './call-acme.ts';
-import { OrderTaken, type Settings } from './payloads.ts';
-import { writeOrder } from './write-order.ts';
+import { OrderTaken, Refused, type Settings } from './payloads.ts';
+import { skuOf, writeOrder } from './write-order.ts';
 
-/** What a member is told about refusals that are no mistake of ours. */
-const REASONS: ReadonlyMap<string, string> = new Map([
-  ['store_closed', 'The restaurant is closed.'],
-  ['sold_out', 'An item is out of stock.'],
+/** What a member, and a program, is told about refusals that are no mistake of ours. */
+const REASONS: ReadonlyMap<string, { reason: string; reasonCode: ReasonCode }> = new Map([
+  ['store_closed', { reason: 'The restaurant is closed.', reasonCode: 'closed' }],
+  ['sold_out', { reason: 'An item is out of stock.', reasonCode: 'item_unavailable' }],
 ]);
 
 /**
@@ -22,7 +22,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
     headers: { 'idempotency-key': keyOf(order) },
     json: writeOrder(order, context.settings, context.now),
   });
-  if (answer.status >= 300) throw refusalOf(answer);
+  if (answer.status >= 300) throw refusalOf(answer, order, context.settings);
   // Taken, whatever became of the words: the id comes with the first webhook as well.
   return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
 }
@@ -32,14 +32,19 @@ function keyOf({ serviceOrderId }: KitchenOrder): string {
   return createHash('sha256').update(serviceOrderId).digest('hex');
 }
 
-function refusalOf(answer: PosAnswer): NeedsOperator | GiveUp {
+function refusalOf(answer: PosAnswer, { items }: KitchenOrder, { itemMap }: Settings): NeedsOperator | GiveUp {
   const { status: httpStatus } = answer;
   const code = codeIn(answer);
   if (code === 'unknown_sku') {
     return new NeedsOperator('Acme does not know an item of this order: is it in itemMap?', { httpStatus });
   }
   return new GiveUp(`Acme refused the order with ${httpStatus} (${code})`, {
-    reason: REASONS.get(code) ?? 'The restaurant could not take this order.',
+    reason: 'The restaurant could not take this order.',
+    reasonCode: 'technical',
+    ...REASONS.get(code),
+    itemIds: Refused.safeParse(answer.json).data?.error.skus?.flatMap((sku) =>
+      items.map(({ serviceItemId }) => serviceItemId).filter((id) => skuOf(id, itemMap) === sku),
+    ),
     httpStatus,
   });
 }

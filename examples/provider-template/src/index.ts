@@ -1,4 +1,5 @@
 import type { Provider } from 'expediter-kit';
+import { cancelOrder } from './cancel-order.ts';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
@@ -12,6 +13,9 @@ const acme: Provider<Settings> = {
   // "Orders": one ticket per Idempotency-Key, for good.
   deduplicates: true,
   createOrder,
+  cancelOrder,
+  // "Voids": a ticket that is void is answered in the same way.
+  deduplicatesCancels: true,
   translateWebhook,
   webhookAuth,
   check,

@@ -1,4 +1,4 @@
-import { absentable, baseUrl, Id, ItemMap, Secret } from 'expediter-kit';
+import { absentable, baseUrl, Id, ItemMap, Secret, timeIfAny } from 'expediter-kit';
 import { z } from 'zod';
 
 /** One location's: a store in Acme's words. Strict, so that a mistyped name is told and not passed over. */
@@ -24,14 +24,19 @@ export const TokenGranted = z.object({
 
 /** What an order is answered with. */
 export const OrderTaken = z.object({ id: Id });
-export const Refused = z.object({ error: z.object({ code: z.string().regex(/^[a-z_]{1,40}$/) }) });
+export const Refused = z.object({
+  error: z.object({ code: z.string().regex(/^[a-z_]{1,40}$/), skus: z.array(Id).optional().catch(undefined) }),
+});
+
+/** What a void is answered with. */
+export const Voided = z.object({ state: z.literal('VOIDED') });
 
 export const AnyEvent = z.object({ event: z.string() });
 
 export const OrderUpdated = z.object({
   storeId: z.string(),
-  /** A time, RFC 3339. */
-  at: z.unknown().optional(),
+  /** A time that cannot be kept is no reason to lose the status. */
+  at: timeIfAny,
   order: z.object({
     /** Acme's. */
     id: Id,
@@ -40,5 +45,7 @@ export const OrderUpdated = z.object({
     state: z.string(),
     /** Beside VOIDED, for the guest. */
     reason: absentable(z.string()),
+    cause: absentable(z.string()).catch(undefined),
+    readyAt: timeIfAny,
   }),
 });

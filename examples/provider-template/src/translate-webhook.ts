@@ -1,5 +1,5 @@
 import { parseJson, readShape, StatusEvent, verifyHmac } from 'expediter-kit';
-import type { Status, Webhook, WebhookAuth } from 'expediter-kit';
+import type { ReasonCode, Status, Webhook, WebhookAuth } from 'expediter-kit';
 import { AnyEvent, OrderUpdated, type Settings } from './payloads.ts';
 
 export const webhookAuth = {
@@ -18,6 +18,14 @@ const MEANINGS: ReadonlyMap<string, Status> = new Map([
   ['FAULT', 'failed'],
   ['VOIDED', 'cancelled'],
 ]);
+
+/** "Order states", the causes of VOIDED. Of FAULT Acme says no more. */
+const REASON_CODES: ReadonlyMap<string | undefined, ReasonCode> = new Map([
+  ['SOLD_OUT', 'item_unavailable'],
+  ['CLOSED', 'closed'],
+  ['NO_TIME', 'too_busy'],
+]);
+const CODES: Partial<Record<Status, ReasonCode>> = { failed: 'technical', cancelled: 'restaurant_cancelled' };
 
 /**
  * Reads `order.updated` ("Webhooks"), signed with the hex HMAC-SHA256 of the raw body.
@@ -44,8 +52,9 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
     serviceOrderId: order.reference,
     providerOrderId: order.id,
     reason: order.reason,
-    // A time that cannot be kept is no reason to lose the status.
-    occurredAt: StatusEvent.shape.occurredAt.safeParse(at).data,
+    reasonCode: REASON_CODES.get(order.cause) ?? CODES[status],
+    estimatedReadyAt: order.readyAt,
+    occurredAt: at,
     nativeStatus: order.state,
   };
   return [readShape(StatusEvent, event)];

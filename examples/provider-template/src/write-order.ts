@@ -1,4 +1,4 @@
-import { cutText, entryOf, orderNote, toDecimal } from 'expediter-kit';
+import { cutText, discountsOf, entryOf, orderNote, toDecimal } from 'expediter-kit';
 import type { KitchenOrder } from 'expediter-kit';
 import type { Settings } from './payloads.ts';
 
@@ -12,7 +12,6 @@ export function writeOrder(order: KitchenOrder, { itemMap }: Settings, now: Date
   const { serviceOrderId, callOutCode, fulfillment, member, items, money } = order;
   // Acme wants amounts as decimals; multiplied or divided, they would be off by a cent one day.
   const amount = (minorUnits: number) => toDecimal(minorUnits, money.currency);
-  const skuOf = (id: string) => entryOf(itemMap, id) ?? id;
   return {
     reference: serviceOrderId,
     // What the counter's screen shows, and the member's app.
@@ -24,16 +23,20 @@ export function writeOrder(order: KitchenOrder, { itemMap }: Settings, now: Date
     // Acme has no field for an age check, so it stands first in the note.
     note: orderNote(order, NOTE_MAX),
     lines: items.map((item) => ({
-      sku: skuOf(item.serviceItemId),
+      sku: skuOf(item.serviceItemId, itemMap),
       count: item.quantity,
       // Without one Acme takes its own.
       price: item.unitPrice === undefined ? undefined : amount(item.unitPrice),
       note: item.notes === undefined ? undefined : cutText(item.notes, LINE_NOTE_MAX),
       options: item.modifiers.map((modifier) => ({
-        sku: skuOf(modifier.serviceModifierId),
+        sku: skuOf(modifier.serviceModifierId, itemMap),
         count: modifier.quantity,
         price: modifier.unitPrice === undefined ? undefined : amount(modifier.unitPrice),
       })),
+    })),
+    discounts: discountsOf(order).map((discount) => ({
+      name: cutText(discount.name, NAME_MAX),
+      amount: amount(discount.amount),
     })),
     paid: {
       currency: money.currency,
@@ -43,6 +46,11 @@ export function writeOrder(order: KitchenOrder, { itemMap }: Settings, now: Date
       total: amount(money.total),
     },
   };
+}
+
+/** Acme's id of an item or a modifier. */
+export function skuOf(id: string, itemMap: Settings['itemMap']): string {
+  return entryOf(itemMap, id) ?? id;
 }
 
 /** UTC; a time that has passed, like none at all, means as soon as possible. */

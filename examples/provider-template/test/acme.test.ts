@@ -48,6 +48,7 @@ describe('the order as Acme wants it', () => {
         { sku: 'fries-sweet-potato', count: 1, price: '4.50', options: [] },
         { sku: 'beer-pale-ale', count: 1, price: '4.80', options: [] },
       ],
+      discounts: [],
       paid: { currency: 'EUR', tax: '7.24', tip: '3.00', fee: '3.50', total: '51.84' },
     });
   });

@@ -1,6 +1,10 @@
 import type { ProviderFixtures } from 'expediter-kit/contract';
 import { startAcme } from './start-acme.ts';
 
+function refusal(code: string, more: object = {}) {
+  return { status: 422, body: { error: { code, message: '', ...more } } };
+}
+
 /** What the suite knows of Acme. */
 export const fixtures: ProviderFixtures = {
   start: startAcme,
@@ -24,7 +28,23 @@ export const fixtures: ProviderFixtures = {
     FAULT: 'failed',
     VOIDED: 'cancelled',
   },
-  refusal: (words) => ({ status: 422, body: { error: { code: 'sold_out', message: words } } }),
-  // "Orders": SKUs alone, and a guest without e-mail.
-  lacks: ['itemNames', 'email', 'discount', 'total'],
+  refusal: (words) => refusal('sold_out', { message: words }),
+  // "Orders": SKUs alone, a guest without e-mail, and no word of Acme's adding up.
+  lacks: ['itemNames', 'email', 'total'],
+  cancels: { answer: 'cancelled', tooLate: 'READY' },
+  rejections: {
+    'a closed store': { by: refusal('store_closed'), reasonCode: 'closed' },
+    'sold out': {
+      by: refusal('sold_out', { skus: ['BURG-1', 'beer-pale-ale'] }),
+      reasonCode: 'item_unavailable',
+      itemIds: ['burger-classic', 'beer-pale-ale'],
+    },
+    'a wrong field': { by: { ...refusal('bad_order'), status: 400 }, reasonCode: 'technical' },
+    'a till that could not': { by: 'FAULT', reasonCode: 'technical' },
+    'a void': { by: 'VOIDED', reasonCode: 'restaurant_cancelled' },
+    'a void for what is sold out': { by: 'VOIDED SOLD_OUT', reasonCode: 'item_unavailable' },
+    'a void of a closed store': { by: 'VOIDED CLOSED', reasonCode: 'closed' },
+    'a void for want of time': { by: 'VOIDED NO_TIME', reasonCode: 'too_busy' },
+  },
+  estimates: { native: 'COOKING', pickup: ['estimatedReadyAt'], delivery: ['estimatedReadyAt'] },
 };

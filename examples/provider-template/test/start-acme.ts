@@ -44,6 +44,7 @@ function orderShape(currency: string) {
       .optional(),
     note: z.string().max(500).optional(),
     lines: z.array(Option.extend({ note: z.string().max(200).optional(), options: z.array(Option) })).min(1),
+    discounts: z.array(z.strictObject({ name: z.string().min(1).max(80), amount: Amount })),
     paid: z.strictObject({ currency: z.literal(currency), tax: Amount, tip: Amount, fee: Amount, total: Amount }),
   });
 }
@@ -66,6 +67,7 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
   const refusals: string[] = [];
   const tokens = new Set<string>();
   let requests = 0;
+  let cancels = 0;
   let grants = 0;
   let webhookUrl: string | undefined;
 
@@ -87,12 +89,21 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
       if (typeof fault === 'object') return sendFault(response, fault);
       if (fault === 'drop-answer') response.end = () => response.destroy();
     }
+    const [, voided] = new RegExp(`^POST /v1/stores/${storeId}/orders/([^/]+)/void$`).exec(wanted) ?? [];
+    if (voided !== undefined) {
+      cancels += 1;
+      const fault = simulator.miscancel?.();
+      if (fault === 'hang') return;
+      if (typeof fault === 'object') return sendFault(response, fault);
+      if (fault === 'drop-answer') response.end = () => response.destroy();
+    }
     const [, token = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? [];
     if (!tokens.has(token)) return refuse(response, 401, 'bad_token', 'the token is none of ours, or has expired');
     if (wanted === `GET /v1/stores/${storeId}`) return sendJson(response, 200, { storeId, name: 'Berlin' });
     if (request.method === 'GET') return refuse(response, 404, 'unknown_store', `there is no ${wanted}`);
     if (request.headers['content-type'] !== 'application/json') return refuse(response, 415, 'not_json', 'no JSON');
     if (isOrder) return takeOrder(request, response, json);
+    if (voided !== undefined) return voidTicket(response, decodeURIComponent(voided));
     if (wanted === `PUT /v1/stores/${storeId}/webhook`) return registerWebhook(response, json);
     return refuse(response, 404, 'unknown_store', `there is no ${wanted}`);
   }
@@ -127,6 +138,17 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
     return sendJson(response, 201, { id: ticket.providerOrderId });
   }
 
+  function voidTicket(response: ServerResponse, id: string): void {
+    const ticket = tickets.find(({ providerOrderId }) => providerOrderId === id);
+    if (ticket === undefined) return sendJson(response, 404, { error: { code: 'unknown_order', message: '' } });
+    if (['READY', 'ON_THE_ROAD', 'HANDED_OVER'].includes(ticket.status ?? '')) {
+      return sendJson(response, 409, { error: { code: 'too_late', message: '' } });
+    }
+    ticket.status = 'VOIDED';
+    ticket.cancelled = true;
+    return sendJson(response, 200, { state: 'VOIDED' });
+  }
+
   function registerWebhook(response: ServerResponse, json: unknown): void {
     const asked = z.strictObject({ url: z.url({ protocol: /^https$/ }) }).safeParse(json);
     if (!asked.success) return refuse(response, 400, 'bad_url', z.prettifyError(asked.error));
@@ -134,10 +156,13 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
     return sendJson(response, 200, {});
   }
 
-  function sign(_webhookUrl: string, ticket: Ticket, state: string): SignedWebhook {
+  /** A cause stands behind the state, as in `VOIDED SOLD_OUT`. */
+  function sign(_webhookUrl: string, ticket: Ticket, native: string): SignedWebhook {
     const { providerOrderId: id, serviceOrderId: reference } = ticket;
+    const [state, cause] = native.split(' ');
     const reason = state === 'VOIDED' ? 'The kitchen closed early' : '';
-    const said = { event: 'order.updated', storeId, at: new Date(), order: { id, reference, state, reason } };
+    const order = { id, reference, state, reason, cause, readyAt: simulator.estimate ?? null };
+    const said = { event: 'order.updated', storeId, at: new Date(), order };
     const body = Buffer.from(JSON.stringify(said));
     const signature = createHmac('sha256', webhookSecret).update(body).digest('hex');
     return { headers: { 'content-type': 'application/json', 'x-acme-signature': signature }, body };
@@ -156,6 +181,12 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
     get webhookUrl() {
       return webhookUrl;
     },
+    get cancels() {
+      return cancels;
+    },
+    miscancel: undefined,
+    become: (ticket, state) => void (ticket.status = state),
+    estimate: undefined,
     behave: undefined,
     onTicket: undefined,
     lifeOf: (fulfillment) => [
@@ -182,7 +213,7 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
 }
 
 function readTicket(
-  { reference, pickupCode, type, due, guest, address, lines, note, paid }: Order,
+  { reference, pickupCode, type, due, guest, address, lines, note, discounts, paid }: Order,
   key: string,
 ): Ticket {
   const minor = (amount: string): number => Number(amount.replace('.', ''));
@@ -206,6 +237,7 @@ function readTicket(
     paid: minor(paid.total),
     tip: minor(paid.tip),
     fee: minor(paid.fee),
+    discount: discounts.reduce((sum, { amount }) => sum + minor(amount), 0),
     guest: { name: guest.name, phone: guest.phone, email: undefined },
     address: to,
     wantedAt: due,

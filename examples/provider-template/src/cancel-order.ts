@@ -1,0 +1,30 @@
+import { GiveUp, TryAgain } from 'expediter-kit';
+import type { CancelAnswer, CanonicalOrder, OrderRef, PosContext } from 'expediter-kit';
+import { callAcme, codeIn } from './call-acme.ts';
+import { Voided, type Settings } from './payloads.ts';
+
+/**
+ * Voids a ticket ("Voids"). Acme takes no reference of ours for it, so without its own id nobody can be asked.
+ * @throws TryAgain, NeedsOperator; GiveUp once it is too late
+ */
+export async function cancelOrder(
+  { providerOrderId }: OrderRef,
+  _order: CanonicalOrder,
+  context: PosContext<Settings>,
+): Promise<CancelAnswer | undefined> {
+  if (providerOrderId === undefined) return undefined;
+  const path = `/orders/${encodeURIComponent(providerOrderId)}/void`;
+  const answer = await callAcme(context, { method: 'POST', path, json: {} });
+  const { status: httpStatus } = answer;
+  if (httpStatus === 404) return 'absent';
+  if (httpStatus >= 300) {
+    throw new GiveUp(`Acme refused to void the ticket with ${httpStatus} (${codeIn(answer)})`, {
+      reason: 'The restaurant can no longer cancel this order.',
+      reasonCode: 'other',
+      httpStatus,
+    });
+  }
+  // Only Acme's own word ends an order: its kitchen may be cooking.
+  if (Voided.safeParse(answer.json).success) return 'cancelled';
+  throw new TryAgain('Acme did not say that the ticket is void', { sent: true, httpStatus });
+}
