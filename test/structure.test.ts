@@ -13,7 +13,8 @@ const FLOORS = [
   ['postgres', 'egress'],
   ['live', 'locations', 'traffic', 'retention'],
   ['statuses'],
-  ['placements', 'replay', 'spill', 'asks'],
+  ['placements'],
+  ['cancellations', 'replay', 'spill', 'asks'],
   ['orders'],
 ];
 const floorOf = (room: string): number => FLOORS.findIndex((floor) => floor.includes(room));

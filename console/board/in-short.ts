@@ -50,6 +50,15 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   pos_account_changed: 'look at the former POS',
   restored: 'is it at the POS?',
   no_ticket_seen: 'sent again',
+  cancelled_in_doubt: 'is it at the POS?',
+
+  pos_cannot_cancel: 'cancel by phone',
+  cancel_refused: 'POS does not cancel',
+  cancel_in_doubt: 'cancel by phone',
+  cancel_unconfirmed: 'cancel by phone',
+  cancel_ticket_missing: 'cancel by phone',
+  cancel_deadline_passed: 'cancel by phone',
+  order_erased: 'cancel by phone',
 };
 
 /** What is wrong with an order, in a few words. Undefined without a cause, or for one of a newer service. */

@@ -129,6 +129,15 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   pos_account_changed: () => [{ say: 'Look at the POS that the location had before its settings were changed.' }],
   restored: lookAtThePos,
   no_ticket_seen: () => [{ say: 'Wait: it is sent again.' }],
+  cancelled_in_doubt: lookAtThePos,
+
+  pos_cannot_cancel: callTheRestaurant,
+  cancel_refused: () => [{ say: 'Nothing: it goes on. Call the restaurant if it has to be cancelled all the same.' }],
+  cancel_in_doubt: callTheRestaurant,
+  cancel_unconfirmed: callTheRestaurant,
+  cancel_ticket_missing: callTheRestaurant,
+  cancel_deadline_passed: callTheRestaurant,
+  order_erased: callTheRestaurant,
 
   already_failed: () => [{ say: 'Have the member order again, if the platform has not placed a new order.' }],
   already_sent: () => [{ say: 'Look at the POS: the ticket is there.' }],
@@ -137,6 +146,9 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   not_in_doubt: () => [{ say: 'Look again: something else has settled it meanwhile.' }],
   never_sent: () => [{ say: 'Say that it is not there.' }],
   pos_id_taken: ({ serviceOrderId }) => [{ say: `Look at the POS which of its tickets is that of ${serviceOrderId}.` }],
+  never_read: () => [{ say: 'Cancel it on the ordering platform: the service sees that as soon as it can read it.' }],
+  already_over: () => [{ say: 'Nothing: it has ended.' }],
+  not_to_be_cancelled: () => [{ say: 'Have it cancelled first.' }],
 };
 
 /** @returns no steps without a cause, or for one of a newer service that this page does not know */
@@ -153,6 +165,10 @@ function askThePlatform(): Step[] {
       run: 'expediter doctor --only platform',
     },
   ];
+}
+
+function callTheRestaurant(): Step[] {
+  return [{ say: 'Call the restaurant, name the order’s id at the POS, and say here what it answers.' }];
 }
 
 function lookAtThePos(): Step[] {

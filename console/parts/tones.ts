@@ -10,6 +10,7 @@ export const PLACEMENT_TONES: Record<BoardOrder['placement'], Tone> = {
   in_doubt: 'bad',
   sent: 'good',
   failed: 'bad',
+  withdrawn: 'plain',
 };
 
 export const MEMBER_STATE_TONES: Record<NonNullable<BoardOrder['memberState']>, Tone> = {

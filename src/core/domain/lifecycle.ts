@@ -41,6 +41,8 @@ export const RANK_PLACED = LIFECYCLE[0].rank;
 export const RANK_SENT = LIFECYCLE[1].rank;
 /** The rank from which nothing more is expected of the POS. */
 export const RANK_END = rankOf('completed');
+/** The rank of a cancelled order, the highest. */
+export const RANK_CANCELLED = rankOf('cancelled');
 /** The rank from which an order has failed. */
 export const RANK_FAILED = rankOf('failed');
 

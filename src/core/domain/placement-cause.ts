@@ -1,5 +1,6 @@
 /**
- * Causes why a placement waits, is held, is in doubt or failed, and why it is neither retried nor resolved. Closed
+ * Causes why a placement waits, is held, is in doubt or failed, why a cancellation is not over, and why a command about
+ * either is refused. Closed
  * lists: a code never changes its details or its meaning. Details never hold a secret or a member's data.
  */
 import { z } from 'zod';
@@ -80,6 +81,20 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('restored') }),
   /** An operator saw no ticket. */
   z.object({ code: z.literal('no_ticket_seen') }),
+  /** It is not sent again: its cancellation finds out. */
+  z.object({ code: z.literal('cancelled_in_doubt') }),
+
+  // The cancellation at the POS.
+  z.object({ code: z.literal('pos_cannot_cancel') }),
+  z.object({ code: z.literal('cancel_refused'), httpStatus: HttpStatus }),
+  /** A request went out, and its answer was lost. */
+  z.object({ code: z.literal('cancel_in_doubt') }),
+  /** The POS took the request, and did not say in time what became of it. */
+  z.object({ code: z.literal('cancel_unconfirmed') }),
+  z.object({ code: z.literal('cancel_ticket_missing') }),
+  z.object({ code: z.literal('cancel_deadline_passed') }),
+  /** The POS is asked with the order's contents, which are gone. */
+  z.object({ code: z.literal('order_erased') }),
 ]);
 export type PlacementCause = z.infer<typeof PlacementCause>;
 export type PlacementCode = PlacementCause['code'];
@@ -103,11 +118,14 @@ export const RefusalCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('not_in_doubt'), state: z.enum(PLACEMENT_STATES) }),
   z.object({ code: z.literal('never_sent') }),
   z.object({ code: z.literal('pos_id_taken'), providerOrderId: CauseText, serviceOrderId: CauseText }),
+  z.object({ code: z.literal('never_read') }),
+  z.object({ code: z.literal('already_over') }),
+  z.object({ code: z.literal('not_to_be_cancelled') }),
 ]);
 export type RefusalCause = z.infer<typeof RefusalCause>;
 export type RefusalCode = RefusalCause['code'];
 
-/** Codes of all refusals of a retry or a resolution. */
+/** Codes of all refusals of a command. */
 export const REFUSAL_CODES: readonly RefusalCode[] = RefusalCause.options.map((option) => option.shape.code.value);
 
 type Sentences<Cause extends { code: string }> = {
@@ -169,6 +187,15 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   pos_account_changed: 'it may be at the POS that the location had before its settings were changed',
   restored: 'after a restore: the POS may have it',
   no_ticket_seen: 'an operator says that the POS does not have the order',
+  cancelled_in_doubt: 'the order is cancelled, and the POS may have it',
+
+  pos_cannot_cancel: 'this POS cannot be asked to cancel an order: the restaurant must be told',
+  cancel_refused: 'the POS refuses to cancel the order',
+  cancel_in_doubt: 'the POS was asked to cancel the order, and its answer was lost',
+  cancel_unconfirmed: 'the POS was asked to cancel the order, and has not said that it did',
+  cancel_ticket_missing: 'the POS has no such order, though it took it',
+  cancel_deadline_passed: 'the POS could not be asked in time to cancel the order',
+  order_erased: 'the data of the order is erased, and the POS cannot be asked without',
 
   already_failed: 'it has failed, which is final: the platform places a new order',
   already_sent: 'its ticket is at the POS already',
@@ -178,6 +205,9 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   never_sent: 'it was never sent to a POS',
   pos_id_taken: ({ providerOrderId, serviceOrderId }) =>
     `the POS id "${providerOrderId}" is that of order "${serviceOrderId}"`,
+  never_read: 'it was never read from the platform',
+  already_over: 'it is over',
+  not_to_be_cancelled: 'nobody has asked to cancel it',
 };
 
 export function describeCause(cause: PlacementCause | RefusalCause): string {

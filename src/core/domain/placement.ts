@@ -1,10 +1,11 @@
 import { z } from 'zod';
 
-export const PLACEMENT_STATES = ['waiting', 'held', 'in_doubt', 'sent', 'failed'] as const;
+export const PLACEMENT_STATES = ['waiting', 'held', 'in_doubt', 'sent', 'failed', 'withdrawn'] as const;
 export const PlacementState = z.enum(PLACEMENT_STATES).meta({
   description:
     'waiting: tried, or to be tried. held: nothing works until one of us mends something. in_doubt: the POS may have it. ' +
-    'sent: the ticket is at the POS. failed: final, but one without an `order` was never read, and can begin again.',
+    'sent: the ticket is at the POS. failed: final, but one without an `order` was never read, and can begin again. ' +
+    'withdrawn: cancelled before it was sent.',
 });
 export type PlacementState = z.infer<typeof PlacementState>;
 

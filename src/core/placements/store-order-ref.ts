@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 import type { OrderRef } from '../domain/order.ts';
 import type { PosId } from '../domain/webhook.ts';
@@ -14,13 +14,13 @@ import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.t
  *   member was told that the order failed, or the id is another order's
  */
 export async function storeOrderRef(
-  pool: Pool,
+  client: Pool | ClientBase,
   serviceOrderId: string,
   integration: string,
   ref: OrderRef,
   end?: AttemptEnd,
 ): Promise<{ awaited: PosId[]; conflict: boolean }> {
-  const { rows } = await pool.query<{ location_id: string; awaited: boolean; conflict: boolean }>({
+  const { rows } = await client.query<{ location_id: string; awaited: boolean; conflict: boolean }>({
     name: 'store-order-ref',
     text: `
       WITH ${END_ATTEMPT}, o AS MATERIALIZED (

@@ -1,0 +1,41 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { refused, type Refused } from '../domain/placement-cause.ts';
+import { inTransaction } from '../postgres/in-transaction.ts';
+import { beginCancellation } from './begin-cancellation.ts';
+import { lockOrder, mayHaveTicket } from './lock-order.ts';
+
+export const CancellationRequested = z.object({
+  serviceOrderId: z.string(),
+  cancel: z.enum(['withdraws', 'asks_pos', 'under_way']).meta({
+    description:
+      'withdraws: it is not at its POS, and will not be sent. asks_pos: its POS is asked. under_way: this moment, which ' +
+      'is as good.',
+  }),
+});
+type CancellationRequested = z.infer<typeof CancellationRequested>;
+
+/**
+ * Has an order cancelled for an operator, also once more where the POS refused, its answer was lost, or only a telephone
+ * was left. Workers see it within a second.
+ * @returns a refusal, or undefined if there is no such order
+ */
+export async function requestCancellation(
+  pool: Pool,
+  serviceOrderId: string,
+): Promise<CancellationRequested | Refused | undefined> {
+  return inTransaction(pool, async (client) => {
+    const known = await lockOrder(client, serviceOrderId);
+    if (known === undefined) {
+      const { rowCount } = await client.query('SELECT FROM placements WHERE service_order_id = $1::text', [
+        serviceOrderId,
+      ]);
+      return rowCount === 0 ? undefined : refused({ code: 'never_read' });
+    }
+    if (known.ended) return refused({ code: 'already_over' });
+    if (known.cancelling) return { serviceOrderId, cancel: 'under_way' };
+    const tells = mayHaveTicket(known);
+    await beginCancellation(client, serviceOrderId, { askedBy: 'operator', tells });
+    return { serviceOrderId, cancel: tells ? 'asks_pos' : 'withdraws' };
+  });
+}
