@@ -21,6 +21,8 @@ import { recordSignal } from './core/placements/record-signal.ts';
 import { orderRefetcher } from './core/placements/refetch-order.ts';
 import { refetchUnlessRefused } from './core/placements/refetch-unless-refused.ts';
 import { retryUnread } from './core/placements/retry-unread.ts';
+import { workCancellations } from './core/cancellations/work-cancellations.ts';
+import { workLooks } from './core/cancellations/work-looks.ts';
 import { workPlacements } from './core/placements/work-placements.ts';
 import { databaseClock, type DatabaseClock, type Now } from './core/postgres/database-clock.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
@@ -118,6 +120,7 @@ export async function start(
   const translating = { pool, open, keys, publicUrl: config.PUBLIC_URL ?? '' };
   const wake = (): void => {
     placements.wakeForAll();
+    cancellations.wake();
     onLive();
   };
   const feed = orderFeed({ pool, log });
@@ -182,7 +185,7 @@ export async function start(
   const drained = batchWebhooks({ ...batching, flushers: 1 });
   /** Of what was refused, likewise, and over no connection of theirs. */
   const refused = batchWebhooks({ ...batching, pool, flushers: 1 });
-  const placements = workPlacements({
+  const forward = {
     pool,
     refetch: refetchUnlessRefused(refetch),
     open,
@@ -190,13 +193,14 @@ export async function start(
     credentialsFor,
     posFetch,
     deadlineS,
-    missingS: config.MISSING_ORDER_S,
     log,
     observe,
     breaker,
     onLive,
-    onAwaited,
-  });
+  };
+  const placements = workPlacements({ ...forward, missingS: config.MISSING_ORDER_S, onAwaited });
+  const cancellations = workCancellations(forward);
+  const looks = workLooks({ ...forward, onDue: wake });
   const quota = dropQuota(pool, {
     table: 'dropped_bytes',
     bytes: config.DROPPED_QUOTA,
@@ -268,6 +272,7 @@ export async function start(
         async recordSignal(serviceOrderId) {
           const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
           placements.wake();
+          looks.wake();
           operator?.wake();
           return recorded;
         },
@@ -303,6 +308,8 @@ export async function start(
     await retryUnread(pool).catch((error: unknown) => log.warn({ err: error }, 'held orders are not tried at once'));
     relay.start();
     placements.start();
+    looks.start();
+    cancellations.start();
     periodic.start();
     isReady = true;
     log.info({ integrations: [...registry.keys()] }, 'ready');
@@ -330,7 +337,7 @@ export async function start(
       log.info('draining');
       isReady = false;
       stopping.abort();
-      const placing = placements.stop();
+      const placing = Promise.all([placements.stop(), looks.stop(), cancellations.stop()]);
       // The load balancer must stop sending before connections are refused.
       await sleep(config.DRAIN_DELAY_MS);
       const finished = (async () => {

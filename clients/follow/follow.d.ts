@@ -20,6 +20,8 @@ export type Update = {
   fulfillment?: 'pickup' | 'delivery';
   /** What the staff call out. */
   callOutCode?: string;
+  /** Whether it is to be cancelled: not yet said by the restaurant, or made all the same. */
+  cancellation?: 'requested' | 'refused';
   /** When the member wants it, as an ISO 8601 instant; missing for as soon as possible. */
   requestedAt?: string;
   /** Why it failed or was cancelled, fit for the member. */

@@ -1,7 +1,13 @@
 import { Counter, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/database-state.ts';
-import { ASK_OUTCOMES, BACKGROUND_WORK, type Observe } from '../core/domain/observed.ts';
+import {
+  ASK_OUTCOMES,
+  CANCELLATION_OUTCOMES,
+  LOOK_OUTCOMES,
+  BACKGROUND_WORK,
+  type Observe,
+} from '../core/domain/observed.ts';
 import type { SpillState } from '../core/spill/spill-state.ts';
 import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
@@ -30,9 +36,19 @@ type Connections = { readonly totalCount: number; readonly idleCount: number; re
 
 const REFUSED = ['unauthorized', 'not_committed'];
 const SIGNAL_OUTCOMES = ['recorded', 'known', 'poison', 'unauthorized', 'not_recorded'];
-const CALLS = ['createOrder', 'findOrder'];
-const ATTEMPT_OUTCOMES = ['placed', 'absent', 'TryAgain', 'NeedsOperator', 'GiveUp', UNKNOWN];
-const PLACEMENT_OUTCOMES = ['sent', 'failed', 'held', 'in_doubt'];
+const CALLS = ['createOrder', 'findOrder', 'cancelOrder'];
+const ATTEMPT_OUTCOMES = [
+  'placed',
+  'absent',
+  'cancelled',
+  'requested',
+  'not_asked',
+  'TryAgain',
+  'NeedsOperator',
+  'GiveUp',
+  UNKNOWN,
+];
+const PLACEMENT_OUTCOMES = ['sent', 'failed', 'withdrawn', 'held', 'in_doubt'];
 const REFETCH_OUTCOMES = ['fetched', 'missing', 'unreadable', 'TryAgain', 'NeedsOperator', 'GiveUp'];
 
 /** Upper bounds of the buckets, in seconds: first for work of milliseconds, then for what may take until a time-out. */
@@ -96,8 +112,15 @@ export function createMetrics(about: {
     outcome: PLACEMENT_OUTCOMES,
   });
   const causes = counter('placement_causes_total', 'Placements that came into a state, by why.', {
-    outcome: PLACEMENT_OUTCOMES.filter((outcome) => outcome !== 'sent'),
+    outcome: PLACEMENT_OUTCOMES.filter((outcome) => outcome !== 'sent' && outcome !== 'withdrawn'),
     cause: PLACEMENT_CODES,
+  });
+  const cancellations = counter('cancellations_total', 'Orders to be cancelled at a POS, by what became of that.', {
+    integration: labelled,
+    outcome: CANCELLATION_OUTCOMES,
+  });
+  const looks = counter('looks_total', 'Known orders that were signalled and fetched again, by what they said.', {
+    outcome: LOOK_OUTCOMES,
   });
   const liveMessages = counter('live_messages_total', 'Publishes to the status topic.', {
     outcome: ['published', 'failed'],
@@ -111,6 +134,8 @@ export function createMetrics(about: {
   const asks = counter('asks_total', 'Questions to a POS about an order that was quieter than it should be.', {
     integration: labelled,
     outcome: ASK_OUTCOMES,
+    CANCELLATION_OUTCOMES,
+    LOOK_OUTCOMES,
   });
   const work = counter('background_work_total', 'Rounds of what is done without being asked.', {
     work: BACKGROUND_WORK,
@@ -231,6 +256,12 @@ export function createMetrics(about: {
           if (observed.outcome === 'sent') {
             placementSeconds(observed.sinceSignalMs / 1_000, observed.integration ?? UNKNOWN);
           }
+          break;
+        case 'cancellation':
+          cancellations(observed.integration ?? UNKNOWN, observed.outcome);
+          break;
+        case 'look':
+          looks(observed.outcome);
           break;
         case 'flush':
           batchSize(observed.webhooks);

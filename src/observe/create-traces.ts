@@ -245,6 +245,8 @@ function spansOf(observed: Observed, now: Now, places: Places): [serviceOrderId:
     case 'drain':
     case 'left out':
     case 'placement':
+    case 'cancellation':
+    case 'look':
     case 'conflict':
     case 'POS pause':
     case 'follow':

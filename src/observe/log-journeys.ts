@@ -1,5 +1,7 @@
 import type { Log } from '../core/domain/log.ts';
 import type {
+  CancellationObserved,
+  LookObserved,
   Observe,
   Observed,
   OldTokenObserved,
@@ -41,6 +43,8 @@ export function logJourneys(log: Log): Observe {
       if (observed.outcome === 'unauthorized') strange(() => logSignal(log, observed));
       else logSignal(log, observed);
     } else if (observed.what === 'placement') logPlacement(log, observed);
+    else if (observed.what === 'cancellation') logCancellation(log, observed);
+    else if (observed.what === 'look') logLook(log, observed);
     else if (observed.what === 'ask') {
       if (observed.outcome === 'failed') unanswered(() => logAsk(log, observed));
       else if (observed.outcome === 'told_more') logAsk(log, observed);
@@ -139,12 +143,30 @@ function logPlacement(log: Log, observed: PlacementObserved): void {
     cause,
   };
   if (outcome === 'sent') log.info(about, 'order sent');
+  else if (outcome === 'withdrawn') log.info(about, 'order withdrawn: it was cancelled before it was sent');
   else if (outcome === 'waiting') log.info(about, 'order not placed yet; tries again');
   else if (outcome === 'failed') log.warn(about, 'order failed');
   else if (cause?.code === 'location_paused_by_pos') log.info(about, 'order waits: its POS takes none now');
   else if (outcome === 'held') log.error(about, 'order held: needs an operator');
   else if (!observed.forOperator) log.warn(about, 'in doubt: the POS may have the order');
   else log.error(about, 'in doubt: an operator must say whether the POS has the order');
+}
+
+function logCancellation(log: Log, { what: _what, ...about }: CancellationObserved): void {
+  const { outcome } = about;
+  if (outcome === 'by_phone') log.error(about, 'cancel by telephone: an operator must call the restaurant');
+  else if (outcome === 'held') log.error(about, 'not cancelled yet: needs an operator');
+  else if (outcome === 'in_doubt') log.warn(about, 'in doubt: the POS may have cancelled the order');
+  else if (outcome === 'refused') log.warn(about, 'not cancelled: the order goes on, or was over');
+  else log.info(about, 'cancellation');
+}
+
+function logLook(log: Log, { what: _what, ...about }: LookObserved): void {
+  const { outcome } = about;
+  if (outcome === 'cancelled') log.info(about, 'the platform has cancelled an order');
+  else if (outcome === 'changed') log.info(about, 'the platform has changed an order: the newest is placed');
+  else if (outcome === 'changed_after_sent') log.warn(about, 'the platform has changed an order that its POS has');
+  else if (outcome === 'given_up') log.error(about, 'a signalled order could not be read again: it goes on as it was');
 }
 
 function logAsk(log: Log, observed: Extract<Observed, { what: 'ask' }>): void {

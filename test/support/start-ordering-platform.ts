@@ -54,8 +54,11 @@ const schema = buildSchema(`
     fulfillment: Fulfillment!
     items: [LineItem!]!
     money: Money!
+    discounts: [Discount!]
     notes: String
     placedAt: String!
+    cancelledAt: String
+    cancelReason: String
   }
   type Member { id: ID!, name: String!, email: String, phone: String }
 
@@ -84,8 +87,10 @@ const schema = buildSchema(`
   }
   type Modifier { serviceModifierId: ID!, name: String!, quantity: Int!, unitPrice: Int }
 
+  type Discount { name: String!, amount: Int! }
+
   "Amounts are in minor units of the currency."
-  type Money { subtotal: Int!, tax: Int!, tip: Int!, fee: Int!, total: Int!, currency: String! }
+  type Money { subtotal: Int!, discount: Int, tax: Int!, tip: Int!, fee: Int!, total: Int!, currency: String! }
 `);
 
 type GraphQLRequest = { query?: string; variables?: Record<string, unknown>; operationName?: string };

@@ -1,12 +1,7 @@
 import type { ClientBase } from 'pg';
+import { CANCEL_WITHIN_S } from '../domain/placement.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
-
-/**
- * Seconds for which a POS is asked to cancel an order. After that a person telephones, before the food is cooked rather
- * than after it.
- */
-export const CANCEL_WITHIN_S = 600;
 
 /**
  * Begins to cancel an order that is locked: from this commit on no ticket is created. Whoever is about to send it loses

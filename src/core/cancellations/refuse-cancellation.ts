@@ -5,7 +5,8 @@ import { nextSequence } from '../live/sequence-floor.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from '../placements/record-attempt.ts';
 
 /**
- * Ends a cancellation as refused: the order goes on, and its member is told so. One that is over already is left as it is.
+ * Ends a cancellation as refused: the order goes on, and its member is told so. One that is over, as its order may be
+ * meanwhile, is left as it is.
  * @param about.end of the call that the POS answered
  */
 export async function refuseCancellation(
@@ -22,11 +23,12 @@ export async function refuseCancellation(
         UPDATE cancellations
         SET state = 'refused', finished_at = now(), lease_id = NULL, lease_until = NULL, problem = left($3, 500),
             cause = $4::jsonb
-        WHERE service_order_id = $1 AND num_nulls(finished_at) = 1 AND (SELECT count(*) FROM known) = 1
+        -- The order's lock first, as everywhere. What has ended meanwhile is finished by that.
+        WHERE service_order_id = $1 AND num_nulls(finished_at) = 1 AND (SELECT ended_at IS NULL FROM known)
         RETURNING service_order_id
       ), o AS (
         UPDATE orders SET cancellation = 'refused', sequence = ${nextSequence('sequence')}, updated_at = now()
-        FROM c WHERE orders.service_order_id = c.service_order_id AND (SELECT ended_at IS NULL FROM known)
+        FROM c WHERE orders.service_order_id = $1
         RETURNING orders.service_order_id, sequence, rank, provider_order_id
       )
       ${insertOutbox({

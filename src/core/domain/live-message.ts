@@ -1,6 +1,21 @@
 import { z } from 'zod';
-import { FulfillmentType, MEMBER_STATES, STATUSES, memberStateAt, statusAt } from './lifecycle.ts';
+import {
+  FulfillmentType,
+  MEMBER_STATES,
+  RANK_FAILED,
+  RANK_END,
+  STATUSES,
+  memberStateAt,
+  statusAt,
+} from './lifecycle.ts';
 import { Instant } from './order.ts';
+
+/** What is told beside the status. `cancelled` itself is a status. */
+const Cancellation = z.enum(['requested', 'refused']).meta({
+  description:
+    'Whether it is to be cancelled: `requested` until the POS has said so, `refused` if it is made all the same. Missing ' +
+    'while nobody asked, and once it is cancelled or has failed.',
+});
 
 /** A message to the member's client. `docs/live-message.schema.json` is generated from this. */
 export const LiveMessage = z
@@ -37,6 +52,7 @@ export const LiveMessage = z
           '`locationId` is, and in orders of an older version.',
       }),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
+    cancellation: Cancellation.exactOptional(),
     reason: z.string().exactOptional().meta({ description: 'Why it failed or was cancelled, fit for the member.' }),
     occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),
     firstReceivedAt: Instant.exactOptional().meta({
@@ -80,12 +96,23 @@ export type LiveRow = {
   callOutCode: string | null;
   rank: number;
   providerOrderId: string | null;
+  /** Of the order as it is now. */
+  cancellation: z.infer<typeof Cancellation> | null;
   reason: string | null;
   occurredAt: string | null;
   /** Null where it was applied as it came, or came from no webhook. */
   firstReceivedAt: string | null;
   appliedAt: string;
 };
+
+/** What is told of a cancellation at a rank: it came too late for an order that is completed, and for one that failed it is no matter. */
+export function toldCancellation({
+  rank,
+  cancellation,
+}: Pick<LiveRow, 'rank' | 'cancellation'>): Pick<LiveMessage, 'cancellation'> {
+  if (cancellation === null || rank >= RANK_FAILED) return {};
+  return { cancellation: rank >= RANK_END ? 'refused' : cancellation };
+}
 
 export function toLiveMessage(row: LiveRow): LiveMessage {
   return {
@@ -97,6 +124,7 @@ export function toLiveMessage(row: LiveRow): LiveMessage {
     ...(row.fulfillment !== null && { fulfillment: row.fulfillment }),
     ...(row.callOutCode !== null && { callOutCode: row.callOutCode }),
     ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
+    ...toldCancellation(row),
     ...(row.reason !== null && { reason: row.reason }),
     ...(row.occurredAt !== null && { occurredAt: row.occurredAt }),
     ...(row.firstReceivedAt !== null && { firstReceivedAt: row.firstReceivedAt }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RANK_FAILED, memberStateAt, rankOf, statusAt, type FulfillmentType } from './lifecycle.ts';
-import { LiveMessage } from './live-message.ts';
+import { LiveMessage, toldCancellation, type LiveRow } from './live-message.ts';
 import { Instant } from './order.ts';
 
 /**
@@ -13,6 +13,7 @@ export const MemberMessage = LiveMessage.pick({
   memberState: true,
   fulfillment: true,
   callOutCode: true,
+  cancellation: true,
   reason: true,
   occurredAt: true,
   appliedAt: true,
@@ -38,6 +39,7 @@ export type StateRow = {
   fulfillment: FulfillmentType | null;
   callOutCode: string | null;
   requestedAt: string | null;
+  cancellation: LiveRow['cancellation'];
   reason: string | null;
   /** When its last message was applied. Null where that is not kept. */
   appliedAt: string | null;
@@ -53,6 +55,7 @@ export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
     ...(state.fulfillment !== null && { fulfillment: state.fulfillment }),
     ...(state.callOutCode !== null && { callOutCode: state.callOutCode }),
     ...(state.requestedAt !== null && { requestedAt: state.requestedAt }),
+    ...toldCancellation(state),
     ...(state.reason !== null && state.rank >= RANK_FAILED && { reason: state.reason }),
     ...(state.appliedAt !== null && { appliedAt: state.appliedAt }),
   };
@@ -60,7 +63,8 @@ export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
 
 /** Written field by field: what a live message gains is not the member's by itself. */
 export function toMemberMessage(message: LiveMessage, requestedAt: string | null): MemberMessage {
-  const { sequence, status, memberState, fulfillment, callOutCode, reason, occurredAt, appliedAt } = message;
+  const { sequence, status, memberState, fulfillment, callOutCode, cancellation, reason, occurredAt, appliedAt } =
+    message;
   return {
     sequence,
     status,
@@ -68,6 +72,7 @@ export function toMemberMessage(message: LiveMessage, requestedAt: string | null
     ...(fulfillment !== undefined && { fulfillment }),
     ...(callOutCode !== undefined && { callOutCode }),
     ...(requestedAt !== null && { requestedAt }),
+    ...(cancellation !== undefined && { cancellation }),
     ...(reason !== undefined && status !== null && rankOf(status) >= RANK_FAILED && { reason }),
     ...(occurredAt !== undefined && { occurredAt }),
     appliedAt,

@@ -20,6 +20,8 @@ export type Observed =
   | { what: 'drain'; outcome: 'unopened' | 'put_back'; error: unknown }
   | { what: 'drain'; outcome: 'known' }
   | PlacementObserved
+  | CancellationObserved
+  | LookObserved
   /** A worker claimed an order. `dueAt` is RFC 3339 or as Postgres writes it. */
   | { what: 'claim'; serviceOrderId: string; dueAt: string }
   | {
@@ -36,8 +38,8 @@ export type Observed =
       serviceOrderId: string;
       locationId: string;
       integration: string;
-      call: 'createOrder' | 'findOrder';
-      /** placed, absent, or the name of the error. */
+      call: 'createOrder' | 'findOrder' | 'cancelOrder';
+      /** placed, absent, the answer to a cancel, or the name of the error. */
       outcome: string;
       httpStatus: number | undefined;
       /** True if it ended with an error. */
@@ -149,7 +151,10 @@ type Asked = {
 
 export type SignalObserved = Asked & {
   what: 'signal';
-  /** recorded: there is an order to place now, also where it failed, or is held, before it was ever read. known: nothing is to do. */
+  /**
+   * recorded: there is an order to place now, also where it failed, or is held, before it was ever read. known: none is, and
+   * it is fetched once more unless it has ended.
+   */
   outcome: 'recorded' | 'known' | 'poison' | 'unauthorized' | 'not_recorded';
   serviceOrderId?: string;
   messageId?: string | undefined;
@@ -229,7 +234,7 @@ export type FollowObserved =
 /** The result of a try. */
 export type PlacementObserved = {
   what: 'placement';
-  outcome: 'sent' | 'failed' | 'waiting' | 'held' | 'in_doubt';
+  outcome: 'sent' | 'failed' | 'withdrawn' | 'waiting' | 'held' | 'in_doubt';
   /** True if the placement was in another state before. */
   entered: boolean;
   serviceOrderId: string;
@@ -239,11 +244,57 @@ export type PlacementObserved = {
   /** The duration of the call to the POS, if there was one. */
   milliseconds: number | undefined;
   sinceSignalMs: number;
-  /** Set for every outcome but `sent`, as `cause` is. */
+  /** Set for every outcome but `sent` and `withdrawn`, as `cause` is. */
   problem: string | undefined;
   cause: PlacementCause | undefined;
   /** True if nothing more is tried until somebody looks at the POS. */
   forOperator: boolean;
 };
+
+/** What became of an order that is to be cancelled at its POS. */
+export type CancellationObserved = {
+  what: 'cancellation';
+  /** asked: the POS will say. in_doubt: its answer was lost. waiting, held: as of placements. by_phone: only a person can. */
+  outcome: (typeof CANCELLATION_OUTCOMES)[number];
+  serviceOrderId: string;
+  locationId: string;
+  integration: string | null;
+  problem?: string;
+  cause?: PlacementCause;
+};
+
+export const CANCELLATION_OUTCOMES = [
+  'cancelled',
+  'withdrawn',
+  'refused',
+  'asked',
+  'waiting',
+  'held',
+  'in_doubt',
+  'by_phone',
+] as const;
+
+/**
+ * A known order was fetched once more. deferred: it is changed, and in doubt. given_up: it could not be read for too long,
+ * and `problem` says why.
+ */
+export type LookObserved = {
+  what: 'look';
+  outcome: (typeof LOOK_OUTCOMES)[number];
+  serviceOrderId: string;
+  locationId?: string;
+  /** What the platform changed, never the values. */
+  paths?: readonly string[];
+  problem?: string;
+};
+
+export const LOOK_OUTCOMES = [
+  'unchanged',
+  'cancelled',
+  'changed',
+  'changed_after_sent',
+  'deferred',
+  'given_up',
+] as const;
 
 export type Observe = (observed: Observed) => void;

@@ -35,5 +35,11 @@ export type Claim = {
   posAccount: string | null;
 };
 
+/**
+ * Seconds for which a POS is asked to cancel an order. After that a person telephones, before the food is cooked rather
+ * than after it.
+ */
+export const CANCEL_WITHIN_S = 600;
+
 /** Seconds of a claim's lease: longer than any call to a platform. An attempt at a POS begins with `attemptLease`. */
 export const LEASE_S = 30;

@@ -147,7 +147,7 @@ export type Provider<Settings = unknown> = {
    * Cancels an order at the POS. It is also called for an order in doubt, whose ticket may not be there. Omitted if the
    * POS's API cannot cancel: then a person telephones.
    * @param ref what is known of its ticket: without `providerOrderId`, only our own id is
-   * @param order as the platform has it now, with `cancelReason`, and the code that is on its ticket
+   * @param order as it was sent, with `cancelReason` and the code that is on its ticket
    * @returns undefined if nobody can be asked: these settings name no way, or the POS wants an id that is not known
    * @throws GiveUp if the POS refuses, such as too late; TryAgain and NeedsOperator as `createOrder` does
    */

@@ -32,6 +32,7 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   fulfillment: 'o.fulfillment',
   rank: 'm.rank',
   providerOrderId: 'm.provider_order_id',
+  cancellation: 'o.cancellation',
   reason: 'm.reason',
   occurredAt: 'm.occurred_at',
   firstReceivedAt: 'm.first_received_at',

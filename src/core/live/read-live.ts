@@ -64,6 +64,7 @@ const STATE_FIELDS: Record<keyof StateRow, string> = {
   fulfillment: 'o.fulfillment',
   callOutCode: 'o.call_out_code',
   requestedAt: 'o.requested_at',
+  cancellation: 'o.cancellation',
   reason: `CASE WHEN ${IS_READ} THEN o.reason
                 WHEN p.finished_at IS NOT NULL THEN (SELECT e.reason FROM status_events e
                   WHERE e.service_order_id = asked.id AND e.sequence = p.told_sequence LIMIT 1) END`,

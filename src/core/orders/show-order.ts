@@ -48,7 +48,9 @@ export const ShownOrder = z.object({
       sequence: z.int(),
       providerOrderId: z.string().nullable(),
       reason: z.string().nullable(),
-      failedByUs: z.boolean(),
+      failedByUs: z
+        .boolean()
+        .meta({ description: 'We ended it without a ticket: it could not be placed, or was withdrawn.' }),
       leftOut: z.array(StoredLeftOut).meta({ description: 'What it was read without, since it cannot be used.' }),
       requestedAt: Instant.nullable(),
       createdAt: Instant,
@@ -61,7 +63,7 @@ export const ShownOrder = z.object({
   attempts: z.array(
     z.object({
       attempt: z.int(),
-      call: z.enum(['createOrder', 'findOrder']),
+      call: z.enum(['createOrder', 'findOrder', 'cancelOrder']),
       outcome: z.string(),
       httpStatus: z.int().nullable(),
       milliseconds: z.int().nullable(),

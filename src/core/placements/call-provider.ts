@@ -1,5 +1,5 @@
 import { attemptLimit } from '../domain/attempt-limit.ts';
-import { beginAttempt, type AttemptEnd } from './record-attempt.ts';
+import { beginAttempt, type AttemptEnd, type CallName } from './record-attempt.ts';
 import { describeError } from '../domain/describe-error.ts';
 import { TryAgain } from '../domain/errors.ts';
 import { noteRequests } from '../egress/note-requests.ts';
@@ -12,18 +12,26 @@ import { withTimeout } from '../domain/with-timeout.ts';
 /** Time from the row to the call. A process that was stopped for longer, or whose machine was, may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
 
+/** What a call to a POS needs. */
+export type CallDeps = Pick<PlacementDeps, 'pool' | 'now' | 'credentialsFor' | 'posFetch' | 'observe' | 'breaker'>;
+
 type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; end: AttemptEnd };
 
-/** Makes one call to the POS and records its beginning and end. Undefined if the placement is no longer ours to try. */
+/**
+ * Makes one call to the POS and records its beginning and end.
+ * @param begin records the beginning
+ * @returns undefined if the order is no longer ours to try
+ */
 export async function callProvider<Result>(
-  deps: PlacementDeps,
-  job: PlacementJob,
-  name: 'createOrder' | 'findOrder',
+  deps: CallDeps,
+  job: Pick<PlacementJob, 'serviceOrderId' | 'leaseId'>,
+  name: CallName,
   location: Location,
   call: (context: PosContext<unknown>) => Promise<Result>,
+  begin: typeof beginAttempt = beginAttempt,
 ): Promise<CallEnd<Result> | undefined> {
   const sinceAsked = stopwatch();
-  const number = await beginAttempt(deps.pool, job, name, location);
+  const number = await begin(deps.pool, job, name, location);
   if (number === undefined) return undefined;
   // The row remains without an end, which counts as a call that may have been made.
   if (sinceAsked() > BEGIN_WITHIN_MS) return undefined;
@@ -58,9 +66,15 @@ export async function callProvider<Result>(
       return new TryAgain(`no answer in ${withinMs} ms`, { sent: true });
     });
     deps.breaker.callEnded(location, began);
-    return { result, end: ending(result === undefined ? 'absent' : 'placed') };
+    return { result, end: ending(outcomeOf(name, result)) };
   } catch (error) {
     deps.breaker.callEnded(location, began, error);
     return { error, end: ending(error instanceof Error ? error.name : 'unknown', error) };
   }
+}
+
+/** The POS's own word for a cancel, or `not_asked`. */
+function outcomeOf(name: CallName, result: unknown): string {
+  if (name === 'cancelOrder') return typeof result === 'string' ? result : 'not_asked';
+  return result === undefined ? 'absent' : 'placed';
 }

@@ -3,6 +3,7 @@ import type { OrderRef } from '../domain/order.ts';
 import { why, type Why } from '../domain/placement-cause.ts';
 import type { Location } from '../locations/locations.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
+import { endCancelled } from './end-cancelled.ts';
 import { failPlacement } from './fail-placement.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { postponePlacement, type Postponed } from './postpone-placement.ts';
@@ -23,6 +24,8 @@ export type Decision =
   | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded: boolean; end: AttemptEnd } & Why)
   /** Perhaps at the POS, and only a person can find out. */
   | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Why)
+  /** Cancelled, and certainly not at the POS. */
+  | { do: 'withdraw' }
   /** Back to the queue at once, until the location has a free worker. */
   | ({ do: 'release' } & Partial<Why>);
 
@@ -39,7 +42,7 @@ export const FAIL_LATE: Decision = {
   ...why({ code: 'deadline_passed' }),
 };
 
-const HELD_RETRY_MS = 30_000;
+export const HELD_RETRY_MS = 30_000;
 const BACKOFF_FIRST_MS = 500;
 export const BACKOFF_MAX_MS = 60_000;
 
@@ -57,6 +60,8 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
       return storeRef(deps, job, decision);
     case 'fail':
       return fail(deps, job, decision);
+    case 'withdraw':
+      return withdraw(deps, job);
     case 'hold': {
       const state = job.doubt === undefined ? 'held' : 'in_doubt';
       // Reported once: the repeats every 30 s are no news.
@@ -84,7 +89,7 @@ async function storeRef(deps: PlacementDeps, job: PlacementJob, { location, ref,
   const { locationId, integration } = location;
   const stored = await retryWrite(() => storeOrderRef(deps.pool, serviceOrderId, integration, ref, end));
   if (stored.conflict) {
-    const why = "we had failed the order, or its POS id is another order's";
+    const why = "we had failed or withdrawn the order, or its POS id is another order's";
     deps.observe({ what: 'conflict', serviceOrderId, locationId, integration, why });
   }
   observePlacement(deps, job, 'sent', { end });
@@ -99,8 +104,16 @@ async function fail(deps: PlacementDeps, job: PlacementJob, decision: Failed): P
   return deps.onLive();
 }
 
+async function withdraw(deps: PlacementDeps, job: PlacementJob): Promise<void> {
+  const about = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
+  // A webhook was quicker: there is a ticket.
+  if ((await retryWrite(() => endCancelled(deps.pool, job.serviceOrderId, about))) === undefined) return;
+  observePlacement(deps, job, 'withdrawn', {});
+  deps.onLive();
+}
+
 /** Exponential back-off with full jitter, never shorter than the other side asked for. */
-function backOff({ failures }: PlacementJob, retryAfterMs = 0): number {
+export function backOff({ failures }: { failures: number }, retryAfterMs = 0): number {
   const ceiling = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures, 20));
   return Math.max(retryAfterMs, Math.random() * ceiling);
 }

@@ -3,9 +3,10 @@ import { RANK_CANCELLED, RANK_END, RANK_FAILED } from '../domain/lifecycle.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
 import { nameParameters } from '../postgres/name-parameters.ts';
+import { IS_OPEN } from './is-open.ts';
 import { END_ATTEMPT, END_ATTEMPT_PARAMETERS, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
-const { $, valuesOf } = nameParameters(...END_ATTEMPT_PARAMETERS, 'nativeStatus', 'state', 'leaseId');
+const { $, valuesOf } = nameParameters(...END_ATTEMPT_PARAMETERS, 'nativeStatus', 'state');
 
 const END_CANCELLED = `
   WITH ${END_ATTEMPT}, o AS MATERIALIZED (
@@ -17,13 +18,14 @@ const END_CANCELLED = `
     SET state = CASE WHEN finished_at IS NULL THEN ${$.state} ELSE state END, finished_at = coalesce(finished_at, now()),
         problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- the order's lock first, as everywhere
-      AND (${$.leaseId}::uuid IS NULL
-           OR lease_id = ${$.leaseId}::uuid AND num_nulls(finished_at) = 1 AND (SELECT ended_at IS NULL FROM o))
+      AND (${$.state} = 'sent' OR ${IS_OPEN} AND (SELECT ended_at IS NULL FROM o))
     RETURNING service_order_id
   ), u AS (
     UPDATE orders
-    SET rank = ${RANK_CANCELLED}, sequence = o.next_sequence, updated_at = now(), ended_at = coalesce(o.ended_at, now())
-    FROM o, p WHERE orders.service_order_id = o.service_order_id AND o.moves
+    SET rank = ${RANK_CANCELLED}, sequence = o.next_sequence, updated_at = now(), ended_at = coalesce(o.ended_at, now()),
+        -- Whatever a POS says of it from now on, a person should hear: there should be no ticket.
+        failed_by_us = o.failed_by_us OR ${$.state} = 'withdrawn'
+    FROM o, p WHERE orders.service_order_id = ${$.serviceOrderId} AND o.moves
   ), h AS (
     INSERT INTO status_events (service_order_id, status, native_status, outcome, conflict, sequence)
     SELECT o.service_order_id, 'cancelled', ${$.nativeStatus}, CASE WHEN moves THEN 'applied' ELSE 'duplicate' END,
@@ -40,7 +42,7 @@ const END_CANCELLED = `
   ), c AS (
     UPDATE cancellations
     SET state = 'cancelled', finished_at = now(), problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
-    FROM p WHERE cancellations.service_order_id = p.service_order_id
+    FROM p WHERE cancellations.service_order_id = ${$.serviceOrderId}
   )
   SELECT o.conflict FROM o, p`;
 
@@ -48,15 +50,14 @@ const END_CANCELLED = `
  * Ends an order as cancelled, and tells its member: it was withdrawn before it was sent, or its POS or the restaurant says
  * so. It moves the order as an event of the POS would, and finishes its placement and its cancellation.
  * @param about.nativeStatus who says so, for the history
- * @param about.state that of a placement that was still open
- * @param about.leaseId of the claim that has to hold the placement. Without one, what the POS says counts for whoever does
+ * @param about.state that of the placement, if it is open: `withdrawn` is only one that is
  * @param about.end of the call that the POS answered
- * @returns whether it contradicts what we know, or undefined if the claim was lost, or the order has ended meanwhile
+ * @returns whether it contradicts what we know, or undefined if somebody else was quicker
  */
 export async function endCancelled(
   client: Pool | ClientBase,
   serviceOrderId: string,
-  about: { nativeStatus: string; state: 'withdrawn' | 'sent'; leaseId?: string; end?: AttemptEnd | undefined },
+  about: { nativeStatus: string; state: 'withdrawn' | 'sent'; end?: AttemptEnd | undefined },
 ): Promise<{ conflict: boolean } | undefined> {
   const { rows } = await client.query<{ conflict: boolean }>({
     name: 'end-cancelled',
@@ -66,7 +67,6 @@ export async function endCancelled(
       attemptEnd: attemptEndJson(about.end),
       nativeStatus: about.nativeStatus,
       state: about.state,
-      leaseId: about.leaseId ?? null,
     }),
   });
   return rows[0];

@@ -1,5 +1,3 @@
-import { GiveUp, NeedsOperator } from '../domain/errors.ts';
-import type { Observed } from '../domain/observed.ts';
 import { why } from '../domain/placement-cause.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
@@ -8,7 +6,7 @@ import { decideByKind } from './decide-by-kind.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { recordMissing } from './record-missing.ts';
 import { readOrder, recordOrder, type OpenOrder } from './record-order.ts';
-import { isRefusal } from './refetch-unless-refused.ts';
+import { refetchObserved } from './refetch-observed.ts';
 
 /** The member's text if there is no better reason. */
 const REJECTED = 'the restaurant could not take the order';
@@ -25,18 +23,11 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   if (known !== undefined) return known;
   if (job.late) return FAIL_LATE;
   let read: ReadOrder | undefined;
-  const began = performance.now();
-  const observeRefetch = (outcome: Extract<Observed, { what: 'refetch' }>['outcome']): void => {
-    const milliseconds = performance.now() - began;
-    deps.observe({ what: 'refetch', serviceOrderId: job.serviceOrderId, outcome, milliseconds });
-  };
   try {
-    read = await deps.refetch(job.serviceOrderId);
+    read = await refetchObserved(deps, job.serviceOrderId);
   } catch (error) {
-    observeRefetch(outcomeOf(error));
     return decideByKind(error);
   }
-  observeRefetch(read === undefined ? 'missing' : 'fetched');
   if (read === undefined) {
     const missingS = await recordMissing(deps.pool, job);
     if (missingS === undefined) return { do: 'nothing' };
@@ -62,10 +53,4 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   job.failures = 0;
   deps.onLive();
   return recorded;
-}
-
-/** An order that cannot be read is no failure of the platform, which has answered. */
-function outcomeOf(error: unknown): Extract<Observed, { what: 'refetch' }>['outcome'] {
-  if (error instanceof NeedsOperator) return isRefusal(error) ? 'NeedsOperator' : 'unreadable';
-  return error instanceof GiveUp ? 'GiveUp' : 'TryAgain';
 }

@@ -5,15 +5,15 @@ import { FAIL_LATE, type Decision } from './conclude-placement.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import type { OpenOrder } from './record-order.ts';
 
-/** Opens the order's location, if orders may be sent to it now. */
+/** Opens the order's location, if orders may be sent to it now. One that is cancelled is only looked for there. */
 export async function findUsableLocation(
   deps: PlacementDeps,
   job: PlacementJob,
-  { order: { locationId }, location: found }: OpenOrder,
+  { order: { locationId }, cancelled, location: found }: OpenOrder,
 ): Promise<Location | Decision> {
   job.locationId = locationId;
   job.integration = found?.integration ?? job.integration;
-  if (found?.paused) {
+  if (found?.paused && !cancelled) {
     const { pausedUntil } = found;
     return pausedUntil === null
       ? { do: 'hold', ...why({ code: 'location_paused' }) }

@@ -21,6 +21,7 @@ export async function placeOrder(deps: PlacementDeps, claim: Claim): Promise<voi
 async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decision> {
   const known = await fetchOnce(deps, job);
   if ('do' in known) return known;
+  if (known.cancelled && job.doubt === undefined) return { do: 'withdraw' };
   const location = await findUsableLocation(deps, job, known);
   if ('do' in location) return location;
   if (!deps.enter(location)) return release(deps, job, location);

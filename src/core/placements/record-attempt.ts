@@ -5,6 +5,8 @@ import type { Claim } from '../domain/placement.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 import { IS_OPEN } from './is-open.ts';
 
+export type CallName = 'createOrder' | 'findOrder' | 'cancelOrder';
+
 export type AttemptEnd = {
   attempt: number;
   outcome: string;
@@ -14,26 +16,28 @@ export type AttemptEnd = {
 };
 
 /**
- * Records a call before it begins: a row without an end means that the POS may have the order.
- * @returns the attempt's number, or undefined if the placement is no longer ours (lease lost, settled, ended)
+ * Records a call before it begins: a row without an end means that the POS may have the order. None that creates a
+ * ticket begins once the order is to be cancelled.
+ * @returns the attempt's number, or undefined if the placement is no longer ours (lease lost, settled, ended, cancelled)
  */
 export async function beginAttempt(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
-  call: 'createOrder' | 'findOrder',
+  call: CallName,
   location: Location,
 ): Promise<number | undefined> {
   const { rows } = await pool.query<{ attempt: number }>({
     name: 'begin-attempt',
     text: `
       WITH known AS MATERIALIZED (
-        SELECT integration, ended_at FROM orders WHERE service_order_id = $1 FOR UPDATE
+        SELECT integration, ended_at, cancellation FROM orders WHERE service_order_id = $1 FOR UPDATE
       ), p AS (
         UPDATE placements
         SET attempts = attempts + 1, lease_until = now() + make_interval(secs => $6::float8),
             requested_at = now(), pos_account = CASE WHEN $3 = 'createOrder' THEN $5 ELSE pos_account END
         WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND ${IS_OPEN}
-          AND (SELECT ended_at IS NULL FROM known) -- the order's lock first, as everywhere
+          AND (SELECT ended_at IS NULL AND (cancellation IS NULL OR $3 <> 'createOrder')
+               FROM known) -- the order's lock first, as everywhere
         RETURNING attempts
       ), died AS (
         UPDATE placement_attempts SET ended_at = clock_timestamp(), outcome = 'unknown'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Claim } from '../domain/placement.ts';
+import { CANCEL_WITHIN_S, type Claim } from '../domain/placement.ts';
 import { RANK_PLACED } from '../domain/lifecycle.ts';
 import type { CanonicalOrder, KitchenOrder } from '../domain/order.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
@@ -14,6 +14,8 @@ export type KnownOrder = { ended: true } | OpenOrder;
 export type OpenOrder = {
   ended: false;
   order: KitchenOrder;
+  /** It is to be cancelled, and never sent again. */
+  cancelled: boolean;
   /** At the last attempt. */
   integration: string | null;
   /** As it is now; undefined if it is not configured. */
@@ -35,6 +37,7 @@ export async function recordOrder(
   { order, leftOut }: ReadOrder,
   deadlineS: number,
 ): Promise<OpenOrder | undefined> {
+  const cancelled = order.cancelledAt !== undefined;
   const { rows } = await pool.query<{ callOutCode: string | null } & LocationColumns>({
     name: 'record-order',
     text: `
@@ -48,13 +51,17 @@ export async function recordOrder(
         ${countCode('$3', 'p')}
       ), o AS (
         INSERT INTO orders (service_order_id, location_id, fulfillment, requested_at, left_out, call_out_code, rank,
-                            sequence)
-        SELECT $1, $3, $4, $5::timestamptz, $8::jsonb, ${CODE_OF_COUNT}, ${RANK_PLACED}, ${nextSequence('told_sequence')}
+                            sequence, cancellation)
+        SELECT $1, $3, $4, $5::timestamptz, $8::jsonb, ${CODE_OF_COUNT}, ${RANK_PLACED}, ${nextSequence('told_sequence')},
+               CASE WHEN $9::boolean THEN 'requested' END
         FROM p, n
         ON CONFLICT DO NOTHING
         RETURNING service_order_id, sequence, call_out_code
       ), c AS (
         INSERT INTO order_contents (service_order_id, contents) SELECT $1, $7::jsonb FROM o
+      ), to_cancel AS (
+        INSERT INTO cancellations (service_order_id, location_id, asked_by, deadline_at)
+        SELECT $1, $3, 'platform', now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o WHERE $9
       ), x AS (
         ${insertOutbox({ serviceOrderId: '$1', sequence: 'sequence', rank: RANK_PLACED })} FROM o
       )
@@ -69,20 +76,24 @@ export async function recordOrder(
       deadlineS,
       JSON.stringify(order),
       leftOut.length === 0 ? null : JSON.stringify(leftOut),
+      cancelled,
     ],
   });
   const row = rows[0];
-  return row && openOrder(order, { ...row, sentTo: null });
+  return row && openOrder(order, { ...row, sentTo: null, cancelled });
 }
+
+type OrderColumns = { callOutCode: string | null; sentTo: string | null; cancelled: boolean };
 
 /** @param row its code is null for an order that a version before recorded */
 function openOrder(
-  order: CanonicalOrder,
-  { callOutCode, sentTo, ...location }: { callOutCode: string | null; sentTo: string | null } & LocationColumns,
+  { cancelledAt: _cancelledAt, cancelReason: _cancelReason, ...order }: CanonicalOrder,
+  { callOutCode, sentTo, cancelled, ...location }: OrderColumns & LocationColumns,
 ): OpenOrder {
   return {
     ended: false,
     order: { ...order, ...(callOutCode !== null && { callOutCode }) },
+    cancelled,
     integration: sentTo,
     location: location.locationId === null ? undefined : location,
   };
@@ -94,16 +105,11 @@ function openOrder(
  */
 export async function readOrder(pool: Pool, serviceOrderId: string): Promise<KnownOrder | undefined> {
   const { rows } = await pool.query<
-    {
-      contents: CanonicalOrder | null;
-      ended: boolean;
-      sentTo: string | null;
-      callOutCode: string | null;
-    } & LocationColumns
+    { contents: CanonicalOrder | null; ended: boolean } & OrderColumns & LocationColumns
   >({
     name: 'read-order',
     text: `SELECT c.contents, o.ended_at IS NOT NULL AS ended, o.integration AS "sentTo",
-                  o.call_out_code AS "callOutCode", ${STORED_LOCATION}
+                  o.call_out_code AS "callOutCode", o.cancellation IS NOT NULL AS cancelled, ${STORED_LOCATION}
            FROM orders o LEFT JOIN order_contents c USING (service_order_id)
            LEFT JOIN locations l ON l.location_id = o.location_id
            WHERE o.service_order_id = $1`,

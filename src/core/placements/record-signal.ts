@@ -3,10 +3,11 @@ import { BEGIN_AGAIN } from './begin-again.ts';
 import { IS_OPEN } from './is-open.ts';
 
 /**
- * Creates an order's placement, once. A signal for a known order changes nothing, unless that was never read: one that
- * failed begins again, one that is held is due now. The platform may have mended it.
+ * Creates an order's placement, once. A known order is looked at again, unless it has ended: it may have been cancelled,
+ * or changed. One that was never read and failed begins again, one that is held is due now: the platform may have mended
+ * it. While it is fetched for the first time, the answer may be from before the signal, so it is looked at again as well.
  * @param deadlineS seconds from now after which the order is no longer worth placing
- * @returns 'recorded' if there is something to do now
+ * @returns 'recorded' if there is something to place now
  */
 export async function recordSignal(
   pool: Pool,
@@ -26,6 +27,13 @@ export async function recordSignal(
         UPDATE placements SET next_attempt_at = now()
         WHERE service_order_id = $1 AND state = 'held' AND location_id IS NULL AND ${IS_OPEN}
         RETURNING 1
+      ), look AS (
+        INSERT INTO looks AS l (service_order_id)
+        SELECT p.service_order_id FROM placements p LEFT JOIN orders o USING (service_order_id)
+        WHERE p.service_order_id = $1
+          AND CASE WHEN o.service_order_id IS NULL THEN p.lease_until > now()
+                   ELSE o.ended_at IS NULL AND o.erased_at IS NULL END
+        ON CONFLICT (service_order_id) DO UPDATE SET signalled_at = now(), next_attempt_at = now()
       )
       SELECT FROM new UNION ALL SELECT FROM again UNION ALL SELECT FROM due`,
     values: [serviceOrderId, deadlineS],

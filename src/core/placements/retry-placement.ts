@@ -53,6 +53,7 @@ export async function retryPlacement(pool: Pool, serviceOrderId: string): Promis
     const told = toldMember({ placement: 'failed', memberState, isRead: true });
     return { ...refusal, refused: `${refusal.refused}. ${told}` };
   }
+  if (was.state === 'withdrawn') return refused({ code: 'already_over' });
   if (was.finished) return refused({ code: 'already_sent' });
   if (was.underWay) return { serviceOrderId, retry: 'under_way' };
   if (was.asks) return refused({ code: 'needs_resolve' });

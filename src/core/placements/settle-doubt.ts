@@ -19,7 +19,7 @@ export async function settleDoubt(
   deps: PlacementDeps,
   job: PlacementJob,
   location: Location,
-  { integration }: OpenOrder,
+  { integration, cancelled }: OpenOrder,
 ): Promise<Decision | undefined> {
   if (job.doubt === undefined) return undefined;
   if (integration !== location.integration) return askOperator({ code: 'location_left_pos', integration });
@@ -27,13 +27,16 @@ export async function settleDoubt(
     return askOperator({ code: 'pos_account_changed' });
   }
   const { deduplicates, findOrder } = location.provider;
-  const unrepeatable = deduplicates
-    ? await whyNotRepeat(deps, job, location)
-    : ({ code: 'pos_cannot_be_asked' } as const);
+  const unrepeatable = cancelled
+    ? ({ code: 'cancelled_in_doubt' } as const)
+    : deduplicates
+      ? await whyNotRepeat(deps, job, location)
+      : ({ code: 'pos_cannot_be_asked' } as const);
   if (unrepeatable === undefined) return undefined;
   if (findOrder === undefined) return askOperator(unrepeatable);
   const decided = await lookUp(deps, job, location, job.doubt);
   if (decided !== 'absent') return decided;
+  if (cancelled) return { do: 'withdraw' };
   // Where repeats are harmless nothing has shown yet that "not there" can be relied on.
   if (deduplicates) return askOperator(unrepeatable);
   job.doubt = undefined;

@@ -11,7 +11,7 @@ import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from './record-attempt.t
  * Stores that the ticket is at the POS, with its id; sends `sent` to the member unless the POS was quicker or the order
  * has ended; stops all attempts. It needs no lease: the ticket is there, whoever holds the placement now.
  * @returns the POS id if it became ours just now and events wait for it, and whether it contradicts what we know: the
- *   member was told that the order failed, or the id is another order's
+ *   member was told that the order failed or was cancelled, or the id is another order's
  */
 export async function storeOrderRef(
   client: Pool | ClientBase,
@@ -30,7 +30,7 @@ export async function storeOrderRef(
         WHERE t.integration = $3 AND t.provider_order_id = $4 AND t.service_order_id <> $1
       ), p AS (
         UPDATE placements p
-        SET state = CASE WHEN p.state = 'failed' THEN 'failed' ELSE 'sent' END, problem = NULL, cause = NULL, failures = 0,
+        SET state = CASE WHEN p.state IN ('failed', 'withdrawn') THEN p.state ELSE 'sent' END, problem = NULL, cause = NULL, failures = 0,
             provider_order_id = coalesce(p.provider_order_id, $4), request_ended_at = now(),
             finished_at = coalesce(p.finished_at, now()), lease_id = NULL, lease_until = NULL
         FROM o WHERE p.service_order_id = o.service_order_id

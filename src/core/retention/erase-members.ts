@@ -166,6 +166,10 @@ export async function blankWebhooks(
 const ERASE = `
   WITH contents AS (
     DELETE FROM order_contents WHERE service_order_id = ANY ($1::text[])
+  ), changes AS (
+    DELETE FROM order_changes WHERE service_order_id = ANY ($1::text[])
+  ), to_cancel AS (
+    UPDATE cancellations SET problem = NULL WHERE service_order_id = ANY ($1::text[]) AND problem IS NOT NULL
   ), history AS (
     UPDATE status_events SET reason = NULL WHERE service_order_id = ANY ($1::text[]) AND reason IS NOT NULL
   ), live AS (

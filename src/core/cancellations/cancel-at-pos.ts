@@ -1,0 +1,123 @@
+import { attemptLimit } from '../domain/attempt-limit.ts';
+import { classifyError } from '../domain/classify-error.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../domain/order.ts';
+import { perhapsTaken } from '../domain/perhaps-taken.ts';
+import { why, type PlacementCause, type Why } from '../domain/placement-cause.ts';
+import { withTimeout } from '../domain/with-timeout.ts';
+import { WrongLocation, findLocation, posAccount, type Location, type OpenSettings } from '../locations/locations.ts';
+import { callProvider, type CallDeps } from '../placements/call-provider.ts';
+import { waitAfter } from '../placements/decide-by-kind.ts';
+import { beginCancel, endDied } from './begin-cancel.ts';
+import type { CancelClaim } from './claim-cancellations.ts';
+import type { CancelDecision } from './conclude-cancellation.ts';
+
+/** Seconds after a request for a ticket before "absent" counts: one that was cut off may still be on its way. */
+const ABSENT_AFTER_S = 60;
+
+export type CancelDeps = CallDeps & { open: OpenSettings };
+
+/** Has the POS cancel an order, or finds out what became of that. Throws only if the database fails. */
+export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise<CancelDecision> {
+  if (claim.callDied) await endDied(deps.pool, claim);
+  const state = claim.callDied ? 'in_doubt' : claim.state;
+  const location = await openLocation(deps, claim);
+  if ('do' in location) return location;
+  if (claim.order === null) return byPhone({ code: 'order_erased' });
+  const { provider } = location;
+  const { order } = claim;
+  const ref = claim.providerOrderId === null ? {} : { providerOrderId: claim.providerOrderId };
+  if (state === 'asked' || (state === 'in_doubt' && provider.deduplicatesCancels !== true)) {
+    return readBack(deps, location, ref, order, state);
+  }
+  if (provider.cancelOrder === undefined) return byPhone({ code: 'pos_cannot_cancel' });
+  const call = await callProvider(
+    deps,
+    claim,
+    'cancelOrder',
+    location,
+    async (context) => provider.cancelOrder?.(ref, order, context),
+    beginCancel,
+  );
+  if (call === undefined) return { do: 'nothing' };
+  const { end } = call;
+  if ('error' in call) return { ...decide(call.error, claim, location), end };
+  if (call.result === 'absent') return { ...absent(claim), end };
+  if (call.result === undefined) return { ...byPhone({ code: 'pos_cannot_cancel' }), end };
+  return { do: call.result === 'cancelled' ? 'cancelled' : 'asked', location, end };
+}
+
+function byPhone(cause: PlacementCause): { do: 'by phone' } & Why {
+  return { do: 'by phone', ...why(cause) };
+}
+
+/** Opens the location where the ticket is. That it is paused stops nobody from cancelling. */
+async function openLocation({ pool, open }: CancelDeps, claim: CancelClaim): Promise<Location | CancelDecision> {
+  const { locationId, integration } = claim;
+  const found = await findLocation(pool, locationId);
+  if (found === undefined) return { do: 'try later', isOurs: true, ...why({ code: 'no_location' }) };
+  if (found.integration !== integration) return byPhone({ code: 'location_left_pos', integration });
+  try {
+    const location = { locationId, integration, ...(await open(found)) };
+    const isElsewhere = claim.posAccount !== null && claim.posAccount !== posAccount(location);
+    return isElsewhere ? byPhone({ code: 'pos_account_changed' }) : location;
+  } catch (error) {
+    if (!(error instanceof WrongLocation)) throw error;
+    return { do: 'try later', isOurs: true, ...classifyError(error), problem: error.message };
+  }
+}
+
+/** That there is no ticket: of one that was sent, a person finds out why. */
+function absent({ doubt }: CancelClaim): CancelDecision {
+  if (doubt === undefined) return byPhone({ code: 'cancel_ticket_missing' });
+  if (doubt.secondsSinceRequest >= ABSENT_AFTER_S) return { do: 'withdraw' };
+  const retryAfterMs = (ABSENT_AFTER_S - doubt.secondsSinceRequest) * 1_000;
+  return { do: 'try later', retryAfterMs, ...why({ code: 'order_absent_yet' }) };
+}
+
+/** Decides by an error. What the POS may have taken is repeated only where that is harmless. */
+function decide(error: unknown, claim: CancelClaim, { provider }: Location): CancelDecision {
+  const deduplicates = provider.deduplicatesCancels === true;
+  const about = classifyError(error);
+  if (!deduplicates && perhapsTaken(error, { deduplicates })) {
+    return { do: 'doubt', problem: about.problem, cause: { code: 'cancel_in_doubt' } };
+  }
+  if (error instanceof GiveUp) {
+    const { httpStatus } = error;
+    const refusal = { problem: about.problem, cause: { code: 'cancel_refused', httpStatus } } as const;
+    // It may not be about a ticket at all.
+    return { do: claim.doubt === undefined ? 'refuse' : 'by phone', ...refusal };
+  }
+  return { do: 'try later', isOurs: error instanceof NeedsOperator, retryAfterMs: waitAfter(error), ...about };
+}
+
+/** Asks the POS what became of a request to cancel, where it can be asked. */
+async function readBack(
+  { now, credentialsFor, posFetch }: CancelDeps,
+  location: Location,
+  ref: OrderRef,
+  order: CanonicalOrder,
+  state: 'asked' | 'in_doubt',
+): Promise<CancelDecision> {
+  const { provider, settings, integration } = location;
+  const unknown = byPhone({ code: state === 'asked' ? 'cancel_unconfirmed' : 'cancel_in_doubt' });
+  if (provider.readStatus === undefined) return unknown;
+  const withinMs = attemptLimit(provider) * 1_000;
+  try {
+    const events = await withTimeout(
+      withinMs,
+      async (signal) =>
+        provider.readStatus?.(ref, order, {
+          settings,
+          signal,
+          now: now(),
+          credentials: credentialsFor(integration),
+          fetch: posFetch,
+        }),
+      () => new TryAgain(`no answer in ${withinMs} ms`, { sent: true }),
+    );
+    return events?.some(({ status }) => status === 'cancelled') ? { do: 'cancelled', location } : unknown;
+  } catch (error) {
+    return { do: 'try later', state, retryAfterMs: waitAfter(error), ...classifyError(error) };
+  }
+}

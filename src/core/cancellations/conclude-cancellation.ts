@@ -1,0 +1,167 @@
+import type { ClientBase, Pool } from 'pg';
+import type { CancellationObserved, Observe } from '../domain/observed.ts';
+import { why, type Why } from '../domain/placement-cause.ts';
+import type { Location } from '../locations/locations.ts';
+import { inTransaction } from '../postgres/in-transaction.ts';
+import { nameParameters } from '../postgres/name-parameters.ts';
+import { retryWrite } from '../postgres/retry-write.ts';
+import { HELD_RETRY_MS, backOff } from '../placements/conclude-placement.ts';
+import { endCancelled } from '../placements/end-cancelled.ts';
+import { END_ATTEMPT, END_ATTEMPT_PARAMETERS, attemptEndJson, type AttemptEnd } from '../placements/record-attempt.ts';
+import { storeOrderRef } from '../placements/store-order-ref.ts';
+import type { CancelClaim } from './claim-cancellations.ts';
+import { refuseCancellation } from './refuse-cancellation.ts';
+
+/** The result of a try. `end` is that of the request to cancel, if there was one. */
+export type CancelDecision = { end?: AttemptEnd } & (
+  | { do: 'nothing' }
+  /** The POS says that it is cancelled, or that it will say so. Either proves that there is a ticket. */
+  | { do: 'cancelled' | 'asked'; location: Location }
+  /** There is no ticket. */
+  | { do: 'withdraw' }
+  | ({ do: 'refuse' | 'by phone' } & Why)
+  /** The POS may have done it. */
+  | ({ do: 'doubt' } & Why)
+  /** `isOurs`: nothing will work until an operator corrects something; `state` is `due` by default. */
+  | ({ do: 'try later'; state?: CancelClaim['state']; isOurs?: boolean; retryAfterMs?: number | undefined } & Why)
+);
+
+/** For how long a webhook is waited for: a POS that is quiet for three minutes is asked, or else the restaurant. */
+const ASKED_MS = 180_000;
+/** Time until a POS is asked what became of a request: it may still be at work on it. */
+const READ_BACK_MS = 10_000;
+
+export type ConcludeDeps = { pool: Pool; observe: Observe; onLive: () => void };
+
+/** Carries out a decision and reports it. */
+export async function concludeCancellation(
+  deps: ConcludeDeps,
+  claim: CancelClaim,
+  decision: CancelDecision,
+): Promise<void> {
+  const { pool } = deps;
+  const { serviceOrderId, locationId, integration } = claim;
+  const { end } = decision;
+  const observe = (outcome: CancellationObserved['outcome'], about: Partial<Why> = {}): void =>
+    deps.observe({ what: 'cancellation', outcome, serviceOrderId, locationId, integration, ...about });
+
+  switch (decision.do) {
+    case 'nothing':
+      return undefined;
+    case 'cancelled': {
+      const about = { nativeStatus: 'answer to the cancel', state: 'sent', end } as const;
+      const ended = await retryWrite(() => endCancelled(pool, serviceOrderId, about));
+      if (ended?.conflict && integration !== null) {
+        deps.observe({ what: 'conflict', serviceOrderId, locationId, integration, status: 'cancelled' });
+      }
+      observe('cancelled');
+      return deps.onLive();
+    }
+    case 'withdraw': {
+      const about = { nativeStatus: 'withdrawn', state: 'withdrawn', end } as const;
+      // A webhook was quicker: there is a ticket.
+      if ((await retryWrite(() => endCancelled(pool, serviceOrderId, about))) === undefined) {
+        return postpone(pool, claim, { state: 'due', delayMs: 0, failed: false });
+      }
+      observe('withdrawn');
+      return deps.onLive();
+    }
+    case 'asked':
+      await retryWrite(() =>
+        inTransaction(pool, async (client) => {
+          if (claim.doubt !== undefined) await storeOrderRef(client, serviceOrderId, decision.location.integration, {});
+          await postpone(client, claim, { state: 'asked', delayMs: ASKED_MS, failed: false, end });
+        }),
+      );
+      observe('asked');
+      return deps.onLive();
+    case 'refuse':
+      await retryWrite(() => refuseCancellation(pool, serviceOrderId, decision));
+      observe('refused', decision);
+      return deps.onLive();
+    case 'doubt':
+      observe('in_doubt', decision);
+      return retryWrite(() =>
+        postpone(pool, claim, { ...decision, state: 'in_doubt', delayMs: READ_BACK_MS, failed: true }),
+      );
+    case 'try later': {
+      if (claim.late) {
+        const { problem, cause } = why({ code: 'cancel_deadline_passed' });
+        const late = { do: 'by phone', problem: `${problem}: ${decision.problem}`, cause } as const;
+        return concludeCancellation(deps, claim, { ...late, ...(end !== undefined && { end }) });
+      }
+      const { state = 'due', isOurs = false, retryAfterMs } = decision;
+      // Reported once: the repeats every 30 s are no news.
+      if (!isOurs || claim.problem !== decision.problem) observe(isOurs ? 'held' : 'waiting', decision);
+      const delayMs = isOurs ? HELD_RETRY_MS : backOff(claim, retryAfterMs);
+      return retryWrite(() => postpone(pool, claim, { ...decision, state, delayMs, failed: !isOurs }));
+    }
+    case 'by phone':
+      observe('by_phone', decision);
+      return retryWrite(() =>
+        postpone(pool, claim, { ...decision, state: 'by_phone', delayMs: undefined, failed: false }),
+      );
+  }
+}
+
+const { $, valuesOf } = nameParameters(
+  ...END_ATTEMPT_PARAMETERS,
+  'leaseId',
+  'state',
+  'delayS',
+  'failed',
+  'problem',
+  'cause',
+);
+
+const POSTPONE = `
+  WITH ${END_ATTEMPT}, known AS MATERIALIZED (
+    SELECT FROM orders WHERE service_order_id = ${$.serviceOrderId} FOR UPDATE
+  ), c AS (
+    UPDATE cancellations
+    SET state = ${$.state}, problem = left(${$.problem}, 500), cause = ${$.cause}::jsonb,
+        failures = CASE WHEN ${$.failed}::boolean THEN failures + 1 ELSE failures END,
+        next_attempt_at = coalesce(now() + make_interval(secs => ${$.delayS}::float8), 'infinity'),
+        lease_id = NULL, lease_until = NULL
+    WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId}::uuid AND num_nulls(finished_at) = 1
+      AND (SELECT count(*) FROM known) = 1 -- the order's lock first, as everywhere
+    RETURNING service_order_id
+  )
+  -- Whoever telephones finds out as well whether there is a ticket.
+  UPDATE placements SET next_attempt_at = 'infinity'
+  FROM c
+  WHERE placements.service_order_id = ${$.serviceOrderId} AND ${$.state} = 'by_phone'
+    AND state = 'in_doubt' AND num_nulls(finished_at) = 1`;
+
+/** Puts a cancellation back. @param about.delayMs undefined if a person goes on */
+async function postpone(
+  client: Pool | ClientBase,
+  { serviceOrderId, leaseId }: CancelClaim,
+  about: {
+    state: CancelClaim['state'] | 'by_phone';
+    delayMs: number | undefined;
+    failed: boolean;
+    end?: AttemptEnd | undefined;
+  } & Partial<Why>,
+): Promise<void> {
+  await client.query({
+    name: 'postpone-cancellation',
+    text: POSTPONE,
+    values: valuesOf({
+      serviceOrderId,
+      attemptEnd: attemptEndJson(about.end),
+      leaseId,
+      state: about.state,
+      delayS: about.delayMs === undefined ? null : about.delayMs / 1_000,
+      failed: about.failed,
+      problem: about.problem ?? null,
+      cause: about.cause ?? null,
+    }),
+  });
+}
+
+/** Releases a claim after an error of our own. A request that had begun shows in its attempt. */
+export async function releaseCancellation(pool: Pool, claim: CancelClaim): Promise<void> {
+  const { state } = claim;
+  await postpone(pool, claim, { state, delayMs: 1_000, failed: false });
+}

@@ -1,0 +1,115 @@
+import type { ClientBase, Pool } from 'pg';
+import { GiveUp, NeedsOperator } from '../domain/errors.ts';
+import type { Observe, Observed } from '../domain/observed.ts';
+import type { ReadOrder } from '../domain/read-canonical-order.ts';
+import { describeError } from '../domain/describe-error.ts';
+import { inTransaction } from '../postgres/in-transaction.ts';
+import { isDataError } from '../postgres/is-data-error.ts';
+import { backOff } from '../placements/conclude-placement.ts';
+import { waitAfter } from '../placements/decide-by-kind.ts';
+import { refetchObserved } from '../placements/refetch-observed.ts';
+import type { RefetchOrder } from '../placements/refetch-order.ts';
+import { isRefusal } from '../placements/refetch-unless-refused.ts';
+import { beginCancellation } from './begin-cancellation.ts';
+import { endLook, postponeLook, type Look } from './claim-looks.ts';
+import { compareOrders, type OrderChange } from './compare-orders.ts';
+import { lockOrder, mayHaveTicket } from './lock-order.ts';
+import { storeNewest } from './store-newest.ts';
+
+/** Time until an order is looked at again whose first fetch is under way. */
+const FETCHED_MS = 1_000;
+/** Time until an order is looked at again of which nobody knows yet whether it will be sent as it was. */
+const SETTLED_MS = 20_000;
+/** Seconds for which an order may be unreadable, or missing at the platform, before its signal is given up. */
+const PATIENCE_S = 600;
+
+export type LookDeps = {
+  pool: Pool;
+  refetch: RefetchOrder;
+  deadlineS: number;
+  observe: Observe;
+  /** Called when there is something for the workers of placements and of cancellations, and perhaps to tell. */
+  onDue: () => void;
+};
+
+type Found = Pick<Extract<Observed, { what: 'look' }>, 'outcome' | 'paths'>;
+
+/** Fetches a known order once more, and does what the platform's answer says. */
+export async function lookAgain(deps: LookDeps, look: Look): Promise<void> {
+  const { pool, observe } = deps;
+  const { serviceOrderId } = look;
+  if (look.to === 'forget') return endLook(pool, look);
+  if (look.to === 'wait') return postponeLook(pool, look, FETCHED_MS, false);
+  try {
+    const read = await refetchObserved(deps, serviceOrderId);
+    if (read === undefined) return await fail(deps, look, 'the platform has no such order');
+    const found = await inTransaction(pool, (client) => follow(client, look, read, deps.deadlineS));
+    observe({ what: 'look', serviceOrderId, locationId: read.order.locationId, ...found });
+    if (found.outcome === 'cancelled' || found.outcome === 'changed') deps.onDue();
+  } catch (error) {
+    const isFinal = error instanceof GiveUp || (error instanceof NeedsOperator && !isRefusal(error));
+    if (isFinal || isDataError(error)) return fail(deps, look, describeError(error));
+    await postponeLook(pool, look, backOff(look, waitAfter(error)), true);
+  }
+}
+
+/** The platform has answered, and not with an order that can be read: perhaps it will. The placement goes on as it was. */
+async function fail({ pool, observe }: LookDeps, look: Look, problem: string): Promise<void> {
+  if (look.age < PATIENCE_S) return postponeLook(pool, look, backOff(look), true);
+  await endLook(pool, look);
+  observe({ what: 'look', outcome: 'given_up', serviceOrderId: look.serviceOrderId, problem });
+}
+
+/** Decides under the order's lock, and ends the look in the same commit. */
+async function follow(
+  client: ClientBase,
+  look: Look,
+  { order, leftOut }: ReadOrder,
+  deadlineS: number,
+): Promise<Found> {
+  const { serviceOrderId } = look;
+  const ended = async (outcome: Found['outcome'], changes: readonly OrderChange[] = []): Promise<Found> => {
+    await endLook(client, look);
+    return { outcome, ...(changes.length > 0 && { paths: changes.map(({ path }) => path) }) };
+  };
+  const known = await lockOrder(client, serviceOrderId);
+  if (known === undefined || known.ended || known.contents === null) return ended('unchanged');
+  // What is to be cancelled is not sent any more.
+  if (known.cancelState !== null) return ended('unchanged');
+  if (order.cancelledAt !== undefined) {
+    await client.query(`UPDATE order_contents SET contents = contents || $2::jsonb WHERE service_order_id = $1`, [
+      serviceOrderId,
+      { cancelledAt: order.cancelledAt, cancelReason: order.cancelReason },
+    ]);
+    await beginCancellation(client, serviceOrderId, { askedBy: 'platform', tells: mayHaveTicket(known) });
+    return ended('cancelled');
+  }
+  const changes = compareOrders(known.contents, order);
+  if (known.finished) {
+    return (await isNews(client, serviceOrderId, changes)) ? ended('changed_after_sent', changes) : ended('unchanged');
+  }
+  if (changes.length === 0) return ended('unchanged');
+  // What was sent once is repeated exactly as it was sent.
+  if (mayHaveTicket(known)) {
+    await postponeLook(client, look, SETTLED_MS, false);
+    return { outcome: 'deferred' };
+  }
+  await storeNewest(client, { order, leftOut }, deadlineS);
+  return ended('changed', changes);
+}
+
+/**
+ * Keeps how the platform's order differs from the ticket. A row is the whole difference, for whoever telephones; an empty
+ * one says that there is none any more.
+ * @returns false if that is known
+ */
+async function isNews(client: ClientBase, serviceOrderId: string, changes: readonly OrderChange[]): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `INSERT INTO order_changes (service_order_id, changes)
+     SELECT $1::text, $2::jsonb
+     WHERE $2::jsonb <> coalesce((SELECT changes FROM order_changes WHERE service_order_id = $1
+                                  ORDER BY seen_at DESC LIMIT 1), '[]')`,
+    [serviceOrderId, JSON.stringify(changes)],
+  );
+  return rowCount === 1;
+}

@@ -1,0 +1,34 @@
+import type { ClientBase } from 'pg';
+import type { ReadOrder } from '../domain/read-canonical-order.ts';
+
+/**
+ * Stores an order as the platform has it now, in the place of what was fetched before. It was never sent, and is locked.
+ * Whoever is about to send it loses the placement, and the next one sends the newest. It keeps its call-out code.
+ * @param deadlineS seconds after `requestedAt` for which the order is worth placing
+ */
+export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOrder, deadlineS: number): Promise<void> {
+  await client.query({
+    name: 'store-newest',
+    text: `
+      WITH o AS (
+        UPDATE orders
+        SET location_id = $2, fulfillment = $3, requested_at = $4::timestamptz, left_out = $6::jsonb, updated_at = now()
+        WHERE service_order_id = $1
+      ), c AS (
+        UPDATE order_contents SET contents = $7::jsonb WHERE service_order_id = $1
+      )
+      UPDATE placements
+      SET location_id = $2, next_attempt_at = now(), failures = 0, lease_id = NULL, lease_until = NULL,
+          deadline_at = greatest(deadline_at, $4::timestamptz + make_interval(secs => $5::int))
+      WHERE service_order_id = $1 AND num_nulls(finished_at) = 1`,
+    values: [
+      order.serviceOrderId,
+      order.locationId,
+      order.fulfillment.type,
+      order.fulfillment.requestedAt ?? null,
+      deadlineS,
+      leftOut.length === 0 ? null : JSON.stringify(leftOut),
+      JSON.stringify(order),
+    ],
+  });
+}

@@ -1,0 +1,42 @@
+import type { Log } from '../domain/log.ts';
+import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
+import { cancelAtPos, type CancelDeps } from './cancel-at-pos.ts';
+import { claimCancellations, type CancelClaim } from './claim-cancellations.ts';
+import { concludeCancellation, releaseCancellation, type ConcludeDeps } from './conclude-cancellation.ts';
+import { finishEnded } from './finish-ended.ts';
+
+/** Workers for all locations. Each of an integration has its share, so that a hanging one leaves room for others. */
+const WORKERS = 96;
+const POLL_MS = 1_000;
+
+/** Cancels orders at their POS systems, one at a time at each location, and finishes what webhooks have decided. */
+export function workCancellations(deps: CancelDeps & ConcludeDeps & { log: Log }): WorkLoop {
+  const { pool, log, observe, breaker } = deps;
+  const busy: string[] = [];
+
+  const work = async (claim: CancelClaim): Promise<void> => {
+    const integration = claim.integration ?? '';
+    busy.push(integration);
+    try {
+      await concludeCancellation(deps, claim, await cancelAtPos(deps, claim));
+    } catch (error) {
+      log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'cancellation interrupted');
+      await releaseCancellation(pool, claim).catch(() => {}); // Its lease runs out.
+    } finally {
+      busy.splice(busy.indexOf(integration), 1);
+    }
+  };
+
+  return workLoop({
+    capacity: WORKERS,
+    pollMs: POLL_MS,
+    async claim(limit) {
+      for (const finished of await finishEnded(pool)) observe({ what: 'cancellation', ...finished });
+      const open = [...breaker.states().keys()].filter((integration) => breaker.isOpen(integration));
+      return claimCancellations(pool, { limit, busy, open });
+    },
+    work,
+    log,
+    failing: 'cancellations could not be claimed',
+  });
+}

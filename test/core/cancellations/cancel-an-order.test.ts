@@ -1,0 +1,539 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { concludeByPhone } from '../../../src/core/cancellations/conclude-by-phone.ts';
+import { requestCancellation } from '../../../src/core/cancellations/request-cancellation.ts';
+import { TryAgain } from '../../../src/core/domain/errors.ts';
+import type { CanonicalOrder, StatusEvent } from '../../../src/core/domain/order.ts';
+import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
+import { storeOrderRef } from '../../../src/core/placements/store-order-ref.ts';
+import { beginAttempt } from '../../../src/core/placements/record-attempt.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+import { post, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+import { lost, startTills, tooLate, type Tills } from './start-tills.ts';
+
+let system: System;
+let tills: Tills;
+
+beforeAll(async () => {
+  ({ system, tills } = await startTills());
+});
+afterEach(() => {
+  tills.creates = tills.cancel = tills.reads = tills.finds = undefined;
+  system.platform.answer = undefined;
+});
+afterAll(() => system?.stop());
+
+const state = async (id: string): Promise<unknown> => (await system.placement(id))?.['state'];
+const isIn = (id: string, wanted: string): Promise<unknown> => until(async () => (await state(id)) === wanted);
+const cancellation = async (id: string): Promise<Record<string, unknown> | undefined> =>
+  (await system.query('SELECT * FROM cancellations WHERE service_order_id = $1', [id]))[0];
+const cancelIs = (id: string, wanted: string): Promise<Record<string, unknown>> =>
+  until(async () => {
+    const found = await cancellation(id);
+    return found?.['state'] === wanted && found;
+  });
+/** What its member was told, and of the cancellation. */
+const told = (id: string): string[] =>
+  system.live(id).map(({ memberState, cancellation: c }) => (c === undefined ? memberState : `${memberState} ${c}`));
+const isTold = (id: string, last: string): Promise<unknown> => until(() => told(id).at(-1) === last);
+const change = (order: CanonicalOrder, about: Partial<CanonicalOrder>): Promise<number> => {
+  system.platform.orders.set(order.serviceOrderId, { ...order, ...about });
+  return system.signal(order.serviceOrderId);
+};
+const CANCELLED = { cancelledAt: '2027-01-31T18:00:00Z', cancelReason: 'changed my mind' };
+const cancel = (order: CanonicalOrder): Promise<number> => change(order, CANCELLED);
+const noLook = (id: string): Promise<unknown> =>
+  until(async () => (await system.query('SELECT FROM looks WHERE service_order_id = $1', [id])).length === 0);
+const sentAt = async (locationId: string): Promise<CanonicalOrder> => {
+  const order = await system.placeOrder({ locationId });
+  await isIn(order.serviceOrderId, 'sent');
+  return order;
+};
+/** An order whose ticket was made or not, with the answer lost. */
+const inDoubtAt = async (locationId: string): Promise<CanonicalOrder> => {
+  tills.creates = lost;
+  const order = await system.placeOrder({ locationId });
+  await isIn(order.serviceOrderId, 'in_doubt');
+  return order;
+};
+const webhook = async (locationId: string, event: Partial<StatusEvent>): Promise<void> => {
+  const { token, integration } = await issueToken(system.pool, { locationId });
+  const url = `${system.urls[0]}/webhook/${integration}/${locationId}?token=${token}`;
+  expect(await post(url, { says: [{ nativeStatus: 'SAYS SO', ...event }] })).toMatchObject({ status: 200 });
+};
+const tickets = (id: string): number => tills.tickets.filter((each) => each.serviceOrderId === id).length;
+const cancels = (id: string): number => tills.cancels.filter((each) => each.serviceOrderId === id).length;
+const attempts = (id: string): Promise<Record<string, unknown>[]> =>
+  system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1 ORDER BY attempt', [id]);
+/** Lets time pass for one order's request and cancellation. */
+const older = async (id: string, seconds: number): Promise<void> => {
+  await system.query(
+    `WITH p AS (
+       UPDATE placements SET next_attempt_at = now(), request_ended_at = request_ended_at - make_interval(secs => $2)
+       WHERE service_order_id = $1
+     )
+     UPDATE cancellations
+     SET next_attempt_at = now(), deadline_at = deadline_at - make_interval(secs => $2)
+     WHERE service_order_id = $1 AND next_attempt_at <> 'infinity'`,
+    [id, seconds],
+  );
+};
+/** Leaves a request to cancel as a process does that dies during it. */
+const dies = async (id: string): Promise<void> => {
+  await system.query(
+    `WITH p AS (UPDATE placements SET attempts = attempts + 1 WHERE service_order_id = $1 RETURNING attempts)
+     INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, 'cancelOrder' FROM p`,
+    [id],
+  );
+  await system.query(`UPDATE cancellations SET state = 'due', next_attempt_at = now() WHERE service_order_id = $1`, [
+    id,
+  ]);
+};
+
+describe('before it is sent', () => {
+  it('an order that comes cancelled is recorded and ends cancelled, and no POS hears of it', async () => {
+    const order = { ...sampleOrder({ locationId: 'exact' }), ...CANCELLED };
+    const { serviceOrderId } = await system.placeOrder(order);
+    await isIn(serviceOrderId, 'withdrawn');
+    await isTold(serviceOrderId, 'cancelled');
+    expect(told(serviceOrderId).at(0)).toMatch(/^placed/);
+    expect(tickets(serviceOrderId) + cancels(serviceOrderId)).toBe(0);
+    expect(await cancelIs(serviceOrderId, 'cancelled')).toMatchObject({ asked_by: 'platform' });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'cancelled', ended_at: expect.any(Date) });
+  });
+
+  it.each(['paused', 'not configured'])('one that waits since its location is %s is withdrawn', async (why) => {
+    const locationId = `${why}-1`;
+    if (why === 'paused') {
+      await system.addLocation(locationId, {}, 'exact');
+      await pauseLocation(system.pool, locationId);
+    }
+    const order = await system.placeOrder({ locationId });
+    await isIn(order.serviceOrderId, 'held');
+    await cancel(order);
+    await isIn(order.serviceOrderId, 'withdrawn');
+    await isTold(order.serviceOrderId, 'cancelled');
+    expect(told(order.serviceOrderId)).not.toContain('placed requested');
+    expect(tickets(order.serviceOrderId)).toBe(0);
+  });
+
+  it('a process that dies between the record and the withdrawal leaves it to the next', async () => {
+    const order = { ...sampleOrder({ locationId: 'exact' }), ...CANCELLED };
+    const id = order.serviceOrderId;
+    // As recorded, with the lease of one that is gone.
+    await system.query(
+      `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at)
+                  VALUES ($1, 'exact', now() + interval '1 h')),
+            c AS (INSERT INTO order_contents VALUES ($1, $2)),
+            x AS (INSERT INTO cancellations (service_order_id, location_id, asked_by, deadline_at)
+                  VALUES ($1, 'exact', 'platform', now() + interval '1 h'))
+       INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence, cancellation)
+       VALUES ($1, 'exact', 'pickup', 0, 1, 'requested')`,
+      [id, order],
+    );
+    await isIn(id, 'withdrawn');
+    await isTold(id, 'cancelled');
+    expect(tickets(id)).toBe(0);
+  });
+
+  it('no ticket is created once the cancel is committed, whoever holds the placement', async () => {
+    await pauseLocation(system.pool, 'exact');
+    try {
+      const { serviceOrderId } = await system.placeOrder({ locationId: 'exact' });
+      await isIn(serviceOrderId, 'held');
+      const hold = (): Promise<unknown> =>
+        system.query(
+          `UPDATE placements SET lease_id = $2, lease_until = now() + interval '1 min', next_attempt_at = now()
+           WHERE service_order_id = $1`,
+          [serviceOrderId, claim.leaseId],
+        );
+      const claim = { serviceOrderId, leaseId: crypto.randomUUID() };
+      const location = { locationId: 'exact', integration: 'exact', provider: { integration: 'exact' }, settings: {} };
+      const begin = (call: 'createOrder' | 'findOrder'): Promise<number | undefined> =>
+        beginAttempt(system.pool, claim, call, location as never);
+      await hold();
+      expect(await requestCancellation(system.pool, serviceOrderId)).toEqual({ serviceOrderId, cancel: 'withdraws' });
+      // It has lost the placement, which is withdrawn without it.
+      expect(await begin('createOrder')).toBeUndefined();
+      await isIn(serviceOrderId, 'withdrawn');
+      await system.query(
+        `UPDATE placements SET finished_at = NULL, state = 'waiting', lease_id = $2, lease_until = now() + interval '1 min'
+         WHERE service_order_id = $1`,
+        [serviceOrderId, claim.leaseId],
+      );
+      await system.query('UPDATE orders SET ended_at = NULL, rank = 0 WHERE service_order_id = $1', [serviceOrderId]);
+      // And one that has it does not begin, but may look for it.
+      expect(await begin('createOrder')).toBeUndefined();
+      expect(await begin('findOrder')).toEqual(expect.any(Number));
+      await system.query(`DELETE FROM placement_attempts WHERE service_order_id = $1`, [serviceOrderId]);
+    } finally {
+      await resumeLocation(system.pool, 'exact');
+    }
+  });
+
+  it('what a POS says of a withdrawn order is a conflict, which a person sees', async () => {
+    await system.addLocation('shut', {}, 'exact');
+    await pauseLocation(system.pool, 'shut');
+    const order = await system.placeOrder({ locationId: 'shut' });
+    const id = order.serviceOrderId;
+    await isIn(id, 'held');
+    await cancel(order);
+    await isIn(id, 'withdrawn');
+    expect(await retryPlacement(system.pool, id)).toMatchObject({ cause: { code: 'already_over' } });
+    expect(await storeOrderRef(system.pool, id, 'exact', { providerOrderId: `late-${id}` })).toMatchObject({
+      conflict: true,
+    });
+    expect(await state(id)).toBe('withdrawn');
+    await webhook('shut', { serviceOrderId: id, status: 'received' });
+    const history = await system.query(
+      `SELECT outcome, conflict FROM status_events WHERE service_order_id = $1 ORDER BY event_id`,
+      [id],
+    );
+    expect(history).toEqual([
+      { outcome: 'applied', conflict: false },
+      { outcome: 'stale', conflict: true },
+    ]);
+    expect(told(id).at(-1)).toBe('cancelled');
+  });
+
+  it('the POS gets no word of cancels with the order', async () => {
+    const order = { ...sampleOrder({ locationId: 'exact' }), cancelReason: 'not cancelled at all' };
+    const { serviceOrderId } = await system.placeOrder(order);
+    await isIn(serviceOrderId, 'sent');
+    expect(Object.keys(tills.tickets.find((each) => each.serviceOrderId === serviceOrderId) ?? {})).not.toContain(
+      'cancelReason',
+    );
+  });
+});
+
+describe('at the POS', () => {
+  it('it is asked within a second or two, and what it says is the end', async () => {
+    const order = await sentAt('exact');
+    const id = order.serviceOrderId;
+    const began = performance.now();
+    await cancel(order);
+    await isTold(id, 'cancelled');
+    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(tills.cancels.filter((each) => each.serviceOrderId === id)).toEqual([
+      {
+        ref: { providerOrderId: `pos-${id}` },
+        serviceOrderId: id,
+        reason: 'changed my mind',
+        code: tills.tickets.find((each) => each.serviceOrderId === id)?.callOutCode ?? 'none',
+      },
+    ]);
+    expect(told(id).filter((each) => each.startsWith('sent'))).toContain('sent requested');
+    expect(system.live(id).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+    expect(await attempts(id)).toMatchObject([{ call: 'createOrder' }, { call: 'cancelOrder', outcome: 'cancelled' }]);
+    expect(await cancelIs(id, 'cancelled')).toMatchObject({ lease_id: null, finished_at: expect.any(Date) });
+  });
+
+  it('one that says so later is believed when it does', async () => {
+    const order = await sentAt('exact');
+    tills.cancel = () => 'requested';
+    await cancel(order);
+    await cancelIs(order.serviceOrderId, 'asked');
+    expect(told(order.serviceOrderId)).not.toContain('cancelled');
+    await webhook('exact', { serviceOrderId: order.serviceOrderId, status: 'cancelled' });
+    await cancelIs(order.serviceOrderId, 'cancelled');
+    await isTold(order.serviceOrderId, 'cancelled');
+  });
+
+  it('one that never says so is for the telephone', async () => {
+    const order = await sentAt('exact');
+    tills.cancel = () => 'requested';
+    await cancel(order);
+    await cancelIs(order.serviceOrderId, 'asked');
+    await older(order.serviceOrderId, 0);
+    expect(await cancelIs(order.serviceOrderId, 'by_phone')).toMatchObject({ cause: { code: 'cancel_unconfirmed' } });
+    expect(cancels(order.serviceOrderId)).toBe(1);
+  });
+
+  it('one that refuses goes on, and its member is told so beside the same status', async () => {
+    const order = await sentAt('exact');
+    tills.cancel = tooLate;
+    await cancel(order);
+    await isTold(order.serviceOrderId, 'sent refused');
+    expect(await cancelIs(order.serviceOrderId, 'refused')).toMatchObject({
+      problem: expect.stringContaining('oven'),
+      cause: { code: 'cancel_refused', httpStatus: 409 },
+    });
+    // The platform says it once more, and that is no news.
+    await cancel(order);
+    await noLook(order.serviceOrderId);
+    await webhook('exact', { serviceOrderId: order.serviceOrderId, status: 'ready' });
+    await isTold(order.serviceOrderId, 'ready_for_pickup refused');
+    expect(cancels(order.serviceOrderId)).toBe(1);
+    // An operator may ask again.
+    tills.cancel = () => 'cancelled';
+    await requestCancellation(system.pool, order.serviceOrderId);
+    await isTold(order.serviceOrderId, 'cancelled');
+  });
+
+  it('one that ends meanwhile was too late for it', async () => {
+    const order = await sentAt('exact');
+    tills.cancel = () => 'requested';
+    await cancel(order);
+    await cancelIs(order.serviceOrderId, 'asked');
+    await webhook('exact', { serviceOrderId: order.serviceOrderId, status: 'completed' });
+    await cancelIs(order.serviceOrderId, 'refused');
+    await isTold(order.serviceOrderId, 'picked_up refused');
+  });
+
+  it('one that does not answer is asked again where it takes two as one', async () => {
+    const order = await sentAt('exact');
+    tills.cancel = (_id, nth) => (nth === 1 ? lost() : 'cancelled');
+    await cancel(order);
+    await isTold(order.serviceOrderId, 'cancelled');
+    expect(cancels(order.serviceOrderId)).toBe(2);
+  });
+
+  it('one that surely was not asked is asked again, until it is too late', async () => {
+    const order = await sentAt('blind');
+    tills.cancel = (_id, nth) => (nth === 1 ? new TryAgain('refused', { sent: false }) : 'cancelled');
+    await cancel(order);
+    await isTold(order.serviceOrderId, 'cancelled');
+    expect(cancels(order.serviceOrderId)).toBe(2);
+
+    const late = await sentAt('blind');
+    tills.cancel = () => new TryAgain('refused', { sent: false, retryAfterMs: 60_000 });
+    await cancel(late);
+    await until(async () => (await cancellation(late.serviceOrderId))?.['failures'] === 1);
+    await older(late.serviceOrderId, 600);
+    expect(await cancelIs(late.serviceOrderId, 'by_phone')).toMatchObject({
+      cause: { code: 'cancel_deadline_passed' },
+    });
+  });
+
+  it.each(['lost', 'died'])('one that takes two as two is asked once, where the answer was %s', async (how) => {
+    const order = await sentAt('blind');
+    const id = order.serviceOrderId;
+    if (how === 'lost') {
+      tills.cancel = lost;
+      await cancel(order);
+      await cancelIs(id, 'in_doubt');
+      await older(id, 0);
+    } else {
+      tills.cancel = () => new TryAgain('refused', { sent: false, retryAfterMs: 60_000 });
+      await cancel(order);
+      await until(async () => (await cancellation(id))?.['failures'] === 1);
+      tills.cancel = undefined;
+      await dies(id);
+    }
+    expect(await cancelIs(id, 'by_phone')).toMatchObject({ cause: { code: 'cancel_in_doubt' } });
+    expect(cancels(id)).toBe(1);
+    expect((await attempts(id)).filter((each) => each['ended_at'] === null)).toEqual([]);
+    expect(told(id)).not.toContain('cancelled');
+  });
+
+  it('one whose answer was lost is read again where it can be', async () => {
+    const order = await sentAt('asked');
+    tills.cancel = lost;
+    tills.reads = (serviceOrderId) => [{ status: 'cancelled', nativeStatus: 'VOID', serviceOrderId }];
+    await cancel(order);
+    await cancelIs(order.serviceOrderId, 'in_doubt');
+    await older(order.serviceOrderId, 0);
+    await isTold(order.serviceOrderId, 'cancelled');
+    expect(cancels(order.serviceOrderId)).toBe(1);
+  });
+
+  it('one that cannot cancel, or has no such ticket, is for the telephone at once', async () => {
+    const order = await sentAt('mute');
+    await cancel(order);
+    expect(await cancelIs(order.serviceOrderId, 'by_phone')).toMatchObject({ cause: { code: 'pos_cannot_cancel' } });
+    expect(told(order.serviceOrderId)).toContain('sent requested');
+
+    const gone = await sentAt('exact');
+    tills.cancel = () => 'absent';
+    await cancel(gone);
+    expect(await cancelIs(gone.serviceOrderId, 'by_phone')).toMatchObject({ cause: { code: 'cancel_ticket_missing' } });
+
+    const silent = await sentAt('exact');
+    tills.cancel = () => undefined;
+    await cancel(silent);
+    await cancelIs(silent.serviceOrderId, 'by_phone');
+  });
+
+  it('another account or integration of the location is not asked', async () => {
+    await system.addLocation('moving', { account: 'one' }, 'exact');
+    const order = await sentAt('moving');
+    await system.addLocation('moving', { account: 'two' }, 'exact');
+    await cancel(order);
+    expect(await cancelIs(order.serviceOrderId, 'by_phone')).toMatchObject({ cause: { code: 'pos_account_changed' } });
+    expect(cancels(order.serviceOrderId)).toBe(0);
+  });
+
+  it('one that hangs delays nobody at another location, and has one call at a time', async () => {
+    for (const locationId of ['hangs', 'works']) await system.addLocation(locationId, {}, 'exact');
+    const stuck = [await sentAt('hangs'), await sentAt('hangs')];
+    const free = await sentAt('works');
+    let underWay = 0;
+    let most = 0;
+    tills.cancel = (id) => {
+      if (id === free.serviceOrderId) return 'cancelled';
+      most = Math.max(most, (underWay += 1));
+      return async () => {
+        await sleep(1_200);
+        underWay -= 1;
+        return 'cancelled';
+      };
+    };
+    for (const order of stuck) await cancel(order);
+    await until(() => underWay === 1);
+    const began = performance.now();
+    await cancel(free);
+    await isTold(free.serviceOrderId, 'cancelled');
+    expect(performance.now() - began).toBeLessThan(2_500);
+    for (const { serviceOrderId } of stuck) await isTold(serviceOrderId, 'cancelled');
+    expect(most).toBe(1);
+  });
+
+  it('a call that is under way goes on, and its ticket is cancelled then', async () => {
+    let answer = (): void => {};
+    tills.creates =
+      ({ serviceOrderId }) =>
+      async () => {
+        await new Promise<void>((resolve) => (answer = resolve));
+        return { providerOrderId: `pos-${serviceOrderId}` };
+      };
+    const order = await system.placeOrder({ locationId: 'exact' });
+    await until(() => tickets(order.serviceOrderId) === 1);
+    await cancel(order);
+    await isTold(order.serviceOrderId, 'placed requested');
+    await sleep(300);
+    expect(await state(order.serviceOrderId)).toBe('waiting');
+    answer();
+    await isTold(order.serviceOrderId, 'cancelled');
+    expect(await state(order.serviceOrderId)).toBe('sent');
+    expect(cancels(order.serviceOrderId)).toBe(1);
+  });
+});
+
+describe('in doubt', () => {
+  it('a POS that can be asked says that it is there, and cancels it', async () => {
+    const order = await inDoubtAt('asked');
+    tills.finds = (id) => ({ providerOrderId: `pos-${id}` });
+    await cancel(order);
+    await isTold(order.serviceOrderId, 'cancelled');
+    expect(await state(order.serviceOrderId)).toBe('sent');
+    expect(cancels(order.serviceOrderId)).toBe(1);
+  });
+
+  it('it is looked for at a location that is paused', async () => {
+    await system.addLocation('shuts', {}, 'asked');
+    const order = await inDoubtAt('shuts');
+    await pauseLocation(system.pool, 'shuts');
+    tills.finds = (id) => ({ providerOrderId: `pos-${id}` });
+    await cancel(order);
+    await isTold(order.serviceOrderId, 'cancelled');
+  });
+
+  it('a webhook that is quicker than "absent" wins: there is a ticket', async () => {
+    const order = await inDoubtAt('exact');
+    const id = order.serviceOrderId;
+    tills.cancel = () => async () => {
+      await webhook('exact', { serviceOrderId: id, status: 'received' });
+      return 'absent';
+    };
+    await older(id, 60);
+    await cancel(order);
+    expect(await cancelIs(id, 'by_phone')).toMatchObject({ cause: { code: 'cancel_ticket_missing' } });
+    expect(await state(id)).toBe('sent');
+    expect(told(id)).not.toContain('cancelled');
+  });
+
+  it('a POS that can be asked says that it is not there, a minute later: it is withdrawn, and not sent again', async () => {
+    const order = await inDoubtAt('asked');
+    const id = order.serviceOrderId;
+    await cancel(order);
+    await until(async () => (await system.placement(id))?.['cause'] !== null && (await cancellation(id)) !== undefined);
+    await sleep(300);
+    expect(await state(id)).toBe('in_doubt');
+    await older(id, 60);
+    await isIn(id, 'withdrawn');
+    expect((await attempts(id)).filter(({ call }) => call === 'createOrder')).toHaveLength(1);
+    expect(cancels(id)).toBe(0);
+    await isTold(id, 'cancelled');
+  });
+
+  it('one that cannot be asked is asked to cancel it, and does: there was a ticket', async () => {
+    const order = await inDoubtAt('exact');
+    await cancel(order);
+    await isTold(order.serviceOrderId, 'cancelled');
+    expect(await state(order.serviceOrderId)).toBe('sent');
+    expect((await attempts(order.serviceOrderId)).filter(({ call }) => call === 'createOrder')).toHaveLength(1);
+  });
+
+  it('one that will say so is at the POS from then on', async () => {
+    const order = await inDoubtAt('exact');
+    tills.cancel = () => 'requested';
+    await cancel(order);
+    await cancelIs(order.serviceOrderId, 'asked');
+    expect(await state(order.serviceOrderId)).toBe('sent');
+  });
+
+  it('"absent" counts a minute after the request, and then it is withdrawn', async () => {
+    const order = await inDoubtAt('exact');
+    const id = order.serviceOrderId;
+    tills.cancel = () => 'absent';
+    await cancel(order);
+    await until(async () => (await cancellation(id))?.['failures'] === 1);
+    expect(await state(id)).toBe('in_doubt');
+    await older(id, 60);
+    await isIn(id, 'withdrawn');
+    await isTold(id, 'cancelled');
+  });
+
+  it('where nobody can be asked, a person says what became of both', async () => {
+    const [gone, made] = [await inDoubtAt('mute'), await inDoubtAt('mute')];
+    for (const order of [gone, made]) {
+      await cancel(order);
+      await cancelIs(order.serviceOrderId, 'by_phone');
+      expect(await system.placement(order.serviceOrderId)).toMatchObject({
+        state: 'in_doubt',
+        cause: { code: 'cancelled_in_doubt' },
+        next_attempt_at: Infinity,
+      });
+    }
+    await concludeByPhone(system.pool, gone.serviceOrderId, true);
+    await isTold(gone.serviceOrderId, 'cancelled');
+    await concludeByPhone(system.pool, made.serviceOrderId, false);
+    expect(await state(made.serviceOrderId)).toBe('sent');
+    await isTold(made.serviceOrderId, 'sent refused');
+  });
+});
+
+describe('an operator', () => {
+  it('has an order cancelled that the platform has not', async () => {
+    const { serviceOrderId } = await sentAt('exact');
+    expect(await requestCancellation(system.pool, serviceOrderId)).toEqual({ serviceOrderId, cancel: 'asks_pos' });
+    await isTold(serviceOrderId, 'cancelled');
+    expect(await cancellation(serviceOrderId)).toMatchObject({ asked_by: 'operator' });
+  });
+
+  it('says what the restaurant said', async () => {
+    const order = await sentAt('mute');
+    await cancel(order);
+    await cancelIs(order.serviceOrderId, 'by_phone');
+    expect(await concludeByPhone(system.pool, order.serviceOrderId, true)).toMatchObject({ cancellation: 'cancelled' });
+    await isTold(order.serviceOrderId, 'cancelled');
+  });
+
+  it('is refused what cannot be', async () => {
+    const order = await sentAt('mute');
+    const id = order.serviceOrderId;
+    const code = (answer: unknown): unknown => (answer as { cause?: { code: string } } | undefined)?.cause?.code;
+    expect(await requestCancellation(system.pool, 'nobody')).toBeUndefined();
+    expect(await concludeByPhone(system.pool, 'nobody', true)).toBeUndefined();
+    expect(code(await concludeByPhone(system.pool, id, true))).toBe('not_to_be_cancelled');
+    await webhook('mute', { serviceOrderId: id, status: 'completed' });
+    expect(code(await requestCancellation(system.pool, id))).toBe('already_over');
+    expect(code(await concludeByPhone(system.pool, id, true))).toBe('already_over');
+    system.platform.answer = () => 'down';
+    const { serviceOrderId } = await system.placeOrder();
+    expect(code(await requestCancellation(system.pool, serviceOrderId))).toBe('never_read');
+  });
+});

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { claimCancellations } from '../../../src/core/cancellations/claim-cancellations.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase() });
+});
+afterAll(() => pool.end());
+
+/** Orders that are at their POS, each at a location of its own, two at the last. */
+async function seed(integration: string, count: number): Promise<void> {
+  await pool.query(
+    `WITH s AS (SELECT $1 || '-' || nth AS id, $1 || '-' || least(nth, $2 - 1) AS place FROM generate_series(1, $2) AS nth),
+          l AS (INSERT INTO locations (location_id, integration, settings) SELECT DISTINCT place, $1, '' FROM s),
+          p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
+                SELECT id, place, 'sent', now(), now() FROM s),
+          o AS (INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
+                SELECT id, place, $1, 'pickup', 10, 2 FROM s)
+     INSERT INTO cancellations (service_order_id, location_id, asked_by, deadline_at)
+     SELECT id, place, 'platform', now() + interval '1 h' FROM s`,
+    [integration, count],
+  );
+}
+
+const claim = async (about: { busy?: string[]; open?: string[] } = {}): Promise<Record<string, number>> => {
+  const claimed = await claimCancellations(pool, { limit: 100, busy: [], open: [], ...about });
+  const byPlace = Map.groupBy(claimed, ({ locationId }) => locationId);
+  for (const [place, each] of byPlace) expect(each, place).toHaveLength(1);
+  return Object.fromEntries(
+    [...Map.groupBy(claimed, ({ integration }) => integration ?? '')].map(([name, each]) => [name, each.length]),
+  );
+};
+const release = (): Promise<unknown> => pool.query('UPDATE cancellations SET lease_until = NULL, lease_id = NULL');
+
+it('one at a time of each location, and no more of an integration than its share, fewer while it is silent', async () => {
+  await seed('hangs', 50);
+  await seed('works', 5);
+  expect(await claim({ open: ['hangs'] })).toEqual({ hangs: 4, works: 4 });
+  await release();
+  expect(await claim({ busy: ['hangs', 'hangs', 'hangs'], open: ['hangs'] })).toEqual({ hangs: 1, works: 4 });
+  await release();
+  expect(await claim()).toEqual({ hangs: 32, works: 4 });
+  // Two orders at one location: the other waits, whichever process asks.
+  expect((await claim())['works']).toBeUndefined();
+  await release();
+  const both = await Promise.all([claim(), sleep(0).then(() => claim())]);
+  expect(both.map((each) => each['works'] ?? 0).toSorted((a, b) => a - b)).toEqual([0, 4]);
+});

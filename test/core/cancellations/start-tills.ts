@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
+import type { KitchenOrder, OrderRef, StatusEvent } from '../../../src/core/domain/order.ts';
+import type { CancelAnswer, Provider } from '../../../src/core/domain/provider.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+
+type Answer<Result> = Result | Error | 'hang' | (() => Promise<Result>);
+
+/** What the tills of all kinds were asked, and what they answer. */
+export type Tills = {
+  /** Tickets as they were sent, those made in a request whose answer is lost included. */
+  tickets: KitchenOrder[];
+  cancels: { ref: OrderRef; serviceOrderId: string; reason: string | undefined; code: string | undefined }[];
+  creates: ((order: KitchenOrder) => Answer<OrderRef> | undefined) | undefined;
+  cancel: ((serviceOrderId: string, nth: number) => Answer<CancelAnswer | undefined>) | undefined;
+  reads: ((serviceOrderId: string) => readonly StatusEvent[]) | undefined;
+  finds: ((serviceOrderId: string) => OrderRef | undefined) | undefined;
+};
+
+/** An answer that was lost: the request was sent. */
+export const lost = (): TryAgain => new TryAgain('no answer', { sent: true });
+export const tooLate = (): GiveUp => new GiveUp('it is in the oven', { reason: 'too late', httpStatus: 409 });
+
+/**
+ * Starts the service with tills: `exact` takes the same order and the same cancel once, `asked` can be asked for an order
+ * and its status, `blind` makes a ticket and a cancel of every request, `mute` cannot cancel.
+ */
+export async function startTills(processes = 1): Promise<{ system: System; tills: Tills }> {
+  const tills: Tills = {
+    tickets: [],
+    cancels: [],
+    creates: undefined,
+    cancel: undefined,
+    reads: undefined,
+    finds: undefined,
+  };
+  const give = async <Result>(answer: Answer<Result>): Promise<Result> => {
+    if (answer instanceof Error) throw answer;
+    if (answer === 'hang') return new Promise(() => {});
+    return typeof answer === 'function' ? (answer as () => Promise<Result>)() : answer;
+  };
+  const mute: Provider = {
+    integration: 'mute',
+    settings: z.object({ account: z.string().optional() }),
+    deduplicates: true,
+    account: (settings) => (settings as { account?: string }).account ?? '',
+    attemptWithinS: 2,
+    async createOrder(order) {
+      if (!tills.tickets.some(({ serviceOrderId }) => serviceOrderId === order.serviceOrderId))
+        tills.tickets.push(order);
+      return give(tills.creates?.(order) ?? { providerOrderId: `pos-${order.serviceOrderId}` });
+    },
+    translateWebhook: ({ body }) => (JSON.parse(body.toString()) as { says: StatusEvent[] }).says,
+  };
+  const cancelOrder: NonNullable<Provider['cancelOrder']> = async (
+    ref,
+    { serviceOrderId, cancelReason, callOutCode },
+  ) => {
+    tills.cancels.push({ ref, serviceOrderId, reason: cancelReason, code: callOutCode });
+    const nth = tills.cancels.filter((each) => each.serviceOrderId === serviceOrderId).length;
+    return give(tills.cancel === undefined ? 'cancelled' : tills.cancel(serviceOrderId, nth));
+  };
+  const exact: Provider = { ...mute, integration: 'exact', cancelOrder, deduplicatesCancels: true };
+  const blind: Provider = { ...mute, integration: 'blind', deduplicates: false, cancelOrder };
+  const asked: Provider = {
+    ...blind,
+    integration: 'asked',
+    findOrder: async (serviceOrderId) => tills.finds?.(serviceOrderId),
+    readStatus: async (_ref, { serviceOrderId }) => tills.reads?.(serviceOrderId),
+  };
+  const system = await startSystem({
+    providers: [mute, exact, blind, asked],
+    processes,
+    env: { ORDER_QUERY_FILE: 'examples/order-with-cancels.graphql' },
+  });
+  for (const integration of ['mute', 'exact', 'blind', 'asked']) await system.addLocation(integration, {}, integration);
+  return { system, tills };
+}
