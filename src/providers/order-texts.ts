@@ -1,3 +1,5 @@
+import { discountsOf } from '../core/domain/discounts-of.ts';
+import { toDecimal } from '../core/domain/money.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
 
 /** The mark at the end of a text that was cut. */
@@ -13,6 +15,13 @@ export function cutText(text: string, limit: number): string {
 export function ageCheck({ items }: CanonicalOrder): string | undefined {
   const names = items.filter((item) => item.ageRestricted).map((item) => item.name);
   return names.length === 0 ? undefined : `AGE CHECK: ${names.join(', ')}`;
+}
+
+/** The discounts, for staff to take off where a POS has not been told. Undefined if there are none. */
+export function takeOff(order: CanonicalOrder): string | undefined {
+  const { currency } = order.money;
+  const each = discountsOf(order).map(({ name, amount }) => `${name} ${toDecimal(amount, currency)} ${currency}`);
+  return each.length === 0 ? undefined : `TAKE OFF: ${each.join(', ')}`;
 }
 
 /** The order's note: the age check first, then the member's text. Undefined if there is neither. */

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
+import { sumItems } from '../../src/core/domain/sum-items.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { toast } from '../../src/providers/toast/index.ts';
 import { Settings } from '../../src/providers/toast/payloads.ts';
@@ -56,6 +57,7 @@ providerContract(toast, {
     diningOptionGuids: [undefined, {}, { pickup: DINING.pickup }, { pickup: 'Takeout', delivery: 'Delivery' }],
     alternatePaymentGuid: ['', 'cash'],
     feeServiceChargeGuid: ['', 'fee'],
+    discountGuid: ['', 'off'],
     namingAuthority: ['', 'SEVENTEEN-LETTERS', 'A:B'],
     defaultState: ['', 'ma', 'Massachusetts'],
     itemMap: [
@@ -75,7 +77,12 @@ providerContract(toast, {
   },
   secretSettings: ['clientSecret', 'clientId'],
   provenSettings: ['clientId', 'clientSecret', 'restaurantGuid', 'diningOptionGuids'],
-  lacks: ['prices', 'discount', 'total'],
+  lacks: ['prices'],
+  // Toast's own tax of 19 %, after discounts.
+  paid: ({ items, money: { discount = 0, fee, tip } }) => {
+    const eaten = sumItems(items) - discount;
+    return eaten + Math.round(eaten * 0.19) + fee + tip;
+  },
   refusal: (words) => {
     return { status: 400, body: { status: 400, code: 10_022, message: words, developerMessage: words } };
   },
@@ -104,7 +111,35 @@ providerContract(toast, {
     CLOSED: [],
     VOIDED: [['cancelled', 'voided']],
   },
+  cancels: { answer: 'cancelled', tooLate: 'READY_FOR_PICKUP' },
+  rejections: {
+    'a voided order': { by: 'VOIDED', reasonCode: 'restaurant_cancelled' },
+    'an updated order that is voided': { by: 'voided', reasonCode: 'restaurant_cancelled' },
+    'an order that nobody approved': { by: 'NOT_APPROVED', reasonCode: 'no_answer' },
+    'an item that is in another group': {
+      by: refused('Item (9c59d4ab-8242-450f-8f36-b16e1b3ab802) does not belong to the group (GUID)'),
+      reasonCode: 'item_unavailable',
+    },
+    'an order that cannot be parsed': { by: refused('Could not parse as Order object'), reasonCode: 'technical' },
+    'an item without an id': {
+      by: refused('Referenced entity (type=MenuItem) must contain either a GUID or MultiLocationId'),
+      reasonCode: 'technical',
+    },
+    'a dining option without an id': {
+      by: refused('Referenced entity (type=DiningOption) must contain a GUID'),
+      reasonCode: 'technical',
+    },
+    'a payment': { by: refused('Unsupported payment type'), reasonCode: 'payment' },
+    'a price': { by: refused('Negative price'), reasonCode: 'price_changed' },
+    'an address': { by: refused('deliveryInfo is required for delivery'), reasonCode: 'invalid_address' },
+    'too many checks': { by: { status: 413, body: { status: 413 } }, reasonCode: 'technical' },
+  },
+  estimates: { native: 'APPROVED', pickup: ['estimatedReadyAt'], delivery: ['estimatedDeliveryAt'] },
 });
+
+function refused(message: string) {
+  return { status: 400, body: { status: 400, code: 10_400, message } };
+}
 
 const ends: (() => Promise<void>)[] = [];
 
@@ -332,6 +367,34 @@ describe('an order in Toast’s words', () => {
     expect(written(order).checks[0]).not.toHaveProperty('appliedServiceCharges');
     expect(written({}, { feeServiceChargeGuid: CHARGE }).checks[0]).not.toHaveProperty('appliedServiceCharges');
   });
+
+  it.each([
+    ['EUR', 6.11],
+    ['JPY', 611],
+    ['KWD', 0.611],
+  ])('takes discounts off the check as one open discount: %s', (currency, discountAmount) => {
+    const options = discounted(currency);
+    const order = written(options, { discountGuid: CHARGE });
+    expect(order.checks[0]).toHaveProperty('appliedDiscounts', [{ discount: { guid: CHARGE }, discountAmount }]);
+    expect(JSON.stringify(order)).not.toContain('TAKE OFF');
+    expect(written(options).checks[0]).not.toHaveProperty('appliedDiscounts');
+    expect(written({}, { discountGuid: CHARGE }).checks[0]).not.toHaveProperty('appliedDiscounts');
+  });
+
+  it.each([
+    ['EUR', 45.34, 39.23, '5.00 EUR, Birthday 1.11 EUR'],
+    ['JPY', 4534, 3923, '500 JPY, Birthday 111 JPY'],
+    ['KWD', 4.534, 3.923, '0.500 KWD, Birthday 0.111 KWD'],
+  ])(
+    'without discountGuid asks staff to take them off, and leaves them unpaid: %s',
+    async (currency, due, paid, named) => {
+      const { seen, create } = await toastThat({ 'POST /orders/v2/prices': [200, { checks: [{ totalAmount: due }] }] });
+      await create(discounted(currency), PAID);
+      expect(seen[2]).toHaveProperty('body.checks.0.payments.0.amount', paid);
+      const note = new RegExp(`^AGE CHECK: .*\nTAKE OFF: Club ${named}\nTable by`);
+      expect(seen[2]).toHaveProperty('body.checks.0.selections.3.displayName', expect.stringMatching(note));
+    },
+  );
 
   it.each([
     ['+15555550100', { phone: '5555550100' }],
@@ -577,6 +640,18 @@ describe('createOrder', () => {
     expect(error).toMatchObject({ reason: 'The restaurant could not take this order.', httpStatus: status });
   });
 
+  it('names the items that a refusal names, by our ids, once each', async () => {
+    const message = `Item (${BURGER.toUpperCase()}) does not belong to the group (${GROUP}); Item (${CHEDDAR}) neither`;
+    const { create } = await toastThat({ 'POST /orders/v2/orders': [400, { message }] });
+    const [burger] = orderOf().items;
+    const items = [burger, burger].flatMap((item) => item ?? []);
+    await expect(create({ items })).rejects.toMatchObject({
+      name: 'GiveUp',
+      reasonCode: 'item_unavailable',
+      itemIds: ['burger-classic'],
+    });
+  });
+
   it('gives up where the price is refused', async () => {
     const { seen, failure } = await toastThat({ 'POST /orders/v2/prices': [400, {}] });
     expect(await failure(PAID)).toBeInstanceOf(GiveUp);
@@ -753,6 +828,7 @@ describe('translateWebhook', () => {
         providerOrderId: ORDER,
         nativeStatus: 'NOT_APPROVED',
         reason: 'The restaurant did not approve the order in time.',
+        reasonCode: 'no_answer',
         occurredAt: '2023-11-09T18:06:59.394Z',
       },
     ]);
@@ -766,6 +842,29 @@ describe('translateWebhook', () => {
   it('finds nothing in an order that has merely changed', () => {
     expect(translate(updated({ approvalStatus: 'APPROVED', voided: false, deleted: true }))).toEqual([]);
     expect(translate(updated({}))).toEqual([]);
+  });
+
+  it('finds an order that was taken and has an estimate as received, by the time that it was changed', () => {
+    const estimate = {
+      estimatedFulfillmentDate: '2023-11-09T18:30:00.000+0000',
+      diningOption: { guid: DINING.pickup },
+    };
+    const order = { approvalStatus: 'APPROVED', modifiedDate: '2023-11-09T18:06:58.000+0000', ...estimate };
+    expect(translate(updated(order))).toEqual([
+      {
+        status: 'received',
+        providerOrderId: ORDER,
+        nativeStatus: 'APPROVED',
+        estimatedReadyAt: '2023-11-09T18:30:00.000+00:00',
+        occurredAt: '2023-11-09T18:06:58.000+00:00',
+      },
+    ]);
+    expect(translate(updated({ ...order, approvalStatus: 'NEEDS_APPROVAL' }))).toEqual([]);
+    expect(translate(updated({ ...order, diningOption: { guid: GROUP } })), 'neither of the two').toEqual([]);
+    const cooking = { ...order, checks: [{ selections: [{ fulfillmentStatus: 'SENT' }] }] };
+    expect(translate(updated(cooking))).toMatchObject([
+      { status: 'in_progress', estimatedReadyAt: '2023-11-09T18:30:00.000+00:00' },
+    ]);
   });
 
   it('finds nothing in a closed order where closing does not mean that the member has it', () => {
@@ -982,6 +1081,63 @@ describe('readStatus', () => {
     expect(await toast.readStatus?.(ref, order, context)).toMatchObject([{ status: 'ready' }]);
     pos.scopes = ['orders.orders:write'];
     await expect(toast.readStatus?.(ref, order, context)).rejects.toThrow(/scopes orders:read and orders.channel:read/);
+  });
+});
+
+describe('cancelOrder', () => {
+  async function stage() {
+    const pos = await startToast();
+    ends.push(() => pos.stop());
+    const settings = Settings.parse(pos.settings);
+    const signal = AbortSignal.timeout(5000);
+    const context = { settings, now: NOW, signal, credentials: inMemoryCredentials(() => NOW), fetch: boundedFetch() };
+    const order = orderOf();
+    const ref = await toast.createOrder(order, context);
+    const ticket = pos.tickets[0] ?? expect.unreachable('there is no ticket');
+    return { pos, ticket, cancel: async () => toast.cancelOrder?.(ref, order, context) };
+  }
+
+  it('takes an order for cancelled that was voided already, and voids nothing', async () => {
+    const { pos, ticket, cancel } = await stage();
+    pos.become?.(ticket, 'voided');
+    expect(await cancel()).toBe('cancelled');
+    expect(pos.cancels).toBe(0);
+  });
+
+  it('takes a refusal for cancelled where the order has been voided meanwhile', async () => {
+    const { pos, ticket, cancel } = await stage();
+    pos.miscancel = () => {
+      pos.become?.(ticket, 'voided');
+      return { status: 400, body: { message: 'The order is already voided' } };
+    };
+    expect(await cancel()).toBe('cancelled');
+  });
+
+  it('is refused for good where Toast refuses, as for other payments, with what its support asks for', async () => {
+    const { pos, cancel } = await stage();
+    const body = { status: 400, code: 10_400, message: 'Only OTHER payments may be voided', requestId: 'r-1' };
+    pos.miscancel = () => ({ status: 400, body });
+    await expect(cancel()).rejects.toMatchObject({
+      name: 'GiveUp',
+      message: 'Toast refused to void the order with 400, code 10400, requestId r-1',
+      reason: 'The restaurant can no longer cancel this order.',
+    });
+  });
+
+  it('needs a scope of its own, and says which', async () => {
+    const { pos, cancel } = await stage();
+    pos.scopes = pos.scopes.filter((scope) => scope !== 'orders.channel:void');
+    await expect(cancel()).rejects.toMatchObject({
+      name: 'NeedsOperator',
+      message: expect.stringContaining('orders.channel:void') as string,
+    });
+  });
+
+  it('has cancelled nothing where the order cannot be read', async () => {
+    const { pos, cancel } = await stage();
+    pos.misread = () => 'drop-answer';
+    await expect(cancel()).rejects.toMatchObject({ name: 'TryAgain', sent: false });
+    expect(pos.cancels).toBe(0);
   });
 });
 
@@ -1216,6 +1372,15 @@ async function toastThat(told: Answers = {}) {
       return error;
     },
   };
+}
+
+function discounted(currency: string): SampleOptions {
+  const { money } = sampleOrder();
+  const discounts = [
+    { name: 'Club', amount: 500 },
+    { name: 'Birthday', amount: 111 },
+  ];
+  return { money: { ...money, currency, discount: 611, total: money.total - 611 }, discounts };
 }
 
 function settingsOf(changed: object = {}): Settings {

@@ -59,6 +59,7 @@ const REQUESTS = {
     'GET /orders/v2/orders/{id}',
     'POST /authentication/v1/authentication/login',
     'POST /orders/v2/orders',
+    'POST /orders/v2/orders/{id}/void',
     'POST /orders/v2/prices',
   ],
 } satisfies Record<PosName, readonly string[]>;

@@ -15,6 +15,8 @@ export type ToastRestaurant = {
   alternatePayment: string;
   /** A service charge with the order's own amount, not taxed. */
   openServiceCharge: string;
+  /** A discount of checks with the order's own amount, not allowed with other discounts. */
+  openDiscount: string;
   /** A secret for each subscription. */
   secrets: { guest_order_status: string; order_updated: string };
 };
@@ -71,6 +73,7 @@ export function openToastRestaurant(currency: string, baseUrl: string) {
     multiLocationIds,
     alternatePayment: randomUUID(),
     openServiceCharge: randomUUID(),
+    openDiscount: randomUUID(),
     secrets: { guest_order_status: randomBytes(24).toString('base64'), order_updated: randomUUID() },
   };
   const settings = {
@@ -82,6 +85,7 @@ export function openToastRestaurant(currency: string, baseUrl: string) {
     diningOptionGuids,
     alternatePaymentGuid: restaurant.alternatePayment,
     feeServiceChargeGuid: restaurant.openServiceCharge,
+    discountGuid: restaurant.openDiscount,
     namingAuthority: 'EXPEDITER-TEST',
     defaultState: 'BE',
     itemMap,

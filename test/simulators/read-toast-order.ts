@@ -83,6 +83,8 @@ const Check = z.strictObject({
   appliedServiceCharges: z
     .array(z.strictObject({ serviceCharge: Reference, chargeAmount: Amount.optional() }))
     .optional(),
+  // https://doc.toasttab.com/doc/devguide/apiDiscountingOrders.html, read on 2026-11-23
+  appliedDiscounts: z.array(z.strictObject({ discount: Reference, discountAmount: Amount.optional() })).optional(),
 });
 
 const DeliveryInfo = z.strictObject({
@@ -157,7 +159,7 @@ function byGuid(selection: z.infer<typeof Selection>, restaurant: ToastRestauran
 }
 
 function checkCheck(check: ToastCheck, restaurant: ToastRestaurant): void {
-  const { customer, selections, payments = [], appliedServiceCharges = [] } = check;
+  const { customer, selections, payments = [], appliedServiceCharges = [], appliedDiscounts = [] } = check;
   if (customer === undefined) throw new ToastError(400, 'customer is required for takeout and delivery');
   const { phone, phoneCountryCode } = customer;
   if (phoneCountryCode === undefined && phone.replaceAll('-', '').length !== 10) {
@@ -173,6 +175,12 @@ function checkCheck(check: ToastCheck, restaurant: ToastRestaurant): void {
     if (chargeAmount === undefined) throw new ToastError(400, 'chargeAmount is required for an open service charge');
     toMinor(chargeAmount, restaurant);
   }
+  for (const { discount, discountAmount } of appliedDiscounts) {
+    if (discount.guid !== restaurant.openDiscount) throw new ToastError(404, 'discount was not found');
+    if (discountAmount === undefined) throw new ToastError(400, 'discountAmount is required for an open discount');
+    toMinor(discountAmount, restaurant);
+  }
+  if (appliedDiscounts.length > 1) throw new ToastError(400, 'the discount is not allowed with other discounts');
 }
 
 function checkSelection(selection: ToastSelection, restaurant: ToastRestaurant): void {

@@ -1,6 +1,7 @@
 /** Toast, as https://doc.toasttab.com describes its authentication, its orders API and its webhooks. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
@@ -52,6 +53,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
   const slices = RATE.map(() => ({ nth: 0, requests: 0 }));
   let requests = 0;
   let reads = 0;
+  let cancels = 0;
 
   const simulator: ToastSimulator = {
     integration: 'toast',
@@ -66,7 +68,14 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     },
     refusals,
     multiLocationIds: restaurant.multiLocationIds,
-    scopes: ['orders.orders:write', 'orders:read', 'orders.channel:read', 'delivery_info.address:read', 'config:read'],
+    scopes: [
+      'orders.orders:write',
+      'orders:read',
+      'orders.channel:read',
+      'orders.channel:void',
+      'delivery_info.address:read',
+      'config:read',
+    ],
     behave: undefined,
     onTicket: undefined,
     become,
@@ -74,6 +83,11 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
       return reads;
     },
     misread: undefined,
+    get cancels() {
+      return cancels;
+    },
+    miscancel: undefined,
+    estimate: undefined,
     lifeOf: (fulfillment) => LIVES[fulfillment],
     sign: (_webhookUrl, ticket, nativeStatus) => writeToastEvent(orderOf(ticket), nativeStatus, restaurant),
     report(webhookUrl, ticket, nativeStatus) {
@@ -104,7 +118,11 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
   function orderOf(ticket: Ticket): Record<string, unknown> {
     const found = kept.find((each) => each.ticket === ticket);
     if (found === undefined) throw new Error('Toast has no such ticket');
-    return found.order;
+    return withEstimate(found.order);
+  }
+
+  function withEstimate(order: Record<string, unknown>): Record<string, unknown> {
+    return { ...order, estimatedFulfillmentDate: simulator.estimate?.replace('Z', '+0000') ?? null };
   }
 
   function become(ticket: Ticket, nativeStatus: string): void {
@@ -154,6 +172,8 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
         return takeOrder(request, response, body);
       default:
     }
+    const [, toVoid] = (method === 'POST' && /^\/orders\/v2\/orders\/([^/]+)\/void$/.exec(url)) || [];
+    if (toVoid !== undefined) return voidOrder(request, response, { guid: decodeURIComponent(toVoid), body });
     if (method !== 'GET') throw new ToastError(404, 'no such endpoint');
     const { pathname, searchParams } = new URL(url, 'http://toast');
     const unknown = [...searchParams.keys()].filter((name) => QUERIES.get(pathname)?.includes(name) !== true);
@@ -227,11 +247,35 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     }
     const guid = randomUUID();
     const taken = priceToastOrder(order, restaurant, guid);
-    const ticket = ticketOf(order, guid, restaurant);
+    const ticket = ticketOf(order, taken, restaurant);
     kept.push({ ticket, order: taken, externalId: order.externalId });
     simulator.onTicket?.(ticket);
     if (fault === 'drop-answer') request.socket.destroy();
     else sendJson(response, 200, taken);
+  }
+
+  /** Voids an order: https://doc.toasttab.com/doc/devguide/apiVoidOrder.html, read on 2026-11-23. */
+  function voidOrder(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { guid, body }: { guid: string; body: Buffer },
+  ): void {
+    cancels += 1;
+    const fault = simulator.miscancel?.();
+    if (fault === 'hang') return;
+    if (typeof fault === 'object') return sendFault(response, fault);
+    admit(request, 'orders.channel:void');
+    const wanted = { selections: { voidAll: true }, payments: { voidAll: true } };
+    if (!isDeepStrictEqual(parse(request, body), wanted)) {
+      throw new ToastError(400, 'selections and payments must each have voidAll true, and nothing else');
+    }
+    const found = kept.find(({ ticket }) => ticket.providerOrderId === guid);
+    if (found === undefined) throw new ToastError(404, 'Order not found');
+    if (found.order['voided'] === true) throw new ToastError(400, 'The order is already voided');
+    found.ticket.cancelled = true;
+    become(found.ticket, 'VOIDED');
+    if (fault === 'drop-answer') request.socket.destroy();
+    else sendJson(response, 200, withEstimate(found.order));
   }
 
   /** Lists orders modified in up to one hour: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
@@ -274,7 +318,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     if (found === undefined) throw new ToastError(404, 'Order not found');
     const { checks, deliveryInfo } = found.order;
     const shown = {
-      ...found.order,
+      ...withEstimate(found.order),
       checks: (checks as object[]).map((check) => ({ ...check, customer: null })),
       deliveryInfo: simulator.scopes.includes('delivery_info.address:read') ? (deliveryInfo ?? null) : null,
     };
@@ -305,21 +349,25 @@ function ourIdIn(externalId = ''): string {
   return externalId.slice(externalId.indexOf(':') + 1);
 }
 
-function ticketOf(order: ToastOrder, guid: string, restaurant: ToastRestaurant): Ticket {
+function ticketOf(order: ToastOrder, taken: Record<string, unknown>, restaurant: ToastRestaurant): Ticket {
   const [check] = order.checks;
-  const { selections = [], payments, customer, appliedServiceCharges = [] } = check ?? {};
+  const { selections = [], payments, customer, appliedServiceCharges = [], appliedDiscounts = [] } = check ?? {};
+  const [{ totalAmount }] = taken['checks'] as [{ totalAmount: number }];
+  const tip = (payments ?? []).map(({ tipAmount }) => tipAmount);
   const { deliveryInfo: to } = order;
   const sum = (amounts: readonly (number | undefined)[]): number =>
     amounts.reduce<number>((total, amount = 0) => total + toMinor(amount, restaurant), 0);
   return {
-    providerOrderId: guid,
+    providerOrderId: String(taken['guid']),
     serviceOrderId: ourIdIn(order.externalId),
     key: order.externalId ?? '',
     fulfillment: restaurant.diningOptions.get(order.diningOption.guid) === 'DELIVERY' ? 'delivery' : 'pickup',
     callOut: check?.tabName,
     lines: selections.filter((selection) => !isRequest(selection)).map((selection) => lineOf(selection, restaurant)),
     paid: payments && sum(payments.flatMap(({ amount, tipAmount }) => [amount, tipAmount])),
-    tip: sum((payments ?? []).map(({ tipAmount }) => tipAmount)),
+    tip: sum(tip),
+    discount: sum(appliedDiscounts.map(({ discountAmount }) => discountAmount)),
+    total: sum([totalAmount, ...tip]),
     fee: sum(appliedServiceCharges.map(({ chargeAmount }) => chargeAmount)),
     guest: {
       name: customer && `${customer.firstName} ${customer.lastName}`,

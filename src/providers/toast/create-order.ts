@@ -4,8 +4,10 @@ import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callToast } from './call-toast.ts';
 import { externalIdOf } from './external-id-of.ts';
+import { nameRefusal } from './name-refusal.ts';
 import { ErrorMessage, PricedOrder, TakenOrder } from './payloads.ts';
 import type { Settings } from './payloads.ts';
+import { reasonOfRefusal } from './reason-of-refusal.ts';
 import { writeOrder, writePayment } from './write-order.ts';
 
 type Context = PosContext<Settings>;
@@ -25,13 +27,13 @@ export async function createOrder(order: KitchenOrder, context: Context): Promis
   let { checks }: { checks: readonly object[] } = written;
   if (settings.alternatePaymentGuid !== undefined) {
     const due = await askPrice(written, context);
-    if (typeof due !== 'number') return findRefused(due, '/prices', externalId, context);
-    const payment = writePayment(order, settings.alternatePaymentGuid, due);
+    if (typeof due !== 'number') return findRefused(due, '/prices', order, context);
+    const payment = writePayment(order, settings, due);
     checks = checks.map((check) => ({ ...check, payments: [payment] }));
   }
 
   const answer = await callToast(context, 'POST', '/orders/v2/orders', { ...written, checks, externalId });
-  if (answer.status >= 300) return findRefused(answer, '/orders', externalId, context);
+  if (answer.status >= 300) return findRefused(answer, '/orders', order, context);
   const taken = TakenOrder.safeParse(answer.json);
   if (taken.success) return { providerOrderId: taken.data.guid };
   // The webhooks will name only the GUID. A repeat finds it.
@@ -68,16 +70,15 @@ async function askPrice(written: object, context: Context): Promise<number | Pos
 async function findRefused(
   answer: PosAnswer,
   path: '/prices' | '/orders',
-  externalId: string,
+  order: KitchenOrder,
   context: Context,
 ): Promise<OrderRef> {
-  const known = await findByExternalId(externalId, context);
+  const known = await findOrder(order.serviceOrderId, context);
   if (known !== undefined) return known;
 
   const { status: httpStatus } = answer;
-  const { code, message, developerMessage, requestId } = ErrorMessage.safeParse(answer.json).data ?? {};
-  const details = [code && `code ${code}`, requestId && `requestId ${requestId}`].filter(Boolean);
-  const refused = ['Toast refused the order with', [httpStatus, ...details].join(', ')].join(' ');
+  const { message, developerMessage } = ErrorMessage.safeParse(answer.json).data ?? {};
+  const refused = `Toast refused the order with ${nameRefusal(answer)}`;
   // Toast's words may quote the member, so they are examined and not repeated. A price is asked without the externalId.
   const words = `${message} ${developerMessage}`;
   if (path === '/orders' && /external[\s_-]*id/i.test(words)) {
@@ -90,11 +91,11 @@ async function findRefused(
   if (httpStatus === 404) {
     throw new NeedsOperator(
       `${refused}: it does not know one of the ids in restaurantGuid, diningOptionGuids, alternatePaymentGuid, ` +
-        'feeServiceChargeGuid, itemMap and specialRequestItem',
+        'feeServiceChargeGuid, discountGuid, itemMap and specialRequestItem',
       { httpStatus },
     );
   }
-  throw new GiveUp(refused, { reason: 'The restaurant could not take this order.', httpStatus });
+  throw new GiveUp(refused, { ...reasonOfRefusal(words, order, context.settings), httpStatus });
 }
 
 /**

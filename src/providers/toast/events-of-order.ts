@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
-import type { ToastOrder } from './payloads.ts';
+import type { Settings, ToastOrder } from './payloads.ts';
 
 /** Our status for each delivery state. PICKED_UP: the driver has the order. PENDING: no driver has taken it yet. */
 const DELIVERY_STATES: ReadonlyMap<string, Status> = new Map([
@@ -10,37 +10,58 @@ const DELIVERY_STATES: ReadonlyMap<string, Status> = new Map([
   ['DELIVERED', 'completed'],
 ]);
 
-/** The order's names, and since when it is so. */
+/** Approved by staff, or by itself. FUTURE: and not yet begun. */
+const TAKEN: readonly string[] = ['APPROVED', 'FUTURE'];
+
+type Order = z.infer<typeof ToastOrder>;
+type Said = Pick<StatusEvent, 'status' | 'nativeStatus' | 'reason' | 'reasonCode'>;
+/** The order's names, and since when it is so where the order itself does not say. */
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
 /**
  * What an order itself says, which is not its guest order status: that it was voided, that nobody approved it, where its
- * delivery is, and else how far the kitchen is. That it is closed and paid says nothing: ours are paid from the start.
+ * delivery is, and else how far the kitchen is. That it is closed and paid says nothing: ours are paid from the start. One
+ * that was taken and says no more is an event for its estimate alone.
  */
-export function eventsOfOrder(order: z.infer<typeof ToastOrder>, about: About): StatusEvent[] {
-  const { voided, approvalStatus, deliveryInfo } = order;
-  if (voided === true) return [{ status: 'cancelled', nativeStatus: 'voided', ...about }];
+export function eventsOfOrder(order: Order, about: About, settings: Settings): StatusEvent[] {
+  const { approvalStatus, modifiedDate } = order;
+  const estimates = estimatesOf(order, settings);
+  let said = readSaid(order);
+  if (said === undefined && estimates !== undefined && TAKEN.includes(approvalStatus ?? '')) {
+    said = { status: 'received', nativeStatus: approvalStatus ?? '' };
+  }
+  return said === undefined ? [] : [{ ...said, ...estimates, ...about, occurredAt: modifiedDate ?? about.occurredAt }];
+}
+
+function readSaid({ voided, approvalStatus, deliveryInfo, checks }: Order): Said | undefined {
+  if (voided === true) return { status: 'cancelled', nativeStatus: 'voided', reasonCode: 'restaurant_cancelled' };
   if (approvalStatus === 'NOT_APPROVED') {
     const reason = 'The restaurant did not approve the order in time.';
-    return [{ status: 'failed', nativeStatus: approvalStatus, reason, ...about }];
+    return { status: 'failed', nativeStatus: approvalStatus, reason, reasonCode: 'no_answer' };
   }
   const nativeStatus = deliveryInfo?.deliveryState ?? '';
   const status = DELIVERY_STATES.get(nativeStatus);
-  return status === undefined ? eventsOfKitchen(order, about) : [{ status, nativeStatus, ...about }];
+  return status === undefined ? readKitchen(checks) : { status, nativeStatus };
 }
 
 /**
  * The kitchen's part, by the `fulfillmentStatus` of what is cooked: ready once all of it is READY, in progress from the
  * first that is SENT. https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
  */
-function eventsOfKitchen({ checks }: z.infer<typeof ToastOrder>, about: About): StatusEvent[] {
+function readKitchen(checks: Order['checks']): Said | undefined {
   const stages = checks
     .flatMap(({ selections }) => selections)
     .filter(({ voided, selectionType }) => voided !== true && selectionType !== 'SPECIAL_REQUEST')
     .map(({ fulfillmentStatus }) => fulfillmentStatus);
-  if (stages.length > 0 && stages.every((stage) => stage === 'READY')) {
-    return [{ status: 'ready', nativeStatus: 'READY', ...about }];
-  }
+  if (stages.length > 0 && stages.every((stage) => stage === 'READY'))
+    return { status: 'ready', nativeStatus: 'READY' };
   const begun = stages.some((stage) => stage === 'READY' || stage === 'SENT');
-  return begun ? [{ status: 'in_progress', nativeStatus: 'SENT', ...about }] : [];
+  return begun ? { status: 'in_progress', nativeStatus: 'SENT' } : undefined;
+}
+
+/** `estimatedFulfillmentDate` is when it is "ready for pickup or to be delivered", as the dining option has it. */
+function estimatesOf({ estimatedFulfillmentDate: at, diningOption }: Order, { diningOptionGuids }: Settings) {
+  if (at === undefined) return undefined;
+  if (diningOption?.guid === diningOptionGuids.pickup) return { estimatedReadyAt: at };
+  return diningOption?.guid === diningOptionGuids.delivery ? { estimatedDeliveryAt: at } : undefined;
 }

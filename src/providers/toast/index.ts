@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/domain/provider.ts';
+import { cancelOrder } from './cancel-order.ts';
 import { check } from './check.ts';
 import { connect } from './connect.ts';
 import { WITHIN_S } from './call-toast.ts';
@@ -16,10 +17,13 @@ export const toast: Provider<Settings> = {
   integration: 'toast',
   settings: Settings,
   deduplicates: true,
-  // A login (10 s at the most), the price, the order, and a look at what was refused.
+  // A login (10 s at the most), the price, the order, and a look at what was refused. A cancel takes as many requests.
   attemptWithinS: 10 + 3 * WITHIN_S,
   createOrder,
   findOrder,
+  cancelOrder,
+  // "The order is not already voided": a second void is refused, and taken for the first by what the order says.
+  deduplicatesCancels: true,
   readStatus,
   checkOrder,
   translateWebhook,

@@ -37,6 +37,8 @@ export const Settings = z.strictObject({
   alternatePaymentGuid: Guid.optional(),
   /** An open service charge for the order's fee. Without it the check has no fee. */
   feeServiceChargeGuid: Guid.optional(),
+  /** An open amount discount of checks, for the order's discounts. Without it a note asks staff to take them off. */
+  discountGuid: Guid.optional(),
   /** The name that Toast assigned to us, the prefix of our ids. */
   namingAuthority: z
     .string()
@@ -124,6 +126,9 @@ export const ToastOrder = z.object({
   guid: Id,
   approvalStatus: z.string().nullish(),
   voided: z.boolean().nullish(),
+  modifiedDate: timeIfAny,
+  estimatedFulfillmentDate: timeIfAny,
+  diningOption: z.object({ guid: z.string() }).nullish().catch(undefined),
   deliveryInfo: z.object({ deliveryState: z.string().nullish() }).nullish(),
   checks: z
     .array(
@@ -148,9 +153,11 @@ export function orderAsked({ guid, externalId }: { guid: string | undefined; ext
   return ToastOrder.extend({
     guid: guid === undefined ? Id : asked(guid),
     externalId: guid === undefined ? ours : absentable(ours),
-    modifiedDate: timeIfAny,
   });
 }
+
+/** The answer to a void: https://doc.toasttab.com/openapi/orders/operation/voidOrder/ */
+export const VoidedOrder = z.object({ voided: z.literal(true) });
 
 /** An order event: https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html */
 export const OrderUpdated = z.object({ timestamp: timeIfAny, details: z.object({ order: ToastOrder }) });

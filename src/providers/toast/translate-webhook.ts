@@ -83,12 +83,13 @@ function readGuestStatus(json: unknown, settings: Settings): readonly StatusEven
   const status = GUEST_STATUSES.get(nativeStatus);
   if (status === undefined) return [];
   if (nativeStatus === 'CLOSED' && !settings.closedMeansCompleted) return [];
-  return [{ status, nativeStatus, providerOrderId: orderGuid, occurredAt }];
+  const reasonCode = status === 'cancelled' ? 'restaurant_cancelled' : undefined;
+  return [{ status, nativeStatus, reasonCode, providerOrderId: orderGuid, occurredAt }];
 }
 
-function readOrder(json: unknown): readonly StatusEvent[] {
+function readOrder(json: unknown, settings: Settings): readonly StatusEvent[] {
   const { details, timestamp: occurredAt } = readShape(OrderUpdated, json);
-  return eventsOfOrder(details.order, { providerOrderId: details.order.guid, occurredAt });
+  return eventsOfOrder(details.order, { providerOrderId: details.order.guid, occurredAt }, settings);
 }
 
 function isElsewhere({ details }: OfRestaurant, { restaurantGuid }: Settings): boolean {

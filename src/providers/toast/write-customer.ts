@@ -45,5 +45,6 @@ function writePhone(e164: string): { phone: string; phoneCountryCode?: string } 
 function wanting(message: string, what: string): GiveUp {
   return new GiveUp(`Toast would refuse the order: ${message}`, {
     reason: `The restaurant cannot take the order without a valid ${what}.`,
+    reasonCode: 'technical',
   });
 }

@@ -1,7 +1,7 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
-import { toDecimal } from '../../core/domain/money.ts';
-import { ageCheck, orderNote } from '../order-texts.ts';
+import { minorDigits, toDecimal } from '../../core/domain/money.ts';
+import { ageCheck, orderNote, takeOff } from '../order-texts.ts';
 import type { Settings } from './payloads.ts';
 import { writeCustomer } from './write-customer.ts';
 import { SPECIAL_REQUEST_MAX, limitModifiers, specialRequest, writeSelection } from './write-selection.ts';
@@ -14,9 +14,12 @@ type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>[
  * @throws GiveUp if the order lacks what Toast requires, NeedsOperator if the settings do
  */
 export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
-  const { fulfillment, money } = order;
+  const { fulfillment, money, notes } = order;
+  const { discount = 0 } = money;
+  const { discountGuid } = settings;
   limitModifiers(order.items);
-  const note = orderNote(order, SPECIAL_REQUEST_MAX);
+  const asked = discountGuid === undefined ? [takeOff(order), notes].filter(Boolean).join('\n') : notes;
+  const note = orderNote({ ...order, notes: asked }, SPECIAL_REQUEST_MAX);
   return {
     diningOption: { guid: settings.diningOptionGuids[fulfillment.type] },
     ...writeSchedule(fulfillment.requestedAt, now),
@@ -42,6 +45,13 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
               },
             ],
           }),
+        // One for all: whether one discount may be applied twice is a setting of the restaurant's.
+        ...(discountGuid !== undefined &&
+          discount > 0 && {
+            appliedDiscounts: [
+              { discount: { guid: discountGuid }, discountAmount: amountOf(discount, money.currency) },
+            ],
+          }),
       },
     ],
   };
@@ -57,12 +67,18 @@ export function checkOrder({ items, member, fulfillment }: CanonicalOrder): void
   if (fulfillment.type === 'delivery') writeDelivery(fulfillment.destination, undefined, 'NY');
 }
 
-/** @param due Toast's total as it came, a decimal */
-export function writePayment({ money, placedAt }: CanonicalOrder, alternatePaymentGuid: string, due: number) {
+/**
+ * The payment of what Toast says is due. Nobody paid what is still to be taken off: it stays open on the check.
+ * @param due Toast's total as it came, a decimal
+ */
+export function writePayment({ money, placedAt }: CanonicalOrder, settings: Settings, due: number) {
+  const { alternatePaymentGuid: guid, discountGuid } = settings;
+  const { discount = 0, currency } = money;
+  const dueMinor = Math.round(due * 10 ** minorDigits(currency));
   return {
     type: 'OTHER',
-    otherPayment: { guid: alternatePaymentGuid },
-    amount: due,
+    otherPayment: { guid },
+    amount: discountGuid === undefined && discount > 0 ? amountOf(Math.max(0, dueMinor - discount), currency) : due,
     tipAmount: amountOf(money.tip, money.currency),
     paidDate: writeTime(new Date(placedAt)),
   };
@@ -123,5 +139,6 @@ function stateOf(region: string | undefined, defaultState: string | undefined): 
 function incomplete(message: string): GiveUp {
   return new GiveUp(`Toast would refuse the delivery: ${message}`, {
     reason: 'The restaurant needs the full address: street, city, state and postal code.',
+    reasonCode: 'invalid_address',
   });
 }

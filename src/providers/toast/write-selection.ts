@@ -48,7 +48,7 @@ export function limitModifiers(items: readonly Item[]): void {
   throw new GiveUp(
     `the quantities of the order's modifiers come to ${count}: Toast wants each piece as a modifier of its own, and ` +
       `no more than ${MODIFIERS_MAX} are sent`,
-    { reason: 'The restaurant cannot take this many extras in one order.' },
+    { reason: 'The restaurant cannot take this many extras in one order.', reasonCode: 'technical' },
   );
 }
 
@@ -69,6 +69,11 @@ export function specialRequest(text: string, quantity: number, group: Group, { s
     quantity,
     ...(entry && { item: reference(entry.item), [group]: reference(entry[group]) }),
   };
+}
+
+/** The item's id in Toast's menu, where it is known. */
+export function menuIdOf(serviceItemId: string, { itemMap }: Settings): string | undefined {
+  return (entryOf(itemMap, serviceItemId) ?? readPlain(serviceItemId, 'itemGroup'))?.item;
 }
 
 function referTo(id: string, group: Group, itemMap: Settings['itemMap']) {

@@ -1,0 +1,53 @@
+import { GiveUp, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
+import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
+import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
+import { quoteRefusal } from '../quote-refusal.ts';
+import { callToast } from './call-toast.ts';
+import { eventsOfOrder } from './events-of-order.ts';
+import { nameRefusal } from './name-refusal.ts';
+import { VoidedOrder, type Settings } from './payloads.ts';
+import { readOrder } from './read-order.ts';
+
+/** From here on the food is made. Toast itself documents no status from which it would refuse. */
+const TOO_LATE: readonly string[] = ['ready', 'en_route', 'completed'];
+
+/**
+ * Voids the order with all of its selections and payments: https://doc.toasttab.com/doc/devguide/apiVoidOrder.html and
+ * https://doc.toasttab.com/openapi/orders/operation/voidOrder/ (read 2026-11-23). Toast voids orders of the same client
+ * that have OTHER payments alone, and wants the scope `orders.channel:void`. It refuses one that is voided already, so
+ * the order is read before, and after a refusal: a repeat changes nothing.
+ * @throws as `readOrder` does, and GiveUp
+ */
+export async function cancelOrder(
+  ref: OrderRef,
+  { serviceOrderId }: CanonicalOrder,
+  context: PosContext<Settings>,
+): Promise<CancelAnswer> {
+  const read = () =>
+    readOrder({ guid: ref.providerOrderId, serviceOrderId }, context).catch((error: unknown) => {
+      throw error instanceof TryAgain ? tryAgainWith(error, { sent: false }) : error;
+    });
+  const order = await read();
+  if (order === undefined) return 'absent';
+  if (order.voided === true) return 'cancelled';
+  const late = eventsOfOrder(order, {}, context.settings).find(({ status }) => TOO_LATE.includes(status));
+  if (late !== undefined) throw refusal(`Toast says ${late.nativeStatus} of the order`);
+
+  const all = { selections: { voidAll: true }, payments: { voidAll: true } };
+  const path = `/orders/v2/orders/${encodeURIComponent(order.guid)}/void`;
+  const answer = await callToast(context, 'POST', path, all).catch(
+    quoteRefusal([403], (status) => `Toast voids no order (${status}): has the client the scope orders.channel:void?`),
+  );
+  const { status: httpStatus } = answer;
+  if (httpStatus < 300) {
+    if (VoidedOrder.safeParse(answer.json).success) return 'cancelled';
+    throw new TryAgain('Toast did not say that the order is voided', { sent: true, httpStatus });
+  }
+  if ((await read())?.voided === true) return 'cancelled';
+  throw refusal(`Toast refused to void the order with ${nameRefusal(answer)}`, httpStatus);
+}
+
+function refusal(message: string, httpStatus?: number): GiveUp {
+  const reason = 'The restaurant can no longer cancel this order.';
+  return new GiveUp(message, { reason, reasonCode: 'other', httpStatus });
+}
