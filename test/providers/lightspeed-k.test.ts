@@ -27,6 +27,7 @@ const PLAIN = {
   webhookPassword: 'hidden-password',
   paymentMethod: 'OOPAYMENT',
 };
+const MAPS = { itemMap: { cheddar: '17', 'no-onions': '18' } };
 const settings = settingsOf();
 
 providerContract(lightspeedK, {
@@ -46,6 +47,7 @@ providerContract(lightspeedK, {
     itemMap: [[], { burger: 7 }, { burger: '' }],
     subItemMap: [[], { cheddar: '' }, { cheddar: 'x'.repeat(26) }],
     feeSku: ['', 'x'.repeat(26), 7],
+    discountCode: ['', 7],
     preparationMinutes: [-1, 0.5, '30', 1441],
     sendCustomerEmail: ['yes', 1],
     closedMeansCompleted: ['yes', 1],
@@ -87,7 +89,55 @@ providerContract(lightspeedK, {
     ),
     FAILURE: [],
   },
-  paid: ({ money }) => money.total - money.fee,
+  paid: ({ money }) => money.total - money.fee || undefined,
+  rejections: {
+    'a cancelled order': { by: 'CANCELLED', reasonCode: 'restaurant_cancelled' },
+    'an abandoned order': { by: 'ABANDONED', reasonCode: 'restaurant_cancelled' },
+    'a till that was not there': { by: 'FAILURE', reasonCode: 'no_answer' },
+    'no till': {
+      by: 'FAILURE: No devices available to handle the task, the task has been rejected.',
+      reasonCode: 'no_answer',
+    },
+    'a till that takes none': {
+      by: "FAILURE: The specified business location doesn't accept online orders at the moment.",
+      reasonCode: 'paused',
+    },
+    'an item that is restricted': {
+      by: 'FAILURE: Could not add item Topping 1 (check sales restrictions)',
+      reasonCode: 'item_unavailable',
+    },
+    'an item that is not found': {
+      by: 'FAILURE: Could not add item beer-pale-ale (not found)',
+      reasonCode: 'item_unavailable',
+      itemIds: ['beer-pale-ale'],
+    },
+    'an unknown SKU': {
+      by: 'FAILURE: No such item id: 6644662335523, sku: 1001, blId: 52000111222',
+      reasonCode: 'item_unavailable',
+      itemIds: ['burger-classic'],
+    },
+    'an unknown SKU of a modifier': {
+      by: 'FAILURE: No such item id: 6644662335523, sku: 35, blId: 52000111222',
+      reasonCode: 'item_unavailable',
+    },
+    'a payment of too much': {
+      by: 'FAILURE: the payment amount is greater than the amount due',
+      reasonCode: 'price_changed',
+    },
+    'a payment': { by: 'FAILURE: Unknown payment method', reasonCode: 'payment' },
+    'a customer who is known': {
+      by: 'FAILURE: A consumer already exists for this email address with a different external reference.',
+      reasonCode: 'technical',
+    },
+    'a wrong form': {
+      by: { status: 400, body: { errors: [{ field: 'orderNote', code: 'Size' }] } },
+      reasonCode: 'technical',
+    },
+    'an address': {
+      by: { status: 400, body: { errors: [{ field: 'deliveryAddress.zip', code: 'NotNull' }] } },
+      reasonCode: 'invalid_address',
+    },
+  },
 });
 
 const stops: (() => Promise<void>)[] = [];
@@ -187,6 +237,46 @@ describe('the order as Lightspeed wants it', () => {
     const order = orderOf();
     expect(written({ ...order, money: { ...order.money, total: 0 } })['payment']).toBeUndefined();
     expect(written({ ...order, money: { ...order.money, tip: 0 } })['payment']).not.toHaveProperty('tipAmount');
+  });
+
+  it.each([
+    ['EUR', 12.9, 10.1],
+    ['JPY', 1290, 1010],
+    ['KWD', 1.29, 1.01],
+  ])('takes discounts off piece by piece, each a line of its own: %s', (currency, whole, rest) => {
+    const order = discounted(2300, currency);
+    const body = readToGoOrder(text(order, { discountCode: 'PLATFORM', ...MAPS }, new Date()));
+    expect(checkToGoOrder(body, { JPY: 0, KWD: 3 }[currency] ?? 2)).toEqual([]);
+    const { items, orderNote } = written(order, { discountCode: 'PLATFORM' });
+    const modifiers = [{ modifierId: 'cheddar' }, { modifierId: 'no-onions' }];
+    const burger = { quantity: 1, sku: 'burger-classic', modifiers, discountCode: 'PLATFORM' };
+    expect(items).toEqual([
+      { ...burger, discountAmountOverride: whole },
+      { ...burger, discountAmountOverride: rest },
+      { quantity: 1, sku: 'fries-sweet-potato' },
+      { quantity: 1, sku: 'beer-pale-ale' },
+    ]);
+    expect(orderNote).not.toContain('TAKE OFF');
+  });
+
+  it('leaves the other pieces of an item as they are', () => {
+    const { items } = written(discounted(500), { discountCode: 'PLATFORM' });
+    expect(items).toMatchObject([{ quantity: 1, discountAmountOverride: 5 }, { quantity: 1 }, {}, {}]);
+    expect((items as object[])[1]).not.toHaveProperty('discountCode');
+  });
+
+  it.each([
+    ['there is no discountCode', discounted(500), {}],
+    ['the items alone are worth less', discounted(3511), { discountCode: 'PLATFORM' }],
+    [
+      'it would take more than 20 lines',
+      { ...discounted(500), items: [{ ...orderOf().items[2], quantity: 1000, unitPrice: 20 }] },
+      { discountCode: 'PLATFORM' },
+    ],
+  ])('asks staff to take discounts off where %s', (_name, order, more) => {
+    const { items, orderNote } = written(order as KitchenOrder, more);
+    expect(JSON.stringify(items)).not.toContain('discount');
+    expect(orderNote).toMatch(/^AGE CHECK: .*\nTAKE OFF: Club \d+\.\d\d EUR\n/);
   });
 
   it('names items, instructions and sub-items as the maps say', () => {
@@ -334,8 +424,7 @@ describe('the order as Lightspeed wants it', () => {
     const requestedAt = new Date(Date.now() + 7_200_000).toISOString();
     const { fulfillment } = orderOf({ type: 'delivery' });
     const order = orderOf({ fulfillment: { ...fulfillment, requestedAt } });
-    const maps = { itemMap: { cheddar: '17', 'no-onions': '18' } };
-    expect(checkToGoOrder(readToGoOrder(text(order, { ...maps, ...more }, new Date())), 2)).toEqual([]);
+    expect(checkToGoOrder(readToGoOrder(text(order, { ...MAPS, ...more }, new Date())), 2)).toEqual([]);
   });
 });
 
@@ -590,6 +679,20 @@ describe('a webhook', () => {
     expect(event).toMatchObject({ status: 'failed', nativeStatus: 'FAILURE' });
     expect(event?.reason).toMatch(words);
     expect(event?.reason).not.toContain('17');
+  });
+
+  it.each([
+    ['a SKU', 'No such item id: 1, sku: 1001, blId: 3', ['burger-small', 'burger-big']],
+    ['the fee', 'No such item id: 1, sku: FEE, blId: 3', undefined],
+    ['a modifier', 'No such item id: 1, sku: 35, blId: 3', undefined],
+    ['what no id of ours can be', 'Could not add item a\0b (not found)', undefined],
+    ['an item by its name', 'Could not add item Burger (check sales restrictions)', undefined],
+  ])('about a failure that names %s names all that we sell as it', (_name, reason, itemIds) => {
+    const more = { itemMap: { 'burger-small': '1001', 'burger-big': '1001' }, subItemMap: { cheddar: '35' } };
+    const said = { status: 'FAILURE', reason, thirdPartyReference: 'order-1' };
+    const [event] = translate(said, { ...more, feeSku: 'FEE' });
+    expect(event).toMatchObject({ reasonCode: 'item_unavailable' });
+    expect(event?.itemIds).toEqual(itemIds);
   });
 
   it('names no reason for anything else', () => {
@@ -923,6 +1026,13 @@ async function stage(more: object = {}) {
     check: () => checkWith(context),
     connect: (webhookUrl: string) => connectTo({ ...context, webhookUrl, locations: 2 }),
   };
+}
+
+/** The payment is the same in each currency: the platform's. */
+function discounted(discount: number, currency = 'EUR'): KitchenOrder {
+  const { money } = orderOf();
+  const discounts = [{ name: 'Club', amount: discount }];
+  return orderOf({ money: { ...money, currency, discount, total: money.total - discount }, discounts });
 }
 
 async function failureOf(promise: Promise<unknown>): Promise<Error> {

@@ -21,6 +21,8 @@ export type ToGoItem = {
   sku: string;
   modifiers?: { modifierId: string }[];
   subItems?: ToGoItem[];
+  discountCode?: string;
+  discountAmountOverride?: Digits;
 };
 
 /** A number as it was written. A double could change an int64 or an amount. */
@@ -32,7 +34,13 @@ export type FieldError = { field: string; code: string };
 type Check = (value: unknown) => boolean;
 type Fields = Record<string, Check>;
 
-const EXACT = new Set(['businessLocationId', 'paymentAmount', 'tipAmount', 'customItemPrice']);
+const EXACT = new Set([
+  'businessLocationId',
+  'paymentAmount',
+  'tipAmount',
+  'customItemPrice',
+  'discountAmountOverride',
+]);
 const NANOS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/;
 
 /** Parses JSON, with those numbers as their digits. `{}` if it is not a JSON object. */
@@ -83,6 +91,12 @@ export function checkToGoOrder(order: Record<string, unknown>, decimals: number)
     subItems: (value) => listOf(isSubItem)(value),
   };
   const isSubItem: Check = shape({ quantity: isInt32(1), sku: text(1, 25) }, inLine);
+  // "Must be used in conjunction with a discountCode", says the schema of the same line in a local order.
+  const isItem: Check = (value) => {
+    const discounts = { discountCode: text(1), discountAmountOverride: isAmount };
+    const fits = shape({ quantity: isInt32(1), sku: text(1, 25) }, { ...inLine, ...discounts })(value);
+    return fits && isObject(value) && (value['discountAmountOverride'] === undefined || 'discountCode' in value);
+  };
 
   const customer: Fields = {
     lastName: isText,
@@ -111,7 +125,7 @@ export function checkToGoOrder(order: Record<string, unknown>, decimals: number)
       orderCollectionTimeAsIso8601: isFuture,
       collectionCode: text(0, 8),
       payment: shape({ paymentAmount: isAmount }, { paymentMethod: isText, tipAmount: isAmount }),
-      items: listOf(isSubItem),
+      items: listOf(isItem),
       deliveryAddress: shape({}, { addressLine1: isText, addressLine2: isText, zip: isText, city: isText }),
     },
   );

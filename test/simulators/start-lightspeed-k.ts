@@ -64,6 +64,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   const webhookPassword = randomBytes(24).toString('base64url');
   const firstRefreshToken = randomUUID();
   const paymentMethod = 'OOPAYMENT';
+  const discountCode = 'PLATFORM';
 
   const tickets: Ticket[] = [];
   const orders: unknown[] = [];
@@ -218,6 +219,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     endpointId: endpoint,
     accountProfileCode,
     payment,
+    items = [],
   }: ToGoOrder): FieldError[] {
     const isKnown = {
       businessLocationId: id.digits === businessLocationId,
@@ -225,6 +227,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
       endpointId: endpoint === endpointId || endpoints.has(endpoint),
       accountProfileCode: accountProfileCode === undefined || Object.hasOwn(PROFILES, accountProfileCode),
       'payment.paymentMethod': payment === undefined || payment.paymentMethod === paymentMethod,
+      'items.discountCode': items.every((item) => [undefined, discountCode].includes(item.discountCode)),
     };
     return Object.entries(isKnown).flatMap(([field, known]) => (known ? [] : [{ field, code: 'NotFound' }]));
   }
@@ -369,18 +372,23 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   /** A till takes the order with SUCCESS. */
   function become(ticket: Ticket, nativeStatus: string): void {
     ticket.status = nativeStatus;
-    if (nativeStatus === 'FAILURE') return;
+    if (nativeStatus.startsWith('FAILURE')) return;
     const check = checks.get(ticket) ?? { openDate: writeTime() };
     checks.set(ticket, nativeStatus === 'CLOSED' ? { ...check, closeDate: writeTime() } : check);
   }
 
-  /** Makes a flat webhook, as incomplete as the samples: only later statuses name the business location. */
-  function sign(_webhookUrl: string, ticket: Ticket, status: string): SignedWebhook {
+  /**
+   * Makes a flat webhook, as incomplete as the samples: only later statuses name the business location. A FAILURE may
+   * have its reason behind a colon.
+   */
+  function sign(_webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook {
+    const [, status = '', reason = 'Not processed before validity ended'] =
+      /^(\w+)(?:: (.*))?$/.exec(nativeStatus) ?? [];
     const { providerOrderId: ikentooAccountIdentifier, serviceOrderId: thirdPartyReference } = ticket;
     const ikentooAccountId = '2114502594134196';
     const body =
       status === 'FAILURE'
-        ? { status, reason: 'Not processed before validity ended', thirdPartyReference }
+        ? { status, reason, thirdPartyReference }
         : status === 'SUCCESS'
           ? { status, ikentooAccountId, ikentooAccountIdentifier, thirdPartyReference, type: 'ORDER' }
           : {
@@ -418,6 +426,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
       webhookUsername,
       webhookPassword,
       paymentMethod,
+      discountCode,
       accountProfileCodes: { pickup: 'TAKEAWAY', delivery: 'HOMEDELIVERY' },
       baseUrl: url,
       itemMap,

@@ -41,5 +41,6 @@ function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator | Giv
   if (fields.some(({ field }) => OF_SETTINGS.test(field))) {
     return new NeedsOperator(`${message}: is it right in the settings?`, { httpStatus });
   }
-  return new GiveUp(message, { reason: 'The restaurant could not take this order.', httpStatus });
+  const reasonCode = fields.some(({ field }) => field.startsWith('deliveryAddress')) ? 'invalid_address' : 'technical';
+  return new GiveUp(message, { reason: 'The restaurant could not take this order.', reasonCode, httpStatus });
 }

@@ -52,6 +52,8 @@ export const Settings = z.strictObject({
   subItemMap: z.record(Id, Sku).default({}),
   /** The SKU of an item with open price that carries the order's fee. */
   feeSku: Sku.optional(),
+  /** The code of a manual discount, for the order's discounts. Without it a note asks staff to take them off. */
+  discountCode: Code.optional(),
   /** Minutes before the requested time at which the kitchen gets an order. */
   preparationMinutes: z.int().min(0).max(1440).default(0),
   /** True to store the member's e-mail address in the restaurant's customer file. */

@@ -1,16 +1,35 @@
-/** Known words of Lightspeed's failure reasons, each with a sentence for the member. */
-const REASONS: readonly (readonly [RegExp, string])[] = [
-  [/accept online orders/i, 'The restaurant takes no online orders at the moment.'],
-  [/no devices available|validity ended/i, 'The restaurant could not be reached.'],
-  [/sales restrictions/i, 'An item is not available at the moment.'],
-  [/not found|no such item/i, 'An item is not on the menu of the restaurant.'],
+import { Id, type StatusEvent } from '../../core/domain/order.ts';
+import type { ReasonCode } from '../../core/domain/reason-code.ts';
+import type { Settings } from './payloads.ts';
+
+const NOT_TAKEN = 'The restaurant could not take this order.';
+
+/** Known words of Lightspeed's failure reasons, each with a code and a sentence for the member. */
+const REASONS: readonly (readonly [RegExp, ReasonCode, string])[] = [
+  [/accept online orders/i, 'paused', 'The restaurant takes no online orders at the moment.'],
+  [/no devices available|validity ended/i, 'no_answer', 'The restaurant could not be reached.'],
+  [/sales restrictions/i, 'item_unavailable', 'An item is not available at the moment.'],
+  [/not found|no such item/i, 'item_unavailable', 'An item is not on the menu of the restaurant.'],
+  [/payment amount/i, 'price_changed', NOT_TAKEN],
+  [/payment/i, 'payment', NOT_TAKEN],
+  [/consumer already exists/i, 'technical', NOT_TAKEN],
 ];
 
 /**
  * Returns a failed order's reason, fit for a member. Lightspeed's own names items' ids, prices and other customers'
- * references. https://www.hubrise.com/apps/lightspeed-restaurant/troubleshooting lists what tills say.
+ * references. https://www.hubrise.com/apps/lightspeed-restaurant/troubleshooting lists what tills say (read 2026-11-23).
  */
-export function reasonOfFailure(said: string | undefined): string {
-  const known = REASONS.find(([words]) => words.test(said ?? ''));
-  return known?.[1] ?? 'The restaurant could not take this order.';
+export function reasonOfFailure(said = '', settings: Settings): Pick<StatusEvent, 'reason' | 'reasonCode' | 'itemIds'> {
+  const [, reasonCode, reason] = REASONS.find(([words]) => words.test(said)) ?? [undefined, 'other', NOT_TAKEN];
+  // "No such item id: 6644662335523, sku: abc123, blId: 52000111222", "Could not add item abc123 (not found)"
+  const sku = /\bsku: ([^,]+)/i.exec(said)?.[1] ?? /^could not add item (.+) \(not found\)$/i.exec(said)?.[1];
+  return { reason, reasonCode, itemIds: sku === undefined ? undefined : itemsOf(sku, settings) };
+}
+
+/** Our ids of the items that are sold as a SKU. An id that no map has is a SKU itself, of an item or of nothing of ours. */
+function itemsOf(sku: string, { itemMap, subItemMap, feeSku }: Settings): string[] | undefined {
+  const ours = Object.keys(itemMap).filter((id) => itemMap[id] === sku);
+  if (ours.length > 0) return ours.slice(0, 100);
+  const isNone = sku === feeSku || Object.values(subItemMap).includes(sku) || !Id.safeParse(sku).success;
+  return isNone ? undefined : [sku];
 }

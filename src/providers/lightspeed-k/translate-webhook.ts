@@ -46,7 +46,8 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
     );
   }
   const event = { status, serviceOrderId, providerOrderId, nativeStatus };
-  return [status === 'failed' ? { ...event, reason: reasonOfFailure(reason) } : event];
+  if (status === 'failed') return [{ ...event, ...reasonOfFailure(reason, settings) }];
+  return [status === 'cancelled' ? { ...event, reasonCode: 'restaurant_cancelled' } : event];
 }
 
 /** Compares digests, which takes equally long however much of the value is right. */

@@ -1,7 +1,7 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
-import { ageCheck, cutText } from '../order-texts.ts';
+import { ageCheck, cutText, takeOff } from '../order-texts.ts';
 import { splitName } from '../../core/domain/person-name.ts';
 import { entryOf } from '../shared-settings.ts';
 import { SKU_MAX } from './payloads.ts';
@@ -14,6 +14,8 @@ const NAME_MAX = 128;
 const NOTE_MAX = 255;
 /** The most modifiers of an order. Not documented; more than a kitchen can read, and few enough to write singly. */
 const MODIFIERS_MAX = 500;
+/** The most pieces with a discount, each a line of the check. Not documented; more than a promotion takes off. */
+const DISCOUNTED_MAX = 20;
 /** Milliseconds for a till to take the order. Then Lightspeed reports a failure, and the member can act. */
 const DELIVER_WITHIN_MS = 600_000;
 /** Milliseconds that count as the present. Times "must be in the future" by Lightspeed's clock. */
@@ -30,7 +32,7 @@ export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
   if (serviceOrderId.length <= REFERENCE_MAX) return;
   throw new GiveUp(
     `serviceOrderId has ${serviceOrderId.length} characters; Lightspeed's thirdPartyReference takes ${REFERENCE_MAX}`,
-    { reason: 'The restaurant could not take this order.' },
+    { reason: 'The restaurant could not take this order.', reasonCode: 'technical' },
   );
 }
 
@@ -45,7 +47,10 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
   checkOrder(order);
   refuseTooManyModifiers(order, settings);
   const isDelivery = fulfillment.type === 'delivery';
-  const items = order.items.map((item, nth) => writeItem(item, nth, settings));
+  const discounts = settings.discountCode === undefined ? undefined : spreadDiscount(order);
+  const items = order.items.flatMap((item, nth) =>
+    discountPieces(writeItem(item, nth, settings), discounts?.[nth] ?? [], order, settings),
+  );
   if (feeSku !== undefined && money.fee > 0) {
     items.push({ quantity: 1, sku: feeSku, customItemPrice: rawNumber(toDecimal(money.fee, money.currency)) });
   }
@@ -54,7 +59,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
     thirdPartyReference: serviceOrderId,
     endpointId,
     customerInfo: customerOf(order, settings),
-    orderNote: noteOf(order),
+    orderNote: noteOf(order, discounts === undefined ? takeOff(order) : undefined),
     // Up to 8 characters; Lightspeed makes up one where it is left out.
     collectionCode: order.callOutCode,
     accountProfileCode: accountProfileCodes[fulfillment.type],
@@ -82,11 +87,12 @@ function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings)
 }
 
 /** The note, the only field for text. It is cut at its end, so texts about items come before those about the whole. */
-function noteOf(order: CanonicalOrder): string | undefined {
+function noteOf(order: CanonicalOrder, toTakeOff: string | undefined): string | undefined {
   const { items, notes, fulfillment } = order;
   const instructions = fulfillment.type === 'delivery' ? fulfillment.destination.instructions : undefined;
   const lines = [
     ageCheck(order),
+    toTakeOff,
     ...items.map((item) => item.notes && `${item.name}: ${item.notes}`),
     instructions && `Delivery: ${instructions}`,
     notes,
@@ -136,6 +142,43 @@ function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['desti
   return { addressLine1: line1, addressLine2: line2, zip: postalCode, city };
 }
 
+/**
+ * What of the discount each piece of each item bears, in order, at most its own price: Lightspeed has discounts of items
+ * alone, and whether they may be more than that is not documented.
+ * @returns undefined if the items, or the first `DISCOUNTED_MAX` pieces, cannot bear it
+ */
+function spreadDiscount({ items, money: { discount = 0 } }: CanonicalOrder): number[][] | undefined {
+  let left = discount;
+  let room = DISCOUNTED_MAX;
+  const spread = items.map(({ quantity, unitPrice = 0 }) => {
+    const pieces = unitPrice === 0 ? 0 : Math.min(quantity, Math.ceil(left / unitPrice), room);
+    room -= pieces;
+    return Array.from({ length: pieces }, () => {
+      const each = Math.min(left, unitPrice);
+      left -= each;
+      return each;
+    });
+  });
+  return left > 0 ? undefined : spread;
+}
+
+/** Parts an item into pieces with a discount, each a line of its own, and the rest: a line's may be for one or for all. */
+function discountPieces(
+  item: ReturnType<typeof writeItem>,
+  borne: readonly number[],
+  { money: { currency } }: CanonicalOrder,
+  { discountCode }: Settings,
+): Record<string, unknown>[] {
+  const pieces = borne.map((amount) => ({
+    ...item,
+    quantity: 1,
+    discountCode,
+    discountAmountOverride: rawNumber(toDecimal(amount, currency)),
+  }));
+  const quantity = item.quantity - borne.length;
+  return quantity > 0 ? [...pieces, { ...item, quantity }] : pieces;
+}
+
 /** Counts before any modifier is written: a quantity of 1e9 would make an array of that length. */
 function refuseTooManyModifiers({ items }: CanonicalOrder, { subItemMap }: Settings): void {
   let count = 0;
@@ -148,7 +191,7 @@ function refuseTooManyModifiers({ items }: CanonicalOrder, { subItemMap }: Setti
   throw new GiveUp(
     `the items have ${count} modifiers, each counted as often as its quantity says since Lightspeed takes them one by ` +
       `one (those in subItemMap once); ${MODIFIERS_MAX} in an order are the most that are sent`,
-    { reason: 'The restaurant could not take this order: it has too many extras.' },
+    { reason: 'The restaurant could not take this order: it has too many extras.', reasonCode: 'technical' },
   );
 }
 
@@ -157,13 +200,15 @@ function refuseTooManyModifiers({ items }: CanonicalOrder, { subItemMap }: Setti
  * A modifier with a SKU (a "product modifier") is a sub-item with a quantity per item. Neither is documented: that
  * repeating means a quantity, and that a sub-item's quantity is per item.
  */
-function writeItem(item: Item, nth: number, { itemMap, subItemMap }: Settings): Record<string, unknown> {
+function writeItem(item: Item, nth: number, { itemMap, subItemMap }: Settings) {
   const sku = entryOf(itemMap, item.serviceItemId) ?? item.serviceItemId;
   if (sku.length > SKU_MAX) {
     throw new GiveUp(
       `items.${nth} has a SKU of ${sku.length} characters, Lightspeed's have ${SKU_MAX}: is it in itemMap?`,
       {
         reason: 'An item is not on the menu of the restaurant.',
+        reasonCode: 'item_unavailable',
+        itemIds: [item.serviceItemId],
       },
     );
   }
