@@ -40,6 +40,7 @@ CREATE TABLE order_changes (
   changes jsonb NOT NULL,
   PRIMARY KEY (service_order_id, seen_at)
 );
+CREATE INDEX order_changes_by_time ON order_changes (seen_at);
 
 ALTER TABLE placements
   DROP CONSTRAINT placements_state_check,
