@@ -48,6 +48,7 @@ export type Happening = ShownOrder['timeline'][number];
 export type PlacementCause = Answer<typeof placementCauses.PlacementCause>;
 export type RefusalCause = Answer<typeof placementCauses.RefusalCause>;
 export type Retried = Answer<typeof retry.Retried>;
+export type ConcludeCancel = Request<typeof orderRequests.ConcludeCancel>;
 export type Resolve = Request<typeof orderRequests.Resolve>;
 export type Resolved = Answer<typeof doubt.Resolved>;
 

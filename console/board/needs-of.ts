@@ -3,6 +3,7 @@ import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention, BoardOrder } from '../wire.ts';
 import { helpWith } from '../orders/help-with.ts';
+import { pathInWords } from '../parts/path-in-words.ts';
 import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists } from './create-board.ts';
 import { inShort } from './in-short.ts';
@@ -56,6 +57,12 @@ export function needsOf(
     isAskedFor(each.locationId, null, each.serviceOrderId),
   );
   const silent = (attention?.silent ?? []).filter((each) => isAskedFor(each.locationId, each.integration));
+  const byPhone = (attention?.cancelByPhone ?? []).filter((each) =>
+    isAskedFor(each.locationId, each.integration, each.serviceOrderId),
+  );
+  const changed = (attention?.changed ?? []).filter((each) =>
+    isAskedFor(each.locationId, each.integration, each.serviceOrderId),
+  );
   const dropped = (attention?.dropped ?? []).filter((each) => isAskedFor(each.locationId, each.integration));
 
   return [
@@ -68,8 +75,22 @@ export function needsOf(
       aside: undefined,
       count: lists.in_doubt.length,
     },
+    {
+      title: 'Cancel by phone',
+      tone: 'bad',
+      hint: 'Telephone the restaurant, and say what it said.',
+      needs: byPhone.map(ofCancel),
+      aside: undefined,
+      count: byPhone.length,
+    },
     looked('Conflicts', 'The POS says other than the member was told.', conflicts.map(ofConflict), isAside),
     looked('Failed today', 'Somebody may have to call.', lists.failed.map(ofOrder), isAside),
+    looked(
+      'Changed after it was sent',
+      'The ticket is as it was: tell the restaurant.',
+      changed.map(ofChange),
+      isAside,
+    ),
     {
       title: 'Held',
       tone: 'warn',
@@ -177,6 +198,34 @@ function ofConflict(conflict: Attention['conflicts'][number]): Need {
     brief: [locationId, `POS says ${words(status)}`].filter((each) => each !== null),
     detail: [locationId, `the POS says ${words(status)}`].filter((each) => each !== null).join(': '),
     since: Date.parse(recordedAt),
+  };
+}
+
+function ofCancel(cancel: Attention['cancelByPhone'][number]): Need {
+  const { serviceOrderId, locationId, providerOrderId, requestedAt } = cancel;
+  const ticket = providerOrderId === null ? 'a ticket whose id we do not know' : `ticket ${providerOrderId}`;
+  return {
+    key: `cancel:${serviceOrderId}`,
+    href: pageOf.order(serviceOrderId),
+    name: serviceOrderId,
+    isOrder: true,
+    brief: [locationId, ticket],
+    detail: `Cancel it by phone: ${locationId}, ${ticket}`,
+    since: Date.parse(requestedAt),
+  };
+}
+
+function ofChange({ serviceOrderId, locationId, paths, seenAt }: Attention['changed'][number]): Need {
+  const what = paths.map(pathInWords);
+  return {
+    // Another change of the same order has to be seen again.
+    key: `changed:${serviceOrderId}:${seenAt}`,
+    href: pageOf.order(serviceOrderId),
+    name: serviceOrderId,
+    isOrder: true,
+    brief: [locationId, ...what],
+    detail: `${locationId}: ${what.join('; ')}`,
+    since: Date.parse(seenAt),
   };
 }
 

@@ -13,6 +13,8 @@ export type Wrong = {
 /** What the rest of the board knows of some orders: by their ids, and by their locations. */
 export type Elsewhere = {
   conflicts: ReadonlyMap<string, string>;
+  /** To be cancelled by phone. */
+  byPhone: ReadonlySet<string>;
   /** When the last dropped webhook of the location came. */
   dropped: ReadonlyMap<string, number>;
 };
@@ -20,6 +22,7 @@ export type Elsewhere = {
 export function elsewhere(attention: Attention | undefined): Elsewhere {
   return {
     conflicts: new Map(attention?.conflicts.map(({ serviceOrderId, status }) => [serviceOrderId, words(status)])),
+    byPhone: new Set(attention?.cancelByPhone.map(({ serviceOrderId }) => serviceOrderId)),
     dropped: new Map(
       attention?.dropped.map(({ locationId, lastReceivedAt }) => [locationId, Date.parse(lastReceivedAt)]),
     ),
@@ -32,10 +35,12 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   const why = inShort(order.cause);
   const conflict = known.conflicts.get(id);
   if (trouble === 'in_doubt') return { words: named('in doubt', why), tone: 'bad', needsPerson: true };
+  if (known.byPhone.has(id)) return { words: 'cancel by phone', tone: 'bad', needsPerson: true };
   if (conflict !== undefined) return { words: `conflict: POS says ${conflict}`, tone: 'bad', needsPerson: true };
   if (trouble === 'failed') return { words: why ?? failedBy(order), tone: 'bad', needsPerson: true };
   if (trouble === 'held') return { words: named('held', why), tone: 'warn', needsPerson: true };
   if (endedAt !== null) return undefined;
+  if (order.cancellation !== null) return { words: `cancel ${order.cancellation}`, tone: 'warn', needsPerson: false };
   if (order.placement === 'in_doubt') return { words: named('in doubt', why), tone: 'warn', needsPerson: false };
   if (order.placement === 'waiting' && order.problem !== null) {
     return { words: named('again', why), tone: 'warn', needsPerson: false };

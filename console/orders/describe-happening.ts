@@ -1,4 +1,5 @@
 import { duration } from '../parts/duration.ts';
+import { pathInWords } from '../parts/path-in-words.ts';
 import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
 import type { WebhookOutcome, Happening, ShownOrder } from '../wire.ts';
 
@@ -23,6 +24,7 @@ export type StoryLine = {
 type Call = ShownOrder['attempts'][number];
 type Webhook = ShownOrder['webhooks'][number];
 type Recorded = ShownOrder['history'][number];
+type Cancellation = NonNullable<ShownOrder['cancellation']>;
 type Message = ShownOrder['live'][number];
 
 /** @param story for the time between two events */
@@ -32,6 +34,10 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
       return { sentence: 'The platform signalled the order', tone: 'plain', more: [] };
     case 'fetched':
       return fetched(details);
+    case 'changed':
+      return changed(details as ShownOrder['changes'][number]);
+    case 'cancel asked':
+      return cancelAsked(details as Cancellation);
     case 'call began':
       return callBegan(details as Call, story);
     case 'call ended':
@@ -47,6 +53,8 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
       return published(details as Message, at, story);
     case 'placement finished':
       return finished(details as ShownOrder['placement'], story);
+    case 'cancel finished':
+      return cancelFinished(details as Cancellation, story);
     case 'ended':
       return { sentence: 'The order has ended', tone: 'plain', more: [] };
     case 'erased':
@@ -66,12 +74,27 @@ function fetched({ fulfillment, locationId, leftOut = [] }: Partial<NonNullable<
   };
 }
 
+function changed({ paths }: { paths: string[] }): StoryLine {
+  if (paths.length === 0) return { sentence: 'The platform has it as it was sent again', tone: 'plain', more: [] };
+  return { sentence: 'The platform changed it after it was sent', tone: 'warn', more: paths.map(pathInWords) };
+}
+
+function cancelAsked({ askedBy }: Cancellation): StoryLine {
+  const sentence = askedBy === 'platform' ? 'Its member cancelled it' : 'An operator had it cancelled';
+  return { sentence, tone: 'warn', more: [] };
+}
+
+const CALLS: Record<Call['call'], string> = {
+  createOrder: 'The POS is asked to take the order',
+  findOrder: 'The POS is asked whether it has the order',
+  cancelOrder: 'The POS is asked to cancel it',
+};
+
 function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder): StoryLine {
   const isOpen = attempts.some((each) => each.attempt === attempt && each.endedAt === null);
   const silence = placement.underWay ? 'no answer yet' : 'no answer was written down: its process may have died';
   return {
-    sentence:
-      call === 'createOrder' ? 'The POS is asked to take the order' : 'The POS is asked whether it has the order',
+    sentence: CALLS[call],
     tone: isOpen ? 'busy' : 'plain',
     more: [`attempt ${attempt}`, ...(isOpen ? [silence] : [])],
   };
@@ -88,9 +111,17 @@ const ANSWERS: Record<string, { sentence: string; tone: Tone }> = {
   unknown: { sentence: 'Nobody knows what the POS answered', tone: 'bad' },
 };
 
+/** The same, where a cancel has other words for it. */
+const CANCEL_ANSWERS: typeof ANSWERS = {
+  cancelled: { sentence: 'The POS cancels it', tone: 'good' },
+  requested: { sentence: 'The POS will say whether it cancels it', tone: 'good' },
+  GiveUp: { sentence: 'The POS refuses to cancel it', tone: 'warn' },
+};
+
 function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error }: Call): StoryLine {
   return {
-    ...(ANSWERS[outcome] ?? { sentence: `The call failed in an unforeseen way: ${outcome}`, tone: 'bad' }),
+    ...((call === 'cancelOrder' && CANCEL_ANSWERS[outcome]) ||
+      ANSWERS[outcome] || { sentence: `The call failed in an unforeseen way: ${outcome}`, tone: 'bad' }),
     more: [
       `attempt ${attempt}`,
       ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
@@ -197,6 +228,19 @@ function published({ sequence }: Message, at: string, { live }: ShownOrder): Sto
 
 function finished({ state, problem }: ShownOrder['placement'], { order }: ShownOrder): StoryLine {
   if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
+  if (state === 'withdrawn') return { sentence: 'It was withdrawn before it was sent', tone: 'warn', more: [] };
   const sentence = order === null ? 'It is given up' : 'It is given up, for good';
   return { sentence, tone: 'bad', more: problem === null ? [] : [problem] };
+}
+
+function cancelFinished({ state, problem }: Cancellation, { order }: ShownOrder): StoryLine {
+  if (state === 'cancelled') {
+    return {
+      sentence: 'It is cancelled',
+      tone: 'warn',
+      more: [],
+      ...(order?.status === 'cancelled' && { isKnown: true }),
+    };
+  }
+  return { sentence: 'It was not cancelled, and goes on', tone: 'warn', more: problem === null ? [] : [problem] };
 }

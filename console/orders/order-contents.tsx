@@ -1,30 +1,44 @@
 import { ask } from '../api.ts';
 import { Loading } from '../parts/loading.tsx';
+import { pathInWords } from '../parts/path-in-words.ts';
 import { Time } from '../parts/time.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { CanonicalOrder, ShownOrder } from '../wire.ts';
 
-/** The member and the notes of the order as it was fetched: member data. Reading it is logged. */
+type Changes = NonNullable<ShownOrder['changesInFull']>[number]['changes'];
+
+/** The member, the notes, and what the platform changed since, of the order as it was fetched: member data. Reading it is logged. */
 export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
   const loaded = useLoaded(
     (signal) =>
       ask<ShownOrder>('GET', `/orders/${encodeURIComponent(serviceOrderId)}?contents=true`, { signal }).then(
         // They are stored in the canonical shape.
-        ({ contents }) => (contents ?? null) as CanonicalOrder | null,
+        ({ contents, changesInFull }) => ({
+          order: (contents ?? null) as CanonicalOrder | null,
+          changes: changesInFull?.at(-1)?.changes ?? [],
+        }),
       ),
     [serviceOrderId],
   );
   return (
     <Loading loaded={loaded}>
-      {(order) => (order === null ? <p class="faint">It was erased meanwhile.</p> : <Contents order={order} />)}
+      {({ order, changes }) =>
+        order === null ? <p class="faint">It was erased meanwhile.</p> : <Contents order={order} changes={changes} />
+      }
     </Loading>
   );
 }
 
+function inFull(value: unknown): string {
+  if (value === undefined || value === null) return 'none';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /** What what was ordered does not say. */
-function Contents({ order }: { order: CanonicalOrder }) {
+function Contents({ order, changes }: { order: CanonicalOrder; changes: Changes }) {
   const notes = [
     ...(order.notes === undefined ? [] : [order.notes]),
+    ...(order.cancelReason === undefined ? [] : [`Cancelled: ${order.cancelReason}`]),
     ...order.items.flatMap(({ name, notes }) => (notes === undefined ? [] : [`${name}: ${notes}`])),
   ];
   return (
@@ -33,6 +47,12 @@ function Contents({ order }: { order: CanonicalOrder }) {
       {notes.map((note, nth) => (
         <p key={nth} class="orders-note">
           {note}
+        </p>
+      ))}
+      {changes.length > 0 && <h3>Otherwise at the platform</h3>}
+      {changes.map(({ path, was, is }) => (
+        <p key={path} class="orders-note">
+          {pathInWords(path)}: {inFull(was)} → {inFull(is)}
         </p>
       ))}
       <h3>Member</h3>

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
@@ -8,15 +9,20 @@ import { WhereToRun } from '../parts/where-to-run.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
 import type { Retried, ShownOrder } from '../wire.ts';
+import { CancelDialog, ConcludeDialog } from './cancel-dialogs.tsx';
+import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
 import { ResolveDialog } from './resolve-dialog.tsx';
 import { throwWithHelp } from './throw-with-help.ts';
-import { conflictsOf, retryMeans, whatToDo } from './what-to-do.ts';
+import { conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.ts';
+
+type Banner = Omit<Standing, 'canRetry' | 'canResolve'>;
 
 /** What is wrong between the order and its POS, and what can be done about it. */
 export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: () => void }) {
-  const [asking, setAsking] = useState<'retry' | 'resolve'>();
+  const [asking, setAsking] = useState<'retry' | 'resolve' | 'cancel' | 'conclude'>();
   const section = useRef<HTMLElement>(null);
   const standing = whatToDo(story);
+  const cancel = howCancelStands(story);
   const conflicts = conflictsOf(story);
 
   const isDone = useRef(false);
@@ -34,35 +40,28 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   return (
     <section class="orders-standing" ref={section} tabIndex={-1} aria-label="How it stands">
       {standing !== undefined && (
-        <div class={`orders-banner ${standing.tone}`}>
-          <div>
-            <p class="orders-sentence">{standing.sentence}</p>
-            {standing.problem !== null && <p>{standing.problem}</p>}
-            {standing.toDo.map(({ say, run }) => (
-              <div key={say}>
-                {say}
-                {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
-              </div>
-            ))}
-            {standing.toDo.some(({ run }) => run !== undefined) && <WhereToRun />}
-            <p class="orders-advice">
-              {standing.advice} {standing.nextAt !== undefined && <NextTry at={standing.nextAt} />}{' '}
-              {standing.failsAt !== undefined && <Deadline at={standing.failsAt} />}
-            </p>
-          </div>
-          <div class="buttons">
-            {standing.canRetry && (
-              <button type="button" onClick={() => setAsking('retry')}>
-                Retry now
-              </button>
-            )}
-            {standing.canResolve && (
-              <button type="button" class="primary" onClick={() => setAsking('resolve')}>
-                Say what you saw
-              </button>
-            )}
-          </div>
-        </div>
+        <Banner standing={standing}>
+          {standing.canRetry && (
+            <button type="button" onClick={() => setAsking('retry')}>
+              Retry now
+            </button>
+          )}
+          {standing.canResolve && (
+            <button type="button" class="primary" onClick={() => setAsking('resolve')}>
+              Say what you saw
+            </button>
+          )}
+        </Banner>
+      )}
+      {cancel !== undefined && (
+        <Banner standing={cancel}>
+          {cancel.canCancel && <CancelButton onPress={() => setAsking('cancel')} />}
+          {cancel.canConclude && (
+            <button type="button" class="primary" onClick={() => setAsking('conclude')}>
+              Say what it said
+            </button>
+          )}
+        </Banner>
       )}
       {conflicts > 0 && (
         <div class="orders-banner bad">
@@ -73,9 +72,48 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           </p>
         </div>
       )}
+      {canBeCancelled(story) && (
+        <div class="buttons">
+          <CancelButton onPress={() => setAsking('cancel')} />
+        </div>
+      )}
+      {asking === 'cancel' && <CancelDialog story={story} onDone={done} onClose={close} />}
+      {asking === 'conclude' && <ConcludeDialog story={story} onDone={done} onClose={close} />}
       {asking === 'retry' && <RetryDialog story={story} onDone={done} onClose={close} />}
       {asking === 'resolve' && <ResolveDialog story={story} onDone={done} onClose={close} />}
     </section>
+  );
+}
+
+function Banner({ standing, children }: { standing: Banner; children: ComponentChildren }) {
+  const { tone, sentence, problem, toDo, advice, nextAt, failsAt } = standing;
+  return (
+    <div class={`orders-banner ${tone}`}>
+      <div>
+        <p class="orders-sentence">{sentence}</p>
+        {problem !== null && <p>{problem}</p>}
+        {toDo.map(({ say, run }) => (
+          <div key={say}>
+            {say}
+            {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
+          </div>
+        ))}
+        {toDo.some(({ run }) => run !== undefined) && <WhereToRun />}
+        <p class="orders-advice">
+          {advice} {nextAt !== undefined && <NextTry at={nextAt} />}{' '}
+          {failsAt !== undefined && <Deadline at={failsAt} />}
+        </p>
+      </div>
+      <div class="buttons">{children}</div>
+    </div>
+  );
+}
+
+function CancelButton({ onPress }: { onPress: () => void }) {
+  return (
+    <button type="button" onClick={onPress}>
+      Cancel at the POS
+    </button>
   );
 }
 

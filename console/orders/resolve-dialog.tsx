@@ -76,7 +76,8 @@ export function ResolveDialog({
   );
 }
 
-function Answer({
+/** One of several answers, with its consequence. */
+export function Answer({
   name,
   means,
   isChosen,
@@ -96,7 +97,7 @@ function Answer({
       <input
         id={id}
         type="radio"
-        name="there"
+        name="answer"
         checked={isChosen}
         aria-describedby={`${id}-means`}
         onChange={onChoose}

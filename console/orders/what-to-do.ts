@@ -38,7 +38,7 @@ export function whatToDo({ placement, order, told }: ShownOrder): Standing | und
     // An order in doubt never fails by its deadline, since it may be at the POS.
     ...(canTryAgain && state !== 'in_doubt' && { failsAt: placement.deadlineAt }),
   };
-  if (state === 'sent') return undefined;
+  if (state === 'sent' || state === 'withdrawn') return undefined;
   if (state === 'failed') {
     const sentence = canBeginAgain ? 'It failed before it could be read' : 'It failed, which is final';
     const next = canBeginAgain
@@ -144,6 +144,7 @@ const ENDED_MS = 60_000;
 export function lookAgainAfterMs(story: ShownOrder | undefined): number {
   if (story === undefined) return OPEN_MS;
   if (story.live.some((message) => message.publishedAt === null)) return UNPUBLISHED_MS;
-  if (story.placement.finishedAt === null) return UNFINISHED_MS;
+  const { placement, cancellation } = story;
+  if (placement.finishedAt === null || cancellation?.finishedAt === null) return UNFINISHED_MS;
   return story.order === null || story.order.endedAt !== null ? ENDED_MS : OPEN_MS;
 }

@@ -62,7 +62,7 @@ export function Confirm({
         </p>
         <div class="buttons">
           <button ref={close} type="button" onClick={() => dialog.current?.close()}>
-            {answer === undefined ? 'Cancel' : 'Close'}
+            {answer === undefined ? 'Back' : 'Close'}
           </button>
           {answer === undefined && (
             <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={isBusy || !isReady}>

@@ -1,6 +1,8 @@
 import { Option, type Command } from 'commander';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
+import { concludeByPhone } from '../core/cancellations/conclude-by-phone.ts';
+import { requestCancellation } from '../core/cancellations/request-cancellation.ts';
 import { PLACEMENT_STATES, type PlacementState } from '../core/domain/placement.ts';
 import { MEMBER_STATES, STATUSES, type MemberState, type Status } from '../core/domain/lifecycle.ts';
 import { raiseSequences } from '../core/live/sequence-floor.ts';
@@ -119,6 +121,24 @@ export function addOrderCommands(program: Command): void {
     });
 
   order
+    .command('cancel')
+    .description('have an order cancelled at its POS, or say what the restaurant said on the telephone about that')
+    .argument('<id>', 'its id on the ordering platform')
+    .addOption(
+      new Option('--by-phone <said>', 'what the restaurant said; the POS is not asked').choices([
+        'cancelled',
+        'refused',
+      ]),
+    )
+    .addHelpText(
+      'after',
+      examples('expediter order cancel order-4711', 'expediter order cancel order-4711 --by-phone cancelled'),
+    )
+    .action(async (id: string, { byPhone }: { byPhone?: 'cancelled' | 'refused' }, command: Command) => {
+      await (byPhone === undefined ? cancel(id, command) : conclude(id, byPhone === 'cancelled', command));
+    });
+
+  order
     .command('renumber')
     .description('number the live messages of all orders above all that readers have seen; after a restore')
     .addHelpText(
@@ -146,6 +166,27 @@ async function there(id: string, posId: string | undefined, command: Command): P
     resolved,
     `${id} is sent${resolved.redriven > 0 ? `; ${resolved.redriven} events that waited for it went on` : ''}`,
   );
+}
+
+async function cancel(id: string, command: Command): Promise<void> {
+  const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+  const requested = await withDatabase(DATABASE_URL, (pool) => requestCancellation(pool, id));
+  if (requested === undefined) throw noSuchOrder(id);
+  if ('refused' in requested) throw new Error(`${id}: ${requested.refused}`);
+  const words = {
+    withdraws: 'is withdrawn, and not sent',
+    asks_pos: 'is to be cancelled, and its POS is asked',
+    under_way: 'is being cancelled this moment',
+  };
+  print(command, requested, `${id} ${words[requested.cancel]}; see: expediter order show ${id}`);
+}
+
+async function conclude(id: string, cancelled: boolean, command: Command): Promise<void> {
+  const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
+  const concluded = await withDatabase(DATABASE_URL, (pool) => concludeByPhone(pool, id, cancelled));
+  if (concluded === undefined) throw noSuchOrder(id);
+  if ('refused' in concluded) throw new Error(`${id}: ${concluded.refused}`);
+  print(command, concluded, cancelled ? `${id} is cancelled, and its member is told` : `${id} goes on`);
 }
 
 async function renumber(_options: object, command: Command): Promise<void> {
@@ -197,6 +238,7 @@ function tableOf(rows: readonly ListedOrder[]): string {
       integration: row.integration,
       placement: row.needsOperator ? 'in doubt: needs you' : row.placement.replace('_', ' '),
       'member sees': row.memberState,
+      cancel: row.cancellation,
       status: row.status,
       'POS id': row.providerOrderId,
       ended: time(row.endedAt),
@@ -220,6 +262,8 @@ function inWords(shown: ShownOrder): string {
       reason: order?.reason,
       'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
       told: shown.told,
+      cancel: cancelInWords(shown.cancellation),
+      'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
       member: shown.memberWatching ? 'is watching' : '',
       ended: time(order?.endedAt ?? null),
       erased: time(order?.erasedAt ?? null),
@@ -279,6 +323,13 @@ function inWords(shown: ShownOrder): string {
     ),
   ];
   return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function cancelInWords(cancellation: ShownOrder['cancellation']): string {
+  if (cancellation === null) return '';
+  const { state, askedBy, requestedAt, problem } = cancellation;
+  const asked = `${state.replace('_', ' ')}, asked for by the ${askedBy} at ${time(requestedAt)}`;
+  return problem === null ? asked : `${asked}: ${problem}`;
 }
 
 function titled(title: string, rows: Parameters<typeof table>[0]): string {

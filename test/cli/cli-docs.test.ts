@@ -140,6 +140,13 @@ describe('as docs/cli.md has it', () => {
     await system.query(
       `UPDATE placements SET next_attempt_at = now() + interval '1 hour' WHERE service_order_id = 'order-4711'`,
     );
+    for (const id of ['order-4715', 'order-4716', 'order-4717']) {
+      await system.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
+    }
+    await system.query(
+      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+       SELECT id, 'club-1', 'platform', 'by_phone', now(), 'infinity' FROM unnest('{order-4716,order-4717}'::text[]) AS id`,
+    );
     system.platform.orders.set('order-4711', sampleOrder({ serviceOrderId: 'order-4711' }));
     await system.query(
       `INSERT INTO order_contents (service_order_id, contents)

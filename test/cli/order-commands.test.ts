@@ -106,3 +106,37 @@ describe('expediter order show', () => {
     expect(out).toMatch(/^Live messages\nsequence {2}member sees.*\n3 +ready_for_pickup +\d{4}-.*Z +\d{4}-.*Z$/m);
   });
 });
+
+describe('expediter order cancel', () => {
+  it('has an order cancelled, and says what the restaurant said on the telephone', async () => {
+    await system.seedOrder({ serviceOrderId: 'to-cancel', locationId: 'club-1' });
+    expect((await cli('order', 'cancel', 'to-cancel')).out).toContain('its POS is asked');
+    await system.query(
+      `UPDATE cancellations SET state = 'by_phone', next_attempt_at = 'infinity', problem = 'it cannot be asked',
+              lease_until = NULL
+       WHERE service_order_id = 'to-cancel'`,
+    );
+    await system.query(
+      `INSERT INTO order_changes VALUES ('to-cancel', now(), '[{"path": "notes", "was": "For Ada", "is": "For Grace"}]')`,
+    );
+    const { out } = await cli('order', 'show', 'to-cancel');
+    expect(out).toMatch(/^cancel +by phone, asked for by the operator at \d{4}-.*: it cannot be asked$/m);
+    expect(out).toMatch(/^changed since +notes$/m);
+    expect(out).not.toMatch(/Ada|Grace/);
+    expect((await cli('order', 'list', '--limit', '1')).out).toContain('requested');
+    expect(await cli('order', 'cancel', 'to-cancel', '--by-phone', 'cancelled', '--json')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('"cancellation":"cancelled"'),
+    });
+  });
+
+  it.each<[string[], number, string]>([
+    [['to-cancel'], 1, 'to-cancel: it is over'],
+    [['order-3', '--by-phone', 'refused'], 1, 'order-3: nobody has asked to cancel it'],
+    [['nobody'], 3, 'no signal ever named the order "nobody"'],
+    [['nobody', '--by-phone', 'cancelled'], 3, 'no signal ever named the order "nobody"'],
+    [['order-3', '--by-phone', 'maybe'], 2, 'Allowed choices are cancelled, refused'],
+  ])('refuses %j', async (args, code, message) => {
+    expect(await cli('order', 'cancel', ...args)).toEqual({ code, out: '', error: expect.stringContaining(message) });
+  });
+});

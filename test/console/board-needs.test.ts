@@ -15,6 +15,8 @@ const ATTENTION: Attention = {
   conflicts: [
     { serviceOrderId: 'order-9', locationId: 'club-1', status: 'cancelled', recordedAt: AT, webhookId: 'webhook-1' },
   ],
+  cancelByPhone: [],
+  changed: [],
   dropped: [
     {
       locationId: 'club 2',
@@ -33,7 +35,7 @@ const ATTENTION: Attention = {
 describe('what needs a person', () => {
   it('is nothing when there is nothing', () => {
     expect(needsOf(NOTHING, undefined, NO_FILTER, never)).toEqual([]);
-    expect(needsOf(NOTHING, { conflicts: [], dropped: [], silent: [], untold: null }, NO_FILTER, never)).toEqual([]);
+    expect(needsOf(NOTHING, { ...ATTENTION, conflicts: [], dropped: [], silent: [] }, NO_FILTER, never)).toEqual([]);
   });
 
   it('is grouped, the worst first, each with a link to where it is dealt with', () => {
@@ -78,6 +80,38 @@ describe('what needs a person', () => {
         needs: [{ name: '60 updates of 23 orders wait', href: '/console/orders/order-7', since: NOW }],
       },
     ]);
+  });
+
+  it('has what a person cancels, and what was changed after it was sent, with where and which ticket', () => {
+    const cancel = { locationId: 'club-1', integration: 'toast', providerOrderId: '8F2K', requestedAt: AT };
+    const attention: Attention = {
+      ...ATTENTION,
+      conflicts: [],
+      cancelByPhone: [
+        { ...cancel, serviceOrderId: 'order-5' },
+        { ...cancel, serviceOrderId: 'order-6', providerOrderId: null },
+      ],
+      changed: [
+        {
+          serviceOrderId: 'order-8',
+          locationId: 'club-1',
+          integration: null,
+          paths: ['notes', 'items.0.name'],
+          seenAt: AT,
+        },
+      ],
+    };
+    const groups = needsOf(NOTHING, attention, { ...NO_FILTER, location: 'club-1' }, never).slice(0, 2);
+    expect(groups.map(({ title, needs }) => [title, ...needs.map(({ detail }) => detail)])).toEqual([
+      [
+        'Cancel by phone',
+        'Cancel it by phone: club-1, ticket 8F2K',
+        'Cancel it by phone: club-1, a ticket whose id we do not know',
+      ],
+      ['Changed after it was sent', 'club-1: notes; item 1, name'],
+    ]);
+    expect(needsOf(NOTHING, attention, { ...NO_FILTER, text: 'order-6' }, never)).toMatchObject([{ count: 1 }]);
+    expect(groups[0]?.aside, 'it is not over before somebody said so').toBeUndefined();
   });
 
   it('says where and what in a few words as well', () => {
@@ -135,7 +169,7 @@ describe('putting aside', () => {
     const [group] = needsOf(NOTHING, ATTENTION, { ...NO_FILTER, text: 'order-9' }, isAside);
     putAside((group as NeedGroup).needs.map(({ key }) => key));
     const conflicts = ATTENTION.conflicts.map((each) => ({ ...each, webhookId: 'webhook-2' }));
-    const again = { conflicts: [...ATTENTION.conflicts, ...conflicts], dropped: [], silent: [], untold: null };
+    const again = { ...ATTENTION, conflicts: [...ATTENTION.conflicts, ...conflicts], dropped: [], silent: [] };
     expect(needsOf(NOTHING, again, NO_FILTER, isAside)).toMatchObject([{ count: 1, aside: [{}] }]);
   });
 

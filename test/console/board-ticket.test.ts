@@ -49,6 +49,10 @@ describe('what is wrong with a ticket', () => {
     ['its webhooks are dropped', { locationId: 'deaf' }, 'its webhooks are dropped', false],
     ['its webhooks are dropped, but one said more since', { locationId: 'deaf', updatedAt: at(1) }, undefined],
     ['its webhooks are dropped, and it went on before', { locationId: 'deaf', memberState: 'preparing' }, undefined],
+    ['it is to be cancelled', { cancellation: 'requested' }, 'cancel requested', false],
+    ['its POS refused to cancel it', { cancellation: 'refused' }, 'cancel refused', false],
+    ['a person cancels it', { serviceOrderId: 'by-phone', cancellation: 'requested' }, 'cancel by phone', true],
+    ['it was cancelled', { cancellation: 'requested', memberState: 'cancelled', endedAt: at(-5) }, undefined],
     [
       'a webhook contradicts its end',
       { serviceOrderId: 'contradicted', memberState: 'cancelled', endedAt: at(-5) },
@@ -66,6 +70,16 @@ describe('what is wrong with a ticket', () => {
           webhookId: null,
         },
       ],
+      cancelByPhone: [
+        {
+          serviceOrderId: 'by-phone',
+          locationId: 'club-1',
+          integration: null,
+          providerOrderId: null,
+          requestedAt: at(-1),
+        },
+      ],
+      changed: [],
       dropped: [
         { locationId: 'deaf', integration: 'x', count: 1, lastReceivedAt: at(0), lastReason: null, lastCause: null },
       ],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { answersMean, conflictsOf, lookAgainAfterMs, retryMeans, whatToDo } from '../../console/orders/what-to-do.ts';
+import { cancelMeans, canBeCancelled, howCancelStands } from '../../console/orders/how-cancel-stands.ts';
 import type { ShownOrder } from '../../console/wire.ts';
 import { PLACEMENT_STATES } from '../../src/core/domain/placement.ts';
 import { sampleStory } from './sample-story.ts';
@@ -66,12 +67,13 @@ describe('what can be done about an order', () => {
     expect(whatToDo(story({ state: 'held', problem: 'paused' }))?.toDo).toEqual([]);
   });
 
-  it('nothing about one that is at its POS', () => {
+  it('nothing about one that is at its POS, or was withdrawn', () => {
+    expect(whatToDo(story({ state: 'withdrawn', finishedAt: SOON, nextAttemptAt: null }))).toBeUndefined();
     expect(whatToDo(story({ state: 'sent', finishedAt: SOON, nextAttemptAt: null }))).toBeUndefined();
   });
 
   it('each state that is not as it should be says so in a sentence', () => {
-    for (const state of PLACEMENT_STATES.filter((state) => state !== 'sent')) {
+    for (const state of PLACEMENT_STATES.filter((state) => !['sent', 'withdrawn'].includes(state))) {
       for (const problem of ['the POS answered 503', null]) {
         const told = whatToDo(story({ state, problem, finishedAt: state === 'failed' ? SOON : null }));
         expect(told?.sentence).toMatch(/^[A-Z]/);
@@ -102,6 +104,77 @@ describe('what can be done about an order', () => {
     expect(conflictsOf(one)).toBe(0);
     one.history = one.history.map((event) => ({ ...event, conflict: true }));
     expect(conflictsOf(one)).toBe(2);
+  });
+});
+
+describe('a cancel', () => {
+  const sent = { state: 'sent', finishedAt: SOON, nextAttemptAt: null } as const;
+  const open = {
+    state: 'due',
+    askedBy: 'platform',
+    requestedAt: SOON,
+    problem: null,
+    cause: null,
+    underWay: false,
+    nextAttemptAt: SOON,
+    finishedAt: null,
+  } as const;
+  const cancelling = (some: Partial<NonNullable<ShownOrder['cancellation']>>): ShownOrder => ({
+    ...story(sent),
+    cancellation: { ...open, ...some },
+  });
+  const stuck = { nextAttemptAt: null, problem: 'this POS cannot be asked' };
+
+  it.each([
+    [
+      'that is to be tried again is asked for again',
+      cancelling({}),
+      { canCancel: true, canConclude: false, tone: 'busy' },
+    ],
+    ['that a worker has is left alone', cancelling({ underWay: true }), { canCancel: false, canConclude: false }],
+    ['that failed says when it is tried again', cancelling({ problem: 'no answer' }), { tone: 'warn', nextAt: SOON }],
+    [
+      'that the POS has yet to confirm is waited for',
+      cancelling({ state: 'asked' }),
+      { canCancel: false, tone: 'busy' },
+    ],
+    [
+      'that only a person can do says where, and which ticket',
+      cancelling({ state: 'by_phone', ...stuck }),
+      { sentence: 'Cancel it by phone: club-1, ticket 8F2K', canConclude: true, tone: 'bad', problem: stuck.problem },
+    ],
+    [
+      'whose answer was lost asks for a look',
+      cancelling({ state: 'in_doubt' }),
+      { canConclude: true, tone: 'warn', advice: expect.stringContaining('ticket 8F2K') },
+    ],
+    [
+      'that was refused lets the order go on, and may be asked for once more, also on the telephone',
+      cancelling({ state: 'refused', finishedAt: SOON, nextAttemptAt: null, problem: 'too late' }),
+      { canCancel: true, canConclude: true, problem: 'too late', tone: 'warn' },
+    ],
+  ])('%s', (_, story, expected) => {
+    expect(howCancelStands(story)).toMatchObject(expected);
+    expect(canBeCancelled(story), 'there is a button already').toBe(false);
+  });
+
+  it('that is over needs no word, and an order that has ended is not cancelled', () => {
+    expect(howCancelStands(cancelling({ state: 'cancelled', finishedAt: SOON }))).toBeUndefined();
+    const ended = { ...story(sent, { endedAt: SOON }), cancellation: null };
+    expect(howCancelStands(ended)).toBeUndefined();
+    expect(canBeCancelled(ended)).toBe(false);
+    expect(canBeCancelled({ ...ended, order: null })).toBe(false);
+    expect(canBeCancelled({ ...story(sent), cancellation: null })).toBe(true);
+  });
+
+  it('says first whether the POS is asked, and that it may refuse', () => {
+    expect(cancelMeans(story(sent))).toMatch(/Its POS has it as 8F2K.*once the POS says so.*may refuse/);
+    expect(cancelMeans(story({ state: 'in_doubt' }))).toContain('or may have it');
+    expect(cancelMeans(story())).toContain('withdrawn');
+  });
+
+  it('under way is looked at again soon', () => {
+    expect(lookAgainAfterMs(cancelling({}))).toBe(lookAgainAfterMs(story()));
   });
 });
 

@@ -66,9 +66,14 @@ describe('a happening is told in words', () => {
       'The member is told: sent',
       'The ticket is at the POS: it is placed',
       'The update went out to the platform',
+      'The platform changed it after it was sent',
+      'Its member cancelled it',
+      'The POS is asked to cancel it',
+      'The POS will say whether it cancels it',
       'A webhook moved the order',
       'The POS says: cancelled',
       'The member is told: cancelled',
+      'It is cancelled',
       'The order has ended',
       'The replay of a webhook said what was known already',
       'The POS says: cancelled, which we knew',
@@ -180,7 +185,23 @@ describe('a happening is told in words', () => {
     expect(lines.find(({ what }) => what === 'published')?.more).toEqual(['message 1', '12 ms after it was told']);
   });
 
+  it('a cancel says who asked for it, what the POS answered, and what came of it', () => {
+    expect(tell('cancel asked', { askedBy: 'operator' }).sentence).toBe('An operator had it cancelled');
+    const answer = (outcome: string): object => tell('call ended', { ...call, call: 'cancelOrder', outcome });
+    expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancels it', tone: 'good' });
+    expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refuses to cancel it', tone: 'warn' });
+    expect(answer('TryAgain')).toMatchObject({ sentence: 'There was no usable answer' });
+    expect(tell('cancel finished', { state: 'refused', problem: 'too late' })).toMatchObject({ more: ['too late'] });
+  });
+
+  it('a change after it was sent names the fields in words, not their values', () => {
+    const paths = ['notes', 'money.total', 'items.1.modifiers.0.unitPrice'];
+    expect(tell('changed', { paths: [] }).sentence).toBe('The platform has it as it was sent again');
+    expect(tell('changed', { paths }).more).toEqual(['notes', 'money, total', 'item 2, modifier 1, unit price']);
+  });
+
   it('a placement says how it finished, and why in vain', () => {
+    expect(tell('placement finished', { state: 'withdrawn', problem: null }).sentence).toContain('before it was sent');
     expect(tell('placement finished', { state: 'failed', problem: 'the deadline has passed' })).toMatchObject({
       tone: 'bad',
       more: ['the deadline has passed'],
@@ -259,6 +280,8 @@ describe('in short', () => {
       ['The platform signalled the order', 'The member is told: placed'],
       ['There was no usable answer'],
       ['The ticket is at the POS: it is placed', 'The member is told: sent'],
+      ['The platform changed it after it was sent'],
+      ['Its member cancelled it'],
       ['The POS says: cancelled', 'The member is told: cancelled'],
       ['The order has ended'],
       ['All that told of its member was erased'],
@@ -307,6 +330,8 @@ describe('a story that holds little', () => {
       traceId,
       placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },
       order: null,
+      cancellation: null,
+      changes: [],
       attempts: [],
       posIds: [],
       history: [],

@@ -18,6 +18,7 @@ export function sampleBoardOrder(
     cause: null,
     status: null,
     memberState: 'sent',
+    cancellation: null,
     providerOrderId: null,
     requestedAt: null,
     ordered: null,

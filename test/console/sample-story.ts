@@ -1,7 +1,7 @@
 import type { ShownOrder } from '../../console/wire.ts';
 import { orderTimeline } from '../../src/core/orders/order-timeline.ts';
 
-/** An order that was tried twice, cancelled, and erased a month later: something of all that can happen. */
+/** An order that was tried twice, changed, cancelled by its member, and erased a month later: something of all that can happen. */
 export function sampleStory(): ShownOrder {
   const at = (time: string): string => `2027-01-31T18:00:${time}+00:00`;
   const placement: ShownOrder['placement'] = {
@@ -67,6 +67,17 @@ export function sampleStory(): ShownOrder {
     traceId: '7d02a6c40f3e5d7b8a21019c1f7a91b3',
     placement,
     order,
+    cancellation: {
+      state: 'cancelled',
+      askedBy: 'platform',
+      requestedAt: at('03'),
+      problem: null,
+      cause: null,
+      underWay: false,
+      nextAttemptAt: null,
+      finishedAt: at('05'),
+    },
+    changes: [{ seenAt: at('02'), paths: ['items.0.quantity', 'notes'] }],
     attempts: [
       {
         attempt: 1,
@@ -87,6 +98,16 @@ export function sampleStory(): ShownOrder {
         error: null,
         startedAt: at('01.16'),
         endedAt: at('01.2'),
+      },
+      {
+        attempt: 3,
+        call: 'cancelOrder',
+        outcome: 'requested',
+        httpStatus: null,
+        milliseconds: 50,
+        error: null,
+        startedAt: at('03.1'),
+        endedAt: at('03.15'),
       },
     ],
     posIds: [{ locationId: 'club-1', integration: 'standard', providerOrderId: '8F2K', createdAt: at('01.201') }],

@@ -44,7 +44,7 @@ describe('a held order', () => {
     await page.getByRole('button', { name: 'Retry now' }).click();
     const dialog = page.getByRole('dialog', { name: 'Try this order now?' });
     await dialog.getByText(/it is held again/).waitFor();
-    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.getByRole('button', { name: 'Back' }).click();
     await dialog.waitFor({ state: 'detached' });
     expect(pos.requests).toBe(1);
 
@@ -91,6 +91,55 @@ describe('an order in doubt', () => {
     await says(page, 'The ticket is at the POS: it is placed');
     expect(ticketsOf(serviceOrderId)).toBe(2);
   });
+});
+
+describe('an order to be cancelled', () => {
+  it('is asked of its POS once an operator has read what follows', async () => {
+    const { serviceOrderId } = await pass.system.placeOrder();
+    await reaches(serviceOrderId, 'sent');
+    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    await page.getByRole('button', { name: 'Cancel at the POS' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Cancel this order?' });
+    await dialog.getByText(/once the POS says so/).waitFor();
+    await dialog.getByRole('button', { name: 'Back' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Cancel at the POS' }).click();
+    await dialog.getByRole('button', { name: 'Cancel the order' }).click();
+    await says(page, 'An operator had it cancelled');
+    expect(pass.system.logged.join('')).toContain('"did":"cancel"');
+  });
+
+  it.each([
+    ['It cancelled the order', 'It is cancelled', 'Member sees cancelled'],
+    ['It does not cancel it', 'It goes on', 'It was not cancelled'],
+  ])(
+    'by phone is on the board with its ticket, and ends with what the restaurant said: %s',
+    async (said, does, then) => {
+      const { serviceOrderId } = await pass.system.placeOrder({ locationId: 'bar-1' });
+      await reaches(serviceOrderId, 'sent');
+      const ticket = pos.tickets.find((each) => each.serviceOrderId === serviceOrderId);
+      await pass.system.query(
+        `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+       VALUES ($1, 'bar-1', 'platform', 'by_phone', now(), 'infinity')`,
+        [serviceOrderId],
+      );
+      const { page } = await pass.open('/console/');
+      const needs = page.getByRole('list', { name: /^Cancel by phone/ });
+      await needs.getByText(`ticket ${ticket?.providerOrderId}`).click();
+      await standing(page).getByText(`Cancel it by phone: bar-1, ticket ${ticket?.providerOrderId}`).waitFor();
+      await says(page, 'Its member cancelled it');
+      await page.getByRole('button', { name: 'Say what it said' }).click();
+      await page.getByText(said, { exact: true }).click();
+      await page.getByRole('button', { name: does }).click();
+      await says(page, then);
+      await until(async () => {
+        const [row] = await pass.system.query('SELECT state FROM cancellations WHERE service_order_id = $1', [
+          serviceOrderId,
+        ]);
+        return row?.['state'] !== 'by_phone';
+      });
+    },
+  );
 });
 
 describe("an order's story", () => {

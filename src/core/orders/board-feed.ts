@@ -206,9 +206,12 @@ function isIn(filter: BoardFilter, about: { locationId: string | null; integrati
   );
 }
 
-function within(filter: BoardFilter, { conflicts, dropped, silent, untold }: SampledAttention): Attention {
+function within(filter: BoardFilter, all: SampledAttention): Attention {
+  const { conflicts, cancelByPhone, changed, dropped, silent, untold } = all;
   return {
     untold,
+    cancelByPhone: cancelByPhone.filter((each) => isIn(filter, each)),
+    changed: changed.filter((each) => isIn(filter, each)),
     conflicts: conflicts
       .filter((each) => isIn(filter, each))
       .map(({ integration: _integration, ...conflict }) => conflict),

@@ -50,6 +50,10 @@ export const ListedOrder = z
     cause: StoredPlacementCause.nullable(),
     status: Status.nullable(),
     memberState: MemberState.nullable().meta({ description: 'What the member was told last; null for nothing.' }),
+    cancellation: z
+      .enum(['requested', 'refused'])
+      .nullable()
+      .meta({ description: 'As its member was told; null too once it is cancelled, which the status says.' }),
     reason: z.string().nullable(),
     leftOut: z.array(StoredLeftOut).meta({ description: 'What the order was read without, since it cannot be used.' }),
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
@@ -74,6 +78,7 @@ export const ListedOrder = z
         cause: { code: 'pos_cannot_be_asked' },
         status: null,
         memberState: 'placed',
+        cancellation: null,
         reason: null,
         leftOut: [],
         providerOrderId: null,
@@ -104,7 +109,7 @@ const TOLD_RANK = `coalesce(o.rank::int, CASE WHEN p.told_sequence > 0 THEN ${RA
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
   'fulfillment', o.fulfillment, 'callOutCode', o.call_out_code, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
-  'cause', p.cause, 'rank', ${TOLD_RANK}, 'leftOut', coalesce(o.left_out, '[]'), 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
+  'cause', p.cause, 'rank', ${TOLD_RANK}, 'cancellation', o.cancellation, 'leftOut', coalesce(o.left_out, '[]'), 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
   'signalledAt', p.signalled_at,
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
-import { Contents } from './read-contents.ts';
+import { Change, Contents } from './read-contents.ts';
 import { Ordered } from './read-ordered.ts';
 import { ShownOrder } from './show-order.ts';
 
@@ -8,6 +8,8 @@ import { ShownOrder } from './show-order.ts';
 export const HAPPENINGS = [
   'signalled',
   'fetched',
+  'changed',
+  'cancel asked',
   'call began',
   'call ended',
   'webhook',
@@ -16,6 +18,7 @@ export const HAPPENINGS = [
   'told',
   'published',
   'placement finished',
+  'cancel finished',
   'ended',
   'erased',
 ] as const;
@@ -34,10 +37,15 @@ export const OrderStory = ShownOrder.extend({
   contents: Contents.nullable()
     .exactOptional()
     .meta({ description: 'With `contents=true`: the order as it was fetched; null once it is erased.' }),
+  changesInFull: z
+    .array(Change)
+    .exactOptional()
+    .meta({ description: 'With `contents=true`: what the platform changed after the POS had the order.' }),
 }).meta({ id: 'ShownOrder' });
 
 /** Makes one timeline of an order's whole story, for a console. */
-export function orderTimeline({ placement, order, attempts, history, webhooks, live }: ShownOrder): Happening[] {
+export function orderTimeline(shown: ShownOrder): Happening[] {
+  const { placement, order, cancellation, changes, attempts, history, webhooks, live } = shown;
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
   // A result has the time at which its statement began, and the answer a time within it. Except if a webhook was
@@ -55,6 +63,8 @@ export function orderTimeline({ placement, order, attempts, history, webhooks, l
       fulfillment: order?.fulfillment,
       leftOut: order?.leftOut,
     }),
+    ...changes.flatMap(({ seenAt, paths }) => happened(seenAt, 'changed', { paths })),
+    ...happened(cancellation?.requestedAt, 'cancel asked', { askedBy: cancellation?.askedBy }),
     ...attempts.flatMap(({ startedAt, endedAt, attempt, call, ...answer }) => [
       ...happened(startedAt, 'call began', { attempt, call }),
       ...happened(answeredAt(startedAt, endedAt), 'call ended', { attempt, call, ...answer }),
@@ -71,6 +81,7 @@ export function orderTimeline({ placement, order, attempts, history, webhooks, l
       ...happened(publishedAt, 'published', { sequence, memberState }),
     ]),
     ...happened(finishedAt, 'placement finished', { state, problem, cause }),
+    ...happened(cancellation?.finishedAt, 'cancel finished', cancellation ?? {}),
     ...happened(order?.endedAt, 'ended', { memberState: order?.memberState }),
     ...happened(order?.erasedAt, 'erased'),
   ];

@@ -38,6 +38,7 @@ export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
         cause: null,
         status: 'in_progress',
         memberState: 'preparing',
+        cancellation: null,
         leftOut: [],
         providerOrderId: '8F2K',
         signalledAt: '2027-01-31T18:00:00.123456+00:00',

@@ -4,6 +4,7 @@ import { RANK_SENT, RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
+import { CHANGED_PATHS } from './read-contents.ts';
 
 /** A message is published within milliseconds. Its repeats lie at most five seconds apart. */
 const UNTOLD_S = 5;
@@ -24,6 +25,31 @@ export const Attention = z
       .meta({
         description:
           "Events that contradict what we know: of the last 24 hours, the newest 100, each order's each status once.",
+      }),
+    cancelByPhone: z
+      .array(
+        z.object({
+          serviceOrderId: z.string(),
+          locationId: z.string(),
+          integration: z.string().nullable(),
+          providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
+          requestedAt: Instant,
+        }),
+      )
+      .meta({ description: 'Orders that only a person can cancel, on the telephone: the oldest 100.' }),
+    changed: z
+      .array(
+        z.object({
+          serviceOrderId: z.string(),
+          locationId: z.string(),
+          integration: z.string().nullable(),
+          paths: z.array(z.string()).meta({ description: 'Which fields, not their values.' }),
+          seenAt: Instant,
+        }),
+      )
+      .meta({
+        description:
+          'Orders that the platform has otherwise than the ticket is: seen in the last 24 hours, the newest 100.',
       }),
     dropped: z
       .array(
@@ -77,6 +103,9 @@ export type SampledAttention = Omit<Attention, 'conflicts'> & {
 const CONFLICTS = 100;
 /** Rows read: one order may have many conflicts. */
 const CONFLICTS_READ = 1_000;
+const CANCELS = 100;
+const CHANGES = 100;
+const CHANGES_READ = 1_000;
 const DROPPED_PLACES = 500;
 const DROPPED_READ = 10_000;
 const DROPPED_OF_ONE = 1_000;
@@ -89,6 +118,8 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
     (await pool.query<{ each: Each }>(text)).rows.map(({ each }) => each);
   return {
     conflicts: await list<SampledAttention['conflicts'][number]>(FIND_CONFLICTS),
+    cancelByPhone: await list<Attention['cancelByPhone'][number]>(FIND_CANCELS),
+    changed: await list<Attention['changed'][number]>(FIND_CHANGES),
     dropped: await list<Attention['dropped'][number]>(FIND_DROPPED),
     silent: await list<Attention['silent'][number]>(FIND_SILENT),
     untold: (await list<NonNullable<Attention['untold']>>(FIND_UNTOLD))[0] ?? null,
@@ -107,6 +138,30 @@ const FIND_CONFLICTS = `
   LEFT JOIN LATERAL (SELECT location_id, integration FROM orders
                      WHERE service_order_id = e.service_order_id OFFSET 0) AS o ON true
   ORDER BY e.recorded_at DESC, e.event_id DESC LIMIT ${CONFLICTS}`;
+
+const FIND_CANCELS = `
+  SELECT json_build_object('serviceOrderId', c.service_order_id, 'locationId', c.location_id,
+                           'integration', o.integration, 'providerOrderId', o.provider_order_id,
+                           'requestedAt', c.requested_at) AS each
+  FROM (SELECT service_order_id, location_id, requested_at FROM cancellations
+        WHERE finished_at IS NULL AND state = 'by_phone'
+        ORDER BY requested_at LIMIT ${CANCELS}) AS c
+  LEFT JOIN LATERAL (SELECT integration, provider_order_id FROM orders
+                     WHERE service_order_id = c.service_order_id OFFSET 0) AS o ON true
+  ORDER BY c.requested_at, c.service_order_id`;
+
+/** A row is the whole difference: an order's newest counts, and an empty one means that there is none any more. */
+const FIND_CHANGES = `
+  SELECT json_build_object('serviceOrderId', c.service_order_id, 'locationId', o.location_id,
+                           'integration', o.integration, 'paths', ${CHANGED_PATHS}, 'seenAt', c.seen_at) AS each
+  FROM (SELECT DISTINCT ON (service_order_id) *
+        FROM (SELECT service_order_id, seen_at, changes FROM order_changes
+              WHERE seen_at > now() - interval '24 h' ORDER BY seen_at DESC LIMIT ${CHANGES_READ}) AS newest
+        ORDER BY service_order_id, seen_at DESC) AS c
+  CROSS JOIN LATERAL (SELECT location_id, integration FROM orders
+                      WHERE service_order_id = c.service_order_id OFFSET 0) AS o
+  WHERE c.changes <> '[]'
+  ORDER BY c.seen_at DESC, c.service_order_id LIMIT ${CHANGES}`;
 
 /** A dropped replay stands for its original. */
 const FIND_DROPPED = `

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { CancellationState } from '../domain/cancellation.ts';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { PlacementState } from '../domain/placement.ts';
 import { StoredPlacementCause } from '../domain/placement-cause.ts';
@@ -10,6 +11,7 @@ import { StoredLeftOut } from '../domain/left-out.ts';
 import { toldMember } from '../domain/told-member.ts';
 import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
+import { CHANGED_PATHS } from './read-contents.ts';
 
 /** Dropped webhooks that are counted. */
 const DROPPED = 100;
@@ -60,6 +62,23 @@ export const ShownOrder = z.object({
     })
     .nullable()
     .meta({ description: 'Null until it was fetched for the first time.' }),
+  cancellation: z
+    .object({
+      state: CancellationState,
+      askedBy: z.enum(['platform', 'operator']),
+      requestedAt: Instant,
+      problem: z.string().nullable(),
+      cause: StoredPlacementCause.nullable(),
+      underWay: z.boolean().meta({ description: 'A worker has it now.' }),
+      nextAttemptAt: Instant.nullable().meta({ description: 'Null when nothing more is tried by itself.' }),
+      finishedAt: Instant.nullable(),
+    })
+    .nullable()
+    .meta({ description: 'Null unless it is or was to be cancelled.' }),
+  changes: z.array(z.object({ seenAt: Instant, paths: z.array(z.string()) })).meta({
+    description:
+      'In which fields the platform had it otherwise than the ticket is, whenever that was seen. Empty: in none any more.',
+  }),
   attempts: z.array(
     z.object({
       attempt: z.int(),
@@ -135,6 +154,15 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
                  requested_at AS "requestedAt", created_at AS "createdAt", updated_at AS "updatedAt",
                  ended_at AS "endedAt", erased_at AS "erasedAt"
           FROM orders WHERE service_order_id = $1) AS o) AS "order",
+       (SELECT to_json(c) FROM (
+          SELECT state, asked_by AS "askedBy", requested_at AS "requestedAt", problem, cause,
+                 coalesce(lease_until > now(), false) AS "underWay",
+                 CASE WHEN finished_at IS NULL THEN nullif(next_attempt_at, 'infinity') END AS "nextAttemptAt",
+                 finished_at AS "finishedAt"
+          FROM cancellations WHERE service_order_id = $1) AS c) AS cancellation,
+       (SELECT coalesce(json_agg(c ORDER BY c."seenAt"), '[]') FROM (
+          SELECT seen_at AS "seenAt", ${CHANGED_PATHS} AS paths
+          FROM order_changes WHERE service_order_id = $1) AS c) AS changes,
        (SELECT coalesce(json_agg(a ORDER BY a.attempt), '[]') FROM (
           SELECT attempt, call, outcome, http_status AS "httpStatus", milliseconds, error,
                  started_at AS "startedAt", ended_at AS "endedAt"

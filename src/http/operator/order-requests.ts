@@ -39,3 +39,7 @@ export const Resolve = z
     z.strictObject({ there: z.literal(false) }),
   ])
   .meta({ examples: [{ there: true, providerOrderId: '8F2K' }, { there: false }] });
+
+export const ConcludeCancel = z
+  .strictObject({ cancelled: z.boolean().meta({ description: 'False if the restaurant makes it all the same.' }) })
+  .meta({ examples: [{ cancelled: true }] });

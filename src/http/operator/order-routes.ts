@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { CancellationConcluded, concludeByPhone } from '../../core/cancellations/conclude-by-phone.ts';
+import { CancellationRequested, requestCancellation } from '../../core/cancellations/request-cancellation.ts';
 import { ListedOrders, listOrders } from '../../core/orders/list-orders.ts';
 import { OrderStory, orderTimeline } from '../../core/orders/order-timeline.ts';
-import { readContents } from '../../core/orders/read-contents.ts';
+import { readChanges, readContents } from '../../core/orders/read-contents.ts';
 import { readOrdered } from '../../core/orders/read-ordered.ts';
 import { Resolved, resolveNotThere, resolveThere } from '../../core/placements/resolve-doubt.ts';
 import { Retried, retryPlacement } from '../../core/placements/retry-placement.ts';
@@ -12,7 +14,7 @@ import { failures, json } from './answers.ts';
 import { audit } from './audit.ts';
 import { conflict } from './conflict.ts';
 import type { OperatorDeps } from './mount-routes.ts';
-import { OrderParams, OrderQuery, OrdersQuery, Resolve } from './order-requests.ts';
+import { ConcludeCancel, OrderParams, OrderQuery, OrdersQuery, Resolve } from './order-requests.ts';
 
 const tags = ['Orders'];
 
@@ -20,6 +22,7 @@ const tags = ['Orders'];
  * - `GET /orders` a page of orders, newest first
  * - `GET /orders/:serviceOrderId` one order's whole story
  * - `POST /orders/:serviceOrderId/retry`, `/resolve` an operator's command about its placement
+ * - `POST /orders/:serviceOrderId/cancel`, `/cancel/conclude` an operator's command about its cancel
  */
 export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
   const { pool } = deps;
@@ -74,7 +77,8 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       };
       if (request.query.contents !== true) return story;
       audit(request, 'read contents', { serviceOrderId });
-      return { ...story, contents: await readContents(pool, serviceOrderId) };
+      const changesInFull = await readChanges(pool, serviceOrderId);
+      return { ...story, contents: await readContents(pool, serviceOrderId), changesInFull };
     },
   );
 
@@ -127,6 +131,55 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       deps.wake();
       audit(request, 'resolve', { serviceOrderId, there: body.there });
       return resolved;
+    },
+  );
+
+  api.post(
+    '/orders/:serviceOrderId/cancel',
+    {
+      schema: {
+        operationId: 'cancelOrder',
+        tags,
+        summary: 'Have an order cancelled',
+        description:
+          'It is withdrawn, or its POS is asked to cancel it, also once more. Only when the POS says so is it cancelled.',
+        params: OrderParams,
+        response: { 200: json('It is being cancelled.', CancellationRequested), ...failures(404, 409, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { serviceOrderId } = request.params;
+      const requested = await requestCancellation(pool, serviceOrderId);
+      if (requested === undefined) throw noSuchOrder();
+      if ('refused' in requested) throw conflict(requested);
+      deps.wake();
+      audit(request, 'cancel', { serviceOrderId, outcome: requested.cancel });
+      return requested;
+    },
+  );
+
+  api.post(
+    '/orders/:serviceOrderId/cancel/conclude',
+    {
+      schema: {
+        operationId: 'concludeCancel',
+        tags,
+        summary: 'Say what the restaurant said on the telephone about a cancel',
+        description: 'It cancelled the order, and its member is told so; or it makes it all the same.',
+        params: OrderParams,
+        body: ConcludeCancel,
+        response: { 200: json('The cancel is over.', CancellationConcluded), ...failures(404, 409, 413, 415) },
+      },
+    },
+    async (request) => {
+      const { serviceOrderId } = request.params;
+      const { cancelled } = request.body;
+      const concluded = await concludeByPhone(pool, serviceOrderId, cancelled);
+      if (concluded === undefined) throw noSuchOrder();
+      if ('refused' in concluded) throw conflict(concluded);
+      deps.wake();
+      audit(request, 'conclude cancel', { serviceOrderId, cancelled });
+      return concluded;
     },
   );
 }

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';
 import { sampleStory } from '../../console/sample-story.ts';
 
-/** Its second call was answered, in Postgres a moment after the statement that stored the ticket had begun. */
+/** Without its cancel. Its second call was answered, in Postgres a moment after the statement that stored the ticket had begun. */
 function answered(finishedAt: string, endedAt: string): ReturnType<typeof sampleStory> {
   const story = sampleStory();
   story.placement.finishedAt = finishedAt;
-  story.attempts = story.attempts.map((each) => (each.attempt === 2 ? { ...each, endedAt } : each));
+  story.attempts = story.attempts.slice(0, 2).map((each) => (each.attempt === 2 ? { ...each, endedAt } : each));
   story.live = story.live.map((each) => (each.sequence === 2 ? { ...each, appliedAt: finishedAt } : each));
   return story;
 }

@@ -324,6 +324,42 @@ describe('what needs attention', () => {
     expect(elsewhere.attention()?.conflicts).toEqual([]);
   });
 
+  it('has what only a person can cancel, until somebody said what became of it', async () => {
+    await system.seedOrder({ serviceOrderId: 'by-phone', locationId: 'club-1' });
+    await system.query(`UPDATE orders SET provider_order_id = '8F2K' WHERE service_order_id = 'by-phone'`);
+    await system.query(
+      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+       VALUES ('by-phone', 'club-1', 'platform', 'by_phone', now(), 'infinity'),
+              ('tried-again', 'club-1', 'platform', 'due', now() + interval '1 h', now() + interval '1 h')`,
+    );
+    const [watched, elsewhere] = await Promise.all([watch(0), watch(0, '?location=club-2')]);
+    await until(() => (watched.attention()?.cancelByPhone.length ?? 0) > 0);
+    expect(watched.attention()?.cancelByPhone).toMatchObject([
+      { serviceOrderId: 'by-phone', locationId: 'club-1', providerOrderId: '8F2K' },
+    ]);
+    expect(elsewhere.attention()?.cancelByPhone).toEqual([]);
+    await system.query(`UPDATE cancellations SET finished_at = now() WHERE service_order_id = 'by-phone'`);
+    await until(() => watched.attention()?.cancelByPhone.length === 0);
+  });
+
+  it('has what the platform changed after it was sent, without the values, for a day', async () => {
+    for (const serviceOrderId of ['changed', 'changed-before']) {
+      await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+    }
+    await system.query(
+      `INSERT INTO order_changes (service_order_id, seen_at, changes)
+       VALUES ('changed', now(), '[{"path": "notes", "was": "For Ada", "is": "For Grace"}]'),
+              ('changed', now() - interval '1 h', '[{"path": "money.total", "was": 1, "is": 2}]'),
+              ('changed-before', now() - interval '25 h', '[{"path": "money.total", "was": 1, "is": 2}]')`,
+    );
+    const watched = await watch(0);
+    await until(() => (watched.attention()?.changed.length ?? 0) > 0);
+    expect(watched.attention()?.changed).toMatchObject([{ serviceOrderId: 'changed', paths: ['notes'] }]);
+    expect(JSON.stringify(watched.events)).not.toMatch(/Ada|Grace/);
+    await system.query(`INSERT INTO order_changes (service_order_id, changes) VALUES ('changed', '[]')`);
+    await until(() => watched.attention()?.changed.length === 0);
+  });
+
   it('has a location of which nothing was heard since its ticket was sent, until something is', async () => {
     await system.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
     for (const id of ['unreceived', 'just-sent', 'for-tomorrow']) {
@@ -502,7 +538,14 @@ describe('a reader that hangs', () => {
     const ROUNDS = 200;
     for (let version = 1; version <= ROUNDS; version++) {
       watcher.changed(Array.from({ length: 1_000 }, (_, id) => order(id, version)));
-      watcher.attention({ conflicts: [], dropped: [], silent: [{ sent: version } as never], untold: null });
+      watcher.attention({
+        conflicts: [],
+        cancelByPhone: [],
+        changed: [],
+        dropped: [],
+        silent: [{ sent: version } as never],
+        untold: null,
+      });
     }
     expect(stream.isBehind()).toBe(true);
     expect((stream.body as unknown as { writableLength: number }).writableLength).toBeLessThan(300_000);

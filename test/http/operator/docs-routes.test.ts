@@ -33,7 +33,9 @@ beforeAll(async () => {
   const [token] = await system.query('SELECT token_id FROM webhook_tokens');
   tokenId = String(token?.['token_id']);
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-  for (const nth of [1, 2, 3, 4]) await system.seedOrder({ serviceOrderId: `order-471${nth}`, locationId: 'club-1' });
+  for (const nth of [1, 2, 3, 4, 5, 6]) {
+    await system.seedOrder({ serviceOrderId: `order-471${nth}`, locationId: 'club-1' });
+  }
   await system.query(
     `UPDATE orders SET rank = 0, sequence = 1, call_out_code = 'K472' WHERE service_order_id <> 'order-4712'`,
   );
@@ -46,6 +48,10 @@ beforeAll(async () => {
             deadline_at = now() + interval '1 h' WHERE service_order_id = 'order-4713'`,
   );
   await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-4712'`);
+  await system.query(
+    `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+     VALUES ('order-4716', 'club-1', 'platform', 'by_phone', now(), 'infinity')`,
+  );
 });
 afterAll(() => system?.stop());
 

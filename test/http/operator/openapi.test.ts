@@ -166,6 +166,9 @@ describe('the OpenAPI document', () => {
     const missing = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
     expect((await operator.get(`/webhooks/${missing}`)).status).toBe(404);
     expect((await operator.post(`/webhooks/${missing}/replay`)).status).toBe(404);
+    for (const path of ['cancel', 'cancel/conclude']) {
+      expect((await operator.post(`/orders/order-1/${path}`, { cancelled: true })).status).toBe(409);
+    }
     expect(operator.answered.size).toBe(operationsOf(operator.document).length);
   });
 });

@@ -231,6 +231,44 @@ describe('one order', () => {
     expect((await operator.get(`/orders/${serviceOrderId}`)).body).not.toHaveProperty('contents');
   });
 
+  it('tells of its cancel, and which fields the platform changed; their values to who asks for contents', async () => {
+    const serviceOrderId = `cancelled-${randomUUID()}`;
+    await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+    const path = `/orders/${serviceOrderId}`;
+    expect((await operator.get(path)).body).toMatchObject({ cancellation: null, changes: [] });
+    await system.query(
+      `WITH o AS (UPDATE orders SET cancellation = 'requested' WHERE service_order_id = $1),
+            c AS (INSERT INTO order_changes (service_order_id, changes)
+                  VALUES ($1, '[{"path": "notes", "was": "For Ada", "is": "For Grace"},
+                               {"path": "items.0.quantity", "was": 1, "is": 2}]'))
+       INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at, problem, cause)
+       VALUES ($1, 'club-1', 'platform', 'by_phone', now(), 'infinity', 'it is too late', '{"code": "of_a_newer_version"}')`,
+      [serviceOrderId],
+    );
+    const { body } = await operator.get(path);
+    expect(body).toMatchObject({
+      cancellation: {
+        state: 'by_phone',
+        askedBy: 'platform',
+        problem: 'it is too late',
+        cause: { code: 'of_a_newer_version' },
+        underWay: false,
+        nextAttemptAt: null,
+        finishedAt: null,
+      },
+      changes: [{ paths: ['notes', 'items.0.quantity'] }],
+    });
+    const happened = (body['timeline'] as { what: string }[]).map(({ what }) => what);
+    expect(happened).toEqual(expect.arrayContaining(['cancel asked', 'changed']));
+    expect(JSON.stringify(body)).not.toMatch(/Ada|Grace/);
+    expect((await operator.get(`${path}?contents=true`)).body['changesInFull']).toMatchObject([
+      { changes: [{ path: 'notes', was: 'For Ada', is: 'For Grace' }, {}] },
+    ]);
+    expect(await listed('location=club-1')).toContainEqual(
+      expect.objectContaining({ serviceOrderId, cancellation: 'requested' }),
+    );
+  });
+
   it.each([
     'with/a/slash',
     'with%percent',
@@ -355,6 +393,63 @@ describe('an order in doubt', () => {
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'text/plain' };
     const about = { method: 'POST', headers, body: '{"there":true}' };
     expect((await sendAsIs(system.urls[0] ?? '', '/orders/any/resolve', about)).status).toBe(415);
+  });
+});
+
+describe('a cancel by an operator', () => {
+  const sent = async (): Promise<string> => {
+    const serviceOrderId = `cancel-${randomUUID()}`;
+    await system.seedOrder({ serviceOrderId, locationId: 'mute-1' });
+    return serviceOrderId;
+  };
+  const byPhone = (id: string): Promise<unknown> =>
+    system.query(
+      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+       VALUES ($1, 'mute-1', 'platform', 'by_phone', now(), 'infinity')`,
+      [id],
+    );
+
+  it('begins it, is written down, and is told', async () => {
+    const id = await sent();
+    expect(await operator.post(`/orders/${id}/cancel`)).toMatchObject({
+      status: 200,
+      body: { serviceOrderId: id, cancel: 'asks_pos' },
+    });
+    await audited('cancel', { serviceOrderId: id, outcome: 'asks_pos' });
+    expect((await operator.get(`/orders/${id}`)).body['cancellation']).toMatchObject({ askedBy: 'operator' });
+  });
+
+  it.each([
+    [true, 'cancelled'],
+    [false, 'refused'],
+  ])('on the telephone ends with what the restaurant said: cancelled %s', async (cancelled, cancellation) => {
+    const id = await sent();
+    await byPhone(id);
+    expect(await operator.post(`/orders/${id}/cancel/conclude`, { cancelled })).toMatchObject({
+      status: 200,
+      body: { serviceOrderId: id, cancellation },
+    });
+    await audited('conclude cancel', { serviceOrderId: id, cancelled });
+    const { body } = await operator.get(`/orders/${id}`);
+    expect(body['cancellation']).toMatchObject({ state: cancellation, finishedAt: expect.any(String) });
+    expect(body['order']).toMatchObject(
+      cancelled ? { status: 'cancelled', endedAt: expect.any(String) } : { status: null, endedAt: null },
+    );
+  });
+
+  it('is refused where there is nothing to cancel, and says why', async () => {
+    const id = await sent();
+    const conclude = (): Promise<unknown> => operator.post(`/orders/${id}/cancel/conclude`, { cancelled: true });
+    expect(await conclude()).toMatchObject({ status: 409, body: { cause: { code: 'not_to_be_cancelled' } } });
+    await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]);
+    expect(await operator.post(`/orders/${id}/cancel`)).toMatchObject({
+      status: 409,
+      body: { error: expect.stringMatching(/./), cause: { code: 'already_over' } },
+    });
+    expect((await operator.post('/orders/nobody/cancel')).status).toBe(404);
+    expect((await operator.post('/orders/nobody/cancel/conclude', { cancelled: true })).status).toBe(404);
+    expect((await operator.post('/orders/any/cancel/conclude', { cancelled: 'yes' })).status).toBe(400);
+    expect((await operator.post('/orders/any/cancel/conclude', {})).status).toBe(400);
   });
 });
 

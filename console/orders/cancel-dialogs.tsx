@@ -1,0 +1,59 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import type { ConcludeCancel, ShownOrder } from '../wire.ts';
+import { Answer } from './resolve-dialog.tsx';
+import { cancelMeans } from './how-cancel-stands.ts';
+import { throwWithHelp } from './throw-with-help.ts';
+
+type About = { story: ShownOrder; onDone: (said: string) => void; onClose: () => void };
+
+/** Asks before an order is cancelled at its POS. */
+export function CancelDialog({ story, onDone, onClose }: About) {
+  const cancel = async (): Promise<void> => {
+    await ask('POST', `/orders/${encodeURIComponent(story.serviceOrderId)}/cancel`).catch(throwWithHelp);
+    onDone('The order is being cancelled.');
+  };
+  return (
+    <Confirm title="Cancel this order?" action="Cancel the order" isDangerous onConfirm={cancel} onClose={onClose}>
+      <p>{cancelMeans(story)}</p>
+    </Confirm>
+  );
+}
+
+/** Asks what the restaurant said on the telephone. */
+export function ConcludeDialog({ story, onDone, onClose }: About) {
+  const [isCancelled, setCancelled] = useState<boolean>();
+  const conclude = async (): Promise<void> => {
+    const body: ConcludeCancel = { cancelled: isCancelled === true };
+    const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/cancel/conclude`;
+    await ask('POST', path, { body }).catch(throwWithHelp);
+    onDone(isCancelled ? 'The order is cancelled.' : 'The order goes on.');
+  };
+  return (
+    <Confirm
+      title="What did the restaurant say?"
+      action={isCancelled === undefined ? 'Choose one' : isCancelled ? 'It is cancelled' : 'It goes on'}
+      isDangerous={isCancelled === true}
+      isReady={isCancelled !== undefined}
+      onConfirm={conclude}
+      onClose={onClose}
+    >
+      <fieldset class="orders-answers">
+        <legend class="unseen">What it said</legend>
+        <Answer
+          name="It cancelled the order"
+          means="Its member is told that it is cancelled. If you are wrong, it is cooked and nobody comes for it."
+          isChosen={isCancelled === true}
+          onChoose={() => setCancelled(true)}
+        />
+        <Answer
+          name="It does not cancel it"
+          means="The order goes on, and its member is told that it could not be cancelled."
+          isChosen={isCancelled === false}
+          onChoose={() => setCancelled(false)}
+        />
+      </fieldset>
+    </Confirm>
+  );
+}
