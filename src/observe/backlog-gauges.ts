@@ -52,6 +52,11 @@ export function backlogGauges(
     'In doubt until somebody looks at the POS.',
     (backlog) => backlog.forOperator,
   );
+  one(
+    'expediter_cancellations_by_phone',
+    'To be cancelled by a person, on the telephone.',
+    (backlog) => backlog.byPhone,
+  );
   one('expediter_reconnect_needed', 'Held until a person renews a connection.', (backlog) => backlog.reconnectNeeded);
   one(
     'expediter_placement_oldest_open_seconds',

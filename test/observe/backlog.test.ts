@@ -42,6 +42,10 @@ const BACKLOG = `
   FROM (VALUES ('club-1', 1), ('club-1', 30), ('club-1', 120), ('club-2', 1)) AS e(location, minutes);
   -- At the other location nobody could learn it any more.
   UPDATE placements SET requested_at = now() - CASE location_id WHEN 'club-1' THEN interval '1 min' ELSE interval '2 h' END;
+  INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at, finished_at)
+  VALUES ('by-phone', 'club-1', 'platform', 'by_phone', now(), 'infinity', NULL),
+         ('asked', 'club-1', 'platform', 'asked', now() + interval '1 h', now() + interval '1 h', NULL),
+         ('refused', 'club-1', 'platform', 'refused', now(), 'infinity', now());
   INSERT INTO location_last_seen VALUES ('club-1', 'standard', now() - interval '20 s');
   -- Of these only the first two are of a location, and one of them does not end.
   INSERT INTO credentials (seed_sha256, integration, granted_at, lasts_s)
@@ -74,6 +78,7 @@ describe('what waits', () => {
     expect(read.value('expediter_placements_open', { state: 'paused' })).toBe(3);
     expect(read.value('expediter_placements_open', { state: 'in_doubt' })).toBe(4);
     expect(read.value('expediter_placements_for_operator')).toBe(1);
+    expect(read.value('expediter_cancellations_by_phone')).toBe(1);
     expect(read.value('expediter_reconnect_needed')).toBe(1);
     expect(read.value('expediter_orders_unreceived')).toBe(1);
     expect(read.value('expediter_parked_events')).toBe(2);
@@ -172,6 +177,7 @@ describe('looking at it', () => {
       paused: 0,
       inDoubt: 0,
       forOperator: 0,
+      byPhone: 0,
       reconnectNeeded: 0,
       oldestWaiting: 0,
       unreceived: 0,
@@ -216,7 +222,7 @@ describe('looking at it', () => {
     expect(scanned.filter((relation) => !few.includes(String(relation)))).toEqual([]);
     const read = nodes.filter((node) => node['Relation Name'] !== undefined);
     expect(new Set(read.map((node) => node['Relation Name']))).toEqual(
-      new Set(['placements', 'orders', 'outbox', 'parked_events', ...few]),
+      new Set(['placements', 'orders', 'outbox', 'parked_events', 'cancellations', ...few]),
     );
     for (const node of read) expect(node['Actual Rows'] * node['Actual Loops']).toBeLessThanOrEqual(10_000);
   });

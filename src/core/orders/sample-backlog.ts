@@ -11,6 +11,8 @@ export type Backlog = {
   inDoubt: number;
   /** In doubt, and nothing more is tried until somebody looks at the POS. */
   forOperator: number;
+  /** To be cancelled, and only by a person on the telephone. */
+  byPhone: number;
   /** Held until a person renews the connection to the POS. */
   reconnectNeeded: number;
   /** The most seconds of PLACEMENT_DEADLINE_S used up by a waiting placement; 0 without one. */
@@ -68,6 +70,8 @@ export const SAMPLE_BACKLOG = `
           ORDER BY coalesce(location_id, ''), next_attempt_at LIMIT ${OPEN}) AS p
   )
   SELECT open.*,
+         (SELECT count(*)::int
+          FROM (SELECT FROM cancellations WHERE finished_at IS NULL AND state = 'by_phone' LIMIT ${OPEN}) AS c) AS "byPhone",
          (SELECT count(*)::int
           FROM (SELECT service_order_id FROM placements
                 WHERE state = 'sent' AND finished_at < now() - interval '5 min' AND finished_at > now() - interval '1 h'
