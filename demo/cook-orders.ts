@@ -17,10 +17,12 @@ export function cookOrders(about: {
   pos: Simulator;
   /** Where what becomes of an order is told. */
   webhookUrlOf: (serviceOrderId: string) => string;
+  /** What an order is held back for before it is handed out. */
+  holds: ReadonlyMap<string, Promise<void>>;
   timeline: Timeline;
   signal: AbortSignal;
 }): readonly WebhookAnswer[] {
-  const { pos, webhookUrlOf, timeline, signal } = about;
+  const { pos, webhookUrlOf, holds, timeline, signal } = about;
   const answers: WebhookAnswer[] = [];
 
   const report = async (ticket: Ticket, status: string, width: number): Promise<boolean> => {
@@ -52,6 +54,8 @@ export function cookOrders(about: {
     );
     for (const status of statuses) {
       await sleep(PAUSE_MS, undefined, { signal });
+      if (status === statuses.at(-1)) await holds.get(serviceOrderId);
+      if (ticket.cancelled) return timeline.print(serviceOrderId, 'POS', 'has cancelled it, and cooks no further');
       while (!(await report(ticket, status, width))) await sleep(TRY_AGAIN_MS, undefined, { signal });
     }
   };

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import { endings } from './endings.ts';
+import { checkCancelled, type Cancelled } from './cancel-orders.ts';
 import { journeyOf, checkJourney, type Journey } from './check-journey.ts';
 import { checkOutage, OUTAGE_MS, type Outage } from './interrupt-postgres.ts';
 import { USAGE, WrongUsage, readDemoArguments, type Arguments } from './read-demo-arguments.ts';
@@ -16,7 +17,7 @@ class Stopped extends Error {
 }
 
 /** What the demo found, in its JSON. */
-type Result = { orders: Journey[]; outage?: Outage };
+type Result = { orders: Journey[]; cancelled?: Cancelled[]; outage?: Outage };
 
 /** Time for a journey, which takes three to four seconds. */
 const JOURNEYS_WITHIN_MS = 20_000;
@@ -128,6 +129,16 @@ async function show(
   }
   const broken = result.outage && checkOutage(result.outage);
   if (broken !== undefined) wrong.push(broken);
+  if (options.cancel && wrong.length === 0) {
+    print('\nThree orders that their members cancel: before it is sent, after, and when it is too late\n');
+    lines.head();
+    const late = AbortSignal.timeout(JOURNEYS_WITHIN_MS);
+    result.cancelled = await demo.cancelThree(AbortSignal.any([signal, late])).catch((error: unknown) => {
+      throw error === late.reason ? new Error(`the cancelled orders did not end. See ${demo.logFile}`) : error;
+    });
+    const broken = checkCancelled(result.cancelled);
+    if (broken !== undefined) wrong.push(broken);
+  }
   if (wrong.length > 0) {
     const silent = result.orders.every((journey) => journey.memberStates.length === 0);
     const hint =
@@ -143,13 +154,20 @@ async function show(
     const { accepted, seconds } = result.outage;
     print(`Postgres was away for ${seconds} s: ${accepted} webhooks were accepted meanwhile, and none is lost.`);
   }
+  if (result.cancelled !== undefined) {
+    print('One was cancelled and never sent, one the POS cancelled, and one it refused to: its member was told so.');
+  }
   if (options.once) return;
 
   const busy = await demo.sample?.keepBusy();
-  const links = result.orders.map(
-    ({ serviceOrderId, fulfillment }) =>
-      `${`The ${fulfillment}:`.padEnd(16)}${demo.consoleUrl}orders/${encodeURIComponent(serviceOrderId)}`,
-  );
+  const link = (what: string, serviceOrderId: string): string =>
+    `${`The ${what}:`.padEnd(16)}${demo.consoleUrl}orders/${encodeURIComponent(serviceOrderId)}`;
+  const links = [
+    ...result.orders.map(({ serviceOrderId, fulfillment }) => link(fulfillment, serviceOrderId)),
+    ...(result.cancelled ?? []).map(({ serviceOrderId, memberStates }) =>
+      link(memberStates.at(-1) === 'cancelled' ? 'cancelled' : 'refused', serviceOrderId),
+    ),
+  ];
   print(`
 The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}

@@ -8,6 +8,8 @@ import type { Timeline } from './journey-lines.ts';
 export type Live = {
   /** An order's messages in the order of arrival, without repeats. */
   messagesOf(serviceOrderId: string): readonly LiveMessage[];
+  /** Resolves once such a message of the order has come. @throws the signal's reason */
+  heard(serviceOrderId: string, isIt: (message: LiveMessage) => boolean, signal: AbortSignal): Promise<void>;
   /** Resolves once the order is at the POS, or failed. @throws the signal's reason */
   sent(serviceOrderId: string, signal: AbortSignal): Promise<void>;
   /** Resolves after the order's last message. @throws the signal's reason */
@@ -30,19 +32,21 @@ export function followLive(about: {
     received.ack();
     if (received.attributes['type'] !== 'orderStatusChanged') return;
     const message = JSON.parse(received.data.toString()) as LiveMessage;
-    const { serviceOrderId, sequence, memberState, reason } = message;
+    const { serviceOrderId, sequence, memberState, cancellation, reason } = message;
     const known = orders.get(serviceOrderId) ?? [];
     orders.set(serviceOrderId, known);
     const repeat = known.some((each) => each.sequence === sequence);
     if (!repeat) known.push(message);
     const because = reason === undefined ? '' : `: ${terminalText(reason)}`;
-    timeline.print(serviceOrderId, 'member', `live ${sequence}  ${memberState}${because}${repeat ? ' (repeat)' : ''}`);
+    const cancel = cancellation === undefined ? '' : `, cancel ${cancellation}`;
+    const what = `${memberState}${cancel}${because}${repeat ? ' (repeat)' : ''}`;
+    timeline.print(serviceOrderId, 'member', `live ${sequence}  ${what}`);
     news.emit(serviceOrderId);
   };
   subscription.on('message', receive);
   subscription.on('error', about.onError);
 
-  const heard = (id: string, signal: AbortSignal, isIt: (message: LiveMessage) => boolean): Promise<void> =>
+  const heard: Live['heard'] = (id, isIt, signal) =>
     new Promise((resolve, reject) => {
       const settle = (): void => {
         const isHeard = (orders.get(id) ?? []).some(isIt);
@@ -59,8 +63,9 @@ export function followLive(about: {
 
   return {
     messagesOf: (serviceOrderId) => orders.get(serviceOrderId) ?? [],
-    sent: (id, signal) => heard(id, signal, ({ memberState }) => memberState !== 'placed'),
-    ended: (id, signal) => heard(id, signal, ({ status }) => status !== null && ENDS.has(status)),
+    heard,
+    sent: (id, signal) => heard(id, ({ memberState }) => memberState !== 'placed', signal),
+    ended: (id, signal) => heard(id, ({ status }) => status !== null && ENDS.has(status), signal),
     async stop() {
       subscription.removeListener('message', receive);
       await subscription.close();

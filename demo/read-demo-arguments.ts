@@ -9,6 +9,7 @@ export type Arguments = {
   watch: boolean;
   json: boolean;
   outage: boolean;
+  cancel: boolean;
   /** The name of a POS of ours, or the path of a simulator's module. */
   pos: string;
   dir: string;
@@ -34,6 +35,7 @@ Options:
   --json       with --once: the last line of standard output is the result as JSON; the rest goes to standard error
   --outage     stop the embedded Postgres for ten seconds once the orders are sent, and show that the kitchen's webhooks
                are taken all the same, and that the member hears of each of them afterwards, in order
+  --cancel     three more orders, which their members cancel: before it is sent, after, and when it is too late
   --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard);
                or a path that begins with . or /: a module that exports the function which starts the simulator of a
                POS of your own, whose provider PROVIDER_MODULES names. See docs/writing-a-provider.md
@@ -57,7 +59,7 @@ Environment:
 /** @throws WrongUsage */
 export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Arguments {
   const { help = false, once = false, watch = false, json = false, pos: name = 'standard', ...given } = parse(argv);
-  const { outage = false, dir = DEFAULT_DIR, platform: module, order: orders = [] } = given;
+  const { outage = false, cancel = false, dir = DEFAULT_DIR, platform: module, order: orders = [] } = given;
   const isPath = /^[./]/.test(name);
   if (!isPath && !POS_NAMES.some((each) => each === name)) {
     throw new WrongUsage(`--pos is no path and none of ${POS_NAMES.join(', ')}`);
@@ -65,6 +67,9 @@ export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Argum
   if (json && !once && !help) throw new WrongUsage('--json needs --once');
   if (watch && once) throw new WrongUsage('--watch never ends by itself, so there is no --once');
   if (watch && outage) throw new WrongUsage('--watch places no order, so there is no --outage');
+  if (cancel && (watch || module !== undefined || name !== 'standard')) {
+    throw new WrongUsage('--cancel is for the sample platform and the POS standard, without --watch');
+  }
   if (outage && env['DATABASE_URL']) throw new WrongUsage('--outage stops the embedded Postgres: unset DATABASE_URL');
   if (module === undefined && orders.length > 0) throw new WrongUsage('--order needs --platform');
   if (module !== undefined && orders.length === 0) throw new WrongUsage('--platform needs an --order or more of them');
@@ -77,6 +82,7 @@ export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Argum
     watch,
     json,
     outage,
+    cancel,
     pos: isPath ? resolve(name) : name,
     dir: resolve(dir, ...(own === undefined ? [] : ['own-platform'])),
     own,
@@ -93,6 +99,7 @@ function parse(argv: string[]) {
         watch: { type: 'boolean' },
         json: { type: 'boolean' },
         outage: { type: 'boolean' },
+        cancel: { type: 'boolean' },
         pos: { type: 'string' },
         dir: { type: 'string' },
         platform: { type: 'string' },

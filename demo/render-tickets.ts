@@ -21,7 +21,8 @@ ${tickets.length === 0 ? '<p>No tickets yet.</p>' : tickets.map(renderTicket).to
 }
 
 function renderTicket(ticket: Ticket): string {
-  const { callOut, fulfillment, lines, note, providerOrderId, serviceOrderId, requests, status } = ticket;
+  const { callOut, fulfillment, lines, note, providerOrderId, serviceOrderId, requests } = ticket;
+  const status = ticket.cancelled ? 'CANCELLED' : (ticket.status ?? 'new');
   const items = lines.map((line) => {
     const extras = line.modifiers.map((modifier) => (modifier.quantity > 1 ? inWords(modifier) : nameOf(modifier)));
     const note = line.note === undefined ? [] : [line.note];
@@ -29,7 +30,7 @@ function renderTicket(ticket: Ticket): string {
   });
   const repeats = requests > 1 ? `, asked for ${requests} times` : '';
   return `<article>
-  <h2>${callOut === undefined ? '' : `${escape(callOut)}, `}${escape(fulfillment)}: ${escape(status ?? 'new')}</h2>
+  <h2>${callOut === undefined ? '' : `${escape(callOut)}, `}${escape(fulfillment)}: ${escape(status)}</h2>
   <ul>${items.join('')}</ul>
   ${note === '' ? '' : `<p>${escape(note)}</p>`}
   <p><small>${escape(serviceOrderId)}, here ${escape(providerOrderId)}${repeats}</small></p>

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { readConfigOf } from '../src/config.ts';
 import type { ShownOrder } from '../src/core/orders/show-order.ts';
 import type { ShownWebhook } from '../src/core/replay/show-webhook.ts';
@@ -9,6 +10,7 @@ import { startOrderingPlatform } from '../test/support/start-ordering-platform.t
 import { until } from '../test/support/until.ts';
 import type { Simulator } from '../test/simulators/simulator.ts';
 import { balanceLoad } from '../test/support/balance-load.ts';
+import { cancelOrders, type Cancelled } from './cancel-orders.ts';
 import { cookOrders } from './cook-orders.ts';
 import type { Endings } from './endings.ts';
 import { fillMenu } from './fill-menu.ts';
@@ -40,6 +42,8 @@ export type Demo = {
   problemOf(serviceOrderId: string): Promise<string | undefined>;
   /** Takes Postgres away for a while: see `interruptPostgres`. @throws Error if it is not ours */
   outage(): Promise<() => Promise<Outage>>;
+  /** Has three more orders cancelled: see `cancelOrders`. */
+  cancelThree(signal: AbortSignal): Promise<Cancelled[]>;
   live: Live;
   pos: Simulator;
   kitchenUrl: string;
@@ -66,6 +70,7 @@ export type Sample = {
 };
 
 const LOCATION = 'demo-club';
+const QUERY_WITH_CANCELS = fileURLToPath(new URL('../examples/order-with-cancels.graphql', import.meta.url));
 /** The factor by which a vendor's pauses are shorter: a minute becomes a tenth of a second. */
 const HURRY = 600;
 
@@ -157,7 +162,11 @@ export async function startDemo(about: {
       ...pubsub.env,
       ...tracker.env,
       DATABASE_URL: database.url,
-      ...(own?.env ?? { ORDER_API_URL: platform?.url ?? '', ORDER_API_TOKEN: platformToken }),
+      ...(own?.env ?? {
+        ORDER_API_URL: platform?.url ?? '',
+        ORDER_API_TOKEN: platformToken,
+        ORDER_QUERY_FILE: QUERY_WITH_CANCELS,
+      }),
       SETTINGS_KEY: settingsKey,
       ALLOW_PRIVATE_HOSTS,
       // The service starts in the project, wherever the demo did.
@@ -180,7 +189,9 @@ export async function startDemo(about: {
 
   const webhookUrlOf = new Map<string, string>();
   const sampleUrl = platform && (await openLocation(LOCATION));
-  const answers = cookOrders({ pos, webhookUrlOf: (id) => webhookUrlOf.get(id) ?? sampleUrl ?? '', timeline, signal });
+  const holds = new Map<string, Promise<void>>();
+  const urlOf = (id: string): string => webhookUrlOf.get(id) ?? sampleUrl ?? '';
+  const answers = cookOrders({ pos, webhookUrlOf: urlOf, holds, timeline, signal });
   const subscription = await pubsub.subscribeToStatus();
   const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
   endings.add('the subscriber', () => live.stop());
@@ -224,6 +235,10 @@ export async function startDemo(about: {
       const outcomeOf = async (id: string): Promise<string | undefined> =>
         (await show<ShownWebhook>(`/webhooks/${id}?contents=false`))?.outcome;
       return interruptPostgres({ postgres, answers, outcomeOf, timeline, signal });
+    },
+    async cancelThree(within) {
+      if (ordering === undefined || place === undefined) throw new Error('only the sample platform cancels orders');
+      return cancelOrders({ ...ordering, place, live, pos, holds, signal: within });
     },
     live,
     pos,

@@ -110,11 +110,12 @@ describe('expediter order show', () => {
 describe('expediter order cancel', () => {
   it('has an order cancelled, and says what the restaurant said on the telephone', async () => {
     await system.seedOrder({ serviceOrderId: 'to-cancel', locationId: 'club-1' });
-    expect((await cli('order', 'cancel', 'to-cancel')).out).toContain('its POS is asked');
+    await system.seedOrder({ serviceOrderId: 'asked', locationId: 'club-1' });
+    expect((await cli('order', 'cancel', 'asked')).out).toContain('its POS is asked');
+    expect((await cli('order', 'list', '--limit', '1')).out).toContain('requested');
     await system.query(
-      `UPDATE cancellations SET state = 'by_phone', next_attempt_at = 'infinity', problem = 'it cannot be asked',
-              lease_until = NULL
-       WHERE service_order_id = 'to-cancel'`,
+      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at, problem)
+       VALUES ('to-cancel', 'club-1', 'operator', 'by_phone', now(), 'infinity', 'it cannot be asked')`,
     );
     await system.query(
       `INSERT INTO order_changes VALUES ('to-cancel', now(), '[{"path": "notes", "was": "For Ada", "is": "For Grace"}]')`,
@@ -123,7 +124,6 @@ describe('expediter order cancel', () => {
     expect(out).toMatch(/^cancel +by phone, asked for by the operator at \d{4}-.*: it cannot be asked$/m);
     expect(out).toMatch(/^changed since +notes$/m);
     expect(out).not.toMatch(/Ada|Grace/);
-    expect((await cli('order', 'list', '--limit', '1')).out).toContain('requested');
     expect(await cli('order', 'cancel', 'to-cancel', '--by-phone', 'cancelled', '--json')).toMatchObject({
       code: 0,
       out: expect.stringContaining('"cancellation":"cancelled"'),

@@ -113,6 +113,25 @@ describe('npm run demo -- --once --json', () => {
   );
 });
 
+describe('npm run demo -- --cancel', () => {
+  it('has three orders cancelled: before it was sent, after, and too late', { timeout: WHOLE_RUN_MS }, async () => {
+    const { code, stdout, stderr, leftBehind } = run(['--once', '--json', '--cancel', '--dir', dir]);
+    expect(await code, stderr()).toBe(0);
+    const serviceOrderId = expect.any(String);
+    const cooked = ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_pickup', 'picked_up'];
+    expect(lastLineOf(stdout())).toEqual({
+      ...COMPLETE,
+      cancelled: [
+        { serviceOrderId, memberStates: ['placed', 'cancelled'], ticketsAtPos: 0, cancelledAtPos: false },
+        { serviceOrderId, memberStates: expect.arrayContaining(['cancelled']), ticketsAtPos: 1, cancelledAtPos: true },
+        { serviceOrderId, memberStates: cooked, ticketsAtPos: 1, cancelledAtPos: false },
+      ],
+    });
+    expect(stderr()).toMatch(/member +live \d+ +ready_for_pickup, cancel refused/);
+    expect(leftBehind()).toEqual([]);
+  });
+});
+
 describe('npm run demo -- --platform', () => {
   const module = fileURLToPath(new URL('../../examples/platform-mapper/map-order.ts', import.meta.url));
   const own = ['--platform', module, '--once', '--json', '--order'];
@@ -259,6 +278,7 @@ describe('npm run demo', () => {
     [['--platform', './map-order.ts'], '--platform needs an --order'],
     [['--order', '4711'], '--order needs --platform'],
     [['--watch', '--outage'], 'there is no --outage'],
+    [['--cancel', '--pos', 'toast'], '--cancel is for the sample platform and the POS standard'],
     [['--outage'], '--outage stops the embedded Postgres', { DATABASE_URL: 'postgres://x@127.0.0.1:1/x' }],
     [['--pos', 'acme'], '--pos is no path and none of standard'],
     [['later'], "argument 'later'"],

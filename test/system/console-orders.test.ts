@@ -14,7 +14,7 @@ let pos: Pos;
 beforeAll(async () => {
   pos = await startPos();
   pass = await openConsole({ providers: [blind], env: FOLLOW_ENV });
-  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl, cancelUrl: pos.cancelUrl });
   await pass.system.addLocation('bar-1', { ordersUrl: pos.ordersUrl }, 'blind');
 });
 afterEach(() => {
@@ -106,7 +106,21 @@ describe('an order to be cancelled', () => {
     await page.getByRole('button', { name: 'Cancel at the POS' }).click();
     await dialog.getByRole('button', { name: 'Cancel the order' }).click();
     await says(page, 'An operator had it cancelled');
+    await says(page, 'Member sees cancelled');
+    expect(pos.tickets.find((each) => each.serviceOrderId === serviceOrderId)?.cancelled).toEqual({});
     expect(pass.system.logged.join('')).toContain('"did":"cancel"');
+  });
+
+  it('that the POS refuses to cancel goes on, and says so', async () => {
+    const { serviceOrderId } = await pass.system.placeOrder();
+    await reaches(serviceOrderId, 'sent');
+    await pos.sendStatus(await pass.system.webhookUrl('club-1'), { serviceOrderId, status: 'READY' });
+    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    await page.getByRole('button', { name: 'Cancel at the POS' }).click();
+    await page.getByRole('button', { name: 'Cancel the order' }).click();
+    await standing(page).getByText('It was not cancelled').waitFor();
+    await says(page, 'The POS refuses to cancel it');
+    await says(page, 'Member sees ready for pickup');
   });
 
   it.each([

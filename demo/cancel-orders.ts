@@ -1,0 +1,93 @@
+import type { Topic } from '@google-cloud/pubsub';
+import type { MemberState } from '../src/core/domain/lifecycle.ts';
+import type { Simulator } from '../test/simulators/simulator.ts';
+import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import type { Live } from './follow-live.ts';
+import type { Timeline } from './journey-lines.ts';
+import { signal as signalOrder, type PlaceOrder } from './place-orders.ts';
+
+/** An order that its member cancelled. */
+export type Cancelled = {
+  serviceOrderId: string;
+  /** One after the other, each once. */
+  memberStates: MemberState[];
+  ticketsAtPos: number;
+  cancelledAtPos: boolean;
+};
+
+/** What becomes of the three. */
+const EXPECTED = [
+  { when: 'before it was sent', end: 'cancelled', ticketsAtPos: 0, cancelledAtPos: false },
+  { when: 'after it was sent', end: 'cancelled', ticketsAtPos: 1, cancelledAtPos: true },
+  { when: 'too late', end: 'picked_up', ticketsAtPos: 1, cancelledAtPos: false },
+] as const;
+
+/**
+ * Has members cancel three orders: one before it was sent, one after, and one when it is ready, which the POS refuses.
+ * @param about.holds what the kitchen waits for before it hands an order out
+ */
+export async function cancelOrders(about: {
+  platform: OrderingPlatform;
+  topic: Topic;
+  place: PlaceOrder;
+  live: Live;
+  pos: Simulator;
+  holds: Map<string, Promise<void>>;
+  timeline: Timeline;
+  signal: AbortSignal;
+}): Promise<Cancelled[]> {
+  const { platform, place, live, pos, timeline, signal } = about;
+  const cancel = async (orderId: string): Promise<void> => {
+    const cancelledAt = new Date().toISOString();
+    platform.orders.set(orderId, { ...(platform.orders.get(orderId) as object), cancelledAt });
+    timeline.print(orderId, 'platform', 'its member cancels it: signals it once more');
+    await signalOrder(about.topic, orderId);
+  };
+
+  const isTried = Promise.withResolvers<void>();
+  pos.behave = ({ serviceOrderId }) => {
+    timeline.print(serviceOrderId, 'POS', 'takes no orders this moment (503)', 'bad');
+    isTried.resolve();
+    return { status: 503 };
+  };
+  const { serviceOrderId: before } = await place('pickup');
+  await Promise.race([isTried.promise, live.ended(before, signal)]);
+  await cancel(before);
+  await live.ended(before, signal);
+  pos.behave = undefined;
+
+  const [{ serviceOrderId: after }, { serviceOrderId: late }] = await Promise.all([place('pickup'), place('pickup')]);
+  const isRefused = live.heard(late, ({ cancellation }) => cancellation === 'refused', signal);
+  about.holds.set(
+    late,
+    isRefused.catch(() => {}),
+  );
+  await Promise.all([
+    live.sent(after, signal).then(() => cancel(after)),
+    live.heard(late, ({ memberState }) => memberState === 'ready_for_pickup', signal).then(() => cancel(late)),
+    isRefused,
+    ...[after, late].map((orderId) => live.ended(orderId, signal)),
+  ]);
+  return [before, after, late].map((serviceOrderId) => {
+    const tickets = pos.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId);
+    const states = live.messagesOf(serviceOrderId).map(({ memberState }) => memberState);
+    return {
+      serviceOrderId,
+      memberStates: states.filter((state, i) => state !== states[i - 1]),
+      ticketsAtPos: tickets.length,
+      cancelledAtPos: tickets.some((ticket) => ticket.cancelled),
+    };
+  });
+}
+
+/** @returns the broken promise, or undefined */
+export function checkCancelled(cancelled: readonly Cancelled[]): string | undefined {
+  for (const [nth, { when, ...expected }] of EXPECTED.entries()) {
+    const { memberStates, ticketsAtPos, cancelledAtPos } = cancelled[nth] ?? { memberStates: [] };
+    const found = { end: memberStates.at(-1), ticketsAtPos, cancelledAtPos };
+    if (JSON.stringify(found) !== JSON.stringify(expected)) {
+      return `the order cancelled ${when} became ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`;
+    }
+  }
+  return undefined;
+}
