@@ -27,9 +27,12 @@ export function WhatWasOrdered({ ordered: { items, money } }: { ordered: Ordered
         ))}
       </ul>
       <dl class="orders-money">
-        {(['subtotal', 'tax', 'fee', 'tip', 'total'] as const)
+        {(['subtotal', 'discount', 'tax', 'fee', 'tip', 'total'] as const)
           .filter((part) => part === 'total' || money[part] > 0)
-          .map((part) => [<dt key={part}>{part}</dt>, <dd key={`of ${part}`}>{price(money[part])}</dd>])}
+          .map((part) => [
+            <dt key={part}>{part}</dt>,
+            <dd key={`of ${part}`}>{`${part === 'discount' ? '−' : ''}${price(money[part])}`}</dd>,
+          ])}
       </dl>
     </div>
   );

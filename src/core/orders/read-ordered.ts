@@ -13,7 +13,15 @@ export const Ordered = z.object({
     }),
   ),
   money: z
-    .object({ subtotal: z.int(), tax: z.int(), fee: z.int(), tip: z.int(), total: z.int(), currency: z.string() })
+    .object({
+      subtotal: z.int(),
+      discount: z.int().meta({ description: 'What the subtotal is reduced by.' }),
+      tax: z.int(),
+      fee: z.int(),
+      tip: z.int(),
+      total: z.int(),
+      currency: z.string(),
+    })
     .meta({ description: 'Minor units.' }),
 });
 export type Ordered = z.infer<typeof Ordered>;
@@ -33,7 +41,7 @@ export async function readOrdered(pool: Pool, serviceOrderId: string): Promise<O
              FROM jsonb_path_query(item, '$.modifiers[*]') AS modifier))), '[]')
          FROM jsonb_path_query(contents, '$.items[*]') AS item),
        'money', json_build_object(
-         'subtotal', contents #> '{money,subtotal}', 'tax', contents #> '{money,tax}', 'fee', contents #> '{money,fee}',
+         'subtotal', contents #> '{money,subtotal}', 'discount', coalesce(contents #> '{money,discount}', '0'), 'tax', contents #> '{money,tax}', 'fee', contents #> '{money,fee}',
          'tip', contents #> '{money,tip}', 'total', contents #> '{money,total}',
          'currency', contents #> '{money,currency}')) AS ordered
      FROM order_contents WHERE service_order_id = $1`,

@@ -352,8 +352,9 @@ describe('what needs attention', () => {
               ('changed', now() - interval '1 h', '[{"path": "money.total", "was": 1, "is": 2}]'),
               ('changed-before', now() - interval '25 h', '[{"path": "money.total", "was": 1, "is": 2}]')`,
     );
-    const watched = await watch(0);
+    const [watched, elsewhere] = await Promise.all([watch(0), watch(0, '?location=club-2')]);
     await until(() => (watched.attention()?.changed.length ?? 0) > 0);
+    expect(elsewhere.attention()?.changed).toEqual([]);
     expect(watched.attention()?.changed).toMatchObject([{ serviceOrderId: 'changed', paths: ['notes'] }]);
     expect(JSON.stringify(watched.events)).not.toMatch(/Ada|Grace/);
     await system.query(`INSERT INTO order_changes (service_order_id, changes) VALUES ('changed', '[]')`);

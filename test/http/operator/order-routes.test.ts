@@ -211,9 +211,15 @@ describe('one order', () => {
           unitPrice: each.unitPrice ?? null,
         })),
       })),
-      money,
+      money: { ...money, discount: 0 },
     });
     expect(JSON.stringify(body)).not.toMatch(/Lovelace|ada@|\+4930|member-42|Lindenstra|Ring twice|well done|terrace/);
+
+    await system.query(
+      `UPDATE order_contents SET contents = jsonb_set(contents, '{money,discount}', '150') WHERE service_order_id = $1`,
+      [serviceOrderId],
+    );
+    expect((await read())['ordered']).toMatchObject({ money: { discount: 150 } });
 
     await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [serviceOrderId]);
     await eraseBatch(system.pool, [serviceOrderId], {});
