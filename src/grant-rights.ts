@@ -7,6 +7,7 @@ export const RIGHTS = {
   cancellations: ['SELECT', 'INSERT', 'UPDATE'],
   credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   dropped_bytes: ['SELECT', 'INSERT', 'UPDATE'],
+  estimates_due: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   followed_orders: ['SELECT', 'INSERT', 'DELETE'],
   following_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   live_messages: ['SELECT', 'INSERT'],
@@ -30,7 +31,7 @@ export const RIGHTS = {
   scorecard_scored: ['SELECT', 'UPDATE'],
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
   // Append-only, but that the words in it are erased.
-  status_events: ['SELECT', 'INSERT', 'UPDATE (reason)'],
+  status_events: ['SELECT', 'INSERT', 'UPDATE (reason)', 'UPDATE (item_ids)'],
   traffic: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   webhook_tokens: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   webhooks: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],

@@ -21,6 +21,7 @@ import { eraseMembers } from './core/retention/erase-members.ts';
 import { scoreHours } from './core/orders/score-hours.ts';
 import type { PosId } from './core/domain/webhook.ts';
 import { sweepParked } from './core/statuses/sweep-parked.ts';
+import { tellEstimates } from './core/statuses/tell-estimates.ts';
 import { deleteOldTraffic } from './core/traffic/delete-old-traffic.ts';
 import type { Observing } from './observe/start-observing.ts';
 
@@ -81,6 +82,9 @@ export function periodicWork(deps: {
     }
     if (resumed.length > 0) deps.wake();
   };
+  const tell = async (): Promise<void> => {
+    if ((await tellEstimates(pool)) > 0) deps.wake();
+  };
   const renew = async (): Promise<void> => {
     await renewConnections({ ...deps, now: clock.now, signal: stopping.signal });
     await deleteOldGrants(pool);
@@ -91,6 +95,7 @@ export function periodicWork(deps: {
   return {
     start() {
       repeat('sweep of parked events', 2 * SECOND_MS, async () => redrive(await sweepParked(pool)));
+      repeat('telling of estimates', SECOND_MS, tell);
       repeat('end of pauses by a POS', 2 * SECOND_MS, endPauses);
       repeat('look at Postgres', 2 * SECOND_MS, checkDatabase);
       if (refreshTokens !== undefined) repeat('reading of webhook tokens', TOKENS_MS, refreshTokens);

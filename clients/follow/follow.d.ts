@@ -26,6 +26,13 @@ export type Update = {
   requestedAt?: string;
   /** Why it failed or was cancelled, fit for the member. */
   reason?: string;
+  /** The same for programs: one of a closed list, which `docs/order-life.md` explains. */
+  reasonCode?: string;
+  /** The items that the restaurant names as the reason, by the platform's ids. */
+  itemIds?: string[];
+  /** When it will be ready, and when it will be with the member, as the restaurant says now. */
+  estimatedReadyAt?: string;
+  estimatedDeliveryAt?: string;
   /** In a message: when it happened, by the POS's clock. */
   occurredAt?: string;
   /** When the service applied it. */

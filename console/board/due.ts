@@ -7,12 +7,12 @@ const MINUTE_MS = 60_000;
 /** Time before the due time at which an order should be under way. */
 const SOON_MS = 10 * MINUTE_MS;
 
-/** Compares a ticket with the time promised to the member. Undefined without a promise, or if it ended unkept. */
-export function due({ requestedAt, keptAt, endedAt }: Ticket, now: number): Due | undefined {
-  if (requestedAt === null) return undefined;
-  if (keptAt !== null) return kept(keptAt - requestedAt);
+/** Compares a ticket with the time that it is due. Undefined without one, or if it ended without being kept. */
+export function due({ dueAt, keptAt, endedAt }: Ticket, now: number): Due | undefined {
+  if (dueAt === null) return undefined;
+  if (keptAt !== null) return kept(keptAt - dueAt);
   if (endedAt !== null) return undefined;
-  const left = requestedAt - now;
+  const left = dueAt - now;
   if (left <= -MINUTE_MS) return { words: `late by ${minutes(-left)}`, tone: 'bad' };
   if (left < MINUTE_MS) return { words: 'due now', tone: 'warn' };
   return { words: `due in ${minutes(left)}`, tone: left <= SOON_MS ? 'warn' : 'plain' };

@@ -13,7 +13,8 @@ export type Ticket = {
   /** It is under way without something that the driver or the restaurant may ask for. */
   lacks: boolean;
   signalledAt: number;
-  requestedAt: number | null;
+  /** When it should be over: as its POS says, else as the member wants it. */
+  dueAt: number | null;
   /** When the promise was kept: ready to be picked up, or at the member's. */
   keptAt: number | null;
   endedAt: number | null;
@@ -37,10 +38,9 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
   const column = columnOf(order);
   const isDone = column === 'done' || column === 'failed';
   const signalledAt = Date.parse(order.signalledAt);
-  const requestedAt = instant(order.requestedAt);
+  const dueAt = instant(order.estimatedAt ?? order.requestedAt);
   const endedAt = isDone ? (instant(order.endedAt ?? order.updatedAt) ?? signalledAt) : null;
-  const lateFrom =
-    isDone || requestedAt === null || order.memberState === 'ready_for_pickup' ? null : requestedAt + GRACE_MS;
+  const lateFrom = isDone || dueAt === null || order.memberState === 'ready_for_pickup' ? null : dueAt + GRACE_MS;
   const trouble = troubleOf(column, order);
   const isLate = lateFrom !== null && lateFrom <= now;
   const isStuck = !isDone && order.placement !== 'sent' && order.problem !== null;
@@ -52,7 +52,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     trouble,
     lacks: endedAt === null && order.leftOut.some(({ code }) => code !== 'field_unknown'),
     signalledAt,
-    requestedAt,
+    dueAt,
     keptAt: keptAt(order, endedAt),
     endedAt,
     lateFrom,
@@ -60,7 +60,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     movedAt,
     urgency: trouble === null ? bad : 0,
     // The latest that ended comes first.
-    since: endedAt === null ? ((isLate && trouble === null ? requestedAt : null) ?? signalledAt) : -endedAt,
+    since: endedAt === null ? ((isLate && trouble === null ? dueAt : null) ?? signalledAt) : -endedAt,
     text: [order.serviceOrderId, order.callOutCode, order.providerOrderId, order.locationId].join('\n').toLowerCase(),
   };
 }

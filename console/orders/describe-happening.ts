@@ -1,3 +1,4 @@
+import { clockTime } from '../parts/clock-time.ts';
 import { duration } from '../parts/duration.ts';
 import { pathInWords } from '../parts/path-in-words.ts';
 import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
@@ -118,7 +119,7 @@ const CANCEL_ANSWERS: typeof ANSWERS = {
   GiveUp: { sentence: 'The POS refuses to cancel it', tone: 'warn' },
 };
 
-function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error }: Call): StoryLine {
+function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, reasonCode }: Call): StoryLine {
   return {
     ...((call === 'cancelOrder' && CANCEL_ANSWERS[outcome]) ||
       ANSWERS[outcome] || { sentence: `The call failed in an unforeseen way: ${outcome}`, tone: 'bad' }),
@@ -126,6 +127,7 @@ function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error }: 
       `attempt ${attempt}`,
       ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
       ...(milliseconds === null ? [] : [`took ${duration(milliseconds)}`]),
+      ...whyOf({ reasonCode }),
       ...(error === null ? [] : [error]),
     ],
     ending: [call, outcome, httpStatus, error].join(' '),
@@ -166,6 +168,8 @@ function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
     tone: conflict ? 'bad' : outcome === 'applied' ? toneOf(status) : OUTCOME_TONES[outcome],
     more: [
       ...(conflict ? ['it contradicts what we know: a person should look'] : []),
+      ...whyOf(event),
+      ...timesOf(event),
       ...(webhookId === null || nativeStatus.toLowerCase() === status ? [] : [`in its words “${nativeStatus}”`]),
       // The order's facts have it, and of several each says which.
       ...(providerOrderId === null || posIds.length < 2 ? [] : [`POS id ${providerOrderId}`]),
@@ -176,6 +180,21 @@ function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
     ...(conflict && { isConflict: true }),
     ...(outcome === 'duplicate' && !conflict && { isKnown: true }),
   };
+}
+
+// A process of the version before tells none of these.
+function whyOf({ reasonCode, itemIds }: Partial<Pick<Recorded, 'reasonCode' | 'itemIds'>>): string[] {
+  return [
+    ...(reasonCode ? [`why: ${words(reasonCode)}`] : []),
+    ...(itemIds ? [`${itemIds.length === 1 ? 'item' : 'items'} ${itemIds.join(', ')}`] : []),
+  ];
+}
+
+function timesOf({ estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: Partial<Recorded>): string[] {
+  return [
+    ...(ready ? [`ready at ${clockTime(ready)}`] : []),
+    ...(delivery ? [`delivered at ${clockTime(delivery)}`] : []),
+  ];
 }
 
 function consequence(outcome: WebhookOutcome): string {

@@ -58,6 +58,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         <dd>
           <Promised story={story} />
         </dd>
+        {order !== null && <Estimated {...order} />}
         <dt>Signalled</dt>
         <dd>
           <Time at={placement.signalledAt} />, <Ago at={placement.signalledAt} />
@@ -123,6 +124,27 @@ function Status({ story: { order, placement, droppedSince } }: { story: ShownOrd
           {droppedSince === 1 ? 'was' : 'were'} dropped since: perhaps about this order.
         </p>
       )}
+    </>
+  );
+}
+
+function Estimated({ estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: NonNullable<ShownOrder['order']>) {
+  if (ready === null && delivery === null) return null;
+  return (
+    <>
+      <dt>The POS says</dt>
+      <dd>
+        {ready !== null && (
+          <div>
+            ready at <Time at={ready} />
+          </div>
+        )}
+        {delivery !== null && (
+          <div>
+            delivered at <Time at={delivery} />
+          </div>
+        )}
+      </dd>
     </>
   );
 }

@@ -42,10 +42,13 @@ const token = () => location.hash.slice(1);
 addEventListener('hashchange', () => location.reload());
 
 let order = {};
+/** When its step began: an update may tell nothing but another time. */
+let since;
 const url = document.querySelector('meta[name="follow-url"]').content;
 const stop = follow({ url, token: renew, onUpdate, onState });
 
 function onUpdate(update) {
+  if (update.memberState !== order.memberState) since = update.appliedAt;
   order = update;
   draw();
 }
@@ -77,7 +80,9 @@ function draw() {
   document.title = callOutCode === undefined ? title : `${title} · ${callOutCode}`;
   document.body.dataset.news = news ?? '';
   write('kind', { pickup: 'Pickup', delivery: 'Delivery', unknown: 'Your order' }[fulfillment]);
-  const wanted = requestedAt === undefined ? 'As soon as possible' : `Wanted for ${inWords(requestedAt)}`;
+  const expected = fulfillment === 'delivery' ? order.estimatedDeliveryAt : order.estimatedReadyAt;
+  const asked = requestedAt === undefined ? 'As soon as possible' : `Wanted for ${inWords(requestedAt)}`;
+  const wanted = expected === undefined ? asked : `Expected at ${inWords(expected)}`;
   write('wanted', news === 'bad' || fulfillment === 'unknown' ? '' : wanted);
   write('title', title);
   write('text', reason ?? text);
@@ -95,7 +100,7 @@ function drawSteps(steps) {
     item.append(WORDS[step][0], document.createElement('i'));
     item.classList.toggle('done', nth < now || (nth === now && ENDS.includes(step)));
     if (nth === now) item.setAttribute('aria-current', 'step');
-    if (nth === now && order.appliedAt !== undefined) item.append(inWords(order.appliedAt));
+    if (nth === now && since !== undefined) item.append(inWords(since));
     return item;
   });
   element('steps').replaceChildren(...items);

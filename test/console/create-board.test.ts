@@ -37,6 +37,8 @@ describe('the time the member was promised', () => {
     ['is very far', { requestedAt: at(200) }, { words: 'due in 3 h', tone: 'plain' }],
     ['is near', { requestedAt: at(8.5) }, { words: 'due in 8 min', tone: 'warn' }],
     ['is now', { requestedAt: at(-0.5) }, { words: 'due now', tone: 'warn' }],
+    ['is what the POS says', { estimatedAt: at(20), requestedAt: at(-5) }, { words: 'due in 20 min', tone: 'plain' }],
+    ['is past, if that is', { estimatedAt: at(-2), requestedAt: null }, { words: 'late by 2 min', tone: 'bad' }],
     ['is past', { requestedAt: at(-1) }, { words: 'late by 1 min', tone: 'bad' }],
     [
       'was kept by a pickup that waits, however long it waits',

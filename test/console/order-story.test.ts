@@ -159,6 +159,15 @@ describe('a happening is told in words', () => {
     expect(new Set(sentences).size).toBe(EVENT_OUTCOMES.length);
   });
 
+  it('a status says why, as a code with the items, and when it will be ready', () => {
+    const why = { reasonCode: 'item_unavailable', itemIds: ['burger', 'cola'] };
+    const { more } = tell('status', { ...report, ...why, status: 'failed', estimatedReadyAt: null });
+    expect(more.slice(0, 2)).toEqual(['why: item unavailable', 'items burger, cola']);
+    const said = tell('status', { ...report, ...why, itemIds: null, estimatedReadyAt: '2027-01-31T18:30:00Z' }).more;
+    expect(said[1]).toMatch(/^ready at \S*30/);
+    expect(tell('call ended', { ...call, outcome: 'GiveUp', reasonCode: 'closed' }).more).toContain('why: closed');
+  });
+
   it('a conflict stands out, whatever its outcome', () => {
     for (const outcome of EVENT_OUTCOMES) {
       expect(tell('status', { ...report, outcome, conflict: true })).toMatchObject({ tone: 'bad', isConflict: true });

@@ -21,6 +21,7 @@ export function sampleBoardOrder(
     cancellation: null,
     providerOrderId: null,
     requestedAt: null,
+    estimatedAt: null,
     ordered: null,
     nextAttemptAt: null,
     updatedAt: null,

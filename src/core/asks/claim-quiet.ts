@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { RANK_SENT, rankOf } from '../domain/lifecycle.ts';
+import { ESTIMATED_AT } from '../live/outbox.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
 
 /** An order that is quieter than it should be. Its location is not asked about another one for a minute. */
@@ -63,7 +64,7 @@ const CLAIM = `
       AND (is_missing AND o.updated_at < now() - interval '${NEWS_S} s'
            OR (rests_until IS NULL OR rests_until < now())
            AND (o.rank < ${rankOf('received')} AND o.updated_at < now() - interval '${UNRECEIVED_S} s'
-                OR greatest(coalesce(o.requested_at, o.created_at + interval '${SOON_S} s'), o.updated_at)
+                OR greatest(coalesce(${ESTIMATED_AT}, o.requested_at, o.created_at + interval '${SOON_S} s'), o.updated_at)
                    < now() - interval '${LATE_S} s'
                 OR greatest(o.updated_at, s.last_seen_at) < now() - interval '${SILENT_S} s'
                    AND EXISTS (SELECT FROM location_last_seen other

@@ -9,6 +9,8 @@ import type { QuietOrder } from './claim-quiet.ts';
 /** What an answer was worth. `toldMore`: a webhook is missing; `applied`: what it changed, if it was stored. */
 export type Recorded = { toldMore: boolean; applied: Applied | undefined };
 
+type Known = { rank: number; providerOrderId: string | null; estimate: (Date | null)[] | null; now: Date };
+
 /**
  * Applies what the POS answered, as a webhook would have been, if it says more than we know, in one commit with that its
  * location misses webhooks. An answer that says nothing new is not stored: an order would never come to rest.
@@ -21,8 +23,8 @@ export async function recordAnswer(
   parkTtlS: number,
 ): Promise<Recorded> {
   return inTransaction(pool, async (client) => {
-    const { rows } = await client.query<{ rank: number; providerOrderId: string | null; now: Date }>(
-      `SELECT rank, provider_order_id AS "providerOrderId", clock_timestamp() AS now
+    const { rows } = await client.query<Known>(
+      `SELECT rank, provider_order_id AS "providerOrderId", estimate, clock_timestamp() AS now
        FROM orders WHERE service_order_id = $1::text FOR UPDATE`,
       [serviceOrderId],
     );
@@ -30,7 +32,8 @@ export async function recordAnswer(
     if (known === undefined) return { toldMore: false, applied: undefined };
     const toldMore = events.some(({ status }) => rankOf(status) > known.rank);
     const tellsPosId = known.providerOrderId === null && events.some((event) => event.providerOrderId !== undefined);
-    if (!toldMore && !tellsPosId) return { toldMore, applied: undefined };
+    if (!toldMore && !tellsPosId && !events.some((event) => tellsTime(event, known)))
+      return { toldMore, applied: undefined };
     const answer = {
       id: randomUUIDv7(),
       locationId,
@@ -54,4 +57,13 @@ export async function recordAnswer(
     }
     return { toldMore, applied };
   });
+}
+
+/** Whether the POS says another time than it said last. */
+function tellsTime(
+  { estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: StatusEvent,
+  { estimate }: Known,
+): boolean {
+  if (ready === undefined && delivery === undefined) return false;
+  return [ready, delivery].some((time, nth) => (time && Date.parse(time)) !== estimate?.[nth + 1]?.getTime());
 }

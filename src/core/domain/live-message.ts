@@ -9,6 +9,7 @@ import {
   statusAt,
 } from './lifecycle.ts';
 import { Instant } from './order.ts';
+import { ReasonCode } from './reason-code.ts';
 
 /** What is told beside the status. `cancelled` itself is a status. */
 const Cancellation = z.enum(['requested', 'refused']).meta({
@@ -54,6 +55,16 @@ export const LiveMessage = z
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     cancellation: Cancellation.exactOptional(),
     reason: z.string().exactOptional().meta({ description: 'Why it failed or was cancelled, fit for the member.' }),
+    reasonCode: ReasonCode.exactOptional(),
+    itemIds: z
+      .array(z.string())
+      .exactOptional()
+      .meta({ description: 'The items that the POS names as the reason, by the ids that the platform gave them.' }),
+    estimatedReadyAt: Instant.exactOptional().meta({
+      description:
+        'When the food will be ready, as the POS says now. Missing where it says nothing, and after the end.',
+    }),
+    estimatedDeliveryAt: Instant.exactOptional().meta({ description: 'The same of when it will be with the member.' }),
     occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),
     firstReceivedAt: Instant.exactOptional().meta({
       description:
@@ -99,6 +110,10 @@ export type LiveRow = {
   /** Of the order as it is now. */
   cancellation: z.infer<typeof Cancellation> | null;
   reason: string | null;
+  reasonCode: ReasonCode | null;
+  itemIds: string[] | null;
+  estimatedReadyAt: string | null;
+  estimatedDeliveryAt: string | null;
   occurredAt: string | null;
   /** Null where it was applied as it came, or came from no webhook. */
   firstReceivedAt: string | null;
@@ -126,6 +141,10 @@ export function toLiveMessage(row: LiveRow): LiveMessage {
     ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
     ...toldCancellation(row),
     ...(row.reason !== null && { reason: row.reason }),
+    ...(row.reasonCode !== null && { reasonCode: row.reasonCode }),
+    ...(row.itemIds !== null && { itemIds: row.itemIds }),
+    ...(row.estimatedReadyAt !== null && { estimatedReadyAt: row.estimatedReadyAt }),
+    ...(row.estimatedDeliveryAt !== null && { estimatedDeliveryAt: row.estimatedDeliveryAt }),
     ...(row.occurredAt !== null && { occurredAt: row.occurredAt }),
     ...(row.firstReceivedAt !== null && { firstReceivedAt: row.firstReceivedAt }),
     appliedAt: row.appliedAt,

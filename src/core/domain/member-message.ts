@@ -15,6 +15,10 @@ export const MemberMessage = LiveMessage.pick({
   callOutCode: true,
   cancellation: true,
   reason: true,
+  reasonCode: true,
+  itemIds: true,
+  estimatedReadyAt: true,
+  estimatedDeliveryAt: true,
   occurredAt: true,
   appliedAt: true,
 }).extend({
@@ -32,7 +36,7 @@ export const MemberSnapshot = MemberMessage.omit({ occurredAt: true, appliedAt: 
 export type MemberSnapshot = z.infer<typeof MemberSnapshot>;
 
 /** How far an order is, as stored. */
-export type StateRow = {
+export type StateRow = Pick<LiveRow, 'reasonCode' | 'itemIds' | 'estimatedReadyAt' | 'estimatedDeliveryAt'> & {
   sequence: number;
   rank: number;
   /** Null for an order that was never read. */
@@ -57,14 +61,19 @@ export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
     ...(state.requestedAt !== null && { requestedAt: state.requestedAt }),
     ...toldCancellation(state),
     ...(state.reason !== null && state.rank >= RANK_FAILED && { reason: state.reason }),
+    ...(state.reasonCode !== null && { reasonCode: state.reasonCode }),
+    ...(state.itemIds !== null && { itemIds: state.itemIds }),
+    ...(state.estimatedReadyAt !== null && { estimatedReadyAt: state.estimatedReadyAt }),
+    ...(state.estimatedDeliveryAt !== null && { estimatedDeliveryAt: state.estimatedDeliveryAt }),
     ...(state.appliedAt !== null && { appliedAt: state.appliedAt }),
   };
 }
 
 /** Written field by field: what a live message gains is not the member's by itself. */
 export function toMemberMessage(message: LiveMessage, requestedAt: string | null): MemberMessage {
-  const { sequence, status, memberState, fulfillment, callOutCode, cancellation, reason, occurredAt, appliedAt } =
+  const { sequence, status, memberState, fulfillment, callOutCode, cancellation, reason, reasonCode, itemIds } =
     message;
+  const { estimatedReadyAt, estimatedDeliveryAt, occurredAt, appliedAt } = message;
   return {
     sequence,
     status,
@@ -74,6 +83,10 @@ export function toMemberMessage(message: LiveMessage, requestedAt: string | null
     ...(requestedAt !== null && { requestedAt }),
     ...(cancellation !== undefined && { cancellation }),
     ...(reason !== undefined && status !== null && rankOf(status) >= RANK_FAILED && { reason }),
+    ...(reasonCode !== undefined && { reasonCode }),
+    ...(itemIds !== undefined && { itemIds }),
+    ...(estimatedReadyAt !== undefined && { estimatedReadyAt }),
+    ...(estimatedDeliveryAt !== undefined && { estimatedDeliveryAt }),
     ...(occurredAt !== undefined && { occurredAt }),
     appliedAt,
   };

@@ -111,6 +111,7 @@ export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drain
 /** Names of the work that every process repeats by itself. */
 export const BACKGROUND_WORK = [
   'sweep of parked events',
+  'telling of estimates',
   'end of pauses by a POS',
   'look at Postgres',
   'look at the backlog',

@@ -26,4 +26,6 @@ export const ReasonCode = z.enum(REASON_CODES).meta({
     'Why it failed or was cancelled, for programs. `no_answer`: nobody at the POS took it in time. `technical`: a fault ' +
     'of ours, of the POS or of what connects them. `other`: the POS gave a reason that is none of these.',
 });
+/** A code as it is stored. */
+export const RecordedReasonCode = z.string().meta({ description: 'A `ReasonCode`, or that of a newer version.' });
 export type ReasonCode = z.infer<typeof ReasonCode>;

@@ -2,7 +2,9 @@
  * The outbox: live messages, committed together with the change they report. What all messages of an order share is
  * stored only with the order, and read from there when a message is published. An order that was never read has no row.
  */
+import { RANK_FAILED, rankOf } from '../domain/lifecycle.ts';
 import type { LiveRow } from '../domain/live-message.ts';
+import type { ReasonCode } from '../domain/reason-code.ts';
 import { jsonObject } from '../postgres/json-object.ts';
 
 /**
@@ -24,6 +26,30 @@ export function insertOutbox(message: {
     SELECT ${serviceOrderId}, ${sequence}, ${rank}, ${providerOrderId}, ${reason}, ${occurredAt}, ${firstReceivedAt}`;
 }
 
+const MEMBER: ReasonCode = 'member_cancelled';
+const RESTAURANT: ReasonCode = 'restaurant_cancelled';
+const OTHER: ReasonCode = 'other';
+
+/**
+ * SQL of why an order `o` failed or was cancelled, as a code: never without one, whatever the POS said.
+ * @param rank SQL of the rank that it is asked for
+ * @param own SQL of the code that came with it, where that is not the order's
+ */
+export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE WHEN ${rank} >= ${RANK_FAILED} THEN
+  coalesce(${own}, o.reason_code, CASE WHEN ${rank} < ${rankOf('cancelled')} THEN '${OTHER}'
+                                       WHEN o.cancellation = 'requested' THEN '${MEMBER}' ELSE '${RESTAURANT}' END) END`;
+
+/** SQL of when the food of an order `o` is ready, and when it is with the member, as its POS said last. */
+export const ESTIMATED = { ready: 'o.estimate[2]', delivery: 'o.estimate[3]' };
+
+/** SQL of the one that the order is due by. */
+export const ESTIMATED_AT = `CASE o.fulfillment WHEN 'delivery' THEN ${ESTIMATED.delivery} ELSE ${ESTIMATED.ready} END`;
+
+/** SQL of a column of the event that a message tells. Of an order that was never read, only that has it. */
+const ofEvent = (column: string): string => `(
+  SELECT e.${column} FROM status_events e
+  WHERE e.service_order_id = m.service_order_id AND e.sequence = m.sequence LIMIT 1)`;
+
 const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   serviceOrderId: 'm.service_order_id',
   sequence: 'm.sequence',
@@ -34,6 +60,10 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   providerOrderId: 'm.provider_order_id',
   cancellation: 'o.cancellation',
   reason: 'm.reason',
+  reasonCode: reasonCodeAt('m.rank', ofEvent('reason_code')),
+  itemIds: `CASE WHEN m.rank >= ${RANK_FAILED} THEN coalesce(${ofEvent('item_ids')}, o.item_ids) END`,
+  estimatedReadyAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.ready} END`,
+  estimatedDeliveryAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.delivery} END`,
   occurredAt: 'm.occurred_at',
   firstReceivedAt: 'm.first_received_at',
   appliedAt: 'm.applied_at',

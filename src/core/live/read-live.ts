@@ -3,7 +3,7 @@ import { RANK_FAILED, RANK_PLACED } from '../domain/lifecycle.ts';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
 import type { StateRow } from '../domain/member-message.ts';
 import { jsonObject } from '../postgres/json-object.ts';
-import { LIVE_ROW } from './outbox.ts';
+import { ESTIMATED, LIVE_ROW, reasonCodeAt } from './outbox.ts';
 
 /** An order's messages after a given one, how far it is, and whether it has ended. */
 export type ReadLive = { messages: LiveMessage[]; state: StateRow; ended: boolean };
@@ -58,16 +58,22 @@ const IS_READ = 'o.service_order_id IS NOT NULL';
 /** SQL of when the last message of an order was applied, of which a table has it. */
 const appliedIn = (table: string): string =>
   `(SELECT applied_at FROM ${table} WHERE service_order_id = asked.id AND sequence = coalesce(o.sequence, p.told_sequence))`;
+const RANK = `coalesce(o.rank, CASE WHEN p.finished_at IS NOT NULL THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`;
+/** SQL of a column of the event that ended an order that was never read. */
+const ofUnread = (column: string): string => `CASE WHEN p.finished_at IS NOT NULL THEN (
+  SELECT e.${column} FROM status_events e WHERE e.service_order_id = asked.id AND e.sequence = p.told_sequence LIMIT 1) END`;
 const STATE_FIELDS: Record<keyof StateRow, string> = {
   sequence: 'coalesce(o.sequence, p.told_sequence)',
-  rank: `coalesce(o.rank, CASE WHEN p.finished_at IS NOT NULL THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`,
+  rank: RANK,
   fulfillment: 'o.fulfillment',
   callOutCode: 'o.call_out_code',
   requestedAt: 'o.requested_at',
   cancellation: 'o.cancellation',
-  reason: `CASE WHEN ${IS_READ} THEN o.reason
-                WHEN p.finished_at IS NOT NULL THEN (SELECT e.reason FROM status_events e
-                  WHERE e.service_order_id = asked.id AND e.sequence = p.told_sequence LIMIT 1) END`,
+  reason: `CASE WHEN ${IS_READ} THEN o.reason ELSE ${ofUnread('reason')} END`,
+  reasonCode: reasonCodeAt(`(${RANK})`, `CASE WHEN ${IS_READ} THEN NULL ELSE ${ofUnread('reason_code')} END`),
+  itemIds: `CASE WHEN o.rank >= ${RANK_FAILED} THEN o.item_ids END`,
+  estimatedReadyAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.ready} END`,
+  estimatedDeliveryAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.delivery} END`,
   // Asked by whoever gets no messages: the others have it with them.
   appliedAt: `CASE WHEN asked.after IS NULL THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
 };

@@ -15,6 +15,8 @@ import {
 import { StoredLeftOut } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { Instant } from '../domain/order.ts';
+import { RecordedReasonCode } from '../domain/reason-code.ts';
+import { reasonCodeAt } from '../live/outbox.ts';
 
 export type OrderFilter = {
   locationId?: string | undefined;
@@ -55,6 +57,7 @@ export const ListedOrder = z
       .nullable()
       .meta({ description: 'As its member was told; null too once it is cancelled, which the status says.' }),
     reason: z.string().nullable(),
+    reasonCode: RecordedReasonCode.nullable().meta({ description: 'Why it failed or was cancelled, for programs.' }),
     leftOut: z.array(StoredLeftOut).meta({ description: 'What the order was read without, since it cannot be used.' }),
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
     signalledAt: Instant,
@@ -80,6 +83,7 @@ export const ListedOrder = z
         memberState: 'placed',
         cancellation: null,
         reason: null,
+        reasonCode: null,
         leftOut: [],
         providerOrderId: null,
         signalledAt: '2027-01-31T18:00:00.123456+00:00',
@@ -131,7 +135,7 @@ export async function listOrders(
   if (page.after !== undefined && after === undefined) return undefined;
   const candidates = candidatesOf(filter, after);
   const { rows } = await pool.query<{ order: Row }>(
-    `SELECT json_build_object(${ORDER_FIELDS}, 'reason', o.reason, 'finishedAt', p.finished_at,
+    `SELECT json_build_object(${ORDER_FIELDS}, 'reason', o.reason, 'reasonCode', ${reasonCodeAt('o.rank')}, 'finishedAt', p.finished_at,
                               'endedAt', o.ended_at) AS "order"
      FROM (${CANDIDATES} LIMIT ${SCAN}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true

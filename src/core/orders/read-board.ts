@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
+import { ESTIMATED_AT } from '../live/outbox.ts';
 import { ENDED_AT, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
 
 /** Items of an order that the board has, and characters of a name: thousands of orders are sent whole. */
@@ -10,9 +11,13 @@ const NAME = 60;
 /**
  * One order of the board, without its member. If the order was never fetched, `endedAt` is when the placement failed.
  */
-export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
+export const BoardOrder = ListedOrder.omit({ reason: true, reasonCode: true, finishedAt: true })
   .extend({
     requestedAt: Instant.nullable().meta({ description: 'When the member wants it; null for as soon as possible.' }),
+    estimatedAt: Instant.nullable().meta({
+      description:
+        'When it is ready, or a delivery with the member, as its POS said last; null where that says nothing.',
+    }),
     ordered: z
       .object({
         items: z.array(z.object({ name: z.string(), quantity: z.int() })).meta({ description: `The first ${ITEMS}.` }),
@@ -43,6 +48,7 @@ export const BoardOrder = ListedOrder.omit({ reason: true, finishedAt: true })
         providerOrderId: '8F2K',
         signalledAt: '2027-01-31T18:00:00.123456+00:00',
         requestedAt: '2027-01-31T18:45:00+00:00',
+        estimatedAt: null,
         ordered: { items: [{ name: 'Classic Burger', quantity: 2 }], lines: 1, total: 2580, currency: 'EUR' },
         nextAttemptAt: null,
         updatedAt: '2027-01-31T18:07:12.223456+00:00',
@@ -154,7 +160,7 @@ const READ_BOARD = `
   SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, each.*
   FROM (SELECT) AS once
   LEFT JOIN LATERAL (
-    SELECT json_build_object(${ORDER_FIELDS}, 'requestedAt', o.requested_at, 'endedAt', ${ENDED_AT},
+    SELECT json_build_object(${ORDER_FIELDS}, 'requestedAt', o.requested_at, 'estimatedAt', ${ESTIMATED_AT}, 'endedAt', ${ENDED_AT},
                              'ordered', c.ordered) AS "order",
            o.ended_at IS NOT NULL AND p.finished_at IS NULL OR o.erased_at IS NOT NULL AND o.ended_at IS NULL AS hidden
     FROM (SELECT * FROM changed

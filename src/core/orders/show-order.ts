@@ -8,13 +8,20 @@ import { DAYS_WAITED } from '../retention/erase-members.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredLeftOut } from '../domain/left-out.ts';
+import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { toldMember } from '../domain/told-member.ts';
+import { ESTIMATED, reasonCodeAt } from '../live/outbox.ts';
 import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
 /** Dropped webhooks that are counted. */
 const DROPPED = 100;
+
+const ItemIds = z
+  .array(z.string())
+  .nullable()
+  .meta({ description: 'The items that the POS names as the reason. Null once its member is erased.' });
 
 /**
  * All about one order except its contents: no member, no items. `reason`, `problem` and an attempt's `error` are texts
@@ -50,6 +57,10 @@ export const ShownOrder = z.object({
       sequence: z.int(),
       providerOrderId: z.string().nullable(),
       reason: z.string().nullable(),
+      reasonCode: RecordedReasonCode.nullable(),
+      itemIds: ItemIds,
+      estimatedReadyAt: Instant.nullable().meta({ description: 'As its POS said last.' }),
+      estimatedDeliveryAt: Instant.nullable(),
       failedByUs: z
         .boolean()
         .meta({ description: 'We ended it without a ticket: it could not be placed, or was withdrawn.' }),
@@ -87,6 +98,7 @@ export const ShownOrder = z.object({
       httpStatus: z.int().nullable(),
       milliseconds: z.int().nullable(),
       error: z.string().nullable(),
+      reasonCode: RecordedReasonCode.nullable().meta({ description: 'Of one that the POS refused.' }),
       startedAt: Instant,
       endedAt: Instant.nullable().meta({ description: 'Null while it is under way, or when its process died.' }),
     }),
@@ -103,6 +115,10 @@ export const ShownOrder = z.object({
       sequence: z.int().nullable().meta({ description: 'Of an applied one.' }),
       providerOrderId: z.string().nullable(),
       reason: z.string().nullable(),
+      reasonCode: RecordedReasonCode.nullable(),
+      itemIds: ItemIds,
+      estimatedReadyAt: Instant.nullable(),
+      estimatedDeliveryAt: Instant.nullable(),
       webhookId: z.string().nullable().meta({ description: 'Null for what we decided ourselves.' }),
       occurredAt: Instant.nullable(),
       recordedAt: Instant,
@@ -149,11 +165,13 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           FROM placements WHERE service_order_id = $1) AS p) AS placement,
        (SELECT to_json(o) FROM (
           SELECT location_id AS "locationId", integration, fulfillment, call_out_code AS "callOutCode", rank, sequence,
-                 provider_order_id AS "providerOrderId", reason, failed_by_us AS "failedByUs",
+                 provider_order_id AS "providerOrderId", reason, ${reasonCodeAt('rank')} AS "reasonCode",
+                 item_ids AS "itemIds", ${ESTIMATED.ready} AS "estimatedReadyAt",
+                 ${ESTIMATED.delivery} AS "estimatedDeliveryAt", failed_by_us AS "failedByUs",
                  coalesce(left_out, '[]') AS "leftOut",
                  requested_at AS "requestedAt", created_at AS "createdAt", updated_at AS "updatedAt",
                  ended_at AS "endedAt", erased_at AS "erasedAt"
-          FROM orders WHERE service_order_id = $1) AS o) AS "order",
+          FROM orders o WHERE service_order_id = $1) AS o) AS "order",
        (SELECT to_json(c) FROM (
           SELECT state, asked_by AS "askedBy", requested_at AS "requestedAt", problem, cause,
                  coalesce(lease_until > now(), false) AS "underWay",
@@ -165,7 +183,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           FROM order_changes WHERE service_order_id = $1) AS c) AS changes,
        (SELECT coalesce(json_agg(a ORDER BY a.attempt), '[]') FROM (
           SELECT attempt, call, outcome, http_status AS "httpStatus", milliseconds, error,
-                 started_at AS "startedAt", ended_at AS "endedAt"
+                 reason_code AS "reasonCode", started_at AS "startedAt", ended_at AS "endedAt"
           FROM placement_attempts WHERE service_order_id = $1) AS a) AS attempts,
        (SELECT coalesce(json_agg(i ORDER BY i."createdAt"), '[]') FROM (
           SELECT location_id AS "locationId", integration, provider_order_id AS "providerOrderId",
@@ -173,7 +191,8 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           FROM provider_orders WHERE service_order_id = $1) AS i) AS "posIds",
        (SELECT coalesce(json_agg(to_jsonb(e) - 'nth' ORDER BY e.nth), '[]') FROM (
           SELECT event_id AS nth, status, native_status AS "nativeStatus", outcome, conflict, sequence,
-                 provider_order_id AS "providerOrderId", reason, webhook_id AS "webhookId",
+                 provider_order_id AS "providerOrderId", reason, reason_code AS "reasonCode", item_ids AS "itemIds",
+                 estimate[2] AS "estimatedReadyAt", estimate[3] AS "estimatedDeliveryAt", webhook_id AS "webhookId",
                  occurred_at AS "occurredAt", recorded_at AS "recordedAt"
           FROM status_events WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e) AS history,
        (SELECT coalesce(json_agg(d ORDER BY d."receivedAt", d."webhookId"), '[]') FROM (

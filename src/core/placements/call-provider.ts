@@ -7,6 +7,7 @@ import type { Location } from '../locations/locations.ts';
 import type { PosContext } from '../domain/provider.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { stopwatch } from '../domain/stopwatch.ts';
+import { refusedFor } from '../domain/refused-for.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
 
 /** Time from the row to the call. A process that was stopped for longer, or whose machine was, may have lost its lease. */
@@ -51,6 +52,7 @@ export async function callProvider<Result>(
       milliseconds,
       httpStatus,
       error: error === undefined ? undefined : describeError(error),
+      reasonCode: refusedFor(error).reasonCode,
     };
   };
   const calling = async (signal: AbortSignal): Promise<Result> =>

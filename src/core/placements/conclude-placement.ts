@@ -1,6 +1,7 @@
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
 import { why, type Why } from '../domain/placement-cause.ts';
+import type { RefusedFor } from '../domain/refused-for.ts';
 import type { Location } from '../locations/locations.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import { endCancelled } from './end-cancelled.ts';
@@ -32,7 +33,7 @@ export type Decision =
 /** The ticket is at the POS. */
 type Stored = { do: 'store ref'; location: Location; ref: OrderRef; end: AttemptEnd };
 /** Nobody will take the order. The member reads `reason`, the operator `problem`. */
-type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & Why;
+type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & RefusedFor & Why;
 
 /** The deadline has passed: food that late is no use. It does not apply if the deadline was moved just now. */
 export const FAIL_LATE: Decision = {

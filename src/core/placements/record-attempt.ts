@@ -1,6 +1,7 @@
 /** The write-ahead record of calls to a POS. A row without an end is a call that was cut off. */
 import type { Pool } from 'pg';
 import { attemptLease } from '../domain/attempt-limit.ts';
+import type { ReasonCode } from '../domain/reason-code.ts';
 import type { Claim } from '../domain/placement.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 import { IS_OPEN } from './is-open.ts';
@@ -13,6 +14,8 @@ export type AttemptEnd = {
   milliseconds: number;
   httpStatus?: number | undefined;
   error?: string | undefined;
+  /** Why the POS refused, for programs. */
+  reasonCode?: ReasonCode | undefined;
 };
 
 /**
@@ -76,11 +79,12 @@ export const END_ATTEMPT_PARAMETERS = ['serviceOrderId', 'attemptEnd'] as const;
 export const END_ATTEMPT = `ended AS (
   UPDATE placement_attempts
   SET ended_at = clock_timestamp(), outcome = ending.outcome, milliseconds = ending.milliseconds,
-      http_status = ending.http_status,
+      http_status = ending.http_status, reason_code = ending.reason_code,
       -- A POS may quote the member, who may have been erased during the call.
       error = CASE WHEN NOT EXISTS (SELECT FROM orders WHERE service_order_id = $1 AND erased_at IS NOT NULL)
               THEN left(ending.error, 500) END
-  FROM jsonb_to_record($2::jsonb) AS ending(attempt int, outcome text, milliseconds int, http_status int, error text)
+  FROM jsonb_to_record($2::jsonb)
+    AS ending(attempt int, outcome text, milliseconds int, http_status int, error text, reason_code text)
   WHERE service_order_id = $1 AND placement_attempts.attempt = ending.attempt
 )`;
 
@@ -92,6 +96,7 @@ export function attemptEndJson(end: AttemptEnd | undefined): string | null {
     milliseconds: Math.round(end.milliseconds),
     http_status: end.httpStatus ?? null,
     error: end.error ?? null,
+    reason_code: end.reasonCode ?? null,
   });
 }
 

@@ -110,7 +110,7 @@ export async function eraseOrders(
     SELECT FROM placements f WHERE f.service_order_id = o.service_order_id AND f.finished_at IS NOT NULL))`;
   // Parked events are locked before orders, as in the re-drive.
   await client.query(
-    `UPDATE parked_events e SET reason = NULL
+    `UPDATE parked_events e SET reason = NULL, why = why - 'itemIds'
      FROM provider_orders p JOIN orders o USING (service_order_id)
      WHERE p.service_order_id = ANY ($1::text[]) AND ${isOver} AND e.location_id = p.location_id
        AND e.integration = p.integration AND e.provider_order_id = p.provider_order_id`,
@@ -171,7 +171,8 @@ const ERASE = `
   ), to_cancel AS (
     UPDATE cancellations SET problem = NULL WHERE service_order_id = ANY ($1::text[]) AND problem IS NOT NULL
   ), history AS (
-    UPDATE status_events SET reason = NULL WHERE service_order_id = ANY ($1::text[]) AND reason IS NOT NULL
+    UPDATE status_events SET reason = NULL, item_ids = NULL
+    WHERE service_order_id = ANY ($1::text[]) AND (reason IS NOT NULL OR item_ids IS NOT NULL)
   ), live AS (
     UPDATE outbox SET reason = NULL WHERE service_order_id = ANY ($1::text[]) AND reason IS NOT NULL
   ), forward AS (
@@ -188,4 +189,4 @@ const ERASE = `
     SELECT w.location_id, w.webhook_id, w.webhook_day
     FROM provider_orders p JOIN parked_events w USING (location_id, integration, provider_order_id)
     WHERE p.service_order_id = ANY ($1::text[])`)}
-  UPDATE orders SET reason = NULL, erased_at = now() WHERE service_order_id = ANY ($1::text[])`;
+  UPDATE orders SET reason = NULL, item_ids = NULL, erased_at = now() WHERE service_order_id = ANY ($1::text[])`;

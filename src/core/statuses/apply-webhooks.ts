@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { Busy } from '../domain/busy.ts';
-import { rankOf } from '../domain/lifecycle.ts';
+import { RANK_FAILED, rankOf } from '../domain/lifecycle.ts';
+import type { StatusEvent } from '../domain/order.ts';
 import type {
   ArrivedEvent,
   Conflict,
@@ -56,8 +57,8 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
 ];
 const WEBHOOKS = unnestRows(STORED);
 
-/** An event with the number of its webhook in this batch. */
-type PlacedEvent = ArrivedEvent & { nth: number };
+/** An event with the number of its webhook in this batch, and when that came; of a replay, when it came first. */
+type PlacedEvent = ArrivedEvent & { nth: number; heardAt: Date };
 
 const EVENTS = unnestRows<PlacedEvent>(
   [
@@ -72,6 +73,8 @@ const EVENTS = unnestRows<PlacedEvent>(
     ['native_status', 'text', (item) => item.event.nativeStatus],
     ['reason', 'text', (item) => item.event.reason],
     ['occurred_at', 'text', (item) => item.event.occurredAt],
+    ['why', 'text', ({ rank, event }) => (rank >= RANK_FAILED ? whyOf(event) : null)],
+    ['estimate', 'text', ({ event, heardAt }) => estimateOf(event, heardAt)],
   ],
   WEBHOOKS.next,
 );
@@ -98,21 +101,23 @@ const OUTCOME_OF_WORD = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN
 
 /**
  * Applies webhooks in one statement and so in one commit: whatever their events change, and the webhooks themselves. Of
- * the events that wait under a POS id there is one for each status, the first; a repeat of it adds nothing but a reason
- * or a time that is missing.
+ * the events that wait under a POS id there is one for each status, the first; a repeat of it adds nothing but a newer
+ * estimate, and a reason or a time that is missing.
  * @param about.tells see `applyingEvents`
  * @param about.busy whether one of them says that its kitchen takes orders, or not
  */
 const applyStatement = ({ tells, busy }: { tells: boolean; busy: boolean }): string => `
 WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells)}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
-                                  native_status, reason, occurred_at, parked_at)
+                                  native_status, reason, occurred_at, why, estimate, parked_at)
   SELECT location_id, integration, provider_order_id, rank,
          (array_agg((${WEBHOOKS.array('received_at')}[webhook_nth] AT TIME ZONE 'UTC')::date ORDER BY nth))[1],
          (array_agg(webhook_id ORDER BY nth))[1],
          (array_agg(native_status ORDER BY nth))[1],
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL))[1],
          (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1],
+         (array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1],
+         max(estimate),
          now() + min(nth) * interval '1 us' -- which keeps their order
   FROM ruled
   -- One that names an order by our id is about that order, whoever's the POS id may become.
@@ -120,9 +125,12 @@ WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PAR
   GROUP BY location_id, integration, provider_order_id, rank
   ORDER BY location_id, integration, provider_order_id, rank -- so that two batches do not wait in a circle
   ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
-  SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
+  SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at),
+      why = coalesce(w.why, excluded.why), estimate = greatest(w.estimate, excluded.estimate)
   WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
      OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
+     OR w.why IS NULL AND excluded.why IS NOT NULL
+     OR excluded.estimate > coalesce(w.estimate, '{}')
 ), best AS MATERIALIZED (
   SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
   FROM (SELECT webhook_nth, min(outcome) AS outcome, bool_or(order_erased) AS erased
@@ -175,10 +183,11 @@ export async function applyWebhooks(
   const withEvents = webhooks.filter((webhook) => webhook.events.length > 0);
   const without = webhooks.filter((webhook) => webhook.events.length === 0);
   const stored = [...withEvents, ...without];
-  const arrived = withEvents.flatMap(({ id, locationId, integration, events }, index) =>
+  const arrived = withEvents.flatMap(({ id, locationId, integration, events, receivedAt, replayOf }, index) =>
     events.map((event): PlacedEvent => {
       const rank = rankOf(event.status);
-      return { nth: index + 1, webhookId: id, locationId, integration, event, rank };
+      const heardAt = replayOf?.receivedAt ?? receivedAt;
+      return { nth: index + 1, webhookId: id, locationId, integration, event, rank, heardAt };
     }),
   );
   const words = without.flatMap((webhook, index): Word[] =>
@@ -225,6 +234,16 @@ export async function applyWebhooks(
     }),
     awaited: row?.awaited ?? [],
   };
+}
+
+function whyOf({ reasonCode, itemIds }: StatusEvent): string | null {
+  return reasonCode === undefined && itemIds === undefined ? null : JSON.stringify({ reasonCode, itemIds });
+}
+
+/** An array as Postgres writes it: as of when, ready, with the member. */
+function estimateOf({ estimatedReadyAt, estimatedDeliveryAt, occurredAt }: StatusEvent, heardAt: Date): string | null {
+  if (estimatedReadyAt === undefined && estimatedDeliveryAt === undefined) return null;
+  return `{${occurredAt ?? heardAt.toISOString()},${estimatedReadyAt ?? 'NULL'},${estimatedDeliveryAt ?? 'NULL'}}`;
 }
 
 /** Whether one of the events may tell what another needs: a POS id is named with different order ids, or the reverse. */

@@ -163,6 +163,29 @@ it('asks about an order that is past its time and has not ended', async () => {
   expect(asked).toEqual([]);
 });
 
+it('asks about an order that is past the time that its POS says, and takes a new one without counting it as missed', async () => {
+  const locationId = await addTill();
+  const [{ now } = {}] = await system.query('SELECT clock.now()');
+  const inMinutes = (minutes: number): string =>
+    new Date((now as Date).getTime() + minutes * MINUTE * 1_000).toISOString();
+  const id = await placeAt(locationId, inMinutes(5));
+  const [first, second] = [inMinutes(20), inMinutes(40)];
+  await webhook(locationId, { status: 'received', serviceOrderId: id, estimatedReadyAt: first });
+  says.set(id, [{ status: 'received', estimatedReadyAt: second }]);
+  expect(await askEachMinute(24)).toBe(0);
+  await pass(3 * MINUTE);
+  await ask();
+  expect([asked, outcomes()]).toEqual([[id], ['nothing_new']]);
+  expect((await system.order(id))?.['estimate']).toEqual([expect.any(Date), new Date(second), null]);
+  expect((await system.placement(id))?.['missed']).toBe(0);
+  // Nor does the same once more.
+  const count = 'SELECT count(*)::int AS n FROM status_events WHERE service_order_id = $1';
+  const before = await system.query(count, [id]);
+  await pass(25 * MINUTE);
+  await ask();
+  expect(await system.query(count, [id])).toEqual(before);
+});
+
 it('asks a location that alone of its vendor has gone silent', async () => {
   const [silent, other] = [await addTill(), await addTill()];
   const id = await placeAt(silent);

@@ -497,6 +497,7 @@ describe('final', () => {
       status: 'failed',
       memberState: 'failed',
       reason: 'the order could not be read',
+      reasonCode: 'technical',
       appliedAt: expect.any(String),
     });
     const published = system.pubsub.published('order-status').find((each) => each.orderingKey === serviceOrderId);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { STATUSES, type Status } from '../../../src/core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Conflict, PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
+import type { ReasonCode } from '../../../src/core/domain/reason-code.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { withClient } from '../../../src/core/postgres/with-client.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
@@ -23,6 +24,9 @@ type Said = {
   status: Status;
   reason?: string | undefined;
   occurredAt?: string | undefined;
+  code?: ReasonCode | undefined;
+  /** Said where `occurredAt` is: it counts from then. */
+  readyAt?: string | undefined;
 };
 
 const said: fc.Arbitrary<Said> = fc
@@ -31,7 +35,9 @@ const said: fc.Arbitrary<Said> = fc
     posId: fc.constantFrom('p', 'p', 'q', 'r', undefined),
     status: fc.constantFrom(...STATUSES),
     reason: fc.constantFrom(undefined, 'no buns', 'no cheese'),
-    occurredAt: fc.constantFrom(undefined, '2026-01-31T18:30:00.000Z'),
+    occurredAt: fc.constantFrom(undefined, '2026-01-31T18:30:00.000Z', '2026-01-31T18:31:00.000Z'),
+    code: fc.constantFrom(undefined, 'closed', 'other'),
+    readyAt: fc.constantFrom(undefined, '2026-01-31T19:00:00.000Z', '2026-01-31T19:05:00.000Z'),
   })
   .filter(({ order, posId }) => order !== undefined || posId !== undefined);
 
@@ -71,13 +77,14 @@ function webhook(world: string, events: readonly Said[]): TranslatedWebhook {
     headers: {},
     body: Buffer.from('{}'),
     truncated: false,
-    events: events.map(({ order, posId, status, reason, occurredAt }): StatusEvent => ({
+    events: events.map(({ order, posId, status, reason, occurredAt, code, readyAt }): StatusEvent => ({
       status,
       nativeStatus: status,
       ...(order !== undefined && { serviceOrderId: `${world}-${order}` }),
       ...(posId !== undefined && { providerOrderId: `${world}-${posId}` }),
       ...(reason !== undefined && { reason }),
-      ...(occurredAt !== undefined && { occurredAt }),
+      ...(occurredAt !== undefined && { occurredAt, estimatedReadyAt: readyAt }),
+      ...(code !== undefined && { reasonCode: code, itemIds: [code] }),
     })),
   };
 }
@@ -110,7 +117,7 @@ async function read(world: string): Promise<Record<string, unknown>> {
   const { rows } = await pool.query<{ all: string }>(
     `SELECT jsonb_build_object(
        'orders', (SELECT jsonb_agg(jsonb_build_array(service_order_id, rank, sequence, provider_order_id, reason,
-                                                     ended_at IS NOT NULL) ORDER BY service_order_id)
+                                                     reason_code, item_ids, estimate, ended_at IS NOT NULL) ORDER BY service_order_id)
                   FROM orders WHERE location_id = $1),
        'history', (SELECT jsonb_agg(to_jsonb(e) - '{event_id,webhook_id,recorded_at}'::text[]
                                     ORDER BY service_order_id, event_id)

@@ -1,0 +1,357 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { GiveUp } from '../../../src/core/domain/errors.ts';
+import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
+import { toMemberSnapshot } from '../../../src/core/domain/member-message.ts';
+import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { readLive } from '../../../src/core/live/read-live.ts';
+import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { listOrders } from '../../../src/core/orders/list-orders.ts';
+import { readBoard } from '../../../src/core/orders/read-board.ts';
+import { showOrder, type ShownOrder } from '../../../src/core/orders/show-order.ts';
+import { storeOrderRef } from '../../../src/core/placements/store-order-ref.ts';
+import { withClient } from '../../../src/core/postgres/with-client.ts';
+import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
+import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
+import { tellEstimates } from '../../../src/core/statuses/tell-estimates.ts';
+import { AHEAD, prepareClock } from '../../support/move-clock.ts';
+import { post, startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
+const MINUTE = 60;
+const OPERATOR_TOKEN = 'a-token-of-operators-that-is-long-enough-1234';
+
+/** What the till answers to an order, by its id: nothing but a refusal. */
+const refusals = new Map<string, Error>();
+/** A till that takes any order, and sends what it is told to as its webhooks. */
+const till: Provider = {
+  integration: 'till',
+  settings: z.object({}),
+  deduplicates: true,
+  async createOrder({ serviceOrderId }) {
+    const refusal = refusals.get(serviceOrderId);
+    if (refusal !== undefined) throw refusal;
+    return { providerOrderId: `pos-${serviceOrderId}` };
+  },
+  translateWebhook: ({ body }) => (JSON.parse(body.toString()) as { says: StatusEvent[] }).says,
+};
+
+let system: System;
+let url: string;
+beforeAll(async () => {
+  system = await startSystem({ providers: [till], prepare: prepareClock, env: { PUSH_AUTH: 'off', OPERATOR_TOKEN } });
+  await system.addLocation('till-1', {}, 'till');
+  const { token } = await issueToken(system.pool, { locationId: 'till-1' });
+  url = `${system.urls[0]}/webhook/till/till-1?token=${token}`;
+});
+afterAll(() => system?.stop());
+
+/** A time of the POS, by the minute. */
+const at = (minute: number): string => new Date(Date.UTC(2027, 0, 31, 18, minute)).toISOString();
+const toInstant = (time: string): string => time.replace('.000Z', '+00:00');
+const says = async (...events: readonly Partial<StatusEvent>[]): Promise<unknown> => {
+  const answer = await post(url, { says: events.map((event) => ({ nativeStatus: 'SAYS SO', ...event })) });
+  expect(answer.status).toBe(200);
+  return answer.body['outcome'];
+};
+/** An order at its POS, as it was signalled, fetched and sent. */
+const sent = async (): Promise<string> => {
+  const { serviceOrderId } = await system.placeOrder({ locationId: 'till-1' });
+  await told(serviceOrderId, ({ memberState }) => memberState === 'sent');
+  return serviceOrderId;
+};
+const told = (serviceOrderId: string, isMeant: (message: LiveMessage) => boolean): Promise<LiveMessage> =>
+  until(() => system.live(serviceOrderId).find(isMeant));
+const shown = async (serviceOrderId: string): Promise<ShownOrder> => {
+  const story = await showOrder(system.pool, serviceOrderId);
+  if (story === undefined) throw new Error('there is no such order');
+  return story;
+};
+const snapshot = async (serviceOrderId: string): Promise<object> =>
+  toMemberSnapshot((await readLive(system.pool, new Map([[serviceOrderId, undefined]]))).get(serviceOrderId)?.state);
+const pass = (seconds: number): Promise<unknown> => system.query(AHEAD, [seconds]);
+/** Waits until nothing is due and all is published. @returns what was told: the sequence, the state and the times */
+const quiet = async (serviceOrderId: string): Promise<unknown[]> => {
+  await until(async () => {
+    const [left] = await system.query(
+      `SELECT (SELECT count(*) FROM estimates_due WHERE due_at <= clock.now()) + (SELECT count(*) FROM outbox) AS n`,
+    );
+    return Number(left?.['n']) === 0;
+  });
+  // Where the clock was moved, a lease may have ended meanwhile, and its message come twice.
+  const bySequence = new Map(system.live(serviceOrderId).map((message) => [message.sequence, message]));
+  return [...bySequence.values()].map((message) => {
+    return [message.sequence, message.memberState, message.estimatedReadyAt, message.estimatedDeliveryAt];
+  });
+};
+
+describe('an estimate', () => {
+  it('alone is told with the same status and the next sequence, and moves nothing', async () => {
+    const id = await sent();
+    expect(await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) })).toBe('applied');
+    await told(id, ({ sequence }) => sequence === 3);
+    const before = await system.order(id);
+    expect(await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) })).toBe('duplicate');
+    expect(await quiet(id)).toEqual([
+      [1, 'placed', undefined, undefined],
+      [2, 'sent', undefined, undefined],
+      [3, 'confirmed', toInstant(at(30)), undefined],
+      [4, 'confirmed', toInstant(at(40)), undefined],
+    ]);
+    expect(await system.order(id)).toMatchObject({ rank: 20, updated_at: before?.['updated_at'] });
+    expect(await snapshot(id)).toMatchObject({ sequence: 4, estimatedReadyAt: toInstant(at(40)) });
+    const { order, history } = await shown(id);
+    expect(order).toMatchObject({ estimatedReadyAt: toInstant(at(40)), estimatedDeliveryAt: null });
+    expect(history.map((event) => [event.outcome, event.estimatedReadyAt])).toEqual([
+      ['applied', toInstant(at(30))],
+      ['duplicate', toInstant(at(40))],
+    ]);
+    const board = await readBoard(system.pool);
+    expect(board.orders.find((each) => each.serviceOrderId === id)?.estimatedAt).toBe(toInstant(at(40)));
+  });
+
+  it('is told once a minute: what came meanwhile at its end, the newest alone', async () => {
+    const id = await sent();
+    await says({ status: 'in_progress', serviceOrderId: id, estimatedReadyAt: at(30) });
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
+    expect((await quiet(id)).slice(3)).toEqual([[4, 'preparing', toInstant(at(35)), undefined]]);
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(45) });
+    await pass(MINUTE - 10);
+    expect(await quiet(id)).toHaveLength(4);
+    await pass(11);
+    expect((await quiet(id)).slice(4)).toEqual([[5, 'preparing', toInstant(at(45)), undefined]]);
+    // Nothing is left of it, once a minute was quiet.
+    await pass(MINUTE + 1);
+    await quiet(id);
+    expect(await system.query('SELECT FROM estimates_due WHERE service_order_id = $1', [id])).toEqual([]);
+  });
+
+  it('that was held back is not told once more after a status that carried it', async () => {
+    const id = await sent();
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
+    expect(await quiet(id)).toHaveLength(4);
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
+    await says({ status: 'in_progress', serviceOrderId: id });
+    await pass(MINUTE + 1);
+    expect((await quiet(id)).slice(4)).toEqual([[5, 'preparing', toInstant(at(40)), undefined]]);
+  });
+
+  it('that came after such a status is told at the end of the minute', async () => {
+    const id = await sent();
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
+    expect(await quiet(id)).toHaveLength(4);
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
+    await says({ status: 'in_progress', serviceOrderId: id });
+    await says({ status: 'in_progress', serviceOrderId: id, estimatedReadyAt: at(50) });
+    await pass(MINUTE + 1);
+    expect((await quiet(id)).at(-1)).toEqual([6, 'preparing', toInstant(at(50)), undefined]);
+  });
+
+  it('that says the same, or was said before, is not told', async () => {
+    const id = await sent();
+    const event = { status: 'received', serviceOrderId: id } as const;
+    await says({ ...event, estimatedReadyAt: at(30), occurredAt: at(5) });
+    await says({ ...event, estimatedReadyAt: at(30), occurredAt: at(6) });
+    await says({ ...event, estimatedReadyAt: at(50), occurredAt: at(4) });
+    expect(await system.query('SELECT FROM estimates_due WHERE service_order_id = $1', [id])).toEqual([]);
+    expect(await quiet(id)).toHaveLength(3);
+  });
+
+  it('is told by one of two processes that look at the same moment', async () => {
+    const ids = [await sent(), await sent(), await sent()];
+    for (const id of ids) await says({ status: 'received', serviceOrderId: id });
+    await system.query(
+      `INSERT INTO estimates_due (service_order_id, sequence, due_at)
+       SELECT service_order_id, sequence, clock.now() FROM orders WHERE service_order_id = ANY ($1)`,
+      [ids],
+    );
+    await Promise.all(Array.from({ length: 4 }, () => tellEstimates(system.pool)));
+    for (const id of ids) expect((await quiet(id)).map((message) => (message as unknown[])[0])).toEqual([1, 2, 3, 4]);
+  });
+
+  it('is over with the order: it is neither in the last message nor told after it', async () => {
+    const id = await sent();
+    await says({ status: 'ready', serviceOrderId: id, estimatedReadyAt: at(30) });
+    await says({ status: 'ready', serviceOrderId: id, estimatedReadyAt: at(31) });
+    await says({ status: 'completed', serviceOrderId: id, estimatedReadyAt: at(32) });
+    await says({ status: 'completed', serviceOrderId: id, estimatedReadyAt: at(33) });
+    const messages = await quiet(id);
+    expect(messages.at(-1)).toEqual([messages.length, 'picked_up', undefined, undefined]);
+    expect(await snapshot(id)).not.toHaveProperty('estimatedReadyAt');
+  });
+
+  it('of an event about the POS id of another order is not taken', async () => {
+    const [id, other] = [await sent(), await sent()];
+    await says({ status: 'received', serviceOrderId: id, providerOrderId: `pos-${other}`, estimatedReadyAt: at(30) });
+    expect(await system.order(id)).toMatchObject({ rank: 20, estimate: null });
+    expect(await system.order(other)).toMatchObject({ rank: 10, estimate: null });
+  });
+
+  it('of a replay is as old as its webhook', async () => {
+    const id = await sent();
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
+    const [first] = await system.query('SELECT webhook_id FROM status_events WHERE service_order_id = $1', [id]);
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
+    const replayed = await fetch(`${system.operatorUrls[0]}/webhooks/${String(first?.['webhook_id'])}/replay`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+    });
+    expect(await replayed.json()).toMatchObject({ outcome: 'duplicate' });
+    expect((await shown(id)).order?.estimatedReadyAt).toBe(toInstant(at(40)));
+  });
+
+  it(`that is the newest by the POS's time wins, in whatever order the webhooks come (SEED=${SEED})`, async () => {
+    const event = fc.record({
+      status: fc.constantFrom('received', 'in_progress', 'ready', 'completed'),
+      by: fc.constantFrom('ours', 'theirs'),
+      minute: fc.integer({ min: 1, max: 4 }),
+      ready: fc.option(fc.integer({ min: 20, max: 22 })),
+      delivery: fc.option(fc.integer({ min: 30, max: 31 })),
+    });
+    const cases = fc.sample(fc.array(event, { minLength: 2, maxLength: 6 }), { numRuns: 60, seed: SEED });
+    const estimateAfter = async (events: (typeof cases)[number], answerAt: number): Promise<unknown> => {
+      const id = randomUUID();
+      await system.query(
+        `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
+                    VALUES ($1, 'till-1', clock.now() + interval '1 h', clock.now(), 'infinity'))
+         INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
+         VALUES ($1, 'till-1', 'till', 'pickup', 1)`,
+        [id],
+      );
+      for (const [nth, { status, by, minute, ready, delivery }] of events.entries()) {
+        if (nth === answerAt) {
+          const { awaited } = await storeOrderRef(system.pool, id, 'till', { providerOrderId: `pos-${id}` });
+          for (const posId of awaited) await redriveParked(system.pool, posId);
+        }
+        await says({
+          status,
+          ...(by === 'ours' ? { serviceOrderId: id } : { providerOrderId: `pos-${id}` }),
+          occurredAt: at(minute),
+          ...(ready !== null && { estimatedReadyAt: at(ready) }),
+          ...(delivery !== null && { estimatedDeliveryAt: at(delivery) }),
+        });
+      }
+      return (await system.order(id))?.['estimate'];
+    };
+    await Promise.all(
+      cases.map(async (events, nth) => {
+        const there = await estimateAfter(events, nth % events.length);
+        expect(await estimateAfter(events.toReversed(), 0), JSON.stringify(events)).toEqual(there);
+      }),
+    );
+  });
+});
+
+describe('a reason', () => {
+  it('is told as a code and our items, to programs and to operators', async () => {
+    const id = await sent();
+    const why = { reasonCode: 'item_unavailable' as const, itemIds: ['burger', 'cola'] };
+    await says({ status: 'failed', serviceOrderId: id, reason: 'no buns', ...why });
+    expect(await told(id, ({ status }) => status === 'failed')).toMatchObject({ reason: 'no buns', ...why });
+    expect(await snapshot(id)).toMatchObject({ memberState: 'failed', reason: 'no buns', ...why });
+    const { order, history } = await shown(id);
+    expect([order, history[0]]).toEqual([expect.objectContaining(why), expect.objectContaining(why)]);
+    const { orders = [] } = (await listOrders(system.pool, {}, { limit: 50 })) ?? {};
+    expect(orders.find((each) => each.serviceOrderId === id)?.reasonCode).toBe('item_unavailable');
+  });
+
+  it.each<[string, string, string | null, string]>([
+    ['failed', 'a POS that gives none', null, 'other'],
+    ['cancelled', 'a POS that gives none', null, 'restaurant_cancelled'],
+    ['cancelled', 'a member who asked for it', 'requested', 'member_cancelled'],
+    ['cancelled', 'a POS that had refused it', 'refused', 'restaurant_cancelled'],
+  ])('of %s by %s (%s) is %s', async (status, _who, cancellation, reasonCode) => {
+    const id = await sent();
+    await system.query('UPDATE orders SET cancellation = $2 WHERE service_order_id = $1', [id, cancellation]);
+    await says({ status: status as StatusEvent['status'], serviceOrderId: id });
+    expect((await told(id, (message) => message.status === status)).reasonCode).toBe(reasonCode);
+    expect(await snapshot(id)).toMatchObject({ reasonCode });
+    expect((await shown(id)).order?.reasonCode).toBe(reasonCode);
+  });
+
+  it('is given by none but an order that failed or was cancelled', async () => {
+    const id = await sent();
+    await says({ status: 'ready', serviceOrderId: id, reasonCode: 'too_busy' });
+    expect(await told(id, ({ status }) => status === 'ready')).not.toHaveProperty('reasonCode');
+    expect((await shown(id)).order?.reasonCode).toBeNull();
+    await says({ status: 'failed', serviceOrderId: id });
+    expect((await shown(id)).order?.reasonCode).toBe('other');
+  });
+
+  it('that comes with a repeat is taken, and one that waited for its POS id', async () => {
+    const id = await sent();
+    await says({ status: 'cancelled', serviceOrderId: id });
+    await says({ status: 'cancelled', serviceOrderId: id, reasonCode: 'too_busy' });
+    expect((await shown(id)).order?.reasonCode).toBe('too_busy');
+
+    const early = randomUUID();
+    await system.query(
+      `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
+                  VALUES ($1, 'till-1', clock.now() + interval '1 h', clock.now(), 'infinity'))
+       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
+       VALUES ($1, 'till-1', 'till', 'pickup', 1)`,
+      [early],
+    );
+    const event = { status: 'cancelled', providerOrderId: `pos-${early}` } as const;
+    expect(await says(event)).toBe('parked');
+    expect(await says({ ...event, reasonCode: 'closed', itemIds: ['cola'] })).toBe('parked');
+    await storeOrderRef(system.pool, early, 'till', { providerOrderId: `pos-${early}` });
+    const message = await told(early, ({ status }) => status === 'cancelled');
+    expect(message).toMatchObject({ reasonCode: 'closed', itemIds: ['cola'] });
+  });
+
+  it('of a refusal is the POS’s own, and that of its attempt', async () => {
+    const serviceOrderId = randomUUID();
+    const why = { reasonCode: 'item_unavailable' as const, itemIds: ['burger'] };
+    refusals.set(serviceOrderId, new GiveUp('86 burger', { reason: 'no burgers left', ...why }));
+    await system.placeOrder({ serviceOrderId, locationId: 'till-1' });
+    const message = await told(serviceOrderId, ({ status }) => status === 'failed');
+    expect(message).toMatchObject({ reason: 'no burgers left', ...why });
+    const { order, attempts } = await shown(serviceOrderId);
+    expect([order?.reasonCode, attempts[0]?.reasonCode]).toEqual(['item_unavailable', 'item_unavailable']);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['no code', undefined, 'other'],
+    ['a code that is none', 'out of buns', 'other'],
+  ])('of a refusal with %s is %s', async (_what, reasonCode, wanted) => {
+    const serviceOrderId = randomUUID();
+    refusals.set(serviceOrderId, new GiveUp('no', { reason: 'no', reasonCode: reasonCode as 'other' }));
+    await system.placeOrder({ serviceOrderId, locationId: 'till-1' });
+    expect((await told(serviceOrderId, ({ status }) => status === 'failed')).reasonCode).toBe(wanted);
+  });
+
+  it('of an order whose deadline passed is that nobody answered, and of one that was never there that we are at fault', async () => {
+    const [late, missing] = [randomUUID(), randomUUID()];
+    system.platform.orders.delete(missing);
+    await system.query(
+      `INSERT INTO placements (service_order_id, deadline_at, signalled_at, missing_since)
+       VALUES ($1, clock.now() - interval '1 s', clock.now(), NULL),
+              ($2, clock.now() + interval '1 h', clock.now() - interval '10 min', clock.now() - interval '10 min')`,
+      [late, missing],
+    );
+    await sent();
+    expect(await told(late, ({ status }) => status === 'failed')).toMatchObject({ reasonCode: 'no_answer' });
+    expect(await told(missing, ({ status }) => status === 'failed')).toMatchObject({ reasonCode: 'technical' });
+    expect(await snapshot(missing)).toMatchObject({ memberState: 'failed', reasonCode: 'technical' });
+  });
+
+  it('keeps its code once its member is erased, and neither its words nor its items', async () => {
+    const id = await sent();
+    const event = { status: 'failed', serviceOrderId: id, reason: 'no buns', reasonCode: 'closed' } as const;
+    await says({ ...event, itemIds: ['burger'] });
+    await withClient(system.pool, (client) => eraseOrders(client, [id]));
+    // What comes later is not kept either.
+    await says({ ...event, itemIds: ['cola'] });
+    const { order, history } = await shown(id);
+    expect(order).toMatchObject({ reason: null, reasonCode: 'closed', itemIds: null });
+    for (const each of history) expect(each).toMatchObject({ reason: null, reasonCode: 'closed', itemIds: null });
+  });
+});
