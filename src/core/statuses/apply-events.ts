@@ -35,15 +35,18 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  * @param source SQL of the events under an alias, numbered by `nth`
  * @param parkTtlS SQL of the seconds for which an unknown POS id may still become ours
  * @param firstReceivedAt SQL of when the webhook of an event of `ruled` first came, NULL for one that came just now
- * @param tells whether an event tells what another of the batch needs: whose a POS id is, or an order's own POS id. Then
- *   each sees what the ones before it told, as if they had been committed. Most batches do without.
+ * @param about.tells whether an event tells what another of the batch needs: whose a POS id is, or an order's own POS id.
+ *   Then each sees what the ones before it told, as if they had been committed. Most batches do without.
+ * @param about.says whether an event has a reason's code, or an estimate. Most have neither, and their statement pays for
+ *   neither.
  */
 export function applyingEvents(
   source: (alias: string) => string,
   parkTtlS: string,
   firstReceivedAt: string,
-  tells = false,
+  { tells, says }: { tells: boolean; says: boolean },
 ): string {
+  const more = says ? MORE : LESS;
   return `${tells ? toldBefore(source) : ''}event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM ${source('e')}
@@ -60,7 +63,7 @@ export function applyingEvents(
          o.service_order_id IS NOT NULL AS ours,
          o.rank AS order_rank, o.sequence AS order_sequence, o.failed_by_us AS order_failed_by_us,
          o.provider_order_id AS order_pos_id, o.reason AS order_reason, o.erased_at IS NOT NULL AS order_erased,
-         o.estimate AS order_estimate,
+         ${more.matched}
          -- Whose is the POS id? Mostly it is the one that the order's own row names, and need not be looked up.
          CASE WHEN event.service_order_id IS NULL THEN target
               WHEN event.provider_order_id = o.provider_order_id AND event.integration = o.integration THEN target
@@ -102,9 +105,7 @@ export function applyingEvents(
          order_rank, foreign_id, webhook_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
          ${tells ? POS_ID_BEFORE : 'order_pos_id'},
          CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may tell of the member
-         status, native_status, order_reason, integration, mapped,
-         CASE WHEN order_erased THEN why::jsonb - 'itemIds' ELSE why::jsonb END AS why, -- so may they
-         estimate::timestamptz[] AS estimate, order_estimate
+         status, native_status, order_reason, integration, mapped ${more.ruled}
   FROM judged
 ), moved AS MATERIALIZED (
   SELECT target AS service_order_id,
@@ -114,19 +115,17 @@ export function applyingEvents(
          min(provider_order_id) FILTER (WHERE order_pos_id IS NULL AND NOT foreign_id) AS pos_id,
          array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL AND outcome = ${APPLIED}) AS reasons,
          array_agg(reason ORDER BY nth) FILTER (
-           WHERE reason IS NOT NULL AND outcome = ${DUPLICATE} AND order_reason IS NULL) AS late_reasons,
-         array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL AND outcome IN (${APPLIED}, ${DUPLICATE})) AS whys,
-         max(estimate) FILTER (WHERE ${IS_NEWER}) AS estimate,
-         bool_or(estimate[2:3] IS DISTINCT FROM order_estimate[2:3]) FILTER (WHERE ${IS_NEWER}) AS tells_time
+           WHERE reason IS NOT NULL AND outcome = ${DUPLICATE} AND order_reason IS NULL) AS late_reasons
+         ${more.moved}
   FROM ruled
   WHERE ours
   GROUP BY target, location_id
 ), history AS (
   INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, conflict, sequence,
-                             provider_order_id, reason, occurred_at, reason_code, item_ids, estimate)
+                             provider_order_id, reason, occurred_at ${more.columns})
   SELECT target, webhook_id, status, native_status, ${OUTCOME_BY_CODE}[outcome], conflict,
-         CASE WHEN outcome = ${APPLIED} THEN new_sequence END, provider_order_id, reason, occurred_at,
-         why ->> 'reasonCode', why -> 'itemIds', estimate
+         CASE WHEN outcome = ${APPLIED} THEN new_sequence END, provider_order_id, reason, occurred_at
+         ${more.values}
   FROM ruled
   WHERE ours
   ORDER BY target, location_id, nth -- as they lie already
@@ -136,20 +135,12 @@ export function applyingEvents(
       sequence = coalesce(m.sequence, o.sequence),
       provider_order_id = coalesce(o.provider_order_id, m.pos_id),
       reason = coalesce(m.reasons[cardinality(m.reasons)], o.reason, m.late_reasons[1]),
-      -- Of an estimate alone, or a code, the order does not count as moved.
-      updated_at = CASE WHEN ${IS_NEWS} THEN now() ELSE o.updated_at END,
-      ended_at = CASE WHEN m.rank >= ${RANK_END} THEN coalesce(o.ended_at, now()) ELSE o.ended_at END,
-      reason_code = coalesce(m.whys[cardinality(m.whys)] ->> 'reasonCode', o.reason_code),
-      item_ids = CASE WHEN m.whys IS NULL THEN o.item_ids ELSE m.whys[cardinality(m.whys)] -> 'itemIds' END,
-      estimate = greatest(o.estimate, m.estimate)
+      updated_at = ${more.updatedAt},
+      ended_at = CASE WHEN m.rank >= ${RANK_END} THEN coalesce(o.ended_at, now()) ELSE o.ended_at END
+      ${more.updated}
   FROM moved m
   WHERE o.service_order_id = m.service_order_id
-    AND (${IS_NEWS} OR m.whys IS NOT NULL OR m.estimate IS NOT NULL)
-  RETURNING o.service_order_id, o.sequence, m.rank IS NULL AND m.tells_time AS is_untold
-), due AS (
-  INSERT INTO estimates_due (service_order_id, sequence)
-  SELECT service_order_id, sequence FROM updated WHERE is_untold
-  ON CONFLICT (service_order_id) DO UPDATE SET sequence = excluded.sequence
+    AND (${IS_NEWS} ${more.due}
 ), settled AS (
   UPDATE placements p
   SET state = CASE WHEN p.finished_at IS NULL THEN 'sent' ELSE p.state END,
@@ -207,9 +198,42 @@ const TOLD_OF = (event: string): string => `(
   WHERE told.location_id = ${event}.location_id AND told.integration = ${event}.integration
     AND told.provider_order_id = ${event}.provider_order_id AND told.nth < ${event}.nth)`;
 
+const IS_NEWS = 'm.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS NOT NULL';
 /** Of an event about a POS id of another order, the estimate is that one's. */
 const IS_NEWER = `estimate > coalesce(order_estimate, '{}') AND NOT foreign_id`;
-const IS_NEWS = '(m.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS NOT NULL)';
+
+/** SQL of the parts that only events with a code or an estimate need. */
+const MORE = {
+  matched: 'o.estimate AS order_estimate,',
+  ruled: `, CASE WHEN order_erased THEN why::jsonb - 'itemIds' ELSE why::jsonb END AS why, -- so may they
+         estimate::timestamptz[] AS estimate, order_estimate`,
+  moved: `, array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL AND outcome IN (${APPLIED}, ${DUPLICATE})) AS whys,
+         max(estimate) FILTER (WHERE ${IS_NEWER}) AS estimate,
+         bool_or(estimate[2:3] IS DISTINCT FROM order_estimate[2:3]) FILTER (WHERE ${IS_NEWER}) AS tells_time`,
+  columns: ', reason_code, item_ids, estimate',
+  values: `, why ->> 'reasonCode', why -> 'itemIds', estimate`,
+  // By an estimate alone, or a code, an order does not count as moved.
+  updatedAt: `CASE WHEN ${IS_NEWS} THEN now() ELSE o.updated_at END`,
+  updated: `, reason_code = coalesce(m.whys[cardinality(m.whys)] ->> 'reasonCode', o.reason_code),
+      item_ids = CASE WHEN m.whys IS NULL THEN o.item_ids ELSE m.whys[cardinality(m.whys)] -> 'itemIds' END,
+      estimate = greatest(o.estimate, m.estimate)`,
+  due: `OR m.whys IS NOT NULL OR m.estimate IS NOT NULL)
+  RETURNING o.service_order_id, o.sequence, m.rank IS NULL AND m.tells_time AS is_untold
+), due AS (
+  INSERT INTO estimates_due (service_order_id, sequence)
+  SELECT service_order_id, sequence FROM updated WHERE is_untold
+  ON CONFLICT (service_order_id) DO UPDATE SET sequence = excluded.sequence`,
+};
+const LESS: typeof MORE = {
+  matched: '',
+  ruled: '',
+  moved: '',
+  columns: '',
+  values: '',
+  updatedAt: 'now()',
+  updated: '',
+  due: ')',
+};
 
 /** SQL of the order's own POS id, which an earlier event of the batch may have told. */
 const POS_ID_BEFORE = `coalesce(order_pos_id, (

@@ -57,8 +57,8 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
 ];
 const WEBHOOKS = unnestRows(STORED);
 
-/** An event with the number of its webhook in this batch, and when that came; of a replay, when it came first. */
-type PlacedEvent = ArrivedEvent & { nth: number; heardAt: Date };
+/** An event with the number of its webhook in this batch, and what it says beside its status, as a parameter. */
+type PlacedEvent = ArrivedEvent & { nth: number; why: string | null; estimate: string | null };
 
 const EVENTS = unnestRows<PlacedEvent>(
   [
@@ -73,8 +73,8 @@ const EVENTS = unnestRows<PlacedEvent>(
     ['native_status', 'text', (item) => item.event.nativeStatus],
     ['reason', 'text', (item) => item.event.reason],
     ['occurred_at', 'text', (item) => item.event.occurredAt],
-    ['why', 'text', ({ rank, event }) => (rank >= RANK_FAILED ? whyOf(event) : null)],
-    ['estimate', 'text', ({ event, heardAt }) => estimateOf(event, heardAt)],
+    ['why', 'text', (item) => item.why],
+    ['estimate', 'text', (item) => item.estimate],
   ],
   WEBHOOKS.next,
 );
@@ -103,21 +103,20 @@ const OUTCOME_OF_WORD = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN
  * Applies webhooks in one statement and so in one commit: whatever their events change, and the webhooks themselves. Of
  * the events that wait under a POS id there is one for each status, the first; a repeat of it adds nothing but a newer
  * estimate, and a reason or a time that is missing.
- * @param about.tells see `applyingEvents`
+ * @param about.tells see `applyingEvents`, as of `says`
  * @param about.busy whether one of them says that its kitchen takes orders, or not
  */
-const applyStatement = ({ tells, busy }: { tells: boolean; busy: boolean }): string => `
-WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells)}, waiting AS (
+const applyStatement = ({ tells = false, says = false, busy = false }): string => `
+WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { tells, says })}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
-                                  native_status, reason, occurred_at, why, estimate, parked_at)
+                                  native_status, reason, occurred_at, ${says ? 'why, estimate, ' : ''}parked_at)
   SELECT location_id, integration, provider_order_id, rank,
          (array_agg((${WEBHOOKS.array('received_at')}[webhook_nth] AT TIME ZONE 'UTC')::date ORDER BY nth))[1],
          (array_agg(webhook_id ORDER BY nth))[1],
          (array_agg(native_status ORDER BY nth))[1],
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL))[1],
          (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1],
-         (array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1],
-         max(estimate),
+         ${says ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], max(estimate),' : ''}
          now() + min(nth) * interval '1 us' -- which keeps their order
   FROM ruled
   -- One that names an order by our id is about that order, whoever's the POS id may become.
@@ -125,12 +124,11 @@ WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PAR
   GROUP BY location_id, integration, provider_order_id, rank
   ORDER BY location_id, integration, provider_order_id, rank -- so that two batches do not wait in a circle
   ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
-  SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at),
-      why = coalesce(w.why, excluded.why), estimate = greatest(w.estimate, excluded.estimate)
+  SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
+      ${says ? ', why = coalesce(w.why, excluded.why), estimate = greatest(w.estimate, excluded.estimate)' : ''}
   WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
      OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
-     OR w.why IS NULL AND excluded.why IS NOT NULL
-     OR excluded.estimate > coalesce(w.estimate, '{}')
+     ${says ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR excluded.estimate > coalesce(w.estimate, '{}')` : ''}
 ), best AS MATERIALIZED (
   SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
   FROM (SELECT webhook_nth, min(outcome) AS outcome, bool_or(order_erased) AS erased
@@ -168,10 +166,11 @@ FROM ruled`;
  */
 export const TOLD_MEANWHILE = '22012';
 
-const APPLY = applyStatement({ tells: false, busy: false });
-const APPLY_TELLING = applyStatement({ tells: true, busy: false });
-/** Rare, so there is one for both. */
-const APPLY_BUSY = applyStatement({ tells: true, busy: true });
+const APPLY = applyStatement({});
+const APPLY_SAYING = applyStatement({ says: true });
+/** Rarer, so that it is for all that say more as well; and so is the last. */
+const APPLY_TELLING = applyStatement({ tells: true, says: true });
+const APPLY_BUSY = applyStatement({ tells: true, says: true, busy: true });
 
 /** @param parkTtlS seconds for which an unknown POS id may still become ours */
 export async function applyWebhooks(
@@ -186,8 +185,9 @@ export async function applyWebhooks(
   const arrived = withEvents.flatMap(({ id, locationId, integration, events, receivedAt, replayOf }, index) =>
     events.map((event): PlacedEvent => {
       const rank = rankOf(event.status);
-      const heardAt = replayOf?.receivedAt ?? receivedAt;
-      return { nth: index + 1, webhookId: id, locationId, integration, event, rank, heardAt };
+      const why = rank >= RANK_FAILED ? whyOf(event) : null;
+      const estimate = estimateOf(event, replayOf?.receivedAt ?? receivedAt);
+      return { nth: index + 1, webhookId: id, locationId, integration, event, rank, why, estimate };
     }),
   );
   const words = without.flatMap((webhook, index): Word[] =>
@@ -205,7 +205,9 @@ export async function applyWebhooks(
       ? { name: 'apply-busy-webhooks', text: APPLY_BUSY }
       : doTell(arrived)
         ? { name: 'apply-telling-webhooks', text: APPLY_TELLING }
-        : { name: 'apply-webhooks', text: APPLY }),
+        : arrived.some(({ why, estimate }) => why !== null || estimate !== null)
+          ? { name: 'apply-saying-webhooks', text: APPLY_SAYING }
+          : { name: 'apply-webhooks', text: APPLY }),
     values: [
       ...WEBHOOKS.values(stored),
       ...EVENTS.values(arrived),
@@ -240,7 +242,7 @@ function whyOf({ reasonCode, itemIds }: StatusEvent): string | null {
   return reasonCode === undefined && itemIds === undefined ? null : JSON.stringify({ reasonCode, itemIds });
 }
 
-/** An array as Postgres writes it: as of when, ready, with the member. */
+/** An array as Postgres writes it: as of when, ready, with the member. @param heardAt of a replay, the first time */
 function estimateOf({ estimatedReadyAt, estimatedDeliveryAt, occurredAt }: StatusEvent, heardAt: Date): string | null {
   if (estimatedReadyAt === undefined && estimatedDeliveryAt === undefined) return null;
   return `{${occurredAt ?? heardAt.toISOString()},${estimatedReadyAt ?? 'NULL'},${estimatedDeliveryAt ?? 'NULL'}}`;

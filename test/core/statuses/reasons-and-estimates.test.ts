@@ -180,10 +180,14 @@ describe('an estimate', () => {
     const id = await sent();
     await says({ status: 'ready', serviceOrderId: id, estimatedReadyAt: at(30) });
     await says({ status: 'ready', serviceOrderId: id, estimatedReadyAt: at(31) });
+    await quiet(id);
     await says({ status: 'completed', serviceOrderId: id, estimatedReadyAt: at(32) });
     await says({ status: 'completed', serviceOrderId: id, estimatedReadyAt: at(33) });
-    const messages = await quiet(id);
-    expect(messages.at(-1)).toEqual([messages.length, 'picked_up', undefined, undefined]);
+    await pass(MINUTE + 1);
+    expect((await quiet(id)).slice(3)).toEqual([
+      [4, 'ready_for_pickup', toInstant(at(31)), undefined],
+      [5, 'picked_up', undefined, undefined],
+    ]);
     expect(await snapshot(id)).not.toHaveProperty('estimatedReadyAt');
   });
 
@@ -348,10 +352,11 @@ describe('a reason', () => {
     const event = { status: 'failed', serviceOrderId: id, reason: 'no buns', reasonCode: 'closed' } as const;
     await says({ ...event, itemIds: ['burger'] });
     await withClient(system.pool, (client) => eraseOrders(client, [id]));
+    const erased = { reason: null, reasonCode: 'closed', itemIds: null };
+    expect((await shown(id)).order).toMatchObject(erased);
     // What comes later is not kept either.
     await says({ ...event, itemIds: ['cola'] });
     const { order, history } = await shown(id);
-    expect(order).toMatchObject({ reason: null, reasonCode: 'closed', itemIds: null });
-    for (const each of history) expect(each).toMatchObject({ reason: null, reasonCode: 'closed', itemIds: null });
+    for (const each of [order, ...history]) expect(each).toMatchObject(erased);
   });
 });
