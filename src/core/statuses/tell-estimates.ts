@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { ClientBase } from 'pg';
 import { RANK_END } from '../domain/lifecycle.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
@@ -15,7 +15,7 @@ const BATCH = 500;
  * The order's lock comes first, as everywhere. An order that is locked is left to the next round.
  * @returns the number of messages
  */
-export async function tellEstimates(pool: Pool): Promise<number> {
+export async function tellEstimates(pool: Pick<ClientBase, 'query'>): Promise<number> {
   const { rowCount } = await pool.query({ name: 'tell-estimates', text: TELL });
   return rowCount ?? 0;
 }

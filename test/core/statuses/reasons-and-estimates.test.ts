@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GiveUp } from '../../../src/core/domain/errors.ts';
@@ -164,16 +166,24 @@ describe('an estimate', () => {
     expect(await quiet(id)).toHaveLength(3);
   });
 
-  it('is told by one of two processes that look at the same moment', async () => {
-    const ids = [await sent(), await sent(), await sent()];
-    for (const id of ids) await says({ status: 'received', serviceOrderId: id });
-    await system.query(
-      `INSERT INTO estimates_due (service_order_id, sequence, due_at)
-       SELECT service_order_id, sequence, clock.now() FROM orders WHERE service_order_id = ANY ($1)`,
-      [ids],
-    );
-    await Promise.all(Array.from({ length: 4 }, () => tellEstimates(system.pool)));
-    for (const id of ids) expect((await quiet(id)).map((message) => (message as unknown[])[0])).toEqual([1, 2, 3, 4]);
+  it('is told once, and its minute is kept, where another process told it just after we looked', async () => {
+    const id = await sent();
+    await says({ status: 'received', serviceOrderId: id });
+    // Whoever asks for the time waits, with what it has seen until then.
+    const [slower, quicker] = [new pg.Client(system.databaseUrl), new pg.Client(system.databaseUrl)];
+    await Promise.all([slower.connect(), quicker.connect()]);
+    await tellEstimates(slower); // which plans it
+    await quicker.query('BEGIN; LOCK TABLE clock.ahead');
+    await system.query('INSERT INTO estimates_due VALUES ($1, 3, pg_catalog.now())', [id]);
+    const ours = tellEstimates(slower);
+    await sleep(200);
+    expect(await tellEstimates(quicker)).toBe(1);
+    await quicker.query('COMMIT');
+    expect(await ours).toBe(0);
+    await Promise.all([slower.end(), quicker.end()]);
+    expect((await quiet(id)).map((message) => (message as unknown[])[0])).toEqual([1, 2, 3, 4]);
+    const [due] = await system.query('SELECT sequence FROM estimates_due WHERE service_order_id = $1', [id]);
+    expect(due).toEqual({ sequence: null });
   });
 
   it('is over with the order: it is neither in the last message nor told after it', async () => {
