@@ -116,6 +116,7 @@ const ANSWERS: Record<string, { sentence: string; tone: Tone }> = {
 const CANCEL_ANSWERS: typeof ANSWERS = {
   cancelled: { sentence: 'The POS cancels it', tone: 'good' },
   requested: { sentence: 'The POS will say whether it cancels it', tone: 'good' },
+  not_asked: { sentence: 'The POS cannot be asked to cancel it', tone: 'warn' },
   GiveUp: { sentence: 'The POS refuses to cancel it', tone: 'warn' },
 };
 

@@ -199,6 +199,7 @@ describe('a happening is told in words', () => {
     const answer = (outcome: string): object => tell('call ended', { ...call, call: 'cancelOrder', outcome });
     expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancels it', tone: 'good' });
     expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refuses to cancel it', tone: 'warn' });
+    expect(answer('not_asked')).toMatchObject({ sentence: 'The POS cannot be asked to cancel it', tone: 'warn' });
     expect(answer('TryAgain')).toMatchObject({ sentence: 'There was no usable answer' });
     expect(tell('cancel finished', { state: 'refused', problem: 'too late' })).toMatchObject({ more: ['too late'] });
   });
