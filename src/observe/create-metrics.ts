@@ -3,9 +3,9 @@ import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/database-state.ts';
 import {
   ASK_OUTCOMES,
+  BACKGROUND_WORK,
   CANCELLATION_OUTCOMES,
   LOOK_OUTCOMES,
-  BACKGROUND_WORK,
   type Observe,
 } from '../core/domain/observed.ts';
 import type { SpillState } from '../core/spill/spill-state.ts';

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import {
   FulfillmentType,
   MEMBER_STATES,
-  RANK_FAILED,
   RANK_END,
+  RANK_FAILED,
   STATUSES,
   memberStateAt,
   statusAt,
@@ -120,7 +120,7 @@ export type LiveRow = {
   appliedAt: string;
 };
 
-/** What is told of a cancellation at a rank: it came too late for an order that is completed, and for one that failed it is no matter. */
+/** What is told of a cancellation at a rank. It was too late for what is completed, and is no matter where it failed. */
 export function toldCancellation({
   rank,
   cancellation,

@@ -1,7 +1,7 @@
 /**
  * Causes why a placement waits, is held, is in doubt or failed, why a cancellation is not over, and why a command about
- * either is refused. Closed
- * lists: a code never changes its details or its meaning. Details never hold a secret or a member's data.
+ * either is refused. Closed lists: a code never changes its details or its meaning. Details never hold a secret or a
+ * member's data.
  */
 import { z } from 'zod';
 import { CauseText } from './cause-text.ts';

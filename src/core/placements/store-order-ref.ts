@@ -30,7 +30,8 @@ export async function storeOrderRef(
         WHERE t.integration = $3 AND t.provider_order_id = $4 AND t.service_order_id <> $1
       ), p AS (
         UPDATE placements p
-        SET state = CASE WHEN p.state IN ('failed', 'withdrawn') THEN p.state ELSE 'sent' END, problem = NULL, cause = NULL, failures = 0,
+        SET state = CASE WHEN p.state IN ('failed', 'withdrawn') THEN p.state ELSE 'sent' END,
+            problem = NULL, cause = NULL, failures = 0,
             provider_order_id = coalesce(p.provider_order_id, $4), request_ended_at = now(),
             finished_at = coalesce(p.finished_at, now()), lease_id = NULL, lease_until = NULL
         FROM o WHERE p.service_order_id = o.service_order_id
