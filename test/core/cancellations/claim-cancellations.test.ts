@@ -46,6 +46,10 @@ it('one at a time of each location, and no more of an integration than its share
   expect(await claim()).toEqual({ hangs: 32, works: 4 });
   // Two orders at one location: the other waits, whichever process asks.
   expect((await claim())['works']).toBeUndefined();
+  await pool.query(
+    `UPDATE cancellations SET next_attempt_at = now() - interval '1 h' WHERE location_id = 'works-4' AND lease_id IS NULL`,
+  );
+  expect((await claim())['works']).toBeUndefined();
   await release();
   const both = await Promise.all([claim(), sleep(0).then(() => claim())]);
   expect(both.map((each) => each['works'] ?? 0).toSorted((a, b) => a - b)).toEqual([0, 4]);
