@@ -30,14 +30,20 @@ const MEMBER: ReasonCode = 'member_cancelled';
 const RESTAURANT: ReasonCode = 'restaurant_cancelled';
 const OTHER: ReasonCode = 'other';
 
+/** SQL of who wanted an order `o` cancelled: whoever asked us to, or else the restaurant. */
+const CANCELLED_BY = `CASE WHEN o.cancellation = 'requested' AND (
+    SELECT c.asked_by FROM cancellations c WHERE c.service_order_id = o.service_order_id) = 'platform'
+  THEN '${MEMBER}' ELSE '${RESTAURANT}' END`;
+
 /**
- * SQL of why an order `o` failed or was cancelled, as a code: never without one, whatever the POS said.
+ * SQL of why an order `o` failed or was cancelled, as a code: never without one, whatever the POS said. A POS that confirms
+ * what the member wanted may call it the restaurant's.
  * @param rank SQL of the rank that it is asked for
  * @param own SQL of the code that came with it, where that is not the order's
  */
 export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE WHEN ${rank} >= ${RANK_FAILED} THEN
-  coalesce(${own}, o.reason_code, CASE WHEN ${rank} < ${rankOf('cancelled')} THEN '${OTHER}'
-                                       WHEN o.cancellation = 'requested' THEN '${MEMBER}' ELSE '${RESTAURANT}' END) END`;
+  coalesce(nullif(coalesce(${own}, o.reason_code), '${RESTAURANT}'),
+           CASE WHEN ${rank} < ${rankOf('cancelled')} THEN '${OTHER}' ELSE ${CANCELLED_BY} END) END`;
 
 /** SQL of when the food of an order `o` is ready, and when it is with the member, as its POS said last. */
 export const ESTIMATED = { ready: 'o.estimate[2]', delivery: 'o.estimate[3]' };

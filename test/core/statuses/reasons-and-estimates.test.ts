@@ -1,3 +1,6 @@
+import { beginCancellation } from '../../../src/core/cancellations/begin-cancellation.ts';
+import { refuseCancellation } from '../../../src/core/cancellations/refuse-cancellation.ts';
+import { inTransaction } from '../../../src/core/postgres/in-transaction.ts';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -276,19 +279,29 @@ describe('a reason', () => {
     expect(orders.find((each) => each.serviceOrderId === id)?.reasonCode).toBe('item_unavailable');
   });
 
-  it.each<[string, string, string | null, string]>([
-    ['failed', 'a POS that gives none', null, 'other'],
-    ['cancelled', 'a POS that gives none', null, 'restaurant_cancelled'],
-    ['cancelled', 'a member who asked for it', 'requested', 'member_cancelled'],
-    ['cancelled', 'a POS that had refused it', 'refused', 'restaurant_cancelled'],
-  ])('of %s by %s (%s) is %s', async (status, _who, cancellation, reasonCode) => {
-    const id = await sent();
-    await system.query('UPDATE orders SET cancellation = $2 WHERE service_order_id = $1', [id, cancellation]);
-    await says({ status: status as StatusEvent['status'], serviceOrderId: id });
-    expect((await told(id, (message) => message.status === status)).reasonCode).toBe(reasonCode);
-    expect(await snapshot(id)).toMatchObject({ reasonCode });
-    expect((await shown(id)).order?.reasonCode).toBe(reasonCode);
-  });
+  it.each<[StatusEvent['status'], string, 'platform' | 'operator' | null, boolean, string]>([
+    ['failed', 'a POS that gives none', null, false, 'other'],
+    ['cancelled', 'a POS that gives none', null, false, 'restaurant_cancelled'],
+    ['cancelled', 'a member who asked for it', 'platform', false, 'member_cancelled'],
+    ['cancelled', 'an operator who asked for it', 'operator', false, 'restaurant_cancelled'],
+    ['cancelled', 'a POS that had refused it', 'platform', true, 'restaurant_cancelled'],
+  ])(
+    'of %s by %s is told, also where the POS calls it its own',
+    async (status, _who, askedBy, isRefused, reasonCode) => {
+      const own = status === 'cancelled' ? ('restaurant_cancelled' as const) : undefined;
+      for (const said of new Set([undefined, own])) {
+        const id = await sent();
+        if (askedBy !== null) {
+          await inTransaction(system.pool, (client) => beginCancellation(client, id, { askedBy, tells: true }));
+        }
+        if (isRefused) await refuseCancellation(system.pool, id, {});
+        await says({ status, serviceOrderId: id, ...(said !== undefined && { reasonCode: said }) });
+        expect((await told(id, (message) => message.status === status)).reasonCode).toBe(reasonCode);
+        expect(await snapshot(id)).toMatchObject({ reasonCode });
+        expect((await shown(id)).order?.reasonCode).toBe(reasonCode);
+      }
+    },
+  );
 
   it('is given by none but an order that failed or was cancelled', async () => {
     const id = await sent();
