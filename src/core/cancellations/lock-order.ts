@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { CanonicalOrder } from '../domain/order.ts';
+import type { CancellationState } from '../domain/cancellation.ts';
 import type { PlacementState } from '../domain/placement.ts';
 
 /** An order as it is under its lock, with its placement and its cancellation. */
@@ -13,7 +14,7 @@ export type LockedOrder = {
   /** Null once it is erased. */
   contents: CanonicalOrder | null;
   /** Null while nobody asked to cancel it. */
-  cancelState: 'due' | 'asked' | 'in_doubt' | 'by_phone' | 'cancelled' | 'refused' | null;
+  cancelState: CancellationState | null;
   /** A worker has its cancellation this moment. */
   cancelling: boolean;
 };
