@@ -19,7 +19,8 @@ export async function sendOrder(
   const call = await callProvider(deps, job, 'createOrder', location, async (context) =>
     OrderRef.parse(await provider.createOrder(order, context)),
   );
-  if (call === undefined) return { do: 'nothing' };
+  // Perhaps it was cancelled meanwhile: whoever takes it next withdraws it, and need not wait for the lease.
+  if (call === undefined) return { do: 'release' };
   const { end } = call;
   if (!('error' in call)) return { do: 'store ref', location, ref: call.result, end };
 

@@ -459,6 +459,20 @@ describe('in doubt', () => {
     await isTold(id, 'cancelled');
   });
 
+  it('one that is cancelled in the very moment in which the POS says so is withdrawn at once', async () => {
+    const order = await inDoubtAt('asked');
+    const id = order.serviceOrderId;
+    const answer = Promise.withResolvers<undefined>();
+    tills.finds = () => answer.promise;
+    await older(id, 60);
+    await until(async () => (await attempts(id)).some(({ call, ended_at: ended }) => call === 'findOrder' && !ended));
+    await cancel(order);
+    await until(() => cancellation(id));
+    answer.resolve(undefined);
+    await isIn(id, 'withdrawn');
+    expect((await attempts(id)).filter(({ call }) => call === 'createOrder')).toHaveLength(1);
+  });
+
   it('one that cannot be asked is asked to cancel it, and does: there was a ticket', async () => {
     const order = await inDoubtAt('exact');
     await cancel(order);

@@ -14,7 +14,7 @@ export type Tills = {
   creates: ((order: KitchenOrder) => Answer<OrderRef> | undefined) | undefined;
   cancel: ((serviceOrderId: string, nth: number) => Answer<CancelAnswer | undefined>) | undefined;
   reads: ((serviceOrderId: string) => readonly StatusEvent[]) | undefined;
-  finds: ((serviceOrderId: string) => OrderRef | undefined) | undefined;
+  finds: ((serviceOrderId: string) => OrderRef | undefined | Promise<undefined>) | undefined;
 };
 
 /** An answer that was lost: the request was sent. */
