@@ -31,10 +31,11 @@ export async function beginCancellation(
         })}
         FROM o WHERE $3
       ), c AS (
-        INSERT INTO cancellations AS c (service_order_id, location_id, asked_by, deadline_at)
-        SELECT service_order_id, location_id, $2, now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o
+        INSERT INTO cancellations AS c (service_order_id, location_id, asked_by, requested_at, deadline_at)
+        -- Under the lock: whatever was sent began before.
+        SELECT service_order_id, location_id, $2, clock_timestamp(), now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o
         ON CONFLICT (service_order_id) DO UPDATE
-        SET asked_by = excluded.asked_by, requested_at = now(), state = 'due', deadline_at = excluded.deadline_at,
+        SET asked_by = excluded.asked_by, requested_at = excluded.requested_at, state = 'due', deadline_at = excluded.deadline_at,
             next_attempt_at = now(), failures = 0, problem = NULL, cause = NULL, finished_at = NULL
       )
       UPDATE placements
