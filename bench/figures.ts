@@ -65,6 +65,11 @@ export const FIGURES = {
     goal: { atMost: 500 },
     unit: ' ms',
   },
+  cancelP99Ms: {
+    what: "from the push of a cancel to the POS's request at 20 cancels a second, p99",
+    goal: { atMost: 5_000 },
+    unit: ' ms',
+  },
   claimManyVsFew: {
     what: 'a claim of 200 due, beside 50,000 locations with open orders that are not, against alone',
     goal: { atMost: 2 },

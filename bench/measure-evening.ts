@@ -52,11 +52,11 @@ export async function measureEvening(
   const world = forkChild('serve-outside-world.ts', [String(LOCATIONS)]);
   const sender = forkChild('offer-evening.ts');
   try {
-    const { env, ordersUrl } = await world.ask<OutsideWorld>({});
+    const { env, pos } = await world.ask<OutsideWorld>({});
     const { databaseUrl, senders } = await prepareBenchDatabase(postgres.url, {
       name: 'bench_evening',
       locations: LOCATIONS,
-      ordersUrl,
+      pos,
       prepare: prepareClock,
     });
     const client = new pg.Client(databaseUrl);

@@ -16,6 +16,8 @@ export type PlacementMeasurement = {
   /** From a push to the request at the POS. */
   placementP50Ms: number;
   placementP99Ms: number;
+  /** From the push of a cancel to the request at the POS. */
+  cancelP99Ms: number;
 };
 
 export type PlacementLengths = {
@@ -68,11 +70,11 @@ export async function measurePlacements(
   const main = await compileService();
   const world = forkChild('serve-outside-world.ts', [String(LOCATIONS)]);
   try {
-    const { env, ordersUrl } = await world.ask<OutsideWorld>({});
+    const { env, pos } = await world.ask<OutsideWorld>({});
     const { databaseUrl } = await prepareBenchDatabase(postgres.url, {
       name: 'bench_placements',
       locations: LOCATIONS,
-      ordersUrl,
+      pos,
     });
     const service = await startService(main, { ...env, DATABASE_URL: databaseUrl });
     const client = new pg.Client(databaseUrl);
@@ -80,8 +82,9 @@ export async function measurePlacements(
       await client.connect();
       const stage = { url: service.url, client, world, pushed: 0 };
       const latencies = await measureLatencies(stage, about.latencyS, say);
+      const cancels = await measureCancels(stage, about.latencyS, say);
       const holds = (perSecond: number): Promise<boolean> => tryRate(stage, perSecond, about.stepS, say);
-      return { placementsPerSecond: await findSustained(holds, STEPS), ...latencies };
+      return { placementsPerSecond: await findSustained(holds, STEPS), ...latencies, ...cancels };
     } finally {
       await client.end();
       await service.stop();
@@ -104,6 +107,29 @@ async function measureLatencies(
       `at most ${Math.max(...latencies).toFixed(1)} ms of ${latencies.length}; the outside world ${percent(cpu)}`,
   );
   return { placementP50Ms: p50, placementP99Ms: p99 };
+}
+
+/** Cancels the orders of the first pass, which their platform cancels once they are signalled again. */
+async function measureCancels(
+  stage: Stage,
+  seconds: number,
+  say: (line: string) => void,
+): Promise<Pick<PlacementMeasurement, 'cancelP99Ms'>> {
+  const { sentAt } = await pushSignals(stage.url, {
+    first: WARM_UP_S * LATENCY_PER_SECOND,
+    perSecond: LATENCY_PER_SECOND,
+    seconds,
+  });
+  await settled(stage.client);
+  const { cancels } = await stage.world.ask<Happened>({});
+  const cancelledAt = new Map(cancels.toReversed());
+  const latencies = sentAt.map((at, nth) => (cancelledAt.get(WARM_UP_S * LATENCY_PER_SECOND + nth) ?? Number.NaN) - at);
+  if (latencies.some(Number.isNaN)) throw new Error('an order was never cancelled at its POS');
+  const p99 = percentile(latencies, 0.99);
+  say(
+    `  ${LATENCY_PER_SECOND} cancels a second: p50 ${percentile(latencies, 0.5).toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`,
+  );
+  return { cancelP99Ms: p99 };
 }
 
 /** @returns whether the service keeps up */
@@ -147,10 +173,7 @@ async function pass(stage: Stage, perSecond: number, seconds: number): Promise<P
   await stage.world.ask<Happened>({});
   const { sentAt, answers } = await pushSignals(stage.url, { first, perSecond, seconds });
   const happened = [await stage.world.ask<Happened>({})];
-  await until(async () => {
-    await sleep(200);
-    return (await openOf(stage.client)) === 0;
-  }, SETTLED_WITHIN_MS);
+  await settled(stage.client);
   happened.push(await stage.world.ask<Happened>({}));
 
   const ticketAt: number[] = [];
@@ -170,13 +193,18 @@ async function pass(stage: Stage, perSecond: number, seconds: number): Promise<P
   return { sentAt, ticketAt, answers, requests: sum((each) => each.requests), cpu: happened[0]?.cpu ?? Number.NaN };
 }
 
-/** Counts placements and live messages that are still to be made. */
-async function openOf(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ open: number }>(
-    `SELECT (SELECT count(*)::int FROM placements WHERE finished_at IS NULL)
-          + (SELECT count(*)::int FROM outbox) AS open`,
-  );
-  return rows[0]?.open ?? Number.NaN;
+/** Waits until there is nothing left to place, to look at, to cancel and to tell. */
+async function settled(client: pg.Client): Promise<void> {
+  await until(async () => {
+    await sleep(200);
+    const { rows } = await client.query<{ open: number }>(
+      `SELECT (SELECT count(*)::int FROM placements WHERE finished_at IS NULL)
+            + (SELECT count(*)::int FROM looks)
+            + (SELECT count(*)::int FROM cancellations WHERE finished_at IS NULL)
+            + (SELECT count(*)::int FROM outbox) AS open`,
+    );
+    return rows[0]?.open === 0;
+  }, SETTLED_WITHIN_MS);
 }
 
 async function sentOf(client: pg.Client): Promise<number> {

@@ -15,12 +15,17 @@ export const SETTINGS_KEY = `bench:${Buffer.alloc(32, 7).toString('base64')}`;
 
 /**
  * Makes a fresh, migrated database with `locations` `standard` locations, each with a secret and a token.
- * @param about.ordersUrl where they take orders, if orders are to be placed
+ * @param about.pos where they take orders and cancels, if orders are to be placed
  * @param about.prepare gets the database before its migration
  */
 export async function prepareBenchDatabase(
   serverUrl: string,
-  about: { name: string; locations: number; ordersUrl?: string; prepare?: (databaseUrl: string) => Promise<void> },
+  about: {
+    name: string;
+    locations: number;
+    pos?: { ordersUrl: string; cancelUrl: string };
+    prepare?: (databaseUrl: string) => Promise<void>;
+  },
 ): Promise<{ databaseUrl: string; senders: Sender[] }> {
   const server = new pg.Client(serverUrl);
   await server.connect();
@@ -40,7 +45,7 @@ export async function prepareBenchDatabase(
     Array.from({ length: about.locations }, async (_, nth): Promise<Sender> => {
       const locationId = `club-${nth + 1}`;
       const secret = `whsec_${randomBytes(32).toString('base64')}`;
-      const settings = { ordersUrl: about.ordersUrl ?? 'http://127.0.0.1:9/orders', secret };
+      const settings = { ...(about.pos ?? { ordersUrl: 'http://127.0.0.1:9/orders' }), secret };
       await putLocation(
         pool,
         { registry, keys, publicUrl: undefined, allowedHosts },

@@ -4,6 +4,7 @@
  * with what happened since the last. Ends when its parent disconnects.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { sampleOrder } from '../test/support/sample-order.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { startPos } from '../test/support/start-pos.ts';
@@ -11,13 +12,18 @@ import { openTopic } from './open-topic.ts';
 
 /** Values for the service's environment and its locations' settings. */
 export type OutsideWorld = {
-  env: { ORDER_API_URL: string; PUBSUB_EMULATOR_HOST: string; GOOGLE_CLOUD_PROJECT: string; STATUS_TOPIC: string };
-  ordersUrl: string;
+  env: Record<
+    'ORDER_API_URL' | 'ORDER_QUERY_FILE' | 'PUBSUB_EMULATOR_HOST' | 'GOOGLE_CLOUD_PROJECT' | 'STATUS_TOPIC',
+    string
+  >;
+  pos: { ordersUrl: string; cancelUrl: string };
 };
 
 export type Happened = {
   /** Each ticket's order and its time, in milliseconds since 1970 with fractions. */
   tickets: [nth: number, at: number][];
+  /** Each request to cancel likewise. */
+  cancels: [nth: number, at: number][];
   /** POSTs of orders, repeats included. */
   requests: number;
   /** Live messages, repeats included. */
@@ -35,16 +41,23 @@ const locations = Number(process.argv[2]);
 const [platform, pos, topic] = await Promise.all([startOrderingPlatform(), startPos(), openTopic(PROJECT, TOPIC)]);
 
 const nthOf = (serviceOrderId: string): number => Number(serviceOrderId.slice('order-'.length));
-// Every order exists as soon as it is asked for.
+// Every order exists as soon as it is asked for, and is cancelled when it is asked for again.
 platform.answer = (serviceOrderId) => {
   const locationId = `club-${(nthOf(serviceOrderId) % locations) + 1}`;
-  platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId }));
+  const cancelled = platform.orders.has(serviceOrderId) && { cancelledAt: '2027-01-31T18:00:00Z' };
+  platform.orders.set(serviceOrderId, { ...sampleOrder({ serviceOrderId, locationId }), ...cancelled });
   return undefined;
 };
+const now = (): number => performance.timeOrigin + performance.now();
 let tickets: Happened['tickets'] = [];
 pos.onTicket = async ({ serviceOrderId }) => {
-  tickets.push([nthOf(serviceOrderId), performance.timeOrigin + performance.now()]);
+  tickets.push([nthOf(serviceOrderId), now()]);
   await sleep(POS_TAKES_MS);
+};
+let cancels: Happened['cancels'] = [];
+pos.miscancel = ({ serviceOrderId }) => {
+  cancels.push([nthOf(serviceOrderId), now()]);
+  return undefined;
 };
 
 type Totals = { at: number; requests: number; published: number; cpuMs: number };
@@ -55,23 +68,27 @@ const totals = (): Totals => {
 
 let before: Totals | undefined;
 process.on('message', () => {
-  const now = totals();
+  const sums = totals();
   if (before === undefined) {
     const env = {
       ORDER_API_URL: platform.url,
+      ORDER_QUERY_FILE: fileURLToPath(new URL('../examples/order-with-cancels.graphql', import.meta.url)),
       PUBSUB_EMULATOR_HOST: topic.host,
       GOOGLE_CLOUD_PROJECT: PROJECT,
       STATUS_TOPIC: TOPIC,
     };
-    process.send?.({ env, ordersUrl: pos.ordersUrl } satisfies OutsideWorld);
+    const { ordersUrl, cancelUrl } = pos;
+    process.send?.({ env, pos: { ordersUrl, cancelUrl } } satisfies OutsideWorld);
   } else {
     process.send?.({
       tickets,
-      requests: now.requests - before.requests,
-      published: now.published - before.published,
-      cpu: (now.cpuMs - before.cpuMs) / (now.at - before.at),
+      cancels,
+      requests: sums.requests - before.requests,
+      published: sums.published - before.published,
+      cpu: (sums.cpuMs - before.cpuMs) / (sums.at - before.at),
     } satisfies Happened);
     tickets = [];
+    cancels = [];
   }
-  before = now;
+  before = sums;
 });
