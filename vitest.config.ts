@@ -8,6 +8,7 @@ const LONGEST = [
   'process',
   'core/placements/forward-journey',
   'core/placements/silent-vendor',
+  'core/cancellations/cancels-in-any-order',
   'http/operator/board-routes',
   'core/retention/retention',
   'cli/cli',
