@@ -10,11 +10,12 @@ import {
 } from '../src/core/domain/lifecycle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Message } from '../test/support/queue-messages.ts';
+import { checkCancels, type CancelBooks } from './check-cancels.ts';
 import type { Phone } from './follow-by-phone.ts';
 import type { Served } from './serve-orders.ts';
 import type { Kitchen } from './set-stage.ts';
 
-export type Books = {
+export type Books = CancelBooks & {
   /** Webhooks that were answered 200. */
   acknowledged: number;
   /** Those of them that are not stored, and accepted orders that are unknown here. */
@@ -52,6 +53,8 @@ type OrderRow = {
   failedByUs: boolean;
   /** True if somebody told us the POS's id. A lost answer and webhooks without both ids tell nobody. */
   posIdKnown: boolean;
+  /** What became of its cancellation; null if nobody asked for one. */
+  cancel: string | null;
 };
 type PlacementRow = { id: string; state: string; flagged: boolean; problem: string | null; cause: string | null };
 type EventRow = { id: string; status: Status; outcome: string; sequence: number | null; webhookId: string | null };
@@ -74,7 +77,8 @@ export async function checkBooks(about: {
     `SELECT service_order_id AS id, location_id AS "locationId", rank, sequence, failed_by_us AS "failedByUs",
             coalesce((SELECT told_sequence FROM placements p WHERE p.service_order_id = o.service_order_id), 0)
               AS "toldUnread",
-            EXISTS (SELECT FROM provider_orders p WHERE p.service_order_id = o.service_order_id) AS "posIdKnown"
+            EXISTS (SELECT FROM provider_orders p WHERE p.service_order_id = o.service_order_id) AS "posIdKnown",
+            (SELECT state FROM cancellations c WHERE c.service_order_id = o.service_order_id) AS cancel
      FROM orders o`,
   );
   const placements = await read<PlacementRow>(
@@ -135,6 +139,13 @@ export async function checkBooks(about: {
     }
     checkLive(order, liveOf.get(order.id) ?? [], history, breaks);
   }
+  const lastTold = (id: string): LiveMessage | undefined =>
+    liveOf
+      .get(id)
+      ?.map(({ data }) => JSON.parse(data.toString()) as LiveMessage)
+      .toSorted((a, b) => a.sequence - b.sequence)
+      .at(-1);
+  await checkCancels({ pool, served, ticketsOf, lastTold, breaks });
   for (const [id, phone] of about.phones ?? []) checkPhone(id, phone, liveOf.get(id) ?? [], breaks);
   for (const { webhookId, order, foreign, outcome } of served.acknowledged) {
     const became = outcome === 'accepted' ? webhookOf.get(webhookId)?.outcome : outcome;
@@ -160,6 +171,10 @@ export async function checkBooks(about: {
       phonesMissed: count('phonesMissed'),
       phonesTwice: count('phonesTwice'),
       phonesForeign: count('phonesForeign'),
+      cancelsLost: count('cancelsLost'),
+      sentAfterCancel: count('sentAfterCancel'),
+      cancelsDoubled: count('cancelsDoubled'),
+      changesLost: count('changesLost'),
     },
   };
 }
@@ -176,14 +191,15 @@ function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow |
     if (cause === 'order_missing') breaks('ticketsMissing', id, 'it failed as missing, and the platform has it');
     if (order !== undefined && order.rank < RANK_FAILED) breaks('ticketsMissing', id, 'nobody told the member');
   } else if (state === 'sent') {
-    if (tickets === 0) breaks('ticketsMissing', id, 'it counts as sent');
-  } else if (!flagged) {
+    // The restaurant said on the telephone that it is cancelled, and perhaps it never was there.
+    if (tickets === 0 && order?.cancel !== 'cancelled') breaks('ticketsMissing', id, 'it counts as sent');
+  } else if (!flagged && state !== 'withdrawn') {
     breaks('ticketsMissing', id, `it is still ${state}: ${problem ?? 'no problem known'}`);
   }
 }
 
 function divergence(
-  { rank, sequence, toldUnread, failedByUs, posIdKnown }: OrderRow,
+  { rank, sequence, toldUnread, failedByUs, posIdKnown, cancel }: OrderRow,
   history: readonly EventRow[],
   acknowledged: Served['acknowledged'],
   reported: ReadonlySet<string> | undefined,
@@ -199,12 +215,14 @@ function divergence(
   }
   const heard = acknowledged.filter((each) => each.foreign !== true && (posIdKnown || each.byPosIdAlone !== true));
   if (rank < highest(heard.map((each) => each.status))) why.push(`a later status was answered 200`);
-  if (rank > RANK_SENT && rank > highest([...(reported ?? []), ...(failedByUs ? ['failed'] : [])]))
-    why.push('nobody reported its status');
+  const ours = [...(failedByUs ? ['failed'] : []), ...(cancel === 'cancelled' ? ['cancelled'] : [])];
+  if (rank > RANK_SENT && rank > highest([...(reported ?? []), ...ours])) why.push('nobody reported its status');
   const sequences = applied.map((event) => event.sequence ?? 0);
   if (sequences.some((each, nth) => nth > 0 && each <= (sequences[nth - 1] ?? 0)))
     why.push('its history is not rising');
-  if (applied.length > 0 && sequences.at(-1) !== sequence) why.push('its last sequence is not in its history');
+  // That a cancel was requested, or refused, is told beside the same status.
+  if (applied.length > 0 && cancel === null && sequences.at(-1) !== sequence)
+    why.push('its last sequence is not in its history');
   return why;
 }
 

@@ -116,7 +116,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     guard: 'findOrder before a retry',
     file: 'src/core/placements/settle-doubt.ts',
-    edits: [['unrepeatable = deduplicates\n', 'unrepeatable = deduplicates !== undefined\n']],
+    edits: [['    : deduplicates\n', '    : deduplicates !== undefined\n']],
     noticedBy: vitest('test/process.test.ts', 'POS that can be asked'),
   },
   {
@@ -173,8 +173,8 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/live/publish-live.ts',
     edits: [
       [
-        '      await deps.publish(toLiveMessage(row));\n',
-        '      await forget(row);\n      await deps.publish(toLiveMessage(row));\n',
+        '      const messageId = await deps.publish(',
+        '      await forget(row);\n      const messageId = await deps.publish(',
       ],
     ],
     noticedBy: chaos('publish'),
@@ -488,5 +488,99 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/live/changed-orders.ts',
     edits: [['pg_snapshot_xmin(pg_current_snapshot())', 'pg_snapshot_xmax(pg_current_snapshot())']],
     noticedBy: vitest('test/core/live/order-feed.test.ts', 'took longer to commit'),
+  },
+  {
+    guard: 'a signal for a known order has it looked at again',
+    file: 'src/core/placements/record-signal.ts',
+    edits: [
+      ['WHERE p.service_order_id = $1\n          AND CASE', 'WHERE p.service_order_id <> $1\n          AND CASE'],
+    ],
+    noticedBy: chaos('cancel'),
+  },
+  {
+    guard: 'a signal that comes during a look is not lost',
+    file: 'src/core/cancellations/claim-looks.ts',
+    edits: [
+      ['AND lease_id = $2::uuid AND signalled_at = $3::timestamptz', 'AND lease_id = $2::uuid'],
+      ['AND signalled_at > $3::timestamptz', 'AND signalled_at < $3::timestamptz'],
+    ],
+    noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'during a look'),
+  },
+  {
+    guard: 'a cancel and a change are decided under the lock of the order',
+    file: 'src/core/cancellations/lock-order.ts',
+    edits: [['WHERE service_order_id = $1::text FOR UPDATE', 'WHERE service_order_id = $1::text']],
+    noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'waited for the lock'),
+  },
+  {
+    guard: 'no ticket is created once the cancel is committed',
+    file: 'src/core/placements/record-attempt.ts',
+    edits: [[" AND (cancellation IS NULL OR $3 <> 'createOrder')", '']],
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'no ticket is created'),
+  },
+  {
+    guard: 'what is in doubt is not sent again once it is cancelled',
+    file: 'src/core/placements/settle-doubt.ts',
+    edits: [['const unrepeatable = cancelled\n', "const unrepeatable = cancelled && integration === ''\n"]],
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'one that cannot be asked is asked to cancel'),
+  },
+  {
+    guard: 'a missing ticket of a cancel counts a minute after the request',
+    file: 'src/core/cancellations/cancel-at-pos.ts',
+    edits: [['const ABSENT_AFTER_S = 60;', 'const ABSENT_AFTER_S = 0;']],
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'counts a minute after the request'),
+  },
+  {
+    guard: 'a cancel is written down before the call',
+    file: 'src/core/cancellations/begin-cancel.ts',
+    edits: [
+      [
+        'INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p',
+        'INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at) SELECT $1, attempts, $3, now() FROM p',
+      ],
+    ],
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'written down before it is made'),
+  },
+  {
+    guard: 'a cancel of a process that died is in doubt',
+    file: 'src/core/cancellations/cancel-at-pos.ts',
+    edits: [["const state = claim.callDied ? 'in_doubt' : claim.state;", 'const { state } = claim;']],
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'where the answer was died'),
+  },
+  {
+    guard: 'a cancel whose answer was lost is in doubt where two are not one',
+    file: 'src/core/cancellations/cancel-at-pos.ts',
+    edits: [['if (!deduplicates && perhapsTaken(', 'if (deduplicates && perhapsTaken(']],
+    noticedBy: chaos('cancel', 30, 12),
+  },
+  {
+    guard: 'a cancel in doubt is not repeated where two are not one',
+    file: 'src/core/cancellations/cancel-at-pos.ts',
+    edits: [["(state === 'in_doubt' && provider.deduplicatesCancels !== true)", "state === 'asked'"]],
+    noticedBy: chaos('cancel', 30, 12),
+  },
+  {
+    guard: 'one request to cancel at a time at each location',
+    file: 'src/core/cancellations/claim-cancellations.ts',
+    edits: [['      AND c.location_id <> ALL (ARRAY(SELECT location_id FROM taken))\n', '']],
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'one at a time'),
+  },
+  {
+    guard: 'a refusal to cancel is told',
+    file: 'src/core/cancellations/refuse-cancellation.ts',
+    edits: [["UPDATE orders SET cancellation = 'refused', ", 'UPDATE orders SET ']],
+    noticedBy: chaos('cancel', 30, 12),
+  },
+  {
+    guard: 'what was sent once is repeated as it was sent',
+    file: 'src/core/cancellations/look-again.ts',
+    edits: [['  if (mayHaveTicket(known)) {', '  if (known.cancelling) {']],
+    noticedBy: vitest('test/core/cancellations/look-again.test.ts', 'repeated as it was sent'),
+  },
+  {
+    guard: 'a worker that has read an order before its change does not send it',
+    file: 'src/core/cancellations/store-newest.ts',
+    edits: [['failures = 0, lease_id = NULL, lease_until = NULL', 'failures = 0']],
+    noticedBy: vitest('test/core/cancellations/look-again.test.ts', 'read the old order'),
   },
 ];

@@ -223,7 +223,13 @@ async function killInTurn(
 /** Makes the parts around the service consult the faults under way before they answer. */
 function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: number): void {
   for (const kitchen of stage.kitchens) {
-    kitchen.pos.behave = (request) => posFault(stage, kitchen, request, underWay, seed);
+    const { miscancel } = kitchen.pos;
+    const hangs = (): boolean => {
+      const fault = underWay.get('hang');
+      return fault !== undefined && pick(stage.kitchens, chance(seed, 'hang', fault.nth)) === kitchen;
+    };
+    kitchen.pos.behave = (request) => (hangs() ? 'hang' : posFault(kitchen, request, underWay, seed));
+    kitchen.pos.miscancel = (...asked) => (hangs() ? 'hang' : miscancel?.(...asked));
   }
   const lagsAfterOutage = replicaThatLags();
   stage.platform.answer = (id) =>
@@ -235,14 +241,11 @@ function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: 
 }
 
 function posFault(
-  stage: Stage,
   kitchen: Kitchen,
   { order, attempt }: PosRequest,
   underWay: ReadonlyMap<TimedKind, Fault>,
   seed: number,
 ): PosFault | undefined {
-  const hangs = underWay.get('hang');
-  if (hangs !== undefined && pick(stage.kitchens, chance(seed, 'hang', hangs.nth)) === kitchen) return 'hang';
   const drawn = chance(seed, 'pos', order.serviceOrderId, attempt);
   if (underWay.has('drop-answer') && drawn < 0.4) return 'drop-answer';
   // One that deduplicates is believed: until an order's deadline it is asked again, and takes it once.

@@ -16,6 +16,7 @@ const PARTS = [
   'test',
   'chaos',
   'clients',
+  'examples',
   'migrations',
   'package.json',
   'tsconfig.json',

@@ -85,6 +85,8 @@ export const ALWAYS = [
   'foreign',
   /** Tills that send all their own sales, under POS ids that never become ours. */
   'tills',
+  /** Orders that their member cancels or changes: before they are sent, while they are, or after. */
+  'cancel',
 ] as const;
 
 export type Lane = keyof typeof LANES;

@@ -9,7 +9,7 @@ import { probeDoor, type Probe } from './probe-door.ts';
 import type { Script } from './script-order.ts';
 import { serveOrders, type Served } from './serve-orders.ts';
 import type { Stage, StageDatabase } from './set-stage.ts';
-import { resolveDoubts, settle } from './settle.ts';
+import { resolveDoubts, settle, telephone } from './settle.ts';
 
 export type Played = {
   served: Served;
@@ -76,10 +76,12 @@ export async function playOut(about: {
     for (let isOver = false; !isOver && complaints.length === 0;) {
       const open = await settle(pool, stage.pubsub, served.accepted, SETTLE_S);
       if (open !== undefined) complaints.push(`not settled after ${SETTLE_S} s: ${JSON.stringify(open)}`);
+      const calls = await telephone(pool, stage.kitchens, served, history);
+      if (calls > 0) print(`an operator telephoned about ${calls} orders`);
       const doubts = await resolveDoubts(pool, stage.kitchens, history);
       if (doubts > 0) print(`an operator settled ${doubts} orders in doubt`);
       const { waited } = await served.finished();
-      isOver = doubts === 0 && !waited;
+      isOver = calls + doubts === 0 && !waited;
     }
     const live = stage.pubsub.published('order-status');
     await phones?.untilTold(live);
@@ -114,7 +116,9 @@ async function summary(pool: pg.Pool): Promise<string> {
     `SELECT 'webhooks ' || outcome AS what, count(*)::int AS count FROM webhooks GROUP BY 1
      UNION ALL SELECT concat_ws(': ', 'placements ' || state, regexp_replace(problem, 'https?://[^ ]+', 'URL')), count(*)::int
                FROM placements GROUP BY 1
-     UNION ALL SELECT 'attempts ' || outcome, count(*)::int FROM placement_attempts GROUP BY 1
+     UNION ALL SELECT concat_ws(' ', 'attempts', NULLIF(call, 'createOrder'), outcome), count(*)::int
+               FROM placement_attempts GROUP BY 1
+     UNION ALL SELECT 'cancellations ' || state, count(*)::int FROM cancellations GROUP BY 1
      ORDER BY 1`,
   );
   const byStep = orders.map(({ rank, count }) => ({

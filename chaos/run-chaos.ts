@@ -14,7 +14,7 @@ import type { Arguments } from './read-chaos-arguments.ts';
 import { scriptOrder, type Script } from './script-order.ts';
 import { TILL_LOCATIONS, sellAtTills, type Tills } from './sell-at-tills.ts';
 import { CARELESS } from './send-webhook.ts';
-import { MEMBER, NOTES } from './serve-orders.ts';
+import { CANCEL_REASON, MEMBER, NOTES } from './serve-orders.ts';
 import { setStage, type Stage } from './set-stage.ts';
 
 export type Result = Books & {
@@ -196,7 +196,9 @@ function countFaults(
 /** Finds secrets and member data in the log. */
 function leaks({ instances, secrets }: Stage): string[] {
   const log = instances.log();
-  const ofMember = Object.entries({ ...MEMBER, notes: NOTES }).map(([what, text]) => [`a member's ${what}`, text]);
+  const ofMember = Object.entries({ ...MEMBER, notes: NOTES, 'reason to cancel': CANCEL_REASON }).map(
+    ([what, text]) => [`a member's ${what}`, text],
+  );
   const planted = [...secrets.map((secret) => ['a secret', secret]), ...ofMember] as [string, string][];
   return planted.flatMap(([what, text]) => (text !== '' && log.includes(text) ? [`the log holds ${what}`] : []));
 }

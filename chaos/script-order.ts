@@ -12,6 +12,15 @@ export type Report = {
   copies: number;
 };
 
+/** What the member does to the order: `afterMs` milliseconds after it was placed, or after its ticket was made. */
+export type Doing = { from: 'order' | 'ticket'; afterMs: number };
+
+/**
+ * What the POS says to a cancel: that it is cancelled, in a webhook if it is `later`; that it is too late; or nothing, as
+ * its first answer is lost.
+ */
+export type CancelAnswer = 'cancelled' | 'later' | 'late' | 'lost';
+
 /** The plan for one order, derived from the seed. */
 export type Script = {
   serviceOrderId: string;
@@ -22,6 +31,8 @@ export type Script = {
   /** The first report comes before the POS's answer. */
   early: boolean;
   reports: Report[];
+  cancel: (Doing & { answer: CancelAnswer }) | undefined;
+  change: Doing | undefined;
   /** A foreign location that tries to cancel this order. */
   meddler: string | undefined;
   /** The parts of the plan that are faults. */
@@ -34,6 +45,8 @@ const COURSE: Record<FulfillmentType, readonly Status[]> = {
 };
 /** Milliseconds between two steps in the kitchen. */
 const STEP_MS = [200, 1_800] as const;
+/** The longest time until a member thinks better of it. */
+const DOING_MS = 3_000;
 
 /**
  * @param nth the order's number within the run, from 1
@@ -57,9 +70,23 @@ export function scriptOrder(
 
   const locationId = pick(locationIds, drawn('location'));
   const type = pick(['pickup', 'delivery'] as const, drawn('type'));
+  const doing = (about: 'cancel' | 'change'): Doing => {
+    const when = drawn(about, 1);
+    const afterMs = DOING_MS * drawn(about, 2);
+    // One is known so from the first signal on, and one hears of it while it makes the ticket.
+    if (when < 0.2) return { from: 'order', afterMs: 0 };
+    if (when < 0.4) return { from: 'order', afterMs };
+    return { from: 'ticket', afterMs: when < 0.6 ? 0 : afterMs };
+  };
+  const answer = pick(['cancelled', 'cancelled', 'later', 'late', 'lost'] as const, drawn('cancel', 3));
+  const cancel = happens('cancel', 0.1, 0) ? { ...doing('cancel'), answer } : undefined;
+  const change = only.has('cancel') && drawn('change') < 0.1 ? doing('change') : undefined;
+
   const ends = drawn('end');
   // A till closes the check of a cancelled order, which must not complete the order.
-  const course = ends < 0.08 ? [...COURSE[type].slice(0, 2), 'cancelled' as const, 'completed' as const] : COURSE[type];
+  const whole = ends < 0.08 ? [...COURSE[type].slice(0, 2), 'cancelled' as const, 'completed' as const] : COURSE[type];
+  // An order that does not end by itself shows whether what its member did was heard.
+  const course = (cancel ?? change) && drawn('unended') < 0.5 ? COURSE[type].slice(0, 2) : whole;
 
   let at = 0;
   const reports = course.map((status, step): Report => {
@@ -84,6 +111,8 @@ export function scriptOrder(
     signals: happens('duplicate', 0.1, -1) ? 2 : 1,
     early: happens('early', 0.1),
     reports,
+    cancel,
+    change,
     meddler: happens('foreign', 0.05) ? pick(strangers, drawn('meddler')) : undefined,
     faults,
   };

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sampleOrder } from '../test/support/sample-order.ts';
-import type { StatusReport, Ticket } from '../test/support/start-pos.ts';
+import type { PosFault, StatusReport, Ticket } from '../test/support/start-pos.ts';
 import type { History } from './history.ts';
-import type { Script } from './script-order.ts';
+import type { Doing, Script } from './script-order.ts';
 import type { Answer } from './send-status.ts';
 import { sendWebhook } from './send-webhook.ts';
 import type { Kitchen, Stage, StageDatabase } from './set-stage.ts';
@@ -31,6 +31,11 @@ export type Served = {
   answers: Answer[];
   /** Statuses that the POS reported or tried to report, by order. */
   reported: Map<string, Set<string>>;
+  /** Orders that their member has cancelled, or changed, and whose signal of that Pub/Sub has taken. */
+  cancelled: Set<string>;
+  changed: Set<string>;
+  /** How often a POS that has the ticket was asked to cancel it, by order. */
+  cancels: Map<string, number>;
   /** Requests with another location's token in a location's path that were not refused. */
   trespasses: string[];
 };
@@ -44,9 +49,18 @@ export const MEMBER = {
 };
 /** The member's text. It must never appear either. */
 export const NOTES = 'planted notes';
+export const CANCEL_REASON = 'planted reason';
+/** What a member's change adds to the notes. */
+export const CHANGED = ', changed';
 const PUBLISH_AGAIN_MS = 500;
 /** Time that a POS waits with its answer for us to receive its early report. */
 const EARLY_MS = 1_500;
+/** Time for which a POS makes the ticket of an order that its member cancels or changes meanwhile. */
+const MAKING_MS = 400;
+/** Time until a POS that cancels later says so. */
+const LATER_MS = 1_500;
+/** What is so far is cooked, and not cancelled any more. */
+export const COOKED = ['ready', 'en_route', 'completed'];
 
 /**
  * Plays members and kitchens by the scripts: publishes each order when it is due, and sends its reports when a POS
@@ -68,6 +82,9 @@ export function serveOrders(about: {
     acknowledged: [],
     answers: [],
     reported: new Map(),
+    cancelled: new Set(),
+    changed: new Set(),
+    cancels: new Map(),
     trespasses: [],
   };
   const scriptOf = new Map(scripts.map((script) => [script.serviceOrderId, script]));
@@ -78,13 +95,12 @@ export function serveOrders(about: {
     underWay.add(working);
   };
 
-  const publish = async (script: Script): Promise<void> => {
-    const { serviceOrderId: order } = script;
+  const publish = async (order: string, taken = served.accepted): Promise<void> => {
     const data = Buffer.from(JSON.stringify({ orderId: order }));
     while (!signal.aborted) {
       try {
         await stage.orders.publishMessage({ data });
-        served.accepted.add(order);
+        taken.add(order);
         history.note('signal published', { order });
         return;
       } catch {
@@ -94,14 +110,32 @@ export function serveOrders(about: {
     }
   };
 
+  /** Cancels and changes an order as its member does, as far as they do it from there on. */
+  const disposeFrom = (from: Doing['from'], { serviceOrderId, cancel, change }: Script): void => {
+    const dispose = async (what: 'cancelled' | 'changed', afterMs: number, fields: object): Promise<void> => {
+      if (afterMs > 0) await sleep(afterMs);
+      history.note(`its member has ${what} it`, { order: serviceOrderId });
+      stage.platform.orders.set(serviceOrderId, {
+        ...(stage.platform.orders.get(serviceOrderId) as object),
+        ...fields,
+      });
+      await publish(serviceOrderId, served[what]);
+    };
+    if (change?.from === from) begin(dispose('changed', change.afterMs, { notes: NOTES + CHANGED }));
+    if (cancel?.from !== from) return;
+    const fields = { cancelledAt: '2026-11-23T18:00:00Z', cancelReason: CANCEL_REASON };
+    begin(dispose('cancelled', cancel.afterMs, fields));
+  };
+
   const placeAll = async (): Promise<void> => {
     for (const [nth, script] of scripts.entries()) {
       await sleep(Math.max(0, (nth * 1_000) / ordersPerSecond - history.now()));
       const { serviceOrderId, locationId, type } = script;
       const order = sampleOrder({ serviceOrderId, locationId, type, member: MEMBER, notes: NOTES });
       stage.platform.orders.set(serviceOrderId, order);
+      disposeFrom('order', script);
       onPlaced(serviceOrderId);
-      for (let signals = 0; signals < script.signals; signals += 1) begin(publish(script));
+      for (let signals = 0; signals < script.signals; signals += 1) begin(publish(serviceOrderId));
     }
   };
 
@@ -130,7 +164,8 @@ export function serveOrders(about: {
       },
     });
 
-  const cook = (kitchen: Kitchen, { serviceOrderId: order, providerOrderId }: Ticket): Promise<void> | undefined => {
+  const cook = (kitchen: Kitchen, ticket: Ticket): Promise<unknown> | undefined => {
+    const { serviceOrderId: order, providerOrderId } = ticket;
     history.note('ticket made', { order, at: history.now(), locationId: kitchen.locationId, providerOrderId });
     const script = scriptOf.get(order);
     if (script === undefined) return undefined;
@@ -139,6 +174,7 @@ export function serveOrders(about: {
     const sends = script.reports.map(async ({ status, afterMs, names, copies }, nth) => {
       const isEarly = script.early && nth === 0;
       if (!isEarly) await sleep(afterMs);
+      if (ticket.cancelled !== undefined) return;
       reported.add(status);
       const report: StatusReport = {
         status,
@@ -150,7 +186,10 @@ export function serveOrders(about: {
     for (const sending of sends) begin(sending);
     const meddler = kitchenOf.get(script.meddler ?? '');
     if (meddler !== undefined) begin(meddle(meddler, kitchen, order, providerOrderId));
-    return script.early ? Promise.race([sends[0], sleep(EARLY_MS)]) : undefined;
+    disposeFrom('ticket', script);
+    const isDisposed = [script.cancel, script.change].some((each) => each?.from === 'ticket' && each.afterMs === 0);
+    const making = isDisposed ? sleep(MAKING_MS) : undefined;
+    return script.early ? Promise.all([making, Promise.race([sends[0], sleep(EARLY_MS)])]) : making;
   };
 
   /** Tries to cancel another location's order: by our id, by the POS's, and with its own token in the other's path. */
@@ -167,7 +206,31 @@ export function serveOrders(about: {
     if (answer.status < 300 && answer.status > 0) served.trespasses.push(order);
   };
 
-  for (const kitchen of stage.kitchens) kitchen.pos.onTicket = (ticket) => cook(kitchen, ticket);
+  /** What the kitchen says to a cancel, if it is not just what it does. */
+  const cancel = (kitchen: Kitchen, order: string): PosFault | undefined => {
+    const ticket = kitchen.pos.tickets.findLast((each) => each.serviceOrderId === order);
+    history.note('asked to cancel', { order, there: ticket !== undefined });
+    if (ticket === undefined) return undefined;
+    const nth = (served.cancels.get(order) ?? 0) + 1;
+    served.cancels.set(order, nth);
+    const answer = scriptOf.get(order)?.cancel?.answer;
+    if (answer === 'late' || COOKED.some((status) => served.reported.get(order)?.has(status))) {
+      return { status: 409, body: { reason: 'It is in the oven.' } };
+    }
+    if (answer === 'lost' && nth === 1) return 'drop-answer';
+    // Of one that gives up, a person would have to be asked three minutes later.
+    if (answer !== 'later' || kitchen.vendor.name !== 'patient') return undefined;
+    ticket.cancelled ??= {};
+    served.reported.get(order)?.add('cancelled');
+    const confirm = (): Promise<void> => send(kitchen, order, { serviceOrderId: order, status: 'cancelled' });
+    if (nth === 1) begin(sleep(LATER_MS).then(confirm));
+    return { status: 202 };
+  };
+
+  for (const kitchen of stage.kitchens) {
+    kitchen.pos.onTicket = async (ticket) => void (await cook(kitchen, ticket));
+    kitchen.pos.miscancel = ({ serviceOrderId }) => cancel(kitchen, serviceOrderId);
+  }
   begin(placeAll());
   return {
     ...served,

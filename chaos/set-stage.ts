@@ -73,6 +73,7 @@ const AGAIN = { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 3 } }
 /** Options of a call by the publisher, the same as the service's. */
 const PATIENCE = { timeout: 5_000, retry: null };
 
+const ORDER_QUERY_FILE = fileURLToPath(new URL('../examples/order-with-cancels.graphql', import.meta.url));
 const PROVIDER_MODULES = ['pos-without-deduplication.ts', 'findable-pos.ts']
   .map((file) => fileURLToPath(new URL(`../test/support/${file}`, import.meta.url)))
   .join(',');
@@ -129,6 +130,7 @@ export async function setStage<Database extends StageDatabase>(about: {
       HOST: '127.0.0.1',
       ORDER_API_URL: platform.url,
       ORDER_API_TOKEN: PLATFORM_TOKEN,
+      ORDER_QUERY_FILE,
       GOOGLE_CLOUD_PROJECT: PROJECT,
       PUBSUB_EMULATOR_HOST: pubsub.host,
       SPILL_TOPIC: 'spill',
@@ -207,7 +209,9 @@ async function openKitchens(
         const signs = integration === 'standard';
         const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
         const ordersUrl = dead ? `http://127.0.0.1:${await freePort()}/orders` : pos.ordersUrl;
-        const settings = { ordersUrl, ...(signs && { secret: POS_SECRET }) };
+        // One has to be telephoned.
+        const cancelUrl = nth === 4 ? undefined : pos.cancelUrl;
+        const settings = { ordersUrl, cancelUrl, ...(signs && { secret: POS_SECRET }) };
         const rules = { registry, keys, publicUrl: undefined, allowedHosts };
         await putLocation(pool, rules, { locationId, integration, settings });
         const { token } = await issueToken(pool, { locationId });

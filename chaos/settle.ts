@@ -1,17 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { concludeByPhone } from '../src/core/cancellations/conclude-by-phone.ts';
 import { resolveNotThere, resolveThere } from '../src/core/placements/resolve-doubt.ts';
 import type { Pubsub } from '../test/support/start-pubsub.ts';
 import type { History } from './history.ts';
+import { COOKED, type Served } from './serve-orders.ts';
 import { SPILL_SUBSCRIPTION, type Kitchen } from './set-stage.ts';
 
 /** Work that the service will still do by itself. */
-type Open = { placements: number; live: number; parked: number; spilled: number };
+type Open = {
+  placements: number;
+  looks: number;
+  cancellations: number;
+  live: number;
+  parked: number;
+  spilled: number;
+};
+
+const IS_DOUBTED = `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_attempt_at = 'infinity')`;
 
 const OPEN = `
   SELECT (SELECT count(*)::int FROM unnest($1::text[]) AS accepted(id) LEFT JOIN placements p ON p.service_order_id = id
-          WHERE p.service_order_id IS NULL
-             OR p.finished_at IS NULL AND NOT (p.state = 'in_doubt' AND p.next_attempt_at = 'infinity')) AS placements,
+          WHERE p.service_order_id IS NULL OR p.finished_at IS NULL AND NOT ${IS_DOUBTED}) AS placements,
+         -- Of an order that an operator has to settle first, there is one more then.
+         (SELECT count(*)::int FROM looks l
+          WHERE NOT EXISTS (SELECT FROM placements p WHERE p.service_order_id = l.service_order_id AND ${IS_DOUBTED}))
+           AS looks,
+         (SELECT count(*)::int FROM cancellations WHERE finished_at IS NULL AND state <> 'by_phone') AS cancellations,
          (SELECT count(*)::int FROM outbox) AS live,
          (SELECT count(*)::int FROM parked_events JOIN provider_orders USING (location_id, integration, provider_order_id))
            AS parked`;
@@ -43,8 +58,7 @@ export async function settle(
 /** Resolves every flagged order in doubt as an operator does, by what is in the kitchens. */
 export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], history: History): Promise<number> {
   const { rows } = await pool.query<{ id: string }>(
-    `SELECT service_order_id AS id FROM placements
-     WHERE state = 'in_doubt' AND finished_at IS NULL AND next_attempt_at = 'infinity'`,
+    `SELECT service_order_id AS id FROM placements p WHERE ${IS_DOUBTED}`,
   );
   const tickets = kitchens.flatMap((kitchen) => kitchen.pos.tickets);
   for (const { id } of rows) {
@@ -54,4 +68,30 @@ export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], hi
     else await resolveThere(pool, id, { providerOrderId: ticket.providerOrderId });
   }
   return rows.length;
+}
+
+/**
+ * Telephones about every cancellation that is left to that: the kitchen cancels what it has not cooked yet.
+ * @returns how many are over
+ */
+export async function telephone(
+  pool: Pool,
+  kitchens: readonly Kitchen[],
+  { reported }: Pick<Served, 'reported'>,
+  history: History,
+): Promise<number> {
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT service_order_id AS id FROM cancellations WHERE state = 'by_phone' AND finished_at IS NULL`,
+  );
+  const tickets = kitchens.flatMap((kitchen) => kitchen.pos.tickets);
+  let over = 0;
+  for (const { id } of rows) {
+    const isCancelled = !COOKED.some((status) => reported.get(id)?.has(status));
+    history.note('operator telephoned', { order: id, isCancelled });
+    const concluded = await concludeByPhone(pool, id, isCancelled);
+    if (concluded === undefined || 'refused' in concluded) continue;
+    over += 1;
+    for (const ticket of tickets) if (isCancelled && ticket.serviceOrderId === id) ticket.cancelled ??= {};
+  }
+  return over;
 }

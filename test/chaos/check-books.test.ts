@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { checkBooks, type Books } from '../../chaos/check-books.ts';
+import { CHANGED } from '../../chaos/serve-orders.ts';
 import type { Phone } from '../../chaos/follow-by-phone.ts';
 import type { Served } from '../../chaos/serve-orders.ts';
 import type { Kitchen } from '../../chaos/set-stage.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { createDatabase } from '../support/create-database.ts';
 import type { Message } from '../support/queue-messages.ts';
+import type { Ticket } from '../support/start-pos.ts';
 
 let pool: pg.Pool;
 
@@ -21,7 +23,7 @@ type World = {
   order: string;
   webhookId: string;
   served: Served;
-  tickets: { serviceOrderId: string }[];
+  tickets: Pick<Ticket, 'serviceOrderId' | 'order' | 'cancelled'>[];
   live: Message[];
   phone: Phone;
 };
@@ -30,7 +32,9 @@ type World = {
 async function allWell(): Promise<World> {
   const order = `order-${randomUUID()}`;
   const webhookId = randomUUID();
-  await pool.query('TRUNCATE orders, placements, placement_attempts, status_events, webhooks');
+  await pool.query(
+    'TRUNCATE orders, placements, placement_attempts, status_events, webhooks, cancellations, order_changes',
+  );
   await pool.query(
     `WITH p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
                 VALUES ($1, 'club-1', 'sent', now(), now())),
@@ -50,9 +54,12 @@ async function allWell(): Promise<World> {
       acknowledged: [{ webhookId, outcome: 'applied', locationId: 'club-1', order, status: 'received' }],
       answers: [],
       reported: new Map([[order, new Set(['received'])]]),
+      cancelled: new Set(),
+      changed: new Set(),
+      cancels: new Map(),
       trespasses: [],
     },
-    tickets: [{ serviceOrderId: order }],
+    tickets: [{ serviceOrderId: order, order: { serviceOrderId: order } }],
     live: [1, 2, 3].map((sequence) => message(order, sequence, sequence === 3 ? 'received' : null)),
     phone: { told: [told(2, null, 'snapshot'), told(3, 'received')], ended: false },
   };
@@ -94,6 +101,17 @@ it('an order with everything as it should be breaks no promise', async () => {
 });
 
 const sql = (text: string) => (): Promise<unknown> => pool.query(text);
+const cancelIs = (state: string): Promise<unknown> =>
+  pool.query(
+    `INSERT INTO cancellations (service_order_id, location_id, asked_by, deadline_at, state)
+     SELECT service_order_id, location_id, 'platform', now(), $1 FROM orders`,
+    [state],
+  );
+const tell = ({ live }: World, cancellation: string): void => {
+  const last = live.at(-1);
+  if (last === undefined) return;
+  last.data = Buffer.from(JSON.stringify({ ...(JSON.parse(last.data.toString()) as object), cancellation }));
+};
 
 const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
   ['a webhook answered 200 is not among the webhooks', { lost: 1 }, sql('DELETE FROM webhooks')],
@@ -126,7 +144,7 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
        SELECT service_order_id, webhook_id, status, native_status, 'duplicate' FROM status_events`,
     ),
   ],
-  ['there are two tickets', { ticketsDoubled: 1 }, ({ tickets, order }) => tickets.push({ serviceOrderId: order })],
+  ['there are two tickets', { ticketsDoubled: 1 }, ({ tickets }) => tickets.push(...tickets)],
   ['there is no ticket', { ticketsMissing: 1 }, ({ tickets }) => tickets.pop()],
   [
     'a placement failed and there is a ticket, nor was the member told, nor why',
@@ -221,6 +239,47 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
     { crossLocation: 1 },
     ({ served }) => Object.assign(served.acknowledged[0] ?? {}, { foreign: true, outcome: 'accepted' }),
   ],
+  ['nobody heard of a cancel', { cancelsLost: 1 }, ({ served, order }) => served.cancelled.add(order)],
+  ['a cancel is still under way', { cancelsLost: 1 }, () => cancelIs('asked')],
+  ['a cancelled order goes on, and is cooked', { cancelsLost: 2 }, () => cancelIs('cancelled')],
+  [
+    'a withdrawn order is cooked, and nobody asked to cancel it',
+    { ticketsDoubled: 1, cancelsLost: 1 },
+    sql(`UPDATE placements SET state = 'withdrawn'`),
+  ],
+  [
+    'the POS has cancelled what it refused to',
+    { cancelsLost: 1 },
+    async (world) => {
+      for (const ticket of world.tickets) ticket.cancelled = {};
+      tell(world, 'refused');
+      await cancelIs('refused');
+    },
+  ],
+  ['a refusal was told to nobody', { liveMissing: 1 }, () => cancelIs('refused')],
+  ['a cancel was told that nobody asked for', { liveMissing: 1 }, (world) => tell(world, 'requested')],
+  [
+    'a ticket was asked for after the cancel',
+    { sentAfterCancel: 1 },
+    async (world) => {
+      tell(world, 'refused');
+      await cancelIs('refused');
+      await pool.query(
+        `INSERT INTO placement_attempts (service_order_id, attempt, call) VALUES ($1, 1, 'createOrder')`,
+        [world.order],
+      );
+    },
+  ],
+  [
+    'a POS that takes two cancels as two was asked twice',
+    { cancelsDoubled: 1 },
+    ({ served, order }) => served.cancels.set(order, 2),
+  ],
+  [
+    'a change is not on the ticket, and no operator knows',
+    { changesLost: 1 },
+    ({ served, order }) => served.changed.add(order),
+  ],
   [
     'a token opened another location’s door',
     { crossLocation: 1 },
@@ -246,6 +305,32 @@ it('an order that failed before it was read and began again has its place from t
   expect(await counts(world)).toEqual({});
   world.live.splice(0, 2, message(world.order, 1, 'failed'), message(world.order, 2, null, null));
   expect(await counts(world)).toEqual({ liveOutOfOrder: 2 });
+});
+
+it.each(['is on the ticket', 'is known to an operator'])('a change that %s is not lost', async (how) => {
+  const world = await allWell();
+  world.served.changed.add(world.order);
+  if (how === 'is on the ticket') for (const { order } of world.tickets) order.notes = `no onions${CHANGED}`;
+  else await pool.query(`INSERT INTO order_changes (service_order_id, changes) VALUES ($1, '[{}]')`, [world.order]);
+  expect(await counts(world)).toEqual({});
+});
+
+it('a cancel that its POS confirmed breaks no promise, however often one that takes two as one was asked', async () => {
+  const world = await allWell();
+  const { order, served, live, tickets, phone } = world;
+  served.cancelled.add(order);
+  served.cancels.set(order, 2);
+  for (const ticket of tickets) ticket.cancelled = {};
+  await cancelIs('cancelled');
+  await pool.query(`UPDATE orders SET rank = 80, sequence = 4, integration = 'standard'`);
+  await pool.query(
+    `INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence)
+     VALUES ($1, 'cancelled', 'answer to the cancel', 'applied', 4)`,
+    [order],
+  );
+  live.push(message(order, 4, 'cancelled'));
+  phone.told.push({ kind: 'message', update: { sequence: 4, status: 'cancelled', memberState: 'confirmed' } as never });
+  expect(await counts(world)).toEqual({});
 });
 
 it('a live message that comes again later is no fault', async () => {

@@ -44,6 +44,10 @@ describe('twenty seconds of faults', () => {
       phonesMissed: 0,
       phonesTwice: 0,
       phonesForeign: 0,
+      cancelsLost: 0,
+      sentAfterCancel: 0,
+      cancelsDoubled: 0,
+      changesLost: 0,
       recoverySeconds: expect.any(Number),
       liveLagP99Ms: expect.any(Number),
       failoverSeconds: expect.any(Number),
@@ -57,6 +61,7 @@ describe('twenty seconds of faults', () => {
       failover: 1,
       'dead-pos': 1,
       tills: 2,
+      cancel: expect.any(Number),
     });
     expect(result['tillSales']).toBeGreaterThan(500);
   });

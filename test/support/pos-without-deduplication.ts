@@ -5,7 +5,7 @@ import type { PosContext, Provider } from '../../src/core/domain/provider.ts';
 import { callPos } from '../../src/providers/call-pos.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 
-const Settings = z.object({ ordersUrl: z.url() });
+const Settings = z.object({ ordersUrl: z.url(), cancelUrl: z.url().optional() });
 type Settings = z.infer<typeof Settings>;
 const Answer = z.object({ providerOrderId: z.string() });
 
@@ -28,12 +28,13 @@ async function createOrder(
 const translateWebhook: Provider<Settings>['translateWebhook'] = (webhook, settings) =>
   standard.translateWebhook(webhook, settings);
 
-/** A POS that makes a ticket of every request and cannot be asked, so only a person can resolve a doubt. */
+/** A POS that makes a ticket and a cancel of every request and cannot be asked, so only a person can resolve a doubt. */
 export const blind: Provider<Settings> = {
   integration: 'blind',
   settings: Settings,
   deduplicates: false,
   createOrder,
+  cancelOrder: async (ref, order, context) => standard.cancelOrder?.(ref, order, context),
   translateWebhook,
 };
 

@@ -231,6 +231,18 @@ describe('at the POS', () => {
     expect(await cancelIs(id, 'cancelled')).toMatchObject({ lease_id: null, finished_at: expect.any(Date) });
   });
 
+  it('a request to cancel is written down before it is made', async () => {
+    const order = await sentAt('exact');
+    let written: unknown;
+    tills.cancel = (id) => async () => {
+      written = (await attempts(id)).at(-1);
+      return 'cancelled';
+    };
+    await cancel(order);
+    await isTold(order.serviceOrderId, 'cancelled');
+    expect(written).toMatchObject({ call: 'cancelOrder', ended_at: null });
+  });
+
   it('one that says so later is believed when it does', async () => {
     const order = await sentAt('exact');
     tills.cancel = () => 'requested';

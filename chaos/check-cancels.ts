@@ -1,0 +1,92 @@
+import type { Pool } from 'pg';
+import { RANK_CANCELLED, RANK_FAILED } from '../src/core/domain/lifecycle.ts';
+import type { LiveMessage } from '../src/core/domain/live-message.ts';
+import type { Ticket } from '../test/support/start-pos.ts';
+import { CHANGED, type Served } from './serve-orders.ts';
+
+export type CancelBooks = {
+  /**
+   * Orders that their member cancelled, and that went on as if not: nobody heard of it, or a ticket is left that neither
+   * the POS nor an operator has cancelled, or the member was told something else.
+   */
+  cancelsLost: number;
+  /** Requests for a ticket that began after a cancel was committed. */
+  sentAfterCancel: number;
+  /** Orders that a POS which takes two cancels as two was asked to cancel more than once. */
+  cancelsDoubled: number;
+  /** Orders that their member changed, whose ticket is as before, and no operator knows. */
+  changesLost: number;
+};
+
+type OrderOfCancel = {
+  id: string;
+  /** Null if nobody asked to cancel it. */
+  cancel: string | null;
+  placement: string;
+  rank: number;
+  ended: boolean;
+  /** Whether the POS takes two cancels as two. */
+  repeatless: boolean;
+  /** Requests for a ticket that began after the cancel was committed. */
+  sentAfter: number;
+  /** Whether the last difference to its ticket is one. */
+  differs: boolean;
+};
+
+type Breaks = (count: keyof CancelBooks | 'ticketsDoubled' | 'liveMissing', order: string, why: string) => void;
+
+/** Checks what became of the orders that their members cancelled or changed. */
+export async function checkCancels(about: {
+  pool: Pool;
+  served: Served;
+  ticketsOf: ReadonlyMap<string, readonly Ticket[]>;
+  lastTold: (order: string) => LiveMessage | undefined;
+  breaks: Breaks;
+}): Promise<void> {
+  const { pool, served, ticketsOf, lastTold, breaks } = about;
+  const { rows } = await pool.query<OrderOfCancel>(
+    `SELECT o.service_order_id AS id, c.state AS cancel, p.state AS placement, o.rank,
+            o.ended_at IS NOT NULL AS ended, o.integration IS DISTINCT FROM 'standard' AS repeatless,
+            (SELECT count(*)::int FROM placement_attempts a
+             WHERE a.service_order_id = o.service_order_id AND a.call = 'createOrder' AND a.started_at > c.requested_at)
+              AS "sentAfter",
+            coalesce((SELECT changes <> '[]' FROM order_changes d WHERE d.service_order_id = o.service_order_id
+                      ORDER BY seen_at DESC LIMIT 1), false) AS differs
+     FROM orders o JOIN placements p USING (service_order_id) LEFT JOIN cancellations c USING (service_order_id)`,
+  );
+  for (const order of rows) {
+    const { id, cancel, placement, rank, repeatless, sentAfter } = order;
+    const tickets = ticketsOf.get(id) ?? [];
+    const lost = (why: string): void => breaks('cancelsLost', id, why);
+    const last = lastTold(id);
+    if (sentAfter > 0) breaks('sentAfterCancel', id, `it was sent ${sentAfter} times`);
+    if (placement === 'withdrawn' && tickets.length > 0)
+      breaks('ticketsDoubled', id, 'it was withdrawn, and is cooked');
+    if (placement === 'withdrawn' && cancel !== 'cancelled')
+      lost(`it was withdrawn, and its cancellation is ${cancel}`);
+    const times = served.cancels.get(id) ?? 0;
+    if (repeatless && times > 1) breaks('cancelsDoubled', id, `its POS was asked ${times} times`);
+    const isLeft =
+      tickets.some((ticket) => ticket.cancelled === undefined) && !served.reported.get(id)?.has('cancelled');
+    if (cancel === null) {
+      if (served.cancelled.has(id) && !order.ended) lost('nobody heard of it');
+      if (last?.cancellation !== undefined) breaks('liveMissing', id, 'its member was told of a cancel');
+    } else if (cancel === 'cancelled') {
+      if (rank < RANK_CANCELLED) lost('it is cancelled, and goes on');
+      if (isLeft) lost('it is cancelled, and its POS cooks it');
+    } else if (cancel === 'refused') {
+      if (tickets.some((ticket) => ticket.cancelled !== undefined)) lost('it was refused, and is cancelled');
+      const isTold = rank >= RANK_FAILED || last?.cancellation === 'refused';
+      if (!isTold) breaks('liveMissing', id, `its member was told ${last?.cancellation}, and it was refused`);
+    } else {
+      lost(`its cancellation is still ${cancel}`);
+    }
+    if (served.changed.has(id) && isChangeLost(order, tickets)) breaks('changesLost', id, 'its ticket is as before');
+  }
+}
+
+/** What has ended or is to be cancelled is compared with nothing. */
+function isChangeLost({ cancel, placement, ended, differs }: OrderOfCancel, [ticket]: readonly Ticket[]): boolean {
+  if (cancel !== null || placement !== 'sent' || ended || ticket === undefined) return false;
+  return ticket.order.notes?.includes(CHANGED) !== true && !differs;
+}
