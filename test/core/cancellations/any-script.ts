@@ -107,7 +107,7 @@ const inDoubt: fc.Arbitrary<Script> = fc
 
 /** One that is signalled, and then cancelled or changed while it is fetched for that. */
 const hasty: fc.Arbitrary<Script> = fc
-  .tuple(any, fc.integer({ min: 1, max: 40 }), fc.constantFrom<Step['do']>('cancel', 'change'))
+  .tuple(any, fc.integer({ min: 1, max: 300 }), fc.constantFrom<Step['do']>('cancel', 'change'))
   .map(([each, afterMs, does]) => ({
     ...each,
     calm: false,
