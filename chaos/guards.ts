@@ -135,8 +135,8 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/core/statuses/apply-webhooks.ts',
     edits: [
       [
-        'applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells)',
-        "applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, tells).replace(/(INSERT INTO outbox[^]*?WHERE )/, '$1false AND ')",
+        'applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { tells, says })',
+        "applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { tells, says }).replace(/(INSERT INTO outbox[^]*?WHERE )/, '$1false AND ')",
       ],
       [
         '  const row = rows[0];\n  const best',
@@ -390,14 +390,8 @@ export const MUTATIONS: readonly Mutation[] = [
     guard: 'of what waits under a POS id there is one of each status',
     file: 'src/core/statuses/apply-webhooks.ts',
     edits: [
-      [
-        `  ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
-  SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
-  WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
-     OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
-`,
-        '',
-      ],
+      ['  ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE', '/*'],
+      ['), best AS MATERIALIZED (', '*/), best AS MATERIALIZED ('],
     ],
     noticedBy: chaos('tills'),
   },
@@ -493,7 +487,10 @@ export const MUTATIONS: readonly Mutation[] = [
     guard: 'a signal for a known order has it looked at again',
     file: 'src/core/placements/record-signal.ts',
     edits: [
-      ['WHERE p.service_order_id = $1\n          AND CASE', 'WHERE p.service_order_id <> $1\n          AND CASE'],
+      [
+        'WHERE p.service_order_id = $1\n          AND CASE',
+        'WHERE p.service_order_id = $1\n          AND false AND CASE',
+      ],
     ],
     noticedBy: chaos('cancel'),
   },
