@@ -46,9 +46,9 @@ export async function cancelOrders(about: {
 
   const isTried = Promise.withResolvers<void>();
   pos.behave = ({ serviceOrderId }) => {
-    timeline.print(serviceOrderId, 'POS', 'takes no orders this moment (503)', 'bad');
+    timeline.print(serviceOrderId, 'POS', 'has too many orders this moment (429)', 'bad');
     isTried.resolve();
-    return { status: 503 };
+    return { status: 429 };
   };
   const { serviceOrderId: before } = await place('pickup');
   await Promise.race([isTried.promise, live.ended(before, signal)]);

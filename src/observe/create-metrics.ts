@@ -134,8 +134,6 @@ export function createMetrics(about: {
   const asks = counter('asks_total', 'Questions to a POS about an order that was quieter than it should be.', {
     integration: labelled,
     outcome: ASK_OUTCOMES,
-    CANCELLATION_OUTCOMES,
-    LOOK_OUTCOMES,
   });
   const work = counter('background_work_total', 'Rounds of what is done without being asked.', {
     work: BACKGROUND_WORK,

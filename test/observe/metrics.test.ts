@@ -266,6 +266,14 @@ describe('the way of an order', () => {
     );
   });
 
+  it.each([
+    ['expediter_asks_total', { integration: 'standard', outcome: 'unknown' }],
+    ['expediter_cancellations_total', { integration: 'standard', outcome: 'refused' }],
+    ['expediter_looks_total', { outcome: 'unchanged' }],
+  ])('%s is there, at 0, before anything happens', async (name, labels) => {
+    expect((await now()).value(name, labels)).toBe(0);
+  });
+
   it('a conflict', async () => {
     const [mine, pos1] = [await seeded(), `pos-${randomUUID()}`];
     await seeded({ providerOrderId: pos1 });

@@ -36,6 +36,20 @@ export async function beginCancel(
   return rows[0]?.attempt;
 }
 
+/** Prolongs a claim for a read that takes long. @returns false if it is no longer ours */
+export async function holdClaim(
+  pool: Pool,
+  { serviceOrderId, leaseId }: CancelClaim,
+  provider: Location['provider'],
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `UPDATE cancellations SET lease_until = now() + make_interval(secs => $3::float8)
+     WHERE service_order_id = $1 AND lease_id = $2::uuid AND lease_until > now() AND num_nulls(finished_at) = 1`,
+    [serviceOrderId, leaseId, attemptLease(provider)],
+  );
+  return rowCount === 1;
+}
+
 /** Ends the request of a process that died: nobody knows its answer. */
 export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelClaim): Promise<void> {
   await pool.query(

@@ -2,10 +2,12 @@ import type { ClientBase } from 'pg';
 import { CANCEL_WITHIN_S } from '../domain/placement.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
+import { endCancelled } from '../placements/end-cancelled.ts';
 
 /**
  * Begins to cancel an order that is locked: from this commit on no ticket is created. Whoever is about to send it loses
- * the placement. A call that is under way goes on, and what it made is cancelled then.
+ * the placement. A call that is under way goes on, and what it made is cancelled then. Without a ticket it is withdrawn in
+ * the same commit, so that no process of an older version sends it either.
  * @param tells whether the member is told already, since there may be a ticket. Without one the next word is `cancelled`
  */
 export async function beginCancellation(
@@ -36,7 +38,8 @@ export async function beginCancellation(
         SELECT service_order_id, location_id, $2, clock_timestamp(), now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o
         ON CONFLICT (service_order_id) DO UPDATE
         SET asked_by = excluded.asked_by, requested_at = excluded.requested_at, state = 'due', deadline_at = excluded.deadline_at,
-            next_attempt_at = now(), failures = 0, problem = NULL, cause = NULL, finished_at = NULL
+            next_attempt_at = now(), failures = 0, problem = NULL, cause = NULL, finished_at = NULL, lease_id = NULL,
+            lease_until = NULL
       )
       UPDATE placements
       SET next_attempt_at = now(), lease_id = NULL, lease_until = NULL
@@ -44,4 +47,5 @@ export async function beginCancellation(
         AND NOT EXISTS (SELECT FROM placement_attempts a WHERE a.service_order_id = $1 AND a.ended_at IS NULL)`,
     values: [serviceOrderId, askedBy, tells],
   });
+  if (!tells) await endCancelled(client, serviceOrderId, { nativeStatus: 'withdrawn', state: 'withdrawn' });
 }

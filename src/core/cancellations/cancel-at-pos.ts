@@ -8,7 +8,7 @@ import { withTimeout } from '../domain/with-timeout.ts';
 import { WrongLocation, findLocation, posAccount, type Location, type OpenSettings } from '../locations/locations.ts';
 import { callProvider, type CallDeps } from '../placements/call-provider.ts';
 import { waitAfter } from '../placements/decide-by-kind.ts';
-import { beginCancel, endDied } from './begin-cancel.ts';
+import { beginCancel, endDied, holdClaim } from './begin-cancel.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
 import type { CancelDecision } from './conclude-cancellation.ts';
 
@@ -28,7 +28,7 @@ export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise
   const { order } = claim;
   const ref = claim.providerOrderId === null ? {} : { providerOrderId: claim.providerOrderId };
   if (state === 'asked' || (state === 'in_doubt' && provider.deduplicatesCancels !== true)) {
-    return readBack(deps, location, ref, order, state);
+    return readBack(deps, { ...claim, order }, location, ref, state);
   }
   if (provider.cancelOrder === undefined) return byPhone({ code: 'pos_cannot_cancel' });
   const call = await callProvider(
@@ -44,7 +44,7 @@ export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise
   if ('error' in call) return { ...decide(call.error, claim, location), end };
   if (call.result === 'absent') return { ...absent(claim), end };
   if (call.result === undefined) return { ...byPhone({ code: 'pos_cannot_cancel' }), end };
-  return { do: call.result === 'cancelled' ? 'cancelled' : 'asked', location, end };
+  return { do: call.result === 'cancelled' ? 'cancelled' : 'asked', end };
 }
 
 function byPhone(cause: PlacementCause): { do: 'by phone' } & Why {
@@ -93,15 +93,17 @@ function decide(error: unknown, claim: CancelClaim, { provider }: Location): Can
 
 /** Asks the POS what became of a request to cancel, where it can be asked. */
 async function readBack(
-  { now, credentialsFor, posFetch }: CancelDeps,
+  { pool, now, credentialsFor, posFetch }: CancelDeps,
+  claim: CancelClaim & { order: CanonicalOrder },
   location: Location,
   ref: OrderRef,
-  order: CanonicalOrder,
   state: 'asked' | 'in_doubt',
 ): Promise<CancelDecision> {
   const { provider, settings, integration } = location;
+  const { order } = claim;
   const unknown = byPhone({ code: state === 'asked' ? 'cancel_unconfirmed' : 'cancel_in_doubt' });
   if (provider.readStatus === undefined) return unknown;
+  if (!(await holdClaim(pool, claim, provider))) return { do: 'nothing' };
   const withinMs = attemptLimit(provider) * 1_000;
   try {
     const events = await withTimeout(
@@ -116,7 +118,7 @@ async function readBack(
         }),
       () => new TryAgain(`no answer in ${withinMs} ms`, { sent: true }),
     );
-    return events?.some(({ status }) => status === 'cancelled') ? { do: 'cancelled', location } : unknown;
+    return events?.some(({ status }) => status === 'cancelled') ? { do: 'cancelled' } : unknown;
   } catch (error) {
     return { do: 'try later', state, retryAfterMs: waitAfter(error), ...classifyError(error) };
   }

@@ -1,22 +1,20 @@
-import type { ClientBase, Pool } from 'pg';
+import type { Pool } from 'pg';
 import type { CancellationObserved, Observe } from '../domain/observed.ts';
 import { why, type Why } from '../domain/placement-cause.ts';
-import type { Location } from '../locations/locations.ts';
-import { inTransaction } from '../postgres/in-transaction.ts';
 import { nameParameters } from '../postgres/name-parameters.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import { HELD_RETRY_MS, backOff } from '../placements/conclude-placement.ts';
 import { endCancelled } from '../placements/end-cancelled.ts';
 import { END_ATTEMPT, END_ATTEMPT_PARAMETERS, attemptEndJson, type AttemptEnd } from '../placements/record-attempt.ts';
-import { storeOrderRef } from '../placements/store-order-ref.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
 import { refuseCancellation } from './refuse-cancellation.ts';
+import { unlessErased } from './unless-erased.ts';
 
 /** The result of a try. `end` is that of the request to cancel, if there was one. */
 export type CancelDecision = { end?: AttemptEnd } & (
   | { do: 'nothing' }
-  /** The POS says that it is cancelled, or that it will say so. Either proves that there is a ticket. */
-  | { do: 'cancelled' | 'asked'; location: Location }
+  /** The POS says that it is cancelled, or that it will say so. Some say the latter of what they never had. */
+  | { do: 'cancelled' | 'asked' }
   /** There is no ticket. */
   | { do: 'withdraw' }
   | ({ do: 'refuse' | 'by phone' } & Why)
@@ -67,14 +65,8 @@ export async function concludeCancellation(
       return deps.onLive();
     }
     case 'asked':
-      await retryWrite(() =>
-        inTransaction(pool, async (client) => {
-          if (claim.doubt !== undefined) await storeOrderRef(client, serviceOrderId, decision.location.integration, {});
-          await postpone(client, claim, { state: 'asked', delayMs: ASKED_MS, failed: false, end });
-        }),
-      );
       observe('asked');
-      return deps.onLive();
+      return retryWrite(() => postpone(pool, claim, { state: 'asked', delayMs: ASKED_MS, failed: false, end }));
     case 'refuse':
       await retryWrite(() => refuseCancellation(pool, serviceOrderId, decision));
       observe('refused', decision);
@@ -116,12 +108,14 @@ const { $, valuesOf } = nameParameters(
 
 const POSTPONE = `
   WITH ${END_ATTEMPT}, known AS MATERIALIZED (
-    SELECT FROM orders WHERE service_order_id = ${$.serviceOrderId} FOR UPDATE
+    SELECT erased_at FROM orders WHERE service_order_id = ${$.serviceOrderId} FOR UPDATE
   ), c AS (
     UPDATE cancellations
-    SET state = ${$.state}, problem = left(${$.problem}, 500), cause = ${$.cause}::jsonb,
+    SET state = ${$.state}, problem = ${unlessErased(`left(${$.problem}, 500)`)}, cause = ${$.cause}::jsonb,
         failures = CASE WHEN ${$.failed}::boolean THEN failures + 1 ELSE failures END,
-        next_attempt_at = coalesce(now() + make_interval(secs => ${$.delayS}::float8), 'infinity'),
+        -- A person telephones at the deadline, whatever the POS asked us to wait.
+        next_attempt_at = CASE WHEN ${$.delayS}::float8 IS NULL THEN 'infinity'
+                               ELSE least(now() + make_interval(secs => ${$.delayS}), greatest(now(), deadline_at)) END,
         lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId}::uuid AND num_nulls(finished_at) = 1
       AND (SELECT count(*) FROM known) = 1 -- the order's lock first, as everywhere
@@ -135,7 +129,7 @@ const POSTPONE = `
 
 /** Puts a cancellation back. @param about.delayMs undefined if a person goes on */
 async function postpone(
-  client: Pool | ClientBase,
+  client: Pool,
   { serviceOrderId, leaseId }: CancelClaim,
   about: {
     state: CancelClaim['state'] | 'by_phone';

@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg';
 import type { CanonicalOrder } from '../domain/order.ts';
 import type { CancellationState } from '../domain/cancellation.ts';
 import type { PlacementState } from '../domain/placement.ts';
+import { perhapsTakenBefore } from '../placements/record-attempt.ts';
 
 /** An order as it is under its lock, with its placement and its cancellation. */
 export type LockedOrder = {
@@ -11,6 +12,8 @@ export type LockedOrder = {
   finished: boolean;
   /** A call of createOrder has begun, and its end is not known. */
   sending: boolean;
+  /** A call has ended so that the POS may have taken the order all the same. */
+  perhapsTaken: boolean;
   /** Null once it is erased. */
   contents: CanonicalOrder | null;
   /** Null while nobody asked to cancel it. */
@@ -29,6 +32,7 @@ export async function lockOrder(client: ClientBase, serviceOrderId: string): Pro
       SELECT o.ended_at IS NOT NULL AS ended, o.integration, p.state, p.finished_at IS NOT NULL AS finished,
              EXISTS (SELECT FROM placement_attempts a
                      WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND a.call = 'createOrder') AS sending,
+             ${perhapsTakenBefore('$1')} AS "perhapsTaken",
              d.contents, c.state AS "cancelState", coalesce(c.lease_until > now(), false) AS cancelling
       FROM orders o
       JOIN placements p USING (service_order_id)
@@ -42,5 +46,5 @@ export async function lockOrder(client: ClientBase, serviceOrderId: string): Pro
 }
 
 /** Whether there may be a ticket: it is at the POS, or a request for it may have been taken. */
-export const mayHaveTicket = ({ state, sending }: LockedOrder): boolean =>
-  sending || state === 'sent' || state === 'in_doubt';
+export const mayHaveTicket = ({ state, sending, perhapsTaken }: LockedOrder): boolean =>
+  sending || perhapsTaken || state === 'sent' || state === 'in_doubt';

@@ -23,6 +23,9 @@ const SETTLED_MS = 20_000;
 /** Seconds for which an order may be unreadable, or missing at the platform, before its signal is given up. */
 const PATIENCE_S = 600;
 
+/** Differences of one order that are kept, the newest: a platform may change its mind with every answer. */
+const CHANGES_KEPT = 20;
+
 export type LookDeps = {
   pool: Pool;
   refetch: RefetchOrder;
@@ -45,7 +48,11 @@ export async function lookAgain(deps: LookDeps, look: Look): Promise<void> {
     if (read === undefined) return await fail(deps, look, 'the platform has no such order');
     const found = await inTransaction(pool, (client) => follow(client, look, read, deps.deadlineS));
     observe({ what: 'look', serviceOrderId, locationId: read.order.locationId, ...found });
-    if (found.outcome === 'cancelled' || found.outcome === 'changed') deps.onDue();
+    if (found.outcome === 'withdrawn') {
+      const about = { serviceOrderId, locationId: read.order.locationId, integration: null };
+      observe({ what: 'cancellation', outcome: 'withdrawn', ...about });
+    }
+    if (['cancelled', 'withdrawn', 'changed'].includes(found.outcome)) deps.onDue();
   } catch (error) {
     const isFinal = error instanceof GiveUp || (error instanceof NeedsOperator && !isRefusal(error));
     if (isFinal || isDataError(error)) return fail(deps, look, describeError(error));
@@ -75,16 +82,19 @@ async function follow(
   const known = await lockOrder(client, serviceOrderId);
   if (known === undefined || known.ended || known.contents === null) return ended('unchanged');
   // What is to be cancelled is not sent any more.
-  if (known.cancelState !== null) return ended('unchanged');
-  if (order.cancelledAt !== undefined) {
+  const { cancelState, contents } = known;
+  if (cancelState !== null && cancelState !== 'refused') return ended('unchanged');
+  // What was refused to an operator may be granted to the member.
+  if (order.cancelledAt !== undefined && contents.cancelledAt === undefined) {
     await client.query(`UPDATE order_contents SET contents = contents || $2::jsonb WHERE service_order_id = $1`, [
       serviceOrderId,
       { cancelledAt: order.cancelledAt, cancelReason: order.cancelReason },
     ]);
-    await beginCancellation(client, serviceOrderId, { askedBy: 'platform', tells: mayHaveTicket(known) });
-    return ended('cancelled');
+    const tells = mayHaveTicket(known);
+    await beginCancellation(client, serviceOrderId, { askedBy: 'platform', tells });
+    return ended(tells ? 'cancelled' : 'withdrawn');
   }
-  const changes = compareOrders(known.contents, order);
+  const changes = compareOrders(contents, order);
   if (known.finished) {
     return (await isNews(client, serviceOrderId, changes)) ? ended('changed_after_sent', changes) : ended('unchanged');
   }
@@ -105,7 +115,11 @@ async function follow(
  */
 async function isNews(client: ClientBase, serviceOrderId: string, changes: readonly OrderChange[]): Promise<boolean> {
   const { rowCount } = await client.query(
-    `INSERT INTO order_changes (service_order_id, changes)
+    `WITH gone AS (
+       DELETE FROM order_changes WHERE service_order_id = $1 AND seen_at <= (
+         SELECT seen_at FROM order_changes WHERE service_order_id = $1 ORDER BY seen_at DESC OFFSET ${CHANGES_KEPT - 1} LIMIT 1)
+     )
+     INSERT INTO order_changes (service_order_id, changes)
      SELECT $1::text, $2::jsonb
      WHERE $2::jsonb <> coalesce((SELECT changes FROM order_changes WHERE service_order_id = $1
                                   ORDER BY seen_at DESC LIMIT 1), '[]')`,

@@ -3,6 +3,7 @@ import type { Why } from '../domain/placement-cause.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
 import { END_ATTEMPT, attemptEndJson, type AttemptEnd } from '../placements/record-attempt.ts';
+import { unlessErased } from './unless-erased.ts';
 
 /**
  * Ends a cancellation as refused: the order goes on, and its member is told so. One that is over, as its order may be
@@ -18,10 +19,10 @@ export async function refuseCancellation(
     name: 'refuse-cancellation',
     text: `
       WITH ${END_ATTEMPT}, known AS MATERIALIZED (
-        SELECT ended_at FROM orders WHERE service_order_id = $1 FOR UPDATE
+        SELECT ended_at, erased_at FROM orders WHERE service_order_id = $1 FOR UPDATE
       ), c AS (
         UPDATE cancellations
-        SET state = 'refused', finished_at = now(), lease_id = NULL, lease_until = NULL, problem = left($3, 500),
+        SET state = 'refused', finished_at = now(), lease_id = NULL, lease_until = NULL, problem = ${unlessErased('left($3, 500)')},
             cause = $4::jsonb
         -- The order's lock first, as everywhere. What has ended meanwhile is finished by that.
         WHERE service_order_id = $1 AND num_nulls(finished_at) = 1 AND (SELECT ended_at IS NULL FROM known)

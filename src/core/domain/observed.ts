@@ -292,6 +292,7 @@ export type LookObserved = {
 export const LOOK_OUTCOMES = [
   'unchanged',
   'cancelled',
+  'withdrawn',
   'changed',
   'changed_after_sent',
   'deferred',

@@ -2,7 +2,7 @@
  * The outbox: live messages, committed together with the change they report. What all messages of an order share is
  * stored only with the order, and read from there when a message is published. An order that was never read has no row.
  */
-import { RANK_FAILED, rankOf } from '../domain/lifecycle.ts';
+import { RANK_CANCELLED, RANK_FAILED } from '../domain/lifecycle.ts';
 import type { LiveRow } from '../domain/live-message.ts';
 import type { ReasonCode } from '../domain/reason-code.ts';
 import { jsonObject } from '../postgres/json-object.ts';
@@ -41,9 +41,10 @@ const CANCELLED_BY = `CASE WHEN o.cancellation = 'requested' AND (
  * @param rank SQL of the rank that it is asked for
  * @param own SQL of the code that came with it, where that is not the order's
  */
-export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE WHEN ${rank} >= ${RANK_FAILED} THEN
-  coalesce(nullif(coalesce(${own}, o.reason_code), '${RESTAURANT}'),
-           CASE WHEN ${rank} < ${rankOf('cancelled')} THEN '${OTHER}' ELSE ${CANCELLED_BY} END) END`;
+export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE
+  WHEN ${rank} < ${RANK_FAILED} THEN NULL
+  WHEN ${rank} < ${RANK_CANCELLED} THEN coalesce(${own}, o.reason_code, '${OTHER}')
+  ELSE coalesce(nullif(coalesce(${own}, o.reason_code), '${RESTAURANT}'), ${CANCELLED_BY}) END`;
 
 /** SQL of when the food of an order `o` is ready, and when it is with the member, as its POS said last. */
 export const ESTIMATED = { ready: 'o.estimate[2]', delivery: 'o.estimate[3]' };

@@ -107,8 +107,10 @@ async function fail(deps: PlacementDeps, job: PlacementJob, decision: Failed): P
 
 async function withdraw(deps: PlacementDeps, job: PlacementJob): Promise<void> {
   const about = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
-  // A webhook was quicker: there is a ticket.
-  if ((await retryWrite(() => endCancelled(deps.pool, job.serviceOrderId, about))) === undefined) return;
+  // A webhook or another worker was quicker: there may be a ticket.
+  if ((await retryWrite(() => endCancelled(deps.pool, job.serviceOrderId, about))) === undefined) {
+    return concludePlacement(deps, job, { do: 'release' });
+  }
   observePlacement(deps, job, 'withdrawn', {});
   deps.onLive();
 }

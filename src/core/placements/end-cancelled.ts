@@ -18,11 +18,15 @@ const END_CANCELLED = `
     SET state = CASE WHEN finished_at IS NULL THEN ${$.state} ELSE state END, finished_at = coalesce(finished_at, now()),
         problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- the order's lock first, as everywhere
-      AND (${$.state} = 'sent' OR ${IS_OPEN} AND (SELECT ended_at IS NULL FROM o))
+      AND (${$.state} = 'sent' OR ${IS_OPEN} AND (SELECT ended_at IS NULL FROM o)
+                                    -- Whoever slept over its lease knows nothing of a call that began meanwhile.
+                                    AND NOT EXISTS (SELECT FROM placement_attempts a
+                                                    WHERE a.service_order_id = ${$.serviceOrderId}
+                                                      AND a.ended_at IS NULL AND a.call = 'createOrder'))
     RETURNING service_order_id
   ), u AS (
     UPDATE orders
-    SET rank = ${RANK_CANCELLED}, sequence = o.next_sequence, updated_at = now(), ended_at = coalesce(o.ended_at, now()),
+    SET rank = ${RANK_CANCELLED}, reason_code = NULL, item_ids = NULL, sequence = o.next_sequence, updated_at = now(), ended_at = coalesce(o.ended_at, now()),
         -- Whatever a POS says of it from now on, a person should hear: there should be no ticket.
         failed_by_us = o.failed_by_us OR ${$.state} = 'withdrawn'
     FROM o, p WHERE orders.service_order_id = ${$.serviceOrderId} AND o.moves

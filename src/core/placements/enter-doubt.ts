@@ -3,8 +3,12 @@ import type { Claim } from '../domain/placement.ts';
 import type { Why } from '../domain/placement-cause.ts';
 import { IS_OPEN } from './is-open.ts';
 
-/** Marks a placement whose process died during a call; the claim goes on. */
-export async function enterDoubt(pool: Pool, claim: Claim, { problem, cause }: Why): Promise<void> {
+/** Marks a placement that the POS may have, such as one whose process died during a call; the claim goes on. */
+export async function enterDoubt(
+  pool: Pool,
+  claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
+  { problem, cause }: Why,
+): Promise<void> {
   await pool.query(
     `WITH p AS (
        UPDATE placements SET state = 'in_doubt', problem = $3, cause = $4::jsonb, request_ended_at = now()

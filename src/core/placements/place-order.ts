@@ -6,6 +6,7 @@ import { enterDoubt } from './enter-doubt.ts';
 import { fetchOnce } from './fetch-once.ts';
 import { findUsableLocation } from './find-usable-location.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+import { perhapsTakenBefore } from './record-attempt.ts';
 import { sendOrder } from './send-order.ts';
 import { settleDoubt } from './settle-doubt.ts';
 
@@ -21,7 +22,7 @@ export async function placeOrder(deps: PlacementDeps, claim: Claim): Promise<voi
 async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decision> {
   const known = await fetchOnce(deps, job);
   if ('do' in known) return known;
-  if (known.cancelled && job.doubt === undefined) return { do: 'withdraw' };
+  if (known.cancelled && job.doubt === undefined && !(await doubtEarlier(deps, job))) return { do: 'withdraw' };
   const location = await findUsableLocation(deps, job, known);
   if ('do' in location) return location;
   if (!deps.enter(location)) return release(deps, job, location);
@@ -44,6 +45,17 @@ async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob
   observePlacement(deps, job, 'in_doubt', { ...died, entered: job.doubt === undefined });
   // The end of its request is unknown, so it counts from now.
   return { ...job, state: 'in_doubt', doubt: { secondsSinceRequest: 0 } };
+}
+
+/** An order that is not sent any more is in doubt where an earlier answer did not prove that there is no ticket. */
+async function doubtEarlier({ pool }: PlacementDeps, job: PlacementJob): Promise<boolean> {
+  const { rows } = await pool.query<{ perhaps: boolean }>(`SELECT ${perhapsTakenBefore('$1')} AS perhaps`, [
+    job.serviceOrderId,
+  ]);
+  if (rows[0]?.perhaps !== true) return false;
+  await enterDoubt(pool, job, why({ code: 'cancelled_in_doubt' }));
+  job.doubt = { secondsSinceRequest: 0 };
+  return true;
 }
 
 /** Waits for a free worker of its location. */

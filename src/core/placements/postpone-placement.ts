@@ -25,6 +25,9 @@ const POSTPONE = `
       next_attempt_at = CASE
         WHEN next_attempt_at > ${$.dueAt}::timestamptz THEN next_attempt_at
         WHEN ${$.delayS}::float8 IS NULL THEN 'infinity'
+        -- It was cancelled during the call, and is withdrawn.
+        WHEN ${$.state} <> 'in_doubt' AND (SELECT o.cancellation = 'requested' FROM orders o
+                                           WHERE o.service_order_id = placements.service_order_id) THEN now()
         WHEN ${$.state} = 'waiting' THEN least(now() + make_interval(secs => ${$.delayS}), greatest(now(), deadline_at))
         ELSE now() + make_interval(secs => ${$.delayS}) END,
       request_ended_at = CASE WHEN ${$.requestEnded}::boolean THEN now() ELSE request_ended_at END,

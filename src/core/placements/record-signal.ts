@@ -33,7 +33,9 @@ export async function recordSignal(
         WHERE p.service_order_id = $1
           AND CASE WHEN o.service_order_id IS NULL THEN p.lease_until > now()
                    ELSE o.ended_at IS NULL AND o.erased_at IS NULL END
-        ON CONFLICT (service_order_id) DO UPDATE SET signalled_at = now(), next_attempt_at = now()
+        ON CONFLICT (service_order_id) DO UPDATE
+          -- A platform that asked us to wait is not asked sooner.
+          SET signalled_at = now(), next_attempt_at = CASE WHEN l.failures = 0 THEN now() ELSE l.next_attempt_at END
       )
       SELECT FROM new UNION ALL SELECT FROM again UNION ALL SELECT FROM due`,
     values: [serviceOrderId, deadlineS],

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { concludeByPhone } from '../../../src/core/cancellations/conclude-by-phone.ts';
+import { refuseCancellation } from '../../../src/core/cancellations/refuse-cancellation.ts';
 import { requestCancellation } from '../../../src/core/cancellations/request-cancellation.ts';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder, StatusEvent } from '../../../src/core/domain/order.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { endCancelled } from '../../../src/core/placements/end-cancelled.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
 import { storeOrderRef } from '../../../src/core/placements/store-order-ref.ts';
 import { beginAttempt } from '../../../src/core/placements/record-attempt.ts';
@@ -94,6 +96,41 @@ const dies = async (id: string): Promise<void> => {
 };
 
 describe('before it is sent', () => {
+  it('one that the POS answered 503 may have a ticket all the same: the POS is asked', async () => {
+    tills.creates = () => new TryAgain('the kitchen is closed', { sent: false, httpStatus: 503 });
+    const order = await system.placeOrder({ locationId: 'exact' });
+    const id = order.serviceOrderId;
+    await until(async () => (await attempts(id)).some(({ outcome }) => outcome === 'TryAgain'));
+    await cancel(order);
+    await isTold(id, 'cancelled');
+    expect([tickets(id), cancels(id)]).toEqual([1, 1]);
+  });
+
+  it('one that is cancelled while the POS says that it is busy is withdrawn at once', async () => {
+    const busy = Promise.withResolvers<never>();
+    tills.creates = () => () => busy.promise;
+    const order = await system.placeOrder({ locationId: 'exact' });
+    const id = order.serviceOrderId;
+    await until(async () => (await attempts(id)).length === 1);
+    await cancel(order);
+    await isTold(id, 'placed requested');
+    busy.reject(new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 600_000 }));
+    await isIn(id, 'withdrawn');
+  });
+
+  it('is not withdrawn by a worker that slept while another one began to send it', async () => {
+    const order = await inDoubtAt('blind');
+    const id = order.serviceOrderId;
+    await system.query(
+      `WITH p AS (UPDATE placements SET attempts = attempts + 1 WHERE service_order_id = $1 RETURNING attempts)
+       INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, 'createOrder' FROM p`,
+      [id],
+    );
+    const withdrawn = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
+    expect(await endCancelled(system.pool, id, withdrawn)).toBeUndefined();
+    expect(await state(id)).toBe('in_doubt');
+  });
+
   it('an order that comes cancelled is recorded and ends cancelled, and no POS hears of it', async () => {
     const order = { ...sampleOrder({ locationId: 'exact' }), ...CANCELLED };
     const { serviceOrderId } = await system.placeOrder(order);
@@ -210,6 +247,43 @@ describe('before it is sent', () => {
 });
 
 describe('at the POS', () => {
+  it('one that wants us to wait for an hour is not waited for: the restaurant is telephoned in time', async () => {
+    const order = await sentAt('exact');
+    tills.cancel = () => new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 3_600_000 });
+    await cancel(order);
+    const found = await until(async () => {
+      const each = await cancellation(order.serviceOrderId);
+      return each?.['failures'] === 1 && each;
+    });
+    expect(found['next_attempt_at']).toEqual(found['deadline_at']);
+  });
+
+  it('one that refused an operator is asked again for the member', async () => {
+    const order = await sentAt('exact');
+    const id = order.serviceOrderId;
+    tills.cancel = (_id, nth) => (nth === 1 ? tooLate() : 'cancelled');
+    await requestCancellation(system.pool, id);
+    await isTold(id, 'sent refused');
+    await change(order, { notes: 'no onions' });
+    await until(
+      async () => (await system.query('SELECT FROM order_changes WHERE service_order_id = $1', [id])).length === 1,
+    );
+    await change(order, { notes: 'no onions', ...CANCELLED });
+    await isTold(id, 'cancelled');
+    expect(cancels(id)).toBe(2);
+  });
+
+  it('whose words come once the member is erased leaves none of them', async () => {
+    const order = await sentAt('blind');
+    const id = order.serviceOrderId;
+    tills.cancel = () => 'hang';
+    await cancel(order);
+    await until(() => cancels(id) === 1);
+    await system.query('UPDATE orders SET erased_at = now() WHERE service_order_id = $1', [id]);
+    await refuseCancellation(system.pool, id, { problem: 'Ada wants it', cause: { code: 'cancel_refused' } });
+    expect(await cancellation(id)).toMatchObject({ state: 'refused', problem: null });
+  });
+
   it('it is asked within a second or two, and what it says is the end', async () => {
     const order = await sentAt('exact');
     const id = order.serviceOrderId;
@@ -493,12 +567,14 @@ describe('in doubt', () => {
     expect((await attempts(order.serviceOrderId)).filter(({ call }) => call === 'createOrder')).toHaveLength(1);
   });
 
-  it('one that will say so is at the POS from then on', async () => {
+  it('one that will say so has not said that there is a ticket', async () => {
     const order = await inDoubtAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
     await cancelIs(order.serviceOrderId, 'asked');
-    expect(await state(order.serviceOrderId)).toBe('sent');
+    expect(await state(order.serviceOrderId)).toBe('in_doubt');
+    await webhook('exact', { serviceOrderId: order.serviceOrderId, status: 'cancelled' });
+    await isTold(order.serviceOrderId, 'cancelled');
   });
 
   it('"absent" counts a minute after the request, and then it is withdrawn', async () => {

@@ -192,3 +192,31 @@ it('a process that dies at a look leaves it to another', async () => {
   await until(() => system.live(id).at(-1)?.memberState === 'cancelled');
   expect(tills.cancels.filter((each) => each.serviceOrderId === id)).toHaveLength(1);
 });
+
+it('a platform that asked us to wait is not asked sooner for another signal', async () => {
+  const { serviceOrderId: id } = await sentAt('exact');
+  await system.query(
+    `INSERT INTO looks (service_order_id, next_attempt_at, failures) VALUES ($1, now() + interval '1 min', 1)`,
+    [id],
+  );
+  const before = (await look(id))?.['next_attempt_at'];
+  await system.signal(id);
+  expect((await look(id))?.['next_attempt_at']).toEqual(before);
+});
+
+it('the newest twenty differences are kept of a platform that changes its mind with every answer', async () => {
+  const order = await sentAt('exact');
+  const id = order.serviceOrderId;
+  await system.query(
+    `INSERT INTO order_changes (service_order_id, seen_at, changes)
+     SELECT $1, now() - nth * interval '1 s', '[]' FROM generate_series(1, 20) AS nth`,
+    [id],
+  );
+  await change(order, { notes: 'the newest' });
+  await noLook(id);
+  const kept = await system.query('SELECT changes FROM order_changes WHERE service_order_id = $1 ORDER BY seen_at', [
+    id,
+  ]);
+  expect(kept).toHaveLength(20);
+  expect(kept.at(-1)?.['changes']).toMatchObject([{ path: 'notes', is: 'the newest' }]);
+});

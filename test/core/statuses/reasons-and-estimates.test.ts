@@ -310,6 +310,8 @@ describe('a reason', () => {
     expect((await shown(id)).order?.reasonCode).toBeNull();
     await says({ status: 'failed', serviceOrderId: id });
     expect((await shown(id)).order?.reasonCode).toBe('other');
+    await says({ status: 'failed', serviceOrderId: id, reasonCode: 'restaurant_cancelled' });
+    expect((await shown(id)).order?.reasonCode).toBe('restaurant_cancelled');
   });
 
   it('that comes with a repeat is taken, and one that waited for its POS id', async () => {
