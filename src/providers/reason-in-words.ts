@@ -5,20 +5,26 @@ import type { ReasonCode } from '../core/domain/reason-code.ts';
  * request" for an item that is "not in stock" says the customer's reason. Inferred, where the vendor's page quotes none.
  */
 const WORDS: readonly (readonly [RegExp, ReasonCode])[] = [
-  [/\bcustomer\b.*\b(cancel|request|chang)|\b(cancel|request)\w* by (the )?(customer|guest)/i, 'member_cancelled'],
+  [/\b(customer|guest)(['’]s)? (has )?(cancel|request|chang\w*( of)?( \w+)? mind\b)/i, 'member_cancelled'],
+  [/\b(customer|guest) (no longer (want|need)|(wants|wanted|asked|called) to cancel\b)/i, 'member_cancelled'],
+  [/\b(cancel|request)\w* by (the )?(customer|guest)\b/i, 'member_cancelled'],
   [/\b(out of|not in|no) stock\b|\bsold ?out\b|\b86'?d\b|\bsnoozed\b/i, 'item_unavailable'],
   [/\binvalid ?(plu|product|modifier|item)\b/i, 'item_unavailable'],
   [/\b(item|product|modifier|ingredient)s?\b.*\b(unavailable|not available|not found|missing)\b/i, 'item_unavailable'],
   [/\b(out of|outside) (the |our )?(delivery )?(area|range|zone)\b|\btoo far\b/i, 'out_of_area'],
-  [/\baddress\b/i, 'invalid_address'],
   [/\b(price|tax|total)s?\b.*\b(mismatch|changed|differ|wrong|incorrect)/i, 'price_changed'],
   [/\bpaused\b/i, 'paused'],
-  [/\b(closed|closing)\b/i, 'closed'],
+  [/\b(is|are|['’]re|store|restaurant|kitchen|shop) (\w+ )?closed\b/i, 'closed'],
+  [/^\W*closed\W*$|\bclosed (today|early|now|for|until)\b|\bclosing\b/i, 'closed'],
   [/\bbusy\b|\bcapacity\b/i, 'too_busy'],
+  [/\baddress\b/i, 'invalid_address'],
   [/\bduplicate\b/i, 'duplicate'],
   [/\bpayment\b|\bunpaid\b/i, 'payment'],
   [/\b(under ?age|age (check|verification|limit))\b/i, 'age_check'],
-  [/\b(not accepted|no (answer|response|reply)|expired|timed? ?-?out)\b/i, 'no_answer'],
+  [
+    /\b(not accepted|(did not|didn['’]t) (answer|respond|reply)|no (answer|response|reply)|expired|timed? ?-?out)\b/i,
+    'no_answer',
+  ],
   [/\b(offline|unreachable|unable to reach|connection|connect to)\b/i, 'technical'],
 ];
 

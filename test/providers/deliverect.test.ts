@@ -637,6 +637,10 @@ describe('translateWebhook', () => {
     expect(translate({ ...courier, status: 115, deliveryTime: late })).toEqual([]);
   });
 
+  it.each([80, 81])('does not take a courier that is only assigned (%i) for an accepted order', (status) => {
+    expect(translate({ ...courier, status, deliveryTime: late })).toEqual([]);
+  });
+
   it.each(['soon', null, 7])('leaves an estimate of %j out, and tells the status', (time) => {
     expect(translate({ ...accepted, pickupTime: time, deliveryTime: time })).toEqual(translate(accepted));
   });

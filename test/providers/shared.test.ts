@@ -8,6 +8,7 @@ import { minorDigits, toDecimal } from '../../src/core/domain/money.ts';
 import { splitName } from '../../src/core/domain/person-name.ts';
 import { cutText, orderNote } from '../../src/providers/order-texts.ts';
 import { BaseUrl } from '../../src/providers/shared-settings.ts';
+import { reasonInWords } from '../../src/providers/reason-in-words.ts';
 import { verifyHmac } from '../../src/providers/verify-hmac.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { inMemoryCredentials } from './in-memory-credentials.ts';
@@ -74,6 +75,28 @@ describe('texts', () => {
     ['', '', ''],
   ])('a name %j has the parts %j and %j', (name, first, last) => {
     expect(splitName(name)).toEqual({ first, last });
+  });
+});
+
+describe('a reason in words', () => {
+  it.each([
+    ['Customer cancellation request', 'member_cancelled'],
+    ['On customer request: not in stock', 'member_cancelled'],
+    ['The customer has changed her mind', 'member_cancelled'],
+    ['Cancelled by the guest', 'member_cancelled'],
+    ['Guest no longer wants it', 'member_cancelled'],
+    ['Customer called to cancel', 'member_cancelled'],
+    ['customer did not respond to our request', 'no_answer'],
+    ['Closed', 'closed'],
+    ['We’re closed', 'closed'],
+    ['The store is already closed', 'closed'],
+    ['Restaurant closed', 'closed'],
+    ['Closed for the day', 'closed'],
+    ['Closed bag was damaged', undefined],
+    ['Delivery address busy', 'too_busy'],
+    ['Wrong address', 'invalid_address'],
+  ])('%j is %j', (text, code) => {
+    expect(reasonInWords(text)).toBe(code);
   });
 });
 

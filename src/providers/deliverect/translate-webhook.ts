@@ -46,10 +46,10 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
 ]);
 
 /**
- * A courier is sent for orders that were accepted, so what says no more than where the courier is, and when the member
- * will have the order, says that too.
+ * A courier on the way to the restaurant comes for an order that was accepted, which is inferred. One that is only
+ * assigned (80, 81) says nothing of that.
  */
-const COURIER_COMES: ReadonlySet<number> = new Set([80, 81, 83, 84, 85]);
+const COURIER_COMES: ReadonlySet<number> = new Set([83, 84, 85]);
 
 /**
  * Reads an order status and a courier's status. A preparation time's update has the order's status as well, and no time
