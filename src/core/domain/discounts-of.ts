@@ -5,6 +5,6 @@ export function discountsOf({
   money: { discount = 0 },
   discounts,
 }: Pick<CanonicalOrder, 'money' | 'discounts'>): readonly { name: string; amount: number }[] {
-  const named = discounts ?? [{ name: 'Discount', amount: discount }];
+  const named = discounts?.length ? discounts : [{ name: 'Discount', amount: discount }];
   return named.filter(({ amount }) => amount > 0);
 }

@@ -48,6 +48,7 @@ export function readCanonicalOrder(
   };
   removeBlanks(given);
   readContact(given, about.country, leaveOut);
+  nameDiscounts(given);
   addUpDiscounts(given);
   for (;;) {
     const parsed = CanonicalOrder.safeParse(given, { reportInput: true });
@@ -106,6 +107,16 @@ function readContact(given: unknown, locationCountry: string | undefined, leaveO
   else {
     delete member['email'];
     leaveOut('email_unusable', 'member.email');
+  }
+}
+
+/** A list of none is as no list, and a discount without a name has ours: no ticket needs more. */
+function nameDiscounts(given: unknown): void {
+  const discounts = fieldOf(given, ['discounts']);
+  if (!Array.isArray(discounts)) return;
+  if (discounts.length === 0) delete (given as Fields)['discounts'];
+  for (const each of discounts) {
+    if (isFields(each) && (each['name'] === undefined || isBlank(each['name']))) each['name'] = 'Discount';
   }
 }
 
