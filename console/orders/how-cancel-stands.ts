@@ -49,13 +49,15 @@ export function canBeCancelled({ cancellation, order }: ShownOrder): boolean {
 }
 
 /** Explains what follows from asking for a cancel. */
-export function cancelMeans({ placement, posIds }: ShownOrder): string {
+export function cancelMeans({ placement, posIds, cancellation }: ShownOrder): string {
   if (placement.state !== 'sent' && placement.state !== 'in_doubt') {
     return 'It was not sent yet: it is withdrawn, and its member is told that it was cancelled.';
   }
   const at = posIds.length === 0 ? '' : ` as ${posIds.map(({ providerOrderId }) => providerOrderId).join(', ')}`;
+  const mayHaveBeenAsked = cancellation !== null && ['asked', 'in_doubt', 'by_phone'].includes(cancellation.state);
+  const again = mayHaveBeenAsked ? ' The POS may have been asked already: this asks it once more.' : '';
   return (
     `Its POS has it${placement.state === 'sent' ? at : ', or may have it'}, and is asked to cancel it. Its member is told that ` +
-    'it is cancelled once the POS says so. It may refuse, such as when the food is made.'
+    `it is cancelled once the POS says so. It may refuse, such as when the food is made.${again}`
   );
 }

@@ -173,6 +173,16 @@ describe('a cancel', () => {
     expect(cancelMeans(story())).toContain('withdrawn');
   });
 
+  it('says that it asks once more where the POS may have been asked, and not where it surely was not', () => {
+    const again = 'The POS may have been asked already: this asks it once more.';
+    for (const state of ['asked', 'in_doubt', 'by_phone'] as const) {
+      expect(cancelMeans(cancelling({ state }))).toContain(again);
+    }
+    for (const each of [cancelling({}), cancelling({ state: 'refused' }), { ...story(sent), cancellation: null }]) {
+      expect(cancelMeans(each)).not.toContain(again);
+    }
+  });
+
   it('under way is looked at again soon', () => {
     expect(lookAgainAfterMs(cancelling({}))).toBe(lookAgainAfterMs(story()));
   });

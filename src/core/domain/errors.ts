@@ -64,8 +64,8 @@ export class NeedsOperator extends Error {
 }
 
 /**
- * The POS refuses for good: to take the order, or to cancel it. `reason` is shown to the member, `reasonCode` and
- * `itemIds` (by our own ids) are for programs; the message is for the operator.
+ * The POS refuses for good: to take the order, or to cancel it. `reason` is shown to the member, that of a refused cancel
+ * to nobody; `reasonCode` and `itemIds` (by our own ids) are for programs; the message is for the operator.
  */
 export class GiveUp extends Error {
   override readonly name = 'GiveUp';
