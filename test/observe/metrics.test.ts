@@ -269,7 +269,7 @@ describe('the way of an order', () => {
   it.each([
     ['expediter_asks_total', { integration: 'standard', outcome: 'unknown' }],
     ['expediter_cancellations_total', { integration: 'standard', outcome: 'refused' }],
-    ['expediter_looks_total', { outcome: 'unchanged' }],
+    ['expediter_looks_total', { outcome: 'given_up' }],
   ])('%s is there, at 0, before anything happens', async (name, labels) => {
     expect((await now()).value(name, labels)).toBe(0);
   });
