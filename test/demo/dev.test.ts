@@ -22,6 +22,7 @@ const NEEDED = [
   'clients',
   'console',
   'demo',
+  'examples',
   'migrations',
   'scripts',
   'test/support',
