@@ -1059,6 +1059,23 @@ describe('readStatus', () => {
     expect([event?.reason, event?.reasonCode]).toEqual([reason, reasonCode]);
   });
 
+  it.each(['pickup', 'delivery'] as const)('takes the time that we sent for no estimate of a %s', async (type) => {
+    const at = await stage();
+    const order = orderOf({ type, placedAt: '2026-01-31T18:00:00Z' });
+    order.fulfillment.requestedAt = '2026-01-31T20:00:00+01:00';
+    const ref = await at.create(order);
+    at.sim.become?.(first(at.sim.tickets), 'RESERVED');
+    const told = async () => {
+      const [event] = (await at.read(ref, order)) ?? [];
+      return event?.estimatedReadyAt ?? event?.estimatedDeliveryAt;
+    };
+    expect(await told()).toBeUndefined();
+    at.sim.estimate = '2026-01-31T19:00:00.000Z';
+    expect(await told(), 'in other words').toBeUndefined();
+    at.sim.estimate = '2026-01-31T19:10:00.000Z';
+    expect(await told(), 'staff changed it').toBe(at.sim.estimate);
+  });
+
   it('takes a fulfillment that expired for one that nobody began', async () => {
     const at = await stage();
     const order = orderOf();

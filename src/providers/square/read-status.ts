@@ -35,7 +35,13 @@ export async function readStatus(
     ...(now.reference_id !== undefined && { serviceOrderId: order.serviceOrderId }),
     occurredAt: now.updated_at,
   };
-  const details = now.fulfillments.map((each) => ({ ...each.pickup_details, ...each.delivery_details }));
+  const wanted = Date.parse(order.fulfillment.requestedAt ?? '');
+  // The time that we sent is no estimate of Square's.
+  const estimate = (time: string | undefined) => (Date.parse(time ?? '') === wanted ? undefined : time);
+  const details = now.fulfillments.map((each) => {
+    const all = { ...each.pickup_details, ...each.delivery_details };
+    return { ...all, pickup_at: estimate(all.pickup_at), deliver_at: estimate(all.deliver_at) };
+  });
   const cancelled = eventOfOrder(now.state, about, details[0]);
   if (cancelled.length > 0) return cancelled;
   // A fulfillment begins as PROPOSED, which no webhook reports, so none of those is missing.
