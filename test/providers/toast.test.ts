@@ -693,6 +693,15 @@ describe('createOrder', () => {
     expect(await toast.findOrder?.('o-2', contextOf(PAID))).toBeUndefined();
   });
 
+  it.each([
+    [400, 'NeedsOperator'],
+    [410, 'NeedsOperator'],
+    [500, 'TryAgain'],
+  ])('takes a %i for no proof that there is no order', async (status, name) => {
+    const { contextOf } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': [status, {}] });
+    await expect(toast.findOrder?.('o-1', contextOf(PAID))).rejects.toMatchObject({ name });
+  });
+
   it.each([[{}], [{ checks: [{ totalAmount: '9.55' }] }], ['<html>']])(
     'pays no price it cannot read: %j',
     async (body) => {
@@ -861,6 +870,8 @@ describe('translateWebhook', () => {
     ]);
     expect(translate(updated({ ...order, approvalStatus: 'NEEDS_APPROVAL' }))).toEqual([]);
     expect(translate(updated({ ...order, diningOption: { guid: GROUP } })), 'neither of the two').toEqual([]);
+    const promisedDate = '2023-11-09T13:30:00.000-0500';
+    expect(translate(updated({ ...order, promisedDate })), 'our own time is no estimate').toEqual([]);
     const cooking = { ...order, checks: [{ selections: [{ fulfillmentStatus: 'SENT' }] }] };
     expect(translate(updated(cooking))).toMatchObject([
       { status: 'in_progress', estimatedReadyAt: '2023-11-09T18:30:00.000+00:00' },
@@ -1050,7 +1061,7 @@ describe('readStatus', () => {
     await expect(read('CLUBS:o-2')).rejects.toBeInstanceOf(TryAgain);
   });
 
-  it('asks by our id where Toast’s is not known, and takes a refusal of such an id for “none”', async () => {
+  it('asks by our id where Toast’s is not known, and takes no refusal of such an id for “none”', async () => {
     const read = async (answer: Answers[string]) => {
       const { contextOf, seen } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': answer });
       const order = orderOf({ serviceOrderId: 'o-1' });
@@ -1060,7 +1071,8 @@ describe('readStatus', () => {
     };
     const order = { ...shown, ...cooked('SENT'), externalId: 'CLUBS:o-1' };
     expect(await read([200, order])).toMatchObject([{ providerOrderId: ORDER, serviceOrderId: 'o-1' }]);
-    expect(await read([400, { message: 'The GUID was malformed' }])).toEqual([]);
+    expect(await read([404, { message: 'Order not found' }])).toEqual([]);
+    await expect(read([400, { message: 'The GUID was malformed' }])).rejects.toBeInstanceOf(NeedsOperator);
     await expect(read([200, { ...order, externalId: null }])).rejects.toBeInstanceOf(TryAgain);
   });
 
@@ -1085,13 +1097,12 @@ describe('readStatus', () => {
 });
 
 describe('cancelOrder', () => {
-  async function stage() {
+  async function stage(order = orderOf(), changed: object = {}) {
     const pos = await startToast();
     ends.push(() => pos.stop());
-    const settings = Settings.parse(pos.settings);
+    const settings = Settings.parse({ ...pos.settings, ...changed });
     const signal = AbortSignal.timeout(5000);
     const context = { settings, now: NOW, signal, credentials: inMemoryCredentials(() => NOW), fetch: boundedFetch() };
-    const order = orderOf();
     const ref = await toast.createOrder(order, context);
     const ticket = pos.tickets[0] ?? expect.unreachable('there is no ticket');
     return { pos, ticket, cancel: async () => toast.cancelOrder?.(ref, order, context) };
@@ -1113,16 +1124,25 @@ describe('cancelOrder', () => {
     expect(await cancel()).toBe('cancelled');
   });
 
-  it('is refused for good where Toast refuses, as for other payments, with what its support asks for', async () => {
+  it('is for a person where Toast refuses: no refusal of its says that it is too late', async () => {
     const { pos, cancel } = await stage();
     const body = { status: 400, code: 10_400, message: 'Only OTHER payments may be voided', requestId: 'r-1' };
     pos.miscancel = () => ({ status: 400, body });
-    await expect(cancel()).rejects.toMatchObject({
-      name: 'GiveUp',
-      message: 'Toast refused to void the order with 400, code 10400, requestId r-1',
-      reason: 'The restaurant can no longer cancel this order.',
-    });
+    expect(await cancel()).toBeUndefined();
+    expect([pos.cancels, pos.reads]).toEqual([1, 2]);
   });
+
+  it.each<[string, SampleOptions, object]>([
+    ['has discounts', discounted('EUR'), {}],
+    ['is not paid at Toast', {}, { alternatePaymentGuid: undefined }],
+  ])(
+    'is for a person where the order %s, and asks Toast for nothing that it would refuse',
+    async (_name, options, set) => {
+      const { pos, ticket, cancel } = await stage(orderOf(options), set);
+      expect(await cancel()).toBeUndefined();
+      expect([pos.cancels, pos.refusals, ticket.cancelled]).toEqual([0, [], undefined]);
+    },
+  );
 
   it('needs a scope of its own, and says which', async () => {
     const { pos, cancel } = await stage();

@@ -272,6 +272,10 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     const found = kept.find(({ ticket }) => ticket.providerOrderId === guid);
     if (found === undefined) throw new ToastError(404, 'Order not found');
     if (found.order['voided'] === true) throw new ToastError(400, 'The order is already voided');
+    // https://toast-api.launchnotes.io/announcements/voiding-orders-with-the-orders-api, read on 2026-11-23
+    const { paid, discount = 0 } = found.ticket;
+    if (paid === undefined) throw new ToastError(400, 'only orders with the Other payment type can be voided');
+    if (discount > 0) throw new ToastError(400, 'orders with discounts cannot be voided');
     found.ticket.cancelled = true;
     become(found.ticket, 'VOIDED');
     if (fault === 'drop-answer') request.socket.destroy();

@@ -1,11 +1,11 @@
+import type { z } from 'zod';
 import { GiveUp, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { quoteRefusal } from '../quote-refusal.ts';
 import { callToast } from './call-toast.ts';
 import { eventsOfOrder } from './events-of-order.ts';
-import { nameRefusal } from './name-refusal.ts';
-import { VoidedOrder, type Settings } from './payloads.ts';
+import { VoidedOrder, type Settings, type ToastOrder } from './payloads.ts';
 import { readOrder } from './read-order.ts';
 
 /** From here on the food is made. Toast itself documents no status from which it would refuse. */
@@ -15,14 +15,16 @@ const TOO_LATE: readonly string[] = ['ready', 'en_route', 'completed'];
  * Voids the order with all of its selections and payments: https://doc.toasttab.com/doc/devguide/apiVoidOrder.html and
  * https://doc.toasttab.com/openapi/orders/operation/voidOrder/ (read 2026-11-23). Toast voids orders of the same client
  * that have OTHER payments alone, and wants the scope `orders.channel:void`. It refuses one that is voided already, so
- * the order is read before, and after a refusal: a repeat changes nothing.
+ * the order is read before, and after a refusal: a repeat changes nothing. Of the reasons for which Toast refuses, none is
+ * that it is too late.
+ * @returns also undefined where Toast refuses to void this order, which staff still may
  * @throws as `readOrder` does, and GiveUp
  */
 export async function cancelOrder(
   ref: OrderRef,
   { serviceOrderId }: CanonicalOrder,
   context: PosContext<Settings>,
-): Promise<CancelAnswer> {
+): Promise<CancelAnswer | undefined> {
   const read = () =>
     readOrder({ guid: ref.providerOrderId, serviceOrderId }, context).catch((error: unknown) => {
       throw error instanceof TryAgain ? tryAgainWith(error, { sent: false }) : error;
@@ -31,7 +33,11 @@ export async function cancelOrder(
   if (order === undefined) return 'absent';
   if (order.voided === true) return 'cancelled';
   const late = eventsOfOrder(order, {}, context.settings).find(({ status }) => TOO_LATE.includes(status));
-  if (late !== undefined) throw refusal(`Toast says ${late.nativeStatus} of the order`);
+  if (late !== undefined) {
+    const reason = 'The restaurant can no longer cancel this order.';
+    throw new GiveUp(`Toast says ${late.nativeStatus} of the order`, { reason, reasonCode: 'other' });
+  }
+  if (!isVoidable(order)) return undefined;
 
   const all = { selections: { voidAll: true }, payments: { voidAll: true } };
   const path = `/orders/v2/orders/${encodeURIComponent(order.guid)}/void`;
@@ -43,11 +49,19 @@ export async function cancelOrder(
     if (VoidedOrder.safeParse(answer.json).success) return 'cancelled';
     throw new TryAgain('Toast did not say that the order is voided', { sent: true, httpStatus });
   }
-  if ((await read())?.voided === true) return 'cancelled';
-  throw refusal(`Toast refused to void the order with ${nameRefusal(answer)}`, httpStatus);
+  return (await read())?.voided === true ? 'cancelled' : undefined;
 }
 
-function refusal(message: string, httpStatus?: number): GiveUp {
-  const reason = 'The restaurant can no longer cancel this order.';
-  return new GiveUp(message, { reason, reasonCode: 'other', httpStatus });
+/**
+ * Orders with the Other payment type can be voided, and none with discounts:
+ * https://toast-api.launchnotes.io/announcements/voiding-orders-with-the-orders-api (read 2026-11-23)
+ */
+function isVoidable({ checks }: z.infer<typeof ToastOrder>): boolean {
+  const payments = checks.flatMap((check) => check.payments ?? []);
+  const discounted = checks.flatMap((check) => [check, ...check.selections]);
+  return (
+    payments.length > 0 &&
+    payments.every(({ type }) => type === 'OTHER') &&
+    discounted.every(({ appliedDiscounts }) => (appliedDiscounts ?? []).length === 0)
+  );
 }

@@ -101,13 +101,17 @@ async function findRefused(
 /**
  * Finds an order. "You can POST an order with an externalId, and then GET the order with that externalId"
  * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). The path is not documented; according to older
- * documentation the externalId takes the GUID's place.
- * @throws TryAgain if Toast has the order but does not say its GUID, the only id in the webhooks
+ * documentation the externalId takes the GUID's place. So only a 404 is a proof that there is none.
+ * @throws TryAgain if Toast has the order but does not say its GUID, the only id in the webhooks; NeedsOperator
  */
 async function findByExternalId(externalId: string, context: Context): Promise<OrderRef | undefined> {
   const answer = await callToast(context, 'GET', `/orders/v2/orders/${encodeURIComponent(externalId)}`);
-  if (answer.status >= 300) return undefined;
+  const { status: httpStatus } = answer;
+  if (httpStatus === 404) return undefined;
+  if (httpStatus >= 300) {
+    throw new NeedsOperator(`Toast does not say whether it has the order: ${nameRefusal(answer)}`, { httpStatus });
+  }
   const found = TakenOrder.safeParse(answer.json);
   if (found.success) return { providerOrderId: found.data.guid };
-  throw new TryAgain('Toast has the order, and its answer names no GUID', { sent: true, httpStatus: answer.status });
+  throw new TryAgain('Toast has the order, and its answer names no GUID', { sent: true, httpStatus });
 }

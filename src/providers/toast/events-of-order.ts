@@ -59,9 +59,13 @@ function readKitchen(checks: Order['checks']): Said | undefined {
   return begun ? { status: 'in_progress', nativeStatus: 'SENT' } : undefined;
 }
 
-/** `estimatedFulfillmentDate` is when it is "ready for pickup or to be delivered", as the dining option has it. */
-function estimatesOf({ estimatedFulfillmentDate: at, diningOption }: Order, { diningOptionGuids }: Settings) {
-  if (at === undefined) return undefined;
+/**
+ * `estimatedFulfillmentDate` is when it is "ready for pickup or to be delivered", as the dining option has it. The time
+ * that the order was promised for is the one that we sent, and nobody's estimate.
+ */
+function estimatesOf({ estimatedFulfillmentDate: at, promisedDate, diningOption }: Order, settings: Settings) {
+  const { diningOptionGuids } = settings;
+  if (at === undefined || Date.parse(at) === Date.parse(promisedDate ?? '')) return undefined;
   if (diningOption?.guid === diningOptionGuids.pickup) return { estimatedReadyAt: at };
   return diningOption?.guid === diningOptionGuids.delivery ? { estimatedDeliveryAt: at } : undefined;
 }

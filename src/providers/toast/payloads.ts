@@ -121,6 +121,8 @@ export const GuestOrderStatusUpdated = z.object({
   }),
 });
 
+const AppliedDiscounts = z.array(z.unknown()).nullish().catch(undefined);
+
 /** The fields of an order that tell what became of it: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/ */
 export const ToastOrder = z.object({
   guid: Id,
@@ -128,6 +130,7 @@ export const ToastOrder = z.object({
   voided: z.boolean().nullish(),
   modifiedDate: timeIfAny,
   estimatedFulfillmentDate: timeIfAny,
+  promisedDate: timeIfAny,
   diningOption: z.object({ guid: z.string() }).nullish().catch(undefined),
   deliveryInfo: z.object({ deliveryState: z.string().nullish() }).nullish(),
   checks: z
@@ -139,9 +142,15 @@ export const ToastOrder = z.object({
               fulfillmentStatus: z.string().nullish(),
               selectionType: z.string().nullish(),
               voided: z.boolean().nullish(),
+              appliedDiscounts: AppliedDiscounts,
             }),
           )
           .catch([]),
+        payments: z
+          .array(z.object({ type: z.string().nullish() }))
+          .nullish()
+          .catch(undefined),
+        appliedDiscounts: AppliedDiscounts,
       }),
     )
     .catch([]),

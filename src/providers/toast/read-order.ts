@@ -26,8 +26,8 @@ export async function readOrder(
     ),
   );
   const { status: httpStatus } = answer;
-  // 400: "The GUID was malformed." That an externalId may take its place is not documented here.
-  if (httpStatus === 404 || (httpStatus === 400 && guid === undefined)) return undefined;
+  // Not so 400, "The GUID was malformed": it does not say that there is no order with this externalId.
+  if (httpStatus === 404) return undefined;
   if (httpStatus >= 300) {
     throw new NeedsOperator(`Toast shows us no order (${httpStatus}): is baseUrl right?`, { httpStatus });
   }
