@@ -148,8 +148,9 @@ export type Provider<Settings = unknown> = {
    * POS's API cannot cancel: then a person telephones.
    * @param ref what is known of its ticket: without `providerOrderId`, only our own id is
    * @param order as it was sent, with `cancelReason` and the code that is on its ticket
-   * @returns undefined if nobody can be asked: these settings name no way, or the POS wants an id that is not known
-   * @throws GiveUp if the POS refuses, such as too late; TryAgain and NeedsOperator as `createOrder` does
+   * @returns undefined if a person has to telephone: these settings name no way, the POS wants an id that is not known, or
+   *   cancels no order of this kind
+   * @throws GiveUp if the POS refuses since it is too late; TryAgain and NeedsOperator as `createOrder` does
    */
   cancelOrder?(
     ref: OrderRef,
