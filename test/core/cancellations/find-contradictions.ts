@@ -115,18 +115,22 @@ function repeatsDiffer({ sent, kind }: Till, settledAfter: readonly number[]): b
 }
 
 /**
- * What two plays of the same steps in another order must have in common. Once it is to be cancelled nobody looks at what
- * else changed, and whether that was seen just before is a matter of moments.
+ * What two plays of the same steps in another order must have in common. A change is on the ticket or known beside it:
+ * which of both may be a matter of moments, such as where a person says in the same moment that there is no ticket yet.
+ * Once it is to be cancelled nobody looks at what else changed, and it may be on neither.
  */
 export function endOf({ row, till }: Played): object {
+  const known = row?.changes?.find(({ path }) => path === 'notes')?.is;
   return {
     rank: row?.rank,
     state: row?.state,
     waitsForPerson: row?.waitsForPerson,
     cancellation: row?.cancellation,
     cancelState: row?.cancelState,
-    changes: row?.cancelState === null ? (row.changes?.length ?? 0) : undefined,
-    tickets: till.tickets.map(({ order, live }) => ({ notes: order.notes, live })),
+    tickets: till.tickets.map(({ order, live }) => ({
+      ...(row?.cancelState === null && { notes: known ?? order.notes }),
+      live,
+    })),
     cancels: till.mayHaveCancelled,
     isOver: till.rank >= rankOf('completed'),
   };

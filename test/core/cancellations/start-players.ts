@@ -27,7 +27,7 @@ export type Row = {
   cause: string | null;
   waitsForPerson: boolean;
   cancelState: string | null;
-  changes: unknown[] | null;
+  changes: { path: string; is?: unknown }[] | null;
   conflict: boolean;
   /** What was stored whenever a request for a ticket began. */
   begun: { notes: string; cancellation: string | null }[];
