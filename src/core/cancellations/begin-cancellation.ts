@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { CANCEL_WITHIN_S } from '../domain/placement.ts';
 import { insertOutbox } from '../live/outbox.ts';
 import { nextSequence } from '../live/sequence-floor.ts';
-import { endCancelled } from '../placements/end-cancelled.ts';
+import { WITHDRAWN, endCancelled } from '../placements/end-cancelled.ts';
 
 /**
  * Begins to cancel an order that is locked: from this commit on no ticket is created. Whoever is about to send it loses
@@ -47,5 +47,5 @@ export async function beginCancellation(
         AND NOT EXISTS (SELECT FROM placement_attempts a WHERE a.service_order_id = $1 AND a.ended_at IS NULL)`,
     values: [serviceOrderId, askedBy, tells],
   });
-  if (!tells) await endCancelled(client, serviceOrderId, { nativeStatus: 'withdrawn', state: 'withdrawn' });
+  if (!tells) await endCancelled(client, serviceOrderId, WITHDRAWN);
 }

@@ -4,7 +4,7 @@ import { why, type Why } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/name-parameters.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import { HELD_RETRY_MS, backOff } from '../placements/conclude-placement.ts';
-import { endCancelled } from '../placements/end-cancelled.ts';
+import { WITHDRAWN, endCancelled } from '../placements/end-cancelled.ts';
 import { END_ATTEMPT, END_ATTEMPT_PARAMETERS, attemptEndJson, type AttemptEnd } from '../placements/record-attempt.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
 import { refuseCancellation } from './refuse-cancellation.ts';
@@ -56,7 +56,7 @@ export async function concludeCancellation(
       return deps.onLive();
     }
     case 'withdraw': {
-      const about = { nativeStatus: 'withdrawn', state: 'withdrawn', end } as const;
+      const about = { ...WITHDRAWN, end };
       // A webhook was quicker: there is a ticket.
       if ((await retryWrite(() => endCancelled(pool, serviceOrderId, about))) === undefined) {
         return postpone(pool, claim, { state: 'due', delayMs: 0, failed: false });

@@ -4,7 +4,7 @@ import { why, type Why } from '../domain/placement-cause.ts';
 import type { RefusedFor } from '../domain/refused-for.ts';
 import type { Location } from '../locations/locations.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
-import { endCancelled } from './end-cancelled.ts';
+import { WITHDRAWN, endCancelled } from './end-cancelled.ts';
 import { failPlacement } from './fail-placement.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { postponePlacement, type Postponed } from './postpone-placement.ts';
@@ -106,9 +106,8 @@ async function fail(deps: PlacementDeps, job: PlacementJob, decision: Failed): P
 }
 
 async function withdraw(deps: PlacementDeps, job: PlacementJob): Promise<void> {
-  const about = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
   // A webhook or another worker was quicker: there may be a ticket.
-  if ((await retryWrite(() => endCancelled(deps.pool, job.serviceOrderId, about))) === undefined) {
+  if ((await retryWrite(() => endCancelled(deps.pool, job.serviceOrderId, WITHDRAWN))) === undefined) {
     return concludePlacement(deps, job, { do: 'release' });
   }
   observePlacement(deps, job, 'withdrawn', {});

@@ -50,6 +50,9 @@ const END_CANCELLED = `
   )
   SELECT o.conflict FROM o, p`;
 
+/** Of an order that was never sent. */
+export const WITHDRAWN = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
+
 /**
  * Ends an order as cancelled, and tells its member: it was withdrawn before it was sent, or its POS or the restaurant says
  * so. It moves the order as an event of the POS would, and finishes its placement and its cancellation.
