@@ -10,7 +10,7 @@ type Rest = Record<'idleMb' | 'idleCpuMs', number>;
 export type StartMeasurement = Record<'startMs' | 'readyMs', number> & Rest;
 
 /** As in production. */
-const OPERATORS = { OPERATOR_TOKEN: 'operator-of-the-benchmark', OPERATOR_PORT: '0' };
+const OPERATORS = { OPERATOR_TOKEN: 'operator-of-the-benchmark-with-a-token-long-enough', OPERATOR_PORT: '0' };
 /** Until what the start left to do is done. */
 const SETTLE_MS = 5_000;
 const REST_MS = 10_000;

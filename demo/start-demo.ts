@@ -116,7 +116,7 @@ export async function startDemo(about: {
   announce('Pub/Sub', pubsub.where);
   signal.throwIfAborted();
 
-  const platformToken = randomBytes(24).toString('base64url');
+  const platformToken = randomBytes(32).toString('base64url');
   const platform = own === undefined ? await startOrderingPlatform({ token: platformToken }) : undefined;
   if (platform !== undefined) endings.add('the ordering platform', () => platform.stop());
   announce('Platform', own?.where ?? `${platform?.url} (GraphQL)`);
@@ -141,7 +141,7 @@ export async function startDemo(about: {
   endings.add('the tracker', () => tracker.stop());
 
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
-  const operatorToken = keepSecret(dir, 'operator-token', () => randomBytes(24).toString('base64url'));
+  const operatorToken = keepSecret(dir, 'operator-token', () => randomBytes(32).toString('base64url'));
   const at = { databaseUrl: database.url, settingsKey, publicUrl: balancer.url };
   const { integration, settings } = pos;
   const webhookUrls = new Map<string, Promise<string>>();

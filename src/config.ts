@@ -49,32 +49,30 @@ const variables = {
     parsedBy(parseSettingsKeys),
     '2026-01:<32 random bytes in base64>, made with: openssl rand -base64 32',
   ],
-  PUBLIC_URL: [
-    httpUrl()
-      .transform((url) => url.replace(/\/$/, ''))
-      .optional(),
-    'https://expediter.example.com',
-  ],
-  PROVIDER_MODULES: [
-    z
-      .string()
-      .default('')
-      .transform((names) => names.split(',').flatMap((name) => name.trim() || [])),
-    '@my-club/expediter-provider-acme',
-  ],
+  PUBLIC_URL: [baseUrl().optional(), 'https://expediter.example.com'],
+  PROVIDER_MODULES: [names(), '@my-club/expediter-provider-acme'],
 
   ALLOW_PRIVATE_HOSTS: [parsedBy(parseAllowedHosts).prefault(''), 'pos.lan, 10.8.0.0/16'],
 
   OPERATOR_TOKEN: [
     z
       .string()
-      .min(24, { error: 'has fewer than 24 characters' })
+      .min(43, { error: 'has fewer than 43 characters, which 32 random bytes have in base64' })
       .regex(/^[\x21-\x7e]+$/, { error: 'has a space or another character that a header cannot carry' })
       .optional(),
     '32 random bytes, made with: openssl rand -base64 32',
   ],
   OPERATOR_HOST: [z.string().min(1).optional(), '127.0.0.1'],
   OPERATOR_PORT: [integer(0, 65_535).optional(), '8081'],
+  CONSOLE_URL: [baseUrl().optional(), 'https://console.example.com'],
+  OIDC_ISSUER: [httpUrl().optional(), 'https://accounts.google.com'],
+  OIDC_CLIENT_ID: [z.string().min(1).optional(), 'the client id that the issuer gave the console'],
+  OIDC_CLIENT_SECRET: [z.string().min(1).optional(), 'the secret of that client'],
+  OIDC_SCOPES: [z.string().min(1).default('openid email profile'), 'openid email profile groups'],
+  OIDC_GROUPS_CLAIM: [z.string().min(1).default('groups'), 'groups'],
+  OIDC_ALLOWED_DOMAINS: [names(), 'example.com'],
+  OIDC_ALLOWED_GROUPS: [names(), 'platform-team,club-managers'],
+  TRUSTED_PROXIES: [parsedBy(parseProxies).prefault(''), '35.191.0.0/16, 130.211.0.0/22'],
   OTEL_EXPORTER_OTLP_ENDPOINT: [httpUrl().optional(), 'http://collector.internal:4318'],
   OTEL_TRACES_SAMPLER_ARG: [share().default(1), '0.1'],
 
@@ -89,6 +87,7 @@ const variables = {
   ORDER_END_S: [integer(1, 2_592_000).default(86_400), '86400'],
   WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), '14'],
   PII_RETENTION_DAYS: [integer(2, 3650).default(30), '30'],
+  AUDIT_RETENTION_DAYS: [integer(30, 3650).default(400), '400'],
   POOL_SIZE: [integer(5, 1000).default(10), '10'],
   DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), '2000'],
   DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), '6000'],
@@ -173,6 +172,25 @@ const Environment = z
     error: 'is unset, and OPERATOR_HOST is set: operators would be at HOST and PORT all the same',
     ...always,
   })
+  .refine(({ OIDC_ISSUER, OIDC_CLIENT_ID }) => (OIDC_ISSUER === undefined) === (OIDC_CLIENT_ID === undefined), {
+    path: ['OIDC_CLIENT_ID'],
+    error: 'and OIDC_ISSUER are set together, or neither',
+    ...always,
+  })
+  .refine(({ OIDC_ISSUER, CONSOLE_URL }) => OIDC_ISSUER === undefined || CONSOLE_URL !== undefined, {
+    path: ['CONSOLE_URL'],
+    error: 'is required with OIDC_ISSUER, which sends people back to it',
+    ...always,
+  })
+  .refine(
+    ({ OIDC_ISSUER, OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS }) =>
+      OIDC_ISSUER === undefined || [OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS].some((each) => each?.length > 0),
+    {
+      path: ['OIDC_ALLOWED_DOMAINS'],
+      error: 'and OIDC_ALLOWED_GROUPS are unset, and OIDC_ISSUER is set: one of them says who may sign in',
+      ...always,
+    },
+  )
   .refine(({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST), {
     path: ['PUSH_AUTH'],
     error: '"off" is for a loopback HOST only: anybody could push',
@@ -252,6 +270,30 @@ function parsedBy<Value>(parse: (text: string) => Value): z.ZodType<Value, strin
 
 function httpUrl(): z.ZodURL {
   return z.url({ protocol: /^https?$/, error: 'is not an http or https URL' });
+}
+
+/** The same, without a slash behind it. */
+function baseUrl(): z.ZodType<string, string> {
+  return httpUrl().transform((url) => url.replace(/\/$/, ''));
+}
+
+function names(): z.ZodType<string[], string | undefined> {
+  return z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').flatMap((name) => name.trim() || []));
+}
+
+/** Addresses and networks of the proxies in front, whose X-Forwarded-For is believed. */
+function parseProxies(text: string): readonly string[] {
+  const proxies = text.split(',').flatMap((entry) => entry.trim() || []);
+  for (const [index, proxy] of proxies.entries()) {
+    const [address = '', bits, ...more] = proxy.split('/');
+    const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+    const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+    if (most < 0 || !isNetwork || more.length > 0) throw new Error(`entry ${index + 1} is no address, and no network`);
+  }
+  return proxies;
 }
 
 /** Origins as a browser sends them, among them those of apps, such as `capacitor://localhost`. */

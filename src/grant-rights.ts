@@ -3,6 +3,8 @@ import pg, { type ClientBase } from 'pg';
 
 /** What the service does with each table of ours. It owns none. Tests compare the list with the schema and the code. */
 export const RIGHTS = {
+  audit: ['SELECT', 'INSERT'],
+  audit_outcomes: ['SELECT', 'INSERT'],
   call_outs: ['SELECT', 'INSERT', 'UPDATE'],
   cancellations: ['SELECT', 'INSERT', 'UPDATE'],
   credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
@@ -15,6 +17,9 @@ export const RIGHTS = {
   location_last_seen: ['SELECT', 'INSERT', 'UPDATE'],
   locations: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   looks: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  operator_grants: ['SELECT', 'INSERT', 'DELETE'],
+  operator_sessions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  operator_tokens: ['SELECT', 'INSERT', 'UPDATE'],
   order_changes: ['SELECT', 'INSERT', 'DELETE'],
   order_contents: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   orders: ['SELECT', 'INSERT', 'UPDATE'],
@@ -38,7 +43,11 @@ export const RIGHTS = {
 } as const satisfies Record<string, readonly string[]>;
 
 /** What it asks the owner's functions for. */
-export const FUNCTIONS = ['ensure_webhook_partition(date)', 'drop_webhook_partition(date)'] as const;
+export const FUNCTIONS = [
+  'ensure_webhook_partition(date)',
+  'drop_webhook_partition(date)',
+  'delete_old_audit(integer)',
+] as const;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 

@@ -43,12 +43,12 @@ it('takes a share of orders to trace from 0 to 1, and all of them unless it says
 });
 
 it.each([
-  ['short enough to be guessed', 'x'.repeat(23), 'OPERATOR_TOKEN: has fewer than 24 characters'],
-  ['nothing that a header can carry', `${'x'.repeat(24)} y`, 'OPERATOR_TOKEN: has a space or another character'],
+  ['short enough to be guessed', 'x'.repeat(23), 'OPERATOR_TOKEN: has fewer than 43 characters'],
+  ['nothing that a header can carry', `${'x'.repeat(43)} y`, 'OPERATOR_TOKEN: has a space or another character'],
 ])('an operator token that is %s is refused, and not printed', (_what, token, message) => {
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).toThrow(message);
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).not.toThrow(token);
-  expect(readConfig({ ...env, OPERATOR_TOKEN: 'x'.repeat(24) })).toMatchObject({ OPERATOR_TOKEN: 'x'.repeat(24) });
+  expect(readConfig({ ...env, OPERATOR_TOKEN: 'x'.repeat(43) })).toMatchObject({ OPERATOR_TOKEN: 'x'.repeat(43) });
 });
 
 it.each(['10.0.0.0/33', 'https://pos.lan', 'pos.lan:8080', '*.lan', '2130706433', 'pos lan', '10.0.0/8', '::1%lo'])(

@@ -11,6 +11,7 @@ const VENDORS = ['lightspeed', 'clover', 'otter', 'olo'];
 const FLOORS = [
   ['domain'],
   ['postgres', 'egress'],
+  ['operators'],
   ['live', 'locations', 'traffic', 'retention'],
   ['statuses'],
   ['placements'],

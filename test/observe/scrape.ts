@@ -1,5 +1,5 @@
 /** The operator's token of these tests. */
-export const OPERATOR_TOKEN = 'operator-token-of-the-tests';
+export const OPERATOR_TOKEN = 'operator-token-of-the-tests-which-is-long-enough';
 
 export type Scrape = {
   text: string;

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { request } from 'node:http';
 
-export const OPERATOR_TOKEN = 'the-operators-token-of-a-test';
+export const OPERATOR_TOKEN = 'the-operators-token-of-a-test-which-is-long-enough';
 
 export type OperatorAnswer = { status: number; body: Record<string, unknown>; text: string; headers: Headers };
 

@@ -2,16 +2,17 @@ import cookie from '@fastify/cookie';
 import type { FastifyInstance } from 'fastify';
 import type { Recognise } from '../bound-connections.ts';
 import { answerErrors } from '../operator/answer-errors.ts';
+import { guardRoutes } from '../operator/guard-routes.ts';
 import { speakJson, type OperatorDeps } from '../operator/mount-routes.ts';
-import { tokenGate, unauthorized } from '../operator/token-gate.ts';
+import { unauthorized } from '../operator/token-gate.ts';
 import { BUILT, pageFiles } from './page-files.ts';
 import { isSameOrigin } from './same-origin.ts';
 import { secureHeaders } from './secure-headers.ts';
-import { SESSION_COOKIE, sessionRoutes } from './session-routes.ts';
-import { sessionTokens } from './session-tokens.ts';
+import { sessionCookies } from './session-cookie.ts';
+import { sessionRoutes } from './session-routes.ts';
 
 /**
- * Mounts the operators' door for people: the console's page, for anybody; a session in exchange for the operator's
+ * Mounts the operators' door for people: the console's page, for anybody; a session in exchange for a
  * token; and the API again, under `/api`, for a session. Neither door accepts the other's credentials.
  *
  * @param mountApi from `mountRoutes`
@@ -23,8 +24,7 @@ export async function sessionDoor(
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
   const publicOrigin = URL.parse(deps.translating.publicUrl)?.origin;
-  const { isOurs } = tokenGate(deps.token, recognise);
-  const tokens = sessionTokens(deps.token, deps.now);
+  const { pool, identify, operatorToken, now } = deps;
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
   answerErrors(scope);
   scope.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'there is no such thing here' }));
@@ -41,19 +41,18 @@ export async function sessionDoor(
 
     await own.register(async (entry) => {
       speakJson(entry);
-      sessionRoutes(entry, { isOurs, tokens, publicOrigin });
+      sessionRoutes(entry, { pool, identify, operatorToken, publicOrigin });
     });
     await own.register(
       async (api) => {
         api.addHook('onRequest', async (request, reply) => {
-          const until = await tokens.read(request.cookies[SESSION_COOKIE]);
-          if (until === undefined) return unauthorized(reply, 'Cookie');
+          request.identifyAgain = () => identify.bySession(sessionCookies(request.headers.cookie));
+          request.operator = await request.identifyAgain();
+          if (request.operator === undefined) return unauthorized(reply, 'Cookie');
           recognise(reply.raw);
-          // An event stream would outlive its session.
-          const ending = setTimeout(() => reply.raw.destroy(), until.getTime() - deps.now().getTime()).unref();
-          reply.raw.once('close', () => clearTimeout(ending));
           return undefined;
         });
+        guardRoutes(api, { pool, now });
         mountApi(api);
         // Without this route the answer would be the page.
         api.get('/*', async () => {

@@ -27,7 +27,7 @@ export function answerErrors(scope: FastifyInstance): void {
     }
     const { statusCode } = error;
     if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-      const why = statusCode === 409 && error.cause !== undefined ? { cause: error.cause } : {};
+      const why = (statusCode === 403 || statusCode === 409) && error.cause !== undefined ? { cause: error.cause } : {};
       return reply.code(statusCode).send({ error: IN_WORDS[statusCode] ?? error.message, ...why });
     }
     if (statusCode === 503) return reply.code(503).header('retry-after', '2').send({ error: error.message });

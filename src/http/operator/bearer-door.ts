@@ -1,13 +1,14 @@
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import type { Recognise } from '../bound-connections.ts';
+import { guardRoutes } from './guard-routes.ts';
 import { metricsRoute } from './metrics-route.ts';
 import { speakJson, type OperatorDeps } from './mount-routes.ts';
 import { tokenGate } from './token-gate.ts';
 import { docsRoutes } from './docs-routes.ts';
 
 /**
- * Mounts the operators' door for programs. Every route takes `Authorization: Bearer OPERATOR_TOKEN`; pages for a
- * browser take the token as a Basic password too.
+ * Mounts the operators' door for programs. Every route takes a token as `Authorization: Bearer`; pages for a browser
+ * take it as a Basic password too.
  *
  * @param mountApi from `mountRoutes`
  */
@@ -17,7 +18,7 @@ export async function bearerDoor(
   recognise: Recognise,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
-  const gate = tokenGate(deps.token, recognise);
+  const gate = tokenGate(deps.identify, recognise);
   const routes: RouteOptions[] = [];
   scope.addHook('onRoute', (route) => {
     if (route.method !== 'HEAD') routes.push(route);
@@ -25,11 +26,13 @@ export async function bearerDoor(
 
   await scope.register(async (api) => {
     api.addHook('onRequest', gate.bearer);
+    guardRoutes(api, deps);
     mountApi(api);
     metricsRoute(api, deps.metrics);
   });
   await scope.register(async (browsed) => {
     browsed.addHook('onRequest', gate.bearerOrBasic);
+    guardRoutes(browsed, deps);
     speakJson(browsed);
     docsRoutes(browsed, routes);
   });

@@ -49,8 +49,9 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
         },
       },
     },
-    async ({ query: { location, integration } }, reply) => {
-      const stream = openStream(scope, shared);
+    async (request, reply) => {
+      const { location, integration } = request.query;
+      const stream = openStream(scope, request, shared);
       stream.onClose(deps.watch({ locationId: location, integration }, writeBoardEvents(stream)));
       return reply
         .type('text/event-stream')

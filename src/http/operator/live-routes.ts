@@ -6,6 +6,7 @@ import { readLive } from '../../core/live/read-live.ts';
 import { failures } from './answers.ts';
 import { openStream } from './open-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
+import { noSuch } from './no-such.ts';
 import { OrderParams } from './order-requests.ts';
 
 const Resume = z.looseObject({
@@ -55,10 +56,10 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
       const { serviceOrderId } = request.params;
       const last = request.headers['last-event-id'];
       const read = (await readLive(deps.pool, new Map([[serviceOrderId, last ?? 0]]))).get(serviceOrderId);
-      if (read === undefined) throw scope.httpErrors.notFound('no signal ever named this order');
+      if (read === undefined) throw scope.httpErrors.notFound(noSuch.order);
       if (last !== undefined && read.ended && read.messages.length === 0) return reply.code(204).send(undefined);
 
-      const stream = openStream(scope, shared);
+      const stream = openStream(scope, request, shared);
       let sent = last ?? 0;
       const send = ({ messages, ended }: { messages: LiveMessage[]; ended: boolean }): void => {
         for (const message of messages) {

@@ -8,8 +8,8 @@ import { PausedLocation, WrongLocation, pauseLocation, resumeLocation } from '..
 import { ShownLocation, showLocation } from '../../core/locations/show-location.ts';
 import { RevokedToken, revokeToken } from '../../core/locations/webhook-tokens.ts';
 import { failures, json } from './answers.ts';
-import { audit } from './audit.ts';
 import type { OperatorDeps } from './mount-routes.ts';
+import { noSuch } from './no-such.ts';
 
 const tags = ['Locations'];
 /** Time for all calls to its POS together: an operator waits. */
@@ -40,7 +40,7 @@ export function locationRoutes(scope: FastifyInstance, deps: OperatorDeps, closi
   const { pool, registry, now } = deps;
   const { open, publicUrl } = deps.translating;
   const api = scope.withTypeProvider<ZodTypeProvider>();
-  const noSuchLocation = (): Error => scope.httpErrors.notFound('no location has this id');
+  const noSuchLocation = (): Error => scope.httpErrors.notFound(noSuch.location);
 
   api.get(
     '/locations',
@@ -96,7 +96,6 @@ export function locationRoutes(scope: FastifyInstance, deps: OperatorDeps, closi
       try {
         const checking = checkLocation({ ...deps, open }, locationId, CHECK_MS);
         const checked = await Promise.race([checking, stopped.promise]);
-        audit(request, 'check', { locationId, state: checked.state });
         return checked;
       } catch (error) {
         throw error instanceof WrongLocation ? noSuchLocation() : error;
@@ -123,7 +122,6 @@ export function locationRoutes(scope: FastifyInstance, deps: OperatorDeps, closi
       if (!(await revokeToken(pool, tokenId, locationId))) {
         throw scope.httpErrors.notFound('the location has no such token');
       }
-      audit(request, 'revoke', { locationId, tokenId });
       return { tokenId, revoked: true as const };
     },
   );
@@ -154,7 +152,6 @@ export function locationRoutes(scope: FastifyInstance, deps: OperatorDeps, closi
         const { locationId } = request.params;
         if (!(await change(pool, locationId))) throw noSuchLocation();
         deps.wake();
-        audit(request, verb, { locationId });
         return { locationId, paused };
       },
     );

@@ -13,6 +13,7 @@ import { answerErrors } from './answer-errors.ts';
 import { boardRoutes } from './board-routes.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 import type { EventStream } from './event-stream.ts';
+import type { Identify } from './identify.ts';
 import { liveRoutes } from './live-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
@@ -23,8 +24,9 @@ import { takeJson } from './take-json.ts';
 import { trafficRoutes } from './traffic-routes.ts';
 
 export type OperatorDeps = {
-  /** OPERATOR_TOKEN. */
-  token: string;
+  identify: Identify;
+  /** OPERATOR_TOKEN, of which a session knows that it was opened by it. */
+  operatorToken: string | undefined;
   pool: Pool;
   /** The time by Postgres's clock. */
   now: Now;
@@ -56,7 +58,7 @@ export type Shared = {
 /**
  * The operator API, for programs and the console. The door decides who may use it.
  *
- * - `400` wrong request, `401` wrong token, `404` it does not exist, `409` not possible now
+ * - `400` wrong request, `401` wrong token, `403` not with these roles, `404` it does not exist, `409` not possible now
  * - `503` Postgres is away, or no room (`Retry-After`); `500` an error of ours
  *
  * @returns a function that mounts the routes behind a door, on a scope of its own

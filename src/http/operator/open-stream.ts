@@ -1,17 +1,30 @@
-import type { FastifyInstance } from 'fastify';
+import { isDeepStrictEqual } from 'node:util';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { eventStream, type EventStream } from './event-stream.ts';
 import type { Shared } from './mount-routes.ts';
 
 /** Streams of one process. Each holds a connection, and the board's some 200 kB if its reader is slow. */
 const STREAMS_MAX = 200;
 
-/** Opens a stream, for either door. @throws 503 if there are too many */
-export function openStream(scope: FastifyInstance, { closing, streams }: Shared): EventStream {
+/** Time after which a stream's reader is looked at again: who may no longer read it is cut off within five seconds. */
+const LOOK_MS = 2_000;
+
+/** Opens a stream, for either door, for as long as its reader may what they may now. @throws 503 if there are too many */
+export function openStream(scope: FastifyInstance, request: FastifyRequest, { closing, streams }: Shared): EventStream {
   if (streams.size >= STREAMS_MAX)
     throw scope.httpErrors.serviceUnavailable('too many streams are open here: close one, or ask again soon');
   const stream = eventStream();
   streams.add(stream);
-  stream.onClose(() => void streams.delete(stream));
+  const looking = setInterval(() => void look(), LOOK_MS).unref();
+  stream.onClose(() => {
+    streams.delete(stream);
+    clearInterval(looking);
+  });
+  const look = async (): Promise<void> => {
+    // While nobody can be asked, what was known holds.
+    const operator = await request.identifyAgain().catch(() => request.operator);
+    if (!isDeepStrictEqual(operator?.rights, request.operator?.rights)) stream.cutOff();
+  };
   // A stream requested before the shutdown is opened and ended: a refusal would stop an EventSource from reconnecting.
   if (closing.aborted) setImmediate(() => stream.end());
   return stream;

@@ -11,9 +11,9 @@ import { Retried, retryPlacement } from '../../core/placements/retry-placement.t
 import { showOrder } from '../../core/orders/show-order.ts';
 import { traceId } from '../../core/domain/trace-id.ts';
 import { failures, json } from './answers.ts';
-import { audit } from './audit.ts';
 import { conflict } from './conflict.ts';
 import type { OperatorDeps } from './mount-routes.ts';
+import { noSuch } from './no-such.ts';
 import { ConcludeCancel, OrderParams, OrderQuery, OrdersQuery, Resolve } from './order-requests.ts';
 
 const tags = ['Orders'];
@@ -27,7 +27,7 @@ const tags = ['Orders'];
 export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
   const { pool } = deps;
   const api = scope.withTypeProvider<ZodTypeProvider>();
-  const noSuchOrder = (): Error => scope.httpErrors.notFound('no signal ever named this order');
+  const noSuchOrder = (): Error => scope.httpErrors.notFound(noSuch.order);
 
   api.get(
     '/orders',
@@ -76,7 +76,6 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
         ...(request.query.ordered === true && { ordered: await readOrdered(pool, serviceOrderId) }),
       };
       if (request.query.contents !== true) return story;
-      audit(request, 'read contents', { serviceOrderId });
       const changesInFull = await readChanges(pool, serviceOrderId);
       return { ...story, contents: await readContents(pool, serviceOrderId), changesInFull };
     },
@@ -102,7 +101,6 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       if (retried === undefined) throw noSuchOrder();
       if ('refused' in retried) throw conflict(retried);
       deps.wake();
-      audit(request, 'retry', { serviceOrderId, outcome: retried.retry });
       return retried;
     },
   );
@@ -129,7 +127,6 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       if (resolved === undefined) throw noSuchOrder();
       if ('refused' in resolved) throw conflict(resolved);
       deps.wake();
-      audit(request, 'resolve', { serviceOrderId, there: body.there });
       return resolved;
     },
   );
@@ -153,7 +150,6 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       if (requested === undefined) throw noSuchOrder();
       if ('refused' in requested) throw conflict(requested);
       deps.wake();
-      audit(request, 'cancel', { serviceOrderId, outcome: requested.cancel });
       return requested;
     },
   );
@@ -178,7 +174,6 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
       if (concluded === undefined) throw noSuchOrder();
       if ('refused' in concluded) throw conflict(concluded);
       deps.wake();
-      audit(request, 'conclude cancel', { serviceOrderId, cancelled });
       return concluded;
     },
   );

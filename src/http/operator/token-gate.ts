@@ -1,38 +1,25 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { bearerOf } from '../bearer-of.ts';
 import type { Recognise } from '../bound-connections.ts';
+import type { Identify } from './identify.ts';
 
 export type TokenGate = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
-/**
- * Refuses every request without the operator's token, with the same 401 for every reason, before the body is read. Both
- * sides are hashed before they are compared, so the time shows neither the first difference nor the length.
- */
-export function tokenGate(
-  token: string,
-  recognise: Recognise,
-): {
-  isOurs: (given: string | undefined) => boolean;
-  bearer: TokenGate;
-  bearerOrBasic: TokenGate;
-} {
-  const ours = digest(token);
-  const isOurs = (given: string | undefined): boolean => timingSafeEqual(digest(given ?? ''), ours);
-
+/** Refuses every request without an operator's token, with the same 401 for every reason, before the body is read. */
+export function tokenGate(identify: Identify, recognise: Recognise): { bearer: TokenGate; bearerOrBasic: TokenGate } {
+  const gate =
+    (scheme: 'Bearer' | 'Basic', tokenOf: (request: FastifyRequest) => string | undefined): TokenGate =>
+    async (request, reply) => {
+      request.identifyAgain = () => identify.byToken(tokenOf(request));
+      request.operator = await request.identifyAgain();
+      if (request.operator === undefined) return unauthorized(reply, scheme);
+      recognise(reply.raw);
+      return undefined;
+    };
   return {
-    isOurs,
-    async bearer(request, reply) {
-      if (!isOurs(bearerOf(request.headers))) return unauthorized(reply, 'Bearer');
-      recognise(reply.raw);
-      return undefined;
-    },
+    bearer: gate('Bearer', ({ headers }) => bearerOf(headers)),
     /** For pages in a browser, with any user name. Never for changes: a browser sends Basic without being asked. */
-    async bearerOrBasic(request, reply) {
-      if (!isOurs(bearerOf(request.headers) ?? passwordOf(request))) return unauthorized(reply, 'Basic');
-      recognise(reply.raw);
-      return undefined;
-    },
+    bearerOrBasic: gate('Basic', (request) => bearerOf(request.headers) ?? passwordOf(request)),
   };
 }
 
@@ -49,8 +36,4 @@ function passwordOf({ headers }: FastifyRequest): string | undefined {
   if (base64 === undefined) return undefined;
   const pair = Buffer.from(base64, 'base64').toString();
   return pair.slice(pair.indexOf(':') + 1);
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

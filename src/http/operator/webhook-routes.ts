@@ -7,9 +7,9 @@ import { ReplayedMany, endOfRun, replayWebhooks } from '../../core/replay/replay
 import { Replayed, replayWebhook } from '../../core/replay/replay-webhook.ts';
 import { ShownWebhook, showWebhook } from '../../core/replay/show-webhook.ts';
 import { failures, json } from './answers.ts';
-import { audit } from './audit.ts';
 import { conflict } from './conflict.ts';
 import type { OperatorDeps } from './mount-routes.ts';
+import { noSuch } from './no-such.ts';
 import { Replay, ReplayMany, WebhookParams, WebhookQuery, WebhooksQuery } from './webhook-requests.ts';
 
 const tags = ['Webhooks'];
@@ -31,7 +31,7 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
   const { translating } = deps;
   const { pool } = translating;
   const api = scope.withTypeProvider<ZodTypeProvider>();
-  const noSuchWebhook = (): Error => scope.httpErrors.notFound('no webhook that is kept has this id');
+  const noSuchWebhook = (): Error => scope.httpErrors.notFound(noSuch.webhook);
 
   api.get(
     '/webhooks',
@@ -74,7 +74,6 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       const shown = await showWebhook({ ...translating, registry: deps.registry }, request.params.webhookId);
       if (shown === undefined) throw noSuchWebhook();
       if (request.query.contents === false) return withoutContents(shown);
-      audit(request, 'read webhook', { webhookId: shown.webhookId, locationId: shown.locationId });
       return shown;
     },
   );
@@ -99,8 +98,7 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       if ('refused' in replayed) throw conflict(replayed);
       if (dryRun) return replayed;
       deps.wake();
-      const { webhookId, replayOf, locationId, integration, outcome } = replayed;
-      audit(request, 'replay', { webhookId, replayOf, locationId, integration, outcome });
+      if (request.act !== undefined) request.act.after = replayed.outcome;
       return replayed;
     },
   );
@@ -137,10 +135,10 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       const until = performance.now() + REPLAY_MS;
       const isOver = (): boolean => closing.aborted || request.socket.destroyed || performance.now() > until;
       let reached: WebhookKey | undefined;
-      const auditRun = (left?: number): void => {
+      const ended = (): void => {
         if (dryRun) return;
         deps.wake();
-        audit(request, 'replay many', { ...filter, locationId: location, outcomes: done.outcomes, left });
+        if (request.act !== undefined) request.act.after = inWords(done.outcomes);
       };
       try {
         const run = replayWebhooks({ ...translating, ...deps, dryRun }, matching, {
@@ -170,10 +168,10 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
         }
       } catch (error) {
         // Webhooks replayed before Postgres went away are committed.
-        auditRun();
+        ended();
         throw error;
       }
-      auditRun(done.left);
+      ended();
       return done;
     },
   );
@@ -207,4 +205,10 @@ function withoutContents({ body: _body, headers: _headers, today, ...about }: Sh
 
 function count(outcomes: Partial<Record<WebhookOutcome, number>>, outcome: WebhookOutcome): void {
   outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+}
+
+function inWords(outcomes: Partial<Record<WebhookOutcome, number>>): string {
+  return Object.entries(outcomes)
+    .map(([outcome, times]) => `${outcome} ${times}`)
+    .join(', ');
 }

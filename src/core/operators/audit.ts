@@ -1,0 +1,100 @@
+import type { Pool } from 'pg';
+import type { Actor } from './operator.ts';
+
+/** What somebody is about to do. Ids and codes of ours: nothing of a member, and never a secret. */
+export type Act = {
+  did: string;
+  locationId?: string | null | undefined;
+  serviceOrderId?: string | undefined;
+  webhookId?: string | undefined;
+  /** The id of a token, session or grant; what a replay of many matches. */
+  subject?: string | undefined;
+  /** By default the state of the order, or else of the location. */
+  before?: string | undefined;
+  /** The address it comes from. */
+  source?: string | undefined;
+  requestId?: string | undefined;
+};
+
+export const ACT_OUTCOMES = ['done', 'refused', 'failed'] as const;
+type Ended = { outcome: (typeof ACT_OUTCOMES)[number]; after?: string | undefined };
+
+/** SQL for the state of what an act `a` is about, as a code. */
+const STATE = `CASE
+  WHEN a.subject IS NOT NULL OR a.webhook_id IS NOT NULL THEN NULL
+  WHEN a.service_order_id IS NOT NULL THEN
+    (SELECT concat_ws('/', p.state, c.state) FROM placements p LEFT JOIN cancellations c USING (service_order_id)
+     WHERE p.service_order_id = a.service_order_id)
+  ELSE (SELECT CASE WHEN l.paused_at IS NULL THEN 'open' ELSE 'paused' END FROM locations l
+        WHERE l.location_id = a.location_id) END`;
+
+/**
+ * Writes down what is about to be done, and by whom. It is committed before the act: what cannot be written down is not
+ * done.
+ * @returns the id of its row, for `endAct`
+ */
+export async function beginAct(pool: Pool, by: Actor, act: Act): Promise<string> {
+  const { rows } = await pool.query<{ id: string }>(`${BEGIN} SELECT audit_id AS id FROM begun`, valuesOf(by, act));
+  if (rows[0] === undefined) throw new Error('an act was not written down');
+  return rows[0].id;
+}
+
+/** Writes down how an act ended. @param after by default the state of the order or the location */
+export async function endAct(pool: Pool, id: string, { outcome, after }: Ended): Promise<void> {
+  await pool.query(
+    `INSERT INTO audit_outcomes (audit_id, outcome, after)
+     SELECT audit_id, $2::text, coalesce($3::text, ${STATE}) FROM audit a WHERE audit_id = $1::bigint`,
+    [id, outcome, after ?? null],
+  );
+}
+
+/** Writes down what has happened already, such as a refusal. */
+export async function recordAct(pool: Pool, by: Actor, act: Act, { outcome, after }: Ended): Promise<void> {
+  await pool.query(
+    `${BEGIN} INSERT INTO audit_outcomes (audit_id, outcome, after) SELECT audit_id, $12::text, $13::text FROM begun`,
+    [...valuesOf(by, act), outcome, after ?? null],
+  );
+}
+
+/**
+ * Does something as an act of somebody.
+ * @param ended tells how it ended; by default `refused` of what has a `refused` and of what is not there, else `done`
+ */
+export async function audited<Result>(
+  pool: Pool,
+  by: Actor,
+  act: Act,
+  work: () => Promise<Result>,
+  ended: (result: Result) => Ended = byRefused,
+): Promise<Result> {
+  const id = await beginAct(pool, by, act);
+  // One whose end cannot be written down stays without.
+  const end = (how: Ended): Promise<void> => endAct(pool, id, how).catch(() => {});
+  const result = await work().catch(async (error: unknown) => {
+    await end({ outcome: 'failed' });
+    throw error;
+  });
+  await end(ended(result));
+  return result;
+}
+
+function byRefused(result: unknown): Ended {
+  const isRefused = typeof result === 'object' && result !== null && 'refused' in result;
+  return { outcome: isRefused || result === undefined || result === false ? 'refused' : 'done' };
+}
+
+const BEGIN = `
+  WITH begun AS (
+    INSERT INTO audit (actor_kind, actor_id, actor_name, source, request_id, did, location_id, service_order_id,
+                       webhook_id, subject, before)
+    SELECT $1, $2, $3, $4, $5, $6, a.location_id, a.service_order_id, a.webhook_id, a.subject, coalesce($11, ${STATE})
+    FROM (SELECT coalesce($7::text, (SELECT location_id FROM placements WHERE service_order_id = $8::text)) AS location_id,
+                 $8::text AS service_order_id, $9::uuid AS webhook_id, $10::text AS subject) AS a
+    RETURNING audit_id
+  )`;
+
+function valuesOf(by: Actor, act: Act): (string | null)[] {
+  const { did, source, requestId, locationId, serviceOrderId, webhookId, subject, before } = act;
+  const about = [source, requestId, did, locationId, serviceOrderId, webhookId, subject, before];
+  return [by.kind, by.id, by.name, ...about.map((each) => each ?? null)];
+}

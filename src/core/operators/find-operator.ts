@@ -1,0 +1,63 @@
+import { hash } from 'node:crypto';
+import type { Pool } from 'pg';
+import { BY_OPERATOR_TOKEN, type Operator, type Right } from './operator.ts';
+
+const RIGHT = (of: string): string => `jsonb_build_object('roles', ${of}.roles, 'locations', ${of}.locations)`;
+
+/** SQL for whether a token `t` is valid. */
+const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
+
+/** The hash by which a secret of 32 random bytes is known: a token or a session's cookie. */
+export function digest(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
+}
+
+/** Finds whose a named token is. @returns undefined if it is not valid, whatever the reason */
+export async function findByToken(pool: Pool, token: string): Promise<Operator | undefined> {
+  const { rows } = await pool.query<Omit<Operator, 'kind'>>({
+    name: 'find-operator-by-token',
+    text: `SELECT t.token_id::text AS id, t.name, jsonb_build_array(${RIGHT('t')}) AS rights
+           FROM operator_tokens t WHERE t.sha256 = $1 AND ${IS_VALID}`,
+    values: [digest(token)],
+  });
+  return rows[0] && { kind: 'token', ...rows[0] };
+}
+
+/**
+ * Finds whose a session is, with what they may do by now.
+ * @param cookies all that came under its name: another site of the same domain may have set one
+ * @param operatorToken OPERATOR_TOKEN. Sessions that another one opened are over
+ * @returns undefined if none is valid, or who signed in may nothing
+ */
+export async function findBySession(
+  pool: Pool,
+  cookies: readonly string[],
+  operatorToken: string | undefined,
+): Promise<Operator | undefined> {
+  const { rows } = await pool.query<
+    Omit<Operator, 'rights' | 'session'> & NonNullable<Operator['session']> & { rights: readonly Right[] | null }
+  >({
+    name: 'find-operator-by-session',
+    text: `SELECT s.kind, s.actor_id AS id, s.name, s.session_id AS "sessionId", s.signed_in_at AS "signedInAt",
+                  s.expires_at AS "expiresAt",
+                  CASE s.kind
+                    WHEN 'person' THEN (SELECT jsonb_agg(${RIGHT('g')}) FROM operator_grants g
+                                        WHERE g.email = s.email OR g.group_name = ANY (s.groups))
+                    WHEN 'token' THEN (SELECT jsonb_agg(${RIGHT('t')}) FROM operator_tokens t
+                                       WHERE t.token_id = s.actor_id::uuid AND ${IS_VALID})
+                    ELSE $3::jsonb END AS rights
+           FROM operator_sessions s
+           WHERE s.sha256 = ANY ($1::bytea[]) AND s.ended_at IS NULL AND s.expires_at > now()
+             AND (s.operator_token_sha256 IS NULL OR s.operator_token_sha256 = $2)
+           ORDER BY s.signed_in_at DESC LIMIT 1`,
+    values: [
+      cookies.map(digest),
+      operatorToken === undefined ? null : digest(operatorToken),
+      JSON.stringify(BY_OPERATOR_TOKEN.rights),
+    ],
+  });
+  const [found] = rows;
+  if (found === undefined || found.rights === null) return undefined;
+  const { kind, id, name, rights, ...session } = found;
+  return { kind, id, name, rights, session };
+}

@@ -1,0 +1,58 @@
+import type { Role } from '../../core/operators/operator.ts';
+
+/** Who may use a route, and what is written down of it. */
+export type Access = {
+  role: Role;
+  /**
+   * What decides at which location the role is needed:
+   *
+   * - `order`, `webhook`, `location`: that of the one in the path. Of others' it is answered as if there were none
+   * - `list`: the route itself leaves out what is elsewhere, by `locationsWithin`
+   * - `all`: it is about all locations, and takes the role at all of them
+   * - `none`: it is about no location
+   */
+  of: 'order' | 'webhook' | 'location' | 'list' | 'all' | 'none';
+  /** The act's name in the audit. Every route that changes something has one. */
+  does?: string;
+  /** Member data in the answer: then it takes `member-data` as well, and the audit names it. */
+  reveals?: { did: string; when: (query: Readonly<Record<string, unknown>>) => boolean };
+};
+
+/** Every route of the operator API, at both doors. A route that is not here stops the start. */
+export const ACCESS: Readonly<Record<string, Access>> = {
+  'GET /orders': { role: 'viewer', of: 'list' },
+  'GET /orders/:serviceOrderId': {
+    role: 'viewer',
+    of: 'order',
+    reveals: { did: 'read contents', when: ({ contents }) => contents === 'true' },
+  },
+  'GET /orders/:serviceOrderId/live': { role: 'viewer', of: 'order' },
+  'POST /orders/:serviceOrderId/retry': { role: 'operator', of: 'order', does: 'retry' },
+  'POST /orders/:serviceOrderId/resolve': { role: 'operator', of: 'order', does: 'resolve' },
+  'POST /orders/:serviceOrderId/cancel': { role: 'operator', of: 'order', does: 'cancel' },
+  'POST /orders/:serviceOrderId/cancel/conclude': { role: 'operator', of: 'order', does: 'conclude cancel' },
+  'GET /live': { role: 'viewer', of: 'list' },
+
+  'GET /webhooks': { role: 'viewer', of: 'list' },
+  'GET /webhooks/:webhookId': {
+    role: 'viewer',
+    of: 'webhook',
+    reveals: { did: 'read webhook', when: ({ contents }) => contents !== 'false' },
+  },
+  'POST /webhooks/:webhookId/replay': { role: 'operator', of: 'webhook', does: 'replay' },
+  'POST /webhooks/replay': { role: 'operator', of: 'list', does: 'replay many' },
+
+  'GET /locations': { role: 'viewer', of: 'list' },
+  'GET /locations/:locationId': { role: 'viewer', of: 'location' },
+  'POST /locations/:locationId/check': { role: 'operator', of: 'location', does: 'check' },
+  'POST /locations/:locationId/pause': { role: 'operator', of: 'location', does: 'pause' },
+  'POST /locations/:locationId/resume': { role: 'operator', of: 'location', does: 'resume' },
+  'POST /locations/:locationId/tokens/:tokenId/revoke': { role: 'admin', of: 'location', does: 'revoke' },
+
+  'GET /traffic': { role: 'viewer', of: 'list' },
+  'GET /scorecards': { role: 'viewer', of: 'list' },
+  'GET /spill': { role: 'viewer', of: 'none' },
+  'GET /metrics': { role: 'viewer', of: 'all' },
+  'GET /openapi.json': { role: 'viewer', of: 'none' },
+  'GET /docs': { role: 'viewer', of: 'none' },
+};

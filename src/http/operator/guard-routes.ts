@@ -1,0 +1,179 @@
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
+import type { Pool } from 'pg';
+import { beginAct, endAct, recordAct, type Act } from '../../core/operators/audit.ts';
+import { has, locationsOf, type Operator, type Role } from '../../core/operators/operator.ts';
+import type { Now } from '../../core/postgres/database-clock.ts';
+import { findWebhook } from '../../core/replay/stored-webhook.ts';
+import { ACCESS, type Access } from './access.ts';
+import type { AccessCause } from './answers.ts';
+import { noSuch } from './no-such.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set once the door knows who it is. */
+    operator: Operator | undefined;
+    /** Who it is by now: undefined once that may nothing any more. */
+    identifyAgain: () => Promise<Operator | undefined>;
+    /** What is under way, and written down: a route may say how it ended. */
+    act: (Act & { id: string; after?: string }) | undefined;
+  }
+  interface FastifyContextConfig {
+    /** Undefined for what is not there, and so nobody's. */
+    access?: (Access & { route: string }) | undefined;
+  }
+}
+
+/** Time for which a browser that signed in may change who may what. Later it signs in once more. */
+export const RECENT_MS = 15 * 60_000;
+
+/**
+ * Lets each route only be used by whom `ACCESS` says, where it says, and writes down what they do, and what they were
+ * refused. Behind a hook that sets `request.operator`.
+ */
+export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool; now: Now }): void {
+  scope.addHook('onRoute', (route) => {
+    route.config = { ...route.config, access: accessOf(route) };
+  });
+
+  scope.addHook('onRequest', async (request) => {
+    const operator = operatorOf(request);
+    const { access } = request.routeOptions.config;
+    if (access === undefined) return;
+    const roles = rolesFor(access, request);
+    const { of } = access;
+    if (of === 'order' || of === 'webhook' || of === 'location') {
+      if (roles.every((role) => locationsOf(operator, role) === null)) return;
+      const found = await findThing(pool, of, request.params);
+      // Its route says that there is none.
+      if (found === undefined) return;
+      const { locationId } = found;
+      if (!has(operator, 'viewer', locationId)) throw scope.httpErrors.notFound(noSuch[of]);
+      await refuseUnless(
+        roles.every((role) => has(operator, role, locationId)),
+        request,
+        roles,
+      );
+      return;
+    }
+    const may = (role: Role): boolean => (of === 'all' ? has(operator, role, null) : isAnywhere(operator, role));
+    await refuseUnless(roles.every(may), request, roles);
+  });
+
+  scope.addHook('preHandler', async (request) => {
+    const act = await actOf(pool, request);
+    if (act === undefined) return;
+    request.act = { ...act, id: await beginAct(pool, operatorOf(request), act) };
+  });
+
+  scope.addHook('onSend', async (request, reply) => {
+    const { act } = request;
+    if (act === undefined) return;
+    const { statusCode } = reply;
+    const outcome = statusCode < 400 ? 'done' : statusCode < 500 ? 'refused' : 'failed';
+    const { kind, name } = operatorOf(request);
+    const { source: _source, requestId: _requestId, ...about } = act;
+    request.log.info({ ...about, outcome, by: { kind, name } }, 'operator');
+    await endAct(pool, act.id, { outcome, after: act.after }).catch((error: unknown) => {
+      request.log.warn({ err: error, auditId: act.id }, 'how an act ended was not written down');
+    });
+  });
+
+  async function refuseUnless(may: boolean, request: FastifyRequest, roles: readonly Role[]): Promise<void> {
+    const operator = operatorOf(request);
+    const { session } = operator;
+    const isOld = session !== undefined && now().getTime() - session.signedInAt.getTime() > RECENT_MS;
+    if (may && !(isOld && roles.includes('admin') && request.method !== 'GET')) return;
+    const subject = request.routeOptions.config.access?.route;
+    await recordAct(pool, operator, { did: 'be refused', subject, ...sourceOf(request) }, { outcome: 'refused' });
+    if (may) {
+      throw Object.assign(scope.httpErrors.forbidden('it is long ago that you signed in: sign in once more for this'), {
+        cause: { code: 'sign_in_again' } satisfies AccessCause,
+      });
+    }
+    throw Object.assign(scope.httpErrors.forbidden(`this takes the role ${roles.join(' and ')} there`), {
+      cause: { code: 'role_missing', roles: [...roles] } satisfies AccessCause,
+    });
+  }
+}
+
+/** The operator of a request behind a door. */
+export function operatorOf({ operator }: FastifyRequest): Operator {
+  if (operator === undefined) throw new Error('a request came past its door');
+  return operator;
+}
+
+/**
+ * The locations that an answer may be about.
+ * @param asked the one that it is asked about
+ * @returns undefined for all of them
+ * @throws 403 if that is none of the operator's
+ */
+export function locationsWithin(
+  scope: FastifyInstance,
+  request: FastifyRequest,
+  asked: string | undefined,
+): readonly string[] | undefined {
+  const role = request.routeOptions.config.access?.role ?? 'admin';
+  const operator = operatorOf(request);
+  if (asked === undefined) return locationsOf(operator, role) ?? undefined;
+  if (!has(operator, role, asked)) throw scope.httpErrors.forbidden(`location: you do not have the role ${role} there`);
+  return [asked];
+}
+
+function accessOf({
+  method,
+  url,
+  routePath,
+}: RouteOptions & { routePath?: string }): (Access & { route: string }) | undefined {
+  if (routePath === '/*') return undefined;
+  const route = `${method === 'HEAD' ? 'GET' : String(method)} ${routePath ?? url}`;
+  const access = ACCESS[route];
+  if (access === undefined) throw new Error(`nothing says who may use ${route}: add it to ACCESS`);
+  if (method !== 'GET' && method !== 'HEAD' && access.does === undefined) {
+    throw new Error(`nothing says what ${route} does, for the audit: add it to ACCESS`);
+  }
+  return { ...access, route };
+}
+
+function rolesFor({ role, reveals }: Access, { query }: FastifyRequest): Role[] {
+  return reveals?.when(query as Record<string, unknown>) ? [role, 'member-data'] : [role];
+}
+
+function isAnywhere(operator: Operator, role: Role): boolean {
+  return locationsOf(operator, role)?.length !== 0;
+}
+
+type Thing = 'order' | 'webhook' | 'location';
+
+/** Finds where the thing in a path is. @returns undefined where there is no such thing */
+async function findThing(pool: Pool, of: Thing, params: unknown): Promise<{ locationId: string | null } | undefined> {
+  const { serviceOrderId, webhookId = '', locationId } = params as Record<string, string | undefined>;
+  if (of === 'webhook') return findWebhook(pool, webhookId);
+  const { rows } = await pool.query<{ locationId: string | null }>(
+    of === 'order'
+      ? 'SELECT location_id AS "locationId" FROM placements WHERE service_order_id = $1::text'
+      : 'SELECT location_id AS "locationId" FROM locations WHERE location_id = $1::text',
+    [of === 'order' ? serviceOrderId : locationId],
+  );
+  return rows[0];
+}
+
+/** What a request is about to do that is written down: nothing about what is not there. */
+async function actOf(pool: Pool, request: FastifyRequest): Promise<Act | undefined> {
+  const { access } = request.routeOptions.config;
+  const { body, params } = request;
+  if (access === undefined || (body as { dryRun?: boolean } | null | undefined)?.dryRun === true) return undefined;
+  const reveals = access.reveals?.when(request.query as Record<string, unknown>) === true;
+  const did = access.does ?? (reveals ? access.reveals?.did : undefined);
+  if (did === undefined) return undefined;
+  const { serviceOrderId, webhookId, tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
+  const act = { did, serviceOrderId, webhookId, subject: tokenId ?? sessionId ?? grantId, ...sourceOf(request) };
+  const { of } = access;
+  if (of !== 'order' && of !== 'webhook' && of !== 'location') return act;
+  const found = await findThing(pool, of, params);
+  return found && { ...act, locationId: found.locationId };
+}
+
+function sourceOf({ ip, id }: FastifyRequest): Pick<Act, 'source' | 'requestId'> {
+  return { source: ip, requestId: id };
+}
