@@ -132,7 +132,7 @@ async function certify(
     DATABASE_URL: database.url,
     ORDER_API_URL: NO_PLATFORM,
     SETTINGS_KEY: keepSecret(dir, 'settings-key', () => `certify:${randomBytes(32).toString('base64')}`),
-    OPERATOR_TOKEN: keepSecret(dir, 'operator-token', () => randomBytes(32).toString('base64url')),
+    OPERATOR_TOKEN: keepSecret(dir, 'operators-token', () => randomBytes(32).toString('base64url')),
     ALLOW_PRIVATE_HOSTS: ordersUrl.hostname,
     PUBLIC_URL: publicUrl,
     PORT: port,

@@ -141,7 +141,7 @@ export async function startDemo(about: {
   endings.add('the tracker', () => tracker.stop());
 
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
-  const operatorToken = keepSecret(dir, 'operator-token', () => randomBytes(32).toString('base64url'));
+  const operatorToken = keepSecret(dir, 'operators-token', () => randomBytes(32).toString('base64url'));
   const at = { databaseUrl: database.url, settingsKey, publicUrl: balancer.url };
   const { integration, settings } = pos;
   const webhookUrls = new Map<string, Promise<string>>();

@@ -28,7 +28,7 @@ export type AppDeps = {
    * theirs. Members have no door while nobody's tokens are known.
    */
   outside?: { push: PushDeps; webhook: WebhookDeps; follow?: FollowDeps | undefined } | undefined;
-  /** Undefined at the other listener, and while OPERATOR_TOKEN is unset: then this door does not exist. */
+  /** Undefined at the other listener, and where nobody could come through it. */
   operator?: OperatorDeps | undefined;
 };
 

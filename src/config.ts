@@ -208,6 +208,11 @@ const Environment = z
 export type Config = z.infer<typeof Environment>;
 export const CONFIG_NAMES = Object.keys(variables) as readonly (keyof Config)[];
 
+/** Whether operators have a door: it is there where somebody could come through it. */
+export function hasOperators(config: Pick<Config, 'OPERATOR_TOKEN' | 'OPERATOR_PORT' | 'OIDC_ISSUER'>): boolean {
+  return (config.OPERATOR_TOKEN ?? config.OPERATOR_PORT ?? config.OIDC_ISSUER) !== undefined;
+}
+
 /** Everything wrong with the environment, one line per variable. */
 export class WrongEnvironment extends Error {
   override readonly name = 'WrongEnvironment';

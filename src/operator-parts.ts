@@ -1,13 +1,8 @@
-import type { Config } from './config.ts';
+import { hasOperators, type Config } from './config.ts';
 import type { Log } from './core/domain/log.ts';
 import { boardFeed } from './core/orders/board-feed.ts';
 import { identifier } from './http/operator/identify.ts';
 import type { OperatorDeps } from './http/operator/mount-routes.ts';
-
-/** Whether operators have a door: where somebody could come through it. */
-export function hasOperators(config: Pick<Config, 'OPERATOR_TOKEN' | 'OPERATOR_PORT' | 'OIDC_ISSUER'>): boolean {
-  return (config.OPERATOR_TOKEN ?? config.OPERATOR_PORT ?? config.OIDC_ISSUER) !== undefined;
-}
 
 /** Builds the operators' door and its feeds. Undefined where they have none. */
 export function operatorParts(

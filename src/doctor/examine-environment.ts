@@ -1,4 +1,4 @@
-import { readConfig, type Config } from '../config.ts';
+import { hasOperators, readConfig, type Config } from '../config.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { loadProviders } from '../providers/index.ts';
 import { reporterOf, type Finding } from './finding.ts';
@@ -26,9 +26,9 @@ export async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Findin
 }
 
 /** Says where operators are served, if at all. */
-function examinePorts({ OPERATOR_TOKEN, OPERATOR_PORT }: Config): Finding[] {
-  if (OPERATOR_TOKEN === undefined) return [];
-  if (OPERATOR_PORT !== undefined) return [ok('OPERATOR_PORT', 'operators have a port of their own')];
+function examinePorts(config: Config): Finding[] {
+  if (!hasOperators(config)) return [];
+  if (config.OPERATOR_PORT !== undefined) return [ok('OPERATOR_PORT', 'operators have a port of their own')];
   return [
     warning(
       'OPERATOR_PORT',

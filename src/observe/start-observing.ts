@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Config } from '../config.ts';
+import { hasOperators, type Config } from '../config.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import { vacuumHolder } from '../core/postgres/vacuum-holder.ts';
 import type { DatabaseState } from '../core/postgres/database-state.ts';
@@ -29,7 +29,7 @@ export type Observing = {
   close(): Promise<void>;
 };
 
-/** Starts the readers: the log; with OPERATOR_TOKEN metrics and traffic; with OTEL_EXPORTER_OTLP_ENDPOINT traces. */
+/** Starts the readers: the log; with a door of operators metrics and traffic; with OTEL_EXPORTER_OTLP_ENDPOINT traces. */
 export function startObserving(about: {
   config: Config;
   log: Log;
@@ -48,7 +48,7 @@ export function startObserving(about: {
   const readers = fanOut(log);
   const lastSeen = recordLastSeen(pool);
   const integrations = new Set(about.integrations);
-  const isRead = config.OPERATOR_TOKEN !== undefined;
+  const isRead = hasOperators(config);
   const traffic = isRead ? countTraffic(pool, { integrations, now }) : undefined;
   const loaded = Promise.withResolvers<Metrics>();
   let metrics: Metrics | undefined;

@@ -75,9 +75,9 @@ describe('npm run demo -- --once --json', () => {
       expect(stderr()).not.toContain('\u001B[');
       expect(leftBehind()).toEqual([]);
       expect(existsSync(join(dir, 'postgres/postmaster.pid'))).toBe(false);
-      for (const secret of ['settings-key', 'operator-token', 'expediter.sh'])
+      for (const secret of ['settings-key', 'operators-token', 'expediter.sh'])
         expect(statSync(join(dir, secret)).mode & 0o777).toBe(0o600);
-      expect(stderr()).toContain(`operator token: ${readFileSync(join(dir, 'operator-token'), 'utf8').trim()})`);
+      expect(stderr()).toContain(`operator token: ${readFileSync(join(dir, 'operators-token'), 'utf8').trim()})`);
     },
   );
 
