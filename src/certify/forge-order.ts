@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
+import { GiveUp, NeedsOperator } from '../core/domain/errors.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
-import { withTimeout } from '../core/domain/with-timeout.ts';
+import { askPos } from '../core/locations/ask-pos.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { Certified } from './certified.ts';
 import { pageFor } from './page-for.ts';
@@ -29,17 +29,9 @@ export async function forgeOrder(
   const { fetch, lastExchange } = watchFetch(deps.posFetch);
   const expected = '401 for an order with a wrong signature';
   try {
-    await withTimeout(
-      answerMs,
-      (signal) =>
-        provider.createOrder(forged, {
-          settings,
-          signal,
-          now: deps.now(),
-          credentials: deps.credentialsFor(integration),
-          fetch,
-        }),
-      () => new TryAgain(`no answer in ${answerMs / 1000} s`, { sent: true }),
+    const limit = { seconds: answerMs / 1000, sent: true };
+    await askPos({ ...deps, posFetch: fetch }, { integration, settings }, limit, (context) =>
+      provider.createOrder(forged, context),
     );
   } catch (error) {
     const exchange = await lastExchange();

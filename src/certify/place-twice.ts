@@ -3,24 +3,18 @@ import { classifyError } from '../core/domain/classify-error.ts';
 import { GiveUp, TryAgain } from '../core/domain/errors.ts';
 import { OrderRef, type KitchenOrder } from '../core/domain/order.ts';
 import type { Why } from '../core/domain/placement-cause.ts';
-import type { Credentials, PosContext } from '../core/domain/provider.ts';
-import { withTimeout } from '../core/domain/with-timeout.ts';
+import type { PosContext } from '../core/domain/provider.ts';
+import { askPos, type PosDeps } from '../core/locations/ask-pos.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { TestClaim } from '../core/placements/begin-test-order.ts';
 import { beginAttempt, endAttempt, type AttemptEnd } from '../core/placements/record-attempt.ts';
 import { storeOrderRef } from '../core/placements/store-order-ref.ts';
-import type { Now } from '../core/postgres/database-clock.ts';
 import type { Certified } from './certified.ts';
 import { pageFor } from './page-for.ts';
 import { remedyOfAnswer } from './remedy-of-answer.ts';
 import { watchFetch, type Exchange } from './watch-fetch.ts';
 
-export type PlaceDeps = {
-  pool: Pool;
-  now: Now;
-  credentialsFor: (integration: string) => Credentials;
-  posFetch: typeof fetch;
-};
+export type PlaceDeps = PosDeps & { pool: Pool };
 
 /** `ids` are all that the POS named, also in an answer that counts as lost. */
 export type PlacedTwice = { ids: readonly string[]; lastExchange: string | undefined } | { why: Why };
@@ -205,15 +199,11 @@ async function call(
   ask: (context: PosContext<unknown>) => Promise<OrderRef | undefined>,
 ): Promise<CallEnd> {
   const { fetch, lastExchange } = watchFetch(deps.posFetch);
-  const { settings, integration } = location;
   const began = performance.now();
   const since = (): number => Math.round(performance.now() - began);
   try {
-    const given = await withTimeout(
-      answerMs,
-      (signal) => ask({ settings, signal, now: deps.now(), credentials: deps.credentialsFor(integration), fetch }),
-      () => new TryAgain(`no answer in ${answerMs / 1000} s`, { sent: true }),
-    );
+    const limit = { seconds: answerMs / 1000, sent: true };
+    const given = await askPos({ ...deps, posFetch: fetch }, location, limit, ask);
     const ref = given && OrderRef.parse(given);
     const milliseconds = since();
     const end = { attempt, outcome: ref === undefined ? 'absent' : 'placed', milliseconds };

@@ -1,9 +1,8 @@
 import { attemptLimit } from '../core/domain/attempt-limit.ts';
 import { classifyError } from '../core/domain/classify-error.ts';
-import { TryAgain } from '../core/domain/errors.ts';
 import { rankOf, statusAt } from '../core/domain/lifecycle.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
-import { withTimeout } from '../core/domain/with-timeout.ts';
+import { askPos } from '../core/locations/ask-pos.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { Certified } from './certified.ts';
 import type { PlaceDeps } from './place-twice.ts';
@@ -14,12 +13,12 @@ import type { PlaceDeps } from './place-twice.ts';
  */
 export async function readTicket(
   deps: PlaceDeps,
-  { provider, settings, integration }: Location,
+  location: Location,
   order: KitchenOrder,
 ): Promise<Certified | undefined> {
   const check = 'can be asked';
+  const { provider } = location;
   if (provider.readStatus === undefined) return undefined;
-  const withinS = attemptLimit(provider);
   const { rows } = await deps.pool.query<{ rank: number; id: string | null }>(
     'SELECT rank, provider_order_id AS id FROM orders WHERE service_order_id = $1::text',
     [order.serviceOrderId],
@@ -30,17 +29,8 @@ export async function readTicket(
   const expected = `what its webhooks told, or an earlier status: ${told ?? 'none'}`;
   const toDo = 'see which of the two is right at the till: we ask where webhooks stay away';
   try {
-    const events = await withTimeout(
-      withinS * 1_000,
-      async (signal) =>
-        provider.readStatus?.(ref, order, {
-          settings,
-          signal,
-          now: deps.now(),
-          credentials: deps.credentialsFor(integration),
-          fetch: deps.posFetch,
-        }),
-      () => new TryAgain(`no answer in ${withinS} s`, { sent: false }),
+    const events = await askPos(deps, location, { seconds: attemptLimit(provider), sent: false }, async (context) =>
+      provider.readStatus?.(ref, order, context),
     );
     // These settings name nobody to ask.
     if (events === undefined) return undefined;

@@ -3,11 +3,10 @@ import { attemptLimit } from '../domain/attempt-limit.ts';
 import { Poison, TryAgain } from '../domain/errors.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 import type { StatusEvent } from '../domain/order.ts';
-import type { Credentials, Provider, Registry } from '../domain/provider.ts';
-import { withTimeout } from '../domain/with-timeout.ts';
+import type { Provider, Registry } from '../domain/provider.ts';
 import { noteRequests } from '../egress/note-requests.ts';
 import { findLocation, type OpenSettings } from '../locations/locations.ts';
-import type { Now } from '../postgres/database-clock.ts';
+import { askPos, type PosDeps } from '../locations/ask-pos.ts';
 import type { Applied } from '../statuses/apply-webhooks.ts';
 import { checkEvents } from '../statuses/verify-and-translate.ts';
 import { claimQuiet, type QuietOrder } from './claim-quiet.ts';
@@ -20,13 +19,10 @@ const ANSWER_MAX_S = 55;
 
 type AskObserved = Extract<Observed, { what: 'ask' }>;
 
-export type AskDeps = {
+export type AskDeps = PosDeps & {
   pool: Pool;
   registry: Registry;
   open: OpenSettings;
-  now: Now;
-  credentialsFor: (integration: string) => Credentials;
-  posFetch: typeof fetch;
   parkTtlS: number;
   /** Nobody asks a vendor that does not answer; that one does is told to it. */
   breaker: {
@@ -143,27 +139,19 @@ function aboutIt({ serviceOrderId }: QuietOrder, events: readonly StatusEvent[])
 }
 
 async function readStatus(
-  { now, credentialsFor, posFetch, breaker }: AskDeps,
+  deps: AskDeps,
   quiet: QuietOrder,
   { provider, settings }: { provider: Provider; settings: unknown },
   began: number,
   stopping: AbortSignal,
 ): ReturnType<NonNullable<Provider['readStatus']>> {
   const { integration, order, providerOrderId } = quiet;
-  const withinMs = Math.min(attemptLimit(provider), ANSWER_MAX_S) * 1_000;
-  const events = await withTimeout(
-    withinMs,
-    async (signal) =>
-      provider.readStatus?.({ ...(providerOrderId !== null && { providerOrderId }) }, order, {
-        settings,
-        signal: AbortSignal.any([signal, stopping]),
-        now: now(),
-        credentials: credentialsFor(integration),
-        fetch: posFetch,
-      }),
-    () => new TryAgain(`no answer in ${withinMs} ms`, { sent: true }),
+  const ref = { ...(providerOrderId !== null && { providerOrderId }) };
+  const limit = { seconds: Math.min(attemptLimit(provider), ANSWER_MAX_S), sent: true, stopping };
+  const events = await askPos(deps, { integration, settings }, limit, async (context) =>
+    provider.readStatus?.(ref, order, context),
   );
   // A read that fails says nothing of orders, which may go elsewhere.
-  if (events !== undefined) breaker.callEnded(quiet, began);
+  if (events !== undefined) deps.breaker.callEnded(quiet, began);
   return events;
 }

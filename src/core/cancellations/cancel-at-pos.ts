@@ -1,11 +1,11 @@
 import { attemptLimit } from '../domain/attempt-limit.ts';
 import { classifyError } from '../domain/classify-error.ts';
-import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../domain/order.ts';
 import { perhapsTaken } from '../domain/perhaps-taken.ts';
 import { why, type PlacementCause, type Why } from '../domain/placement-cause.ts';
-import { withTimeout } from '../domain/with-timeout.ts';
 import { WrongLocation, findLocation, posAccount, type Location, type OpenSettings } from '../locations/locations.ts';
+import { askPos } from '../locations/ask-pos.ts';
 import { callProvider, type CallDeps } from '../placements/call-provider.ts';
 import { waitAfter } from '../placements/decide-by-kind.ts';
 import { beginCancel, endDied, holdClaim } from './begin-cancel.ts';
@@ -93,30 +93,20 @@ function decide(error: unknown, claim: CancelClaim, { provider }: Location): Can
 
 /** Asks the POS what became of a request to cancel, where it can be asked. */
 async function readBack(
-  { pool, now, credentialsFor, posFetch }: CancelDeps,
+  deps: CancelDeps,
   claim: CancelClaim & { order: CanonicalOrder },
   location: Location,
   ref: OrderRef,
   state: 'asked' | 'in_doubt',
 ): Promise<CancelDecision> {
-  const { provider, settings, integration } = location;
+  const { provider } = location;
   const { order } = claim;
   const unknown = byPhone({ code: state === 'asked' ? 'cancel_unconfirmed' : 'cancel_in_doubt' });
   if (provider.readStatus === undefined) return unknown;
-  if (!(await holdClaim(pool, claim, provider))) return { do: 'nothing' };
-  const withinMs = attemptLimit(provider) * 1_000;
+  if (!(await holdClaim(deps.pool, claim, provider))) return { do: 'nothing' };
   try {
-    const events = await withTimeout(
-      withinMs,
-      async (signal) =>
-        provider.readStatus?.(ref, order, {
-          settings,
-          signal,
-          now: now(),
-          credentials: credentialsFor(integration),
-          fetch: posFetch,
-        }),
-      () => new TryAgain(`no answer in ${withinMs} ms`, { sent: true }),
+    const events = await askPos(deps, location, { seconds: attemptLimit(provider), sent: true }, async (context) =>
+      provider.readStatus?.(ref, order, context),
     );
     return events?.some(({ status }) => status === 'cancelled') ? { do: 'cancelled' } : unknown;
   } catch (error) {

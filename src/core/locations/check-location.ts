@@ -3,10 +3,8 @@ import { z } from 'zod';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
-import type { Now } from '../postgres/database-clock.ts';
+import { askPos, type PosDeps } from './ask-pos.ts';
 import { WrongLocation, getLocation, refuseHosts, type OpenSettings } from './locations.ts';
-import type { Credentials } from '../domain/provider.ts';
-import { withTimeout } from '../domain/with-timeout.ts';
 
 /** The result of a check. Sentences are for the operator, without secrets. */
 export const CheckedLocation = z
@@ -34,18 +32,11 @@ export type CheckedLocation = z.infer<typeof CheckedLocation>;
  * @throws WrongLocation if there is no such location
  */
 export async function checkLocation(
-  deps: {
-    pool: Pool;
-    open: OpenSettings;
-    credentialsFor: (integration: string) => Credentials;
-    posFetch: typeof fetch;
-    allowedHosts: AllowedHosts;
-    now: Now;
-  },
+  deps: PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts },
   locationId: string,
   withinMs: number,
 ): Promise<CheckedLocation> {
-  const { pool, open, credentialsFor, posFetch, now } = deps;
+  const { pool, open } = deps;
   const location = await getLocation(pool, locationId);
   const { integration } = location;
   try {
@@ -55,12 +46,8 @@ export async function checkLocation(
       const why = `${integration} knows no call that would prove it; the first order will tell`;
       return { locationId, state: 'unchecked', why };
     }
-    const said = await withTimeout(
-      withinMs,
-      async (signal) =>
-        provider.check?.({ settings, now: now(), signal, credentials: credentialsFor(integration), fetch: posFetch }),
-      () => new TryAgain(`no answer in ${withinMs} ms`, { sent: false }),
-    );
+    const limit = { seconds: withinMs / 1_000, sent: false };
+    const said = await askPos(deps, { integration, settings }, limit, async (context) => provider.check?.(context));
     return { locationId, state: 'ok', ...(typeof said === 'string' && { now: said }) };
   } catch (error) {
     return { locationId, state: 'failed', ...explain(error, locationId) };

@@ -1,14 +1,13 @@
 import { attemptLimit } from '../domain/attempt-limit.ts';
 import { beginAttempt, type AttemptEnd, type CallName } from './record-attempt.ts';
 import { describeError } from '../domain/describe-error.ts';
-import { TryAgain } from '../domain/errors.ts';
 import { noteRequests } from '../egress/note-requests.ts';
+import { askPos } from '../locations/ask-pos.ts';
 import type { Location } from '../locations/locations.ts';
 import type { PosContext } from '../domain/provider.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { stopwatch } from '../domain/stopwatch.ts';
 import { refusedFor } from '../domain/refused-for.ts';
-import { withTimeout } from '../domain/with-timeout.ts';
 
 /** Time from the row to the call. A process that was stopped for longer, or whose machine was, may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
@@ -37,8 +36,7 @@ export async function callProvider<Result>(
   // The row remains without an end, which counts as a call that may have been made.
   if (sinceAsked() > BEGIN_WITHIN_MS) return undefined;
   const began = performance.now();
-  const { locationId, integration, provider, settings } = location;
-  const withinMs = attemptLimit(provider) * 1_000;
+  const { locationId, integration, provider } = location;
   const requests = noteRequests(deps.posFetch);
   const ending = (outcome: string, error?: unknown): AttemptEnd => {
     const milliseconds = performance.now() - began;
@@ -55,18 +53,9 @@ export async function callProvider<Result>(
       reasonCode: refusedFor(error).reasonCode,
     };
   };
-  const calling = async (signal: AbortSignal): Promise<Result> =>
-    call({
-      settings,
-      signal,
-      now: deps.now(),
-      credentials: deps.credentialsFor(integration),
-      fetch: requests.fetch,
-    });
   try {
-    const result = await withTimeout(withinMs, calling, () => {
-      return new TryAgain(`no answer in ${withinMs} ms`, { sent: true });
-    });
+    const noted = { ...deps, posFetch: requests.fetch };
+    const result = await askPos(noted, location, { seconds: attemptLimit(provider), sent: true }, call);
     deps.breaker.callEnded(location, began);
     return { result, end: ending(outcomeOf(name, result)) };
   } catch (error) {

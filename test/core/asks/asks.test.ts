@@ -293,7 +293,7 @@ it('waits for an answer as long as an attempt at that POS may take', async () =>
     return [{ serviceOrderId: id, status: 'received', nativeStatus: 'AT LAST' }];
   };
   await ask(new Map([['till', { ...till, attemptWithinS: 0.3, readStatus }]]));
-  expect(observed).toMatchObject([{ outcome: 'failed', error: { message: 'no answer in 300 ms' } }]);
+  expect(observed).toMatchObject([{ outcome: 'failed', error: { message: 'no answer in 0.3 s' } }]);
   await pass(3 * MINUTE);
   await ask(new Map([['till', { ...till, attemptWithinS: 5, readStatus }]]));
   expect(outcomes()).toEqual(['failed', 'told_more']);

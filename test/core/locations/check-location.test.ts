@@ -121,7 +121,7 @@ it('waits so long for a provider that forgets its signal, and no longer', async 
   expect(await ask('asked', { withinMs: 50 })).toMatchObject({
     locationId: 'asked',
     state: 'failed',
-    problem: expect.stringContaining('no answer in 50 ms') as string,
+    problem: expect.stringContaining('no answer in 0.05 s') as string,
   });
 });
 
