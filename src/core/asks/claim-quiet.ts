@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { RANK_SENT, rankOf } from '../domain/lifecycle.ts';
-import { ESTIMATED_AT } from '../live/outbox.ts';
+import { ESTIMATED_AT } from '../live/estimated.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
 
 /** An order that is quieter than it should be. Its location is not asked about another one for a minute. */
