@@ -4,7 +4,7 @@
 CREATE TABLE operator_tokens (
   token_id uuid PRIMARY KEY,
   sha256 bytea NOT NULL UNIQUE,
-  name text NOT NULL,
+  name text COLLATE "C" NOT NULL,
   roles text[] NOT NULL CHECK (cardinality(roles) > 0),
   locations text[] CHECK (cardinality(locations) > 0), -- NULL: all of them
   created_at timestamptz NOT NULL DEFAULT now(),
@@ -17,7 +17,7 @@ CREATE UNIQUE INDEX operator_tokens_by_name ON operator_tokens (name) WHERE revo
 -- What a person may do who signs in by OIDC: given to an address, or to all of a group.
 CREATE TABLE operator_grants (
   grant_id uuid PRIMARY KEY,
-  email text CHECK (email = lower(email)),
+  email text COLLATE "C" CHECK (email = lower(email)),
   group_name text,
   roles text[] NOT NULL CHECK (cardinality(roles) > 0),
   locations text[] CHECK (cardinality(locations) > 0), -- NULL: all of them
@@ -31,7 +31,7 @@ CREATE TABLE operator_sessions (
   session_id uuid PRIMARY KEY,
   sha256 bytea NOT NULL UNIQUE,
   kind text NOT NULL CHECK (kind IN ('person', 'token', 'operator_token')),
-  actor_id text NOT NULL,                 -- of a person the issuer and its subject; the id of a token
+  actor_id text COLLATE "C" NOT NULL,     -- of a person the issuer and its subject; the id of a token
   name text NOT NULL,
   email text CHECK (email = lower(email)), -- verified by the issuer
   groups text[] NOT NULL DEFAULT '{}',
@@ -54,7 +54,7 @@ CREATE TABLE audit (
   audit_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),
   actor_kind text NOT NULL,
-  actor_id text NOT NULL,
+  actor_id text COLLATE "C" NOT NULL,
   actor_name text NOT NULL,
   source text,                            -- the address it came from; NULL for the command line
   request_id text,
