@@ -1,7 +1,7 @@
 /** What a bad neighbour does, and how the others are measured meanwhile. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { makeToken } from '../src/core/locations/make-token.ts';
+import { makeToken } from '../src/core/domain/make-token.ts';
 import { moveClock } from '../test/support/move-clock.ts';
 import { until } from '../test/support/until.ts';
 import { sampleOrder } from '../test/support/sample-order.ts';
@@ -236,7 +236,7 @@ function besideInventedTokens(greeting: (stage: SmallStage) => string | undefine
     round: (stage, disturbed, say) =>
       besideFlood(stage, disturbed, say, {
         // With the right prefix and checksum, so that only Postgres knows that nobody was given them.
-        targets: Array.from({ length: 1_000 }, () => `/webhook/standard/club-2?token=${makeToken()}`),
+        targets: Array.from({ length: 1_000 }, () => `/webhook/standard/club-2?token=${makeToken('exw_')}`),
         bodyBytes: 0,
         perSecond: 10_000,
         greeting: greeting(stage),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeToken } from '../src/core/locations/make-token.ts';
+import { makeToken } from '../src/core/domain/make-token.ts';
 import { rankOf } from '../src/core/domain/lifecycle.ts';
 import { OPERATOR_TOKEN, scrape } from './observe/scrape.ts';
 import { freePort } from './support/free-port.ts';
@@ -416,7 +416,9 @@ describe('a start', () => {
       ),
     );
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
-    expect((await post(`http://127.0.0.1:${port}/webhook/standard/club-1?token=${makeToken()}`, {})).status).toBe(500);
+    expect((await post(`http://127.0.0.1:${port}/webhook/standard/club-1?token=${makeToken('exw_')}`, {})).status).toBe(
+      500,
+    );
     main.child.kill('SIGTERM');
     expect(await main.exited).toBe(0);
   });

@@ -14,7 +14,7 @@ import {
   type Location,
   type OpenSettings,
 } from '../core/locations/locations.ts';
-import { makeToken } from '../core/locations/make-token.ts';
+import { makeToken } from '../core/domain/make-token.ts';
 import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import { issueToken, revokeToken } from '../core/locations/webhook-tokens.ts';
 import type { Certified } from './certified.ts';
@@ -129,7 +129,7 @@ async function openLocation(
 async function knock(door: Door): Promise<Certified> {
   const check = 'wrong token';
   const request = `POST ${door.publicUrl}${webhookPath(door)}, with a token that was never issued`;
-  const answer = await postToDoor({ ...door, token: makeToken() }, { headers: {}, body: Buffer.from('{}') });
+  const answer = await postToDoor({ ...door, token: makeToken('exw_') }, { headers: {}, body: Buffer.from('{}') });
   if (typeof answer !== 'string' && answer.status === 401)
     return { check, state: 'ok', request, found: 'answered 401' };
   return {

@@ -1,5 +1,5 @@
 import { withTimeout } from '../core/domain/with-timeout.ts';
-import { mayBeToken } from '../core/locations/make-token.ts';
+import { mayBeToken } from '../core/domain/make-token.ts';
 import type { ListedToken } from '../core/locations/changed-tokens.ts';
 import type { TokenList } from '../core/locations/token-list.ts';
 import type { AuthenticateToken, OldToken, TokenScope } from '../core/locations/webhook-tokens.ts';
@@ -28,7 +28,7 @@ export function tokenJudge(
   };
   return (token, milliseconds) => {
     if (list !== undefined && watch.isAway()) {
-      return mayBeToken(token) ? Promise.resolve(byList(token, new Error('Postgres is away'))) : undefined;
+      return mayBeToken('exw_', token) ? Promise.resolve(byList(token, new Error('Postgres is away'))) : undefined;
     }
     const found = authenticateToken(token);
     if (!(found instanceof Promise)) return found;

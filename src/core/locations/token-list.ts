@@ -3,7 +3,7 @@ import type { Log } from '../domain/log.ts';
 import { stopwatch } from '../domain/stopwatch.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { LISTED_TOKEN, readChangedTokens, tellTime, type ChangedToken, type ListedToken } from './changed-tokens.ts';
-import { digest } from './make-token.ts';
+import { digest } from '../domain/make-token.ts';
 
 export type TokenList = {
   /** Reads all valid tokens. @throws while Postgres cannot be asked */

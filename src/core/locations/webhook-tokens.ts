@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
 import { LISTED_TOKEN, readChangedTokens, type ListedToken } from './changed-tokens.ts';
-import { digest, makeToken, mayBeToken } from './make-token.ts';
+import { digest, makeToken, mayBeToken } from '../domain/make-token.ts';
 import type { Provider } from '../domain/provider.ts';
 import { OLD_TOKEN_STATES, type OldTokenState } from '../domain/webhook-cause.ts';
 
@@ -47,7 +47,7 @@ export async function issueToken(
   pool: Pool,
   about: { locationId: string; label?: string | undefined; expiresAt?: Date | undefined },
 ): Promise<{ tokenId: string; token: string; integration: string }> {
-  const token = makeToken();
+  const token = makeToken('exw_');
   const tokenId = randomUUID();
   const { rows } = await pool.query<{ integration: string }>(
     `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id, label, expires_at)
@@ -172,7 +172,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     const sha256 = digest(token);
     const cached = known.get(sha256);
     // Of a known one it need not be asked.
-    if (cached === undefined) return mayBeToken(token) ? ask(sha256) : undefined;
+    if (cached === undefined) return mayBeToken('exw_', token) ? ask(sha256) : undefined;
     const { scope, askedAt, keptAt } = cached;
     const at = performance.now();
     // A look that began before it was kept may have met its change before there was anything to forget.

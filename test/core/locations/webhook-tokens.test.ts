@@ -2,6 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { issueToken, revokeToken, tokenAuthenticator } from '../../../src/core/locations/webhook-tokens.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { watchDatabase } from '../../../src/core/postgres/watch-database.ts';
@@ -131,6 +132,7 @@ describe('a token', () => {
       ` ${token}`,
       'x'.repeat(42),
       `exw_${'x'.repeat(49)}`,
+      makeToken('exo_'),
       'wrong',
     ])
       expect(await judge(wrong, 1_000), wrong).toBeUndefined();

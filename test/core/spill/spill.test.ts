@@ -4,7 +4,7 @@ import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
-import { makeToken } from '../../../src/core/locations/make-token.ts';
+import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { putLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
@@ -174,7 +174,7 @@ describe('while Postgres is away', () => {
     vanish();
     const before = spilled().length;
     const with_ = (token: string): string => webhook.replace(/token=.*/, `token=${token}`);
-    expect((await post(with_(makeToken()), {})).status).toBe(500);
+    expect((await post(with_(makeToken('exw_')), {})).status).toBe(500);
     expect((await post(with_('mistyped'), {})).status).toBe(401);
     expect((await post(webhook.replace('club-1', 'club-2'), {})).status).toBe(401);
     expect(spilled().length).toBe(before);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { makeToken } from '../../../src/core/locations/make-token.ts';
+import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { blankToken, holdsToken } from '../../../src/core/statuses/blank-token.ts';
 
-const TOKEN = makeToken();
+const TOKEN = makeToken('exw_');
 const OLD = 'b_-'.repeat(3) + 'Jx7'.repeat(11) + 'Q';
 const every = (text: string): string => text.replaceAll(/./g, (char) => `%${char.charCodeAt(0).toString(16)}`);
 

@@ -4,7 +4,7 @@ import { Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeToken } from '../../../src/core/locations/make-token.ts';
+import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { revokeToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { deleteRefused } from '../../../src/core/retention/delete-refused.ts';
 import { bodyAsItCame } from '../../support/body-as-it-came.ts';
@@ -220,7 +220,7 @@ describe('nothing is kept', () => {
   const withToken = (url: string, token: string): string => url.replace(/token=.*/, `token=${token}`);
 
   it.each<[string, (old: string, other: string) => string]>([
-    ['of a made-up token', (old) => withToken(old, makeToken())],
+    ['of a made-up token', (old) => withToken(old, makeToken('exw_'))],
     ['of an old token at another location', (old, other) => withToken(other, old.split('token=')[1] ?? '')],
     ['of an old token at another integration', (old) => old.replace('/standard/', '/square/')],
   ])('%s: it is answered the same', async (_what, target) => {
@@ -289,7 +289,7 @@ describe('who guesses', () => {
   ])('learns nothing of whether a token was valid once: %s', async (_, ...about) => {
     const old = await revokedUrl(await place());
     const known = await seen(old, ...about);
-    const invented = await seen(old.replace(/token=.*/, `token=${makeToken()}`), ...about);
+    const invented = await seen(old.replace(/token=.*/, `token=${makeToken('exw_')}`), ...about);
     expect(known.text).toBe(invented.text);
     expect(known.atOnce).toBe(invented.atOnce);
     expect(known.atOnce).toMatch(/^HTTP\/1.1 401 /);

@@ -1,0 +1,34 @@
+import { hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/** What a token opens: the webhooks' door, or the operators'. Scanners for secrets know our tokens by it. */
+type Prefix = 'exw_' | 'exo_';
+/** Bytes of a token. 256 random bits are not in any dictionary, so a plain SHA-256 is a safe hash. */
+const SECRET_BYTES = 32;
+const TOKEN = /^(?<prefix>ex[wo]_)(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
+/** Webhook tokens from before there was a prefix. They stay valid. */
+const OLD_TOKEN = /^[\w-]{43}$/;
+
+/** Makes a token: a prefix, 32 random bytes and their CRC-32, both in base64url. 53 characters. */
+export function makeToken(prefix: Prefix): string {
+  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+  return prefix + secret + checksumOf(secret);
+}
+
+/** Returns false for what was surely never issued: mistyped, cut off or invented. Nobody need be asked about that. */
+export function mayBeToken(prefix: Prefix, text: string): boolean {
+  const parts = TOKEN.exec(text)?.groups;
+  if (parts === undefined) return prefix === 'exw_' && OLD_TOKEN.test(text);
+  return parts['prefix'] === prefix && parts['checksum'] === checksumOf(parts['secret'] ?? '');
+}
+
+/** The SHA-256 by which a token is known, in base64. */
+export function digest(token: string): string {
+  return hash('sha256', token, 'base64');
+}
+
+function checksumOf(secret: string): string {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(crc32(secret));
+  return bytes.toString('base64url');
+}
