@@ -12,6 +12,6 @@ export function operatorParts(
   if (!hasOperators(config)) return undefined;
   const board = boardFeed(deps);
   const { OPERATOR_TOKEN: operatorToken } = config;
-  const identify = identifier(deps.pool, operatorToken);
+  const identify = identifier(deps.pool, operatorToken, deps.now);
   return { door: { ...deps, identify, operatorToken, watch: board.watch }, wake: board.wake, stop: board.stop };
 }

@@ -1,7 +1,12 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
-import { findBySession, findByToken } from '../../core/operators/find-operator.ts';
+import { digest, findBySession, findByToken } from '../../core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.ts';
+import type { Now } from '../../core/postgres/database-clock.ts';
+import { isDatabaseAway } from './is-database-away.ts';
+
+/** A token, or all cookies that came under a session's name. */
+type Credential = string | readonly string[] | undefined;
 
 /** Finds out who somebody is by what they show. Undefined for nobody, whatever the reason. */
 export type Identify = {
@@ -9,21 +14,94 @@ export type Identify = {
   byToken(given: string | undefined): Promise<Operator | undefined>;
   /** By a session's cookie, of which there may be several under its name. */
   bySession(cookies: readonly string[]): Promise<Operator | undefined>;
+  /** Whether this process saw a credential be right of late, and not be wrong since. */
+  knows(credential: Credential): boolean;
+  /** Has everybody looked up anew, after this process has changed who may what. */
+  lookAnew(): void;
 };
 
+/** Time for which who it is is not asked again. With an open stream's `LOOK_MS` it is below five seconds. */
+const FRESH_MS = 2_000;
+/** Time for which what was known of a credential holds while Postgres is away. */
+const KNOWN_MS = 15 * 60_000;
+/** Credentials that are known at once, those that came last. */
+const KNOWN_MAX = 1_000;
+
+const NAMED_TOKEN = /^exo_[\w-]{49}$/;
+const COOKIE = /^[\w-]{43}$/;
+
+type Known = { operator: Operator; rightAt: number; lookedAt: number };
+
 /** @param operatorToken OPERATOR_TOKEN. The time to compare it shows neither the first difference nor the length */
-export function identifier(pool: Pool, operatorToken: string | undefined): Identify {
+export function identifier(pool: Pool, operatorToken: string | undefined, now: Now): Identify {
   const ours = operatorToken === undefined ? undefined : digest(operatorToken);
+  // Only what was right is kept, so no guess takes room.
+  const known = new Map<string, Known>();
+  const looking = new Map<string, { began: number; found: Promise<Operator | undefined> }>();
+  let anewSince = -Infinity;
+
+  const knownOf = (key: string): Known | undefined => {
+    const seen = known.get(key);
+    return seen !== undefined && performance.now() - seen.rightAt < KNOWN_MS ? seen : undefined;
+  };
+  const keep = (key: string, entry: Known): void => {
+    known.delete(key);
+    known.set(key, entry);
+    for (const oldest of known.keys()) {
+      if (known.size <= KNOWN_MAX) break;
+      known.delete(oldest);
+    }
+  };
+  const look = async (key: string, find: () => Promise<Operator | undefined>): Promise<Operator | undefined> => {
+    const lookedAt = performance.now();
+    try {
+      const operator = await find();
+      if (operator === undefined) known.delete(key);
+      else keep(key, { operator, rightAt: lookedAt, lookedAt });
+      return operator;
+    } catch (error) {
+      const seen = knownOf(key);
+      if (seen === undefined || !isDatabaseAway(error)) throw error;
+      keep(key, { ...seen, lookedAt });
+      return seen.operator;
+    }
+  };
+  const identify = async (key: string, find: () => Promise<Operator | undefined>): Promise<Operator | undefined> => {
+    const seen = knownOf(key);
+    const since = Math.max(anewSince, performance.now() - FRESH_MS);
+    if (seen !== undefined && seen.lookedAt > since) return seen.operator;
+    const under = looking.get(key);
+    if (under !== undefined && under.began > anewSince) return under.found;
+    const found = look(key, find).finally(() => {
+      if (looking.get(key)?.found === found) looking.delete(key);
+    });
+    looking.set(key, { began: performance.now(), found });
+    return found;
+  };
+
   return {
     async byToken(given) {
       if (given === undefined) return undefined;
-      if (ours !== undefined && timingSafeEqual(digest(given), ours)) return BY_OPERATOR_TOKEN;
-      return findByToken(pool, given);
+      if (ours !== undefined && timingSafeEqual(digest(given), ours)) {
+        return look(keyOf(given), async () => BY_OPERATOR_TOKEN);
+      }
+      return NAMED_TOKEN.test(given) ? identify(keyOf(given), () => findByToken(pool, given)) : undefined;
     },
-    bySession: async (cookies) => (cookies.length === 0 ? undefined : findBySession(pool, cookies, operatorToken)),
+    async bySession(cookies) {
+      const whole = cookies.filter((cookie) => COOKIE.test(cookie));
+      if (whole.length === 0) return undefined;
+      const operator = await identify(keyOf(cookies), () => findBySession(pool, whole, operatorToken));
+      // While Postgres is away nobody else would say that it is over.
+      return operator?.session !== undefined && operator.session.expiresAt > now() ? operator : undefined;
+    },
+    knows: (credential) => credential !== undefined && knownOf(keyOf(credential)) !== undefined,
+    lookAnew() {
+      anewSince = performance.now();
+    },
   };
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+/** What a credential is known by here: no secret is kept. */
+function keyOf(credential: string | readonly string[]): string {
+  return hash('sha256', typeof credential === 'string' ? `token ${credential}` : credential.join(' '), 'base64');
 }
