@@ -7,11 +7,12 @@ import type { OperatorDeps } from './http/operator/mount-routes.ts';
 /** Builds the operators' door and its feeds. Undefined where they have none. */
 export function operatorParts(
   config: Config,
-  deps: Omit<OperatorDeps, 'identify' | 'operatorToken' | 'watch'> & { log: Log },
+  deps: Omit<OperatorDeps, 'identify' | 'operatorToken' | 'consoleUrl' | 'watch'> & { log: Log },
 ): { door: OperatorDeps; wake(): void; stop(): Promise<unknown> } | undefined {
   if (!hasOperators(config)) return undefined;
   const board = boardFeed(deps);
-  const { OPERATOR_TOKEN: operatorToken } = config;
+  const { OPERATOR_TOKEN: operatorToken, CONSOLE_URL: consoleUrl } = config;
   const identify = identifier(deps.pool, operatorToken, deps.now);
-  return { door: { ...deps, identify, operatorToken, watch: board.watch }, wake: board.wake, stop: board.stop };
+  const door = { ...deps, identify, operatorToken, consoleUrl, watch: board.watch };
+  return { door, wake: board.wake, stop: board.stop };
 }

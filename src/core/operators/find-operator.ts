@@ -25,13 +25,12 @@ export async function findByToken(pool: Pool, token: string): Promise<Operator |
 
 /**
  * Finds whose a session is, with what they may do by now.
- * @param cookies all that came under its name: another site of the same domain may have set one
  * @param operatorToken OPERATOR_TOKEN. Sessions that another one opened are over
  * @returns undefined if none is valid, or who signed in may nothing
  */
 export async function findBySession(
   pool: Pool,
-  cookies: readonly string[],
+  cookie: string,
   operatorToken: string | undefined,
 ): Promise<Operator | undefined> {
   const { rows } = await pool.query<
@@ -47,11 +46,10 @@ export async function findBySession(
                                        WHERE t.token_id = s.actor_id::uuid AND ${IS_VALID})
                     ELSE $3::jsonb END AS rights
            FROM operator_sessions s
-           WHERE s.sha256 = ANY ($1::bytea[]) AND s.ended_at IS NULL AND s.expires_at > now()
-             AND (s.operator_token_sha256 IS NULL OR s.operator_token_sha256 = $2)
-           ORDER BY s.signed_in_at DESC LIMIT 1`,
+           WHERE s.sha256 = $1 AND s.ended_at IS NULL AND s.expires_at > now()
+             AND (s.operator_token_sha256 IS NULL OR s.operator_token_sha256 = $2)`,
     values: [
-      cookies.map(digest),
+      digest(cookie),
       operatorToken === undefined ? null : digest(operatorToken),
       JSON.stringify(BY_OPERATOR_TOKEN.rights),
     ],

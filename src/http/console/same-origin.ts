@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify';
  * neither comes from a program and is refused: programs use the API with a bearer token. A read may have neither, but
  * must not come from another page, since a neighbour on the same site is sent our cookie.
  *
- * @param publicOrigin PUBLIC_URL's, for a load balancer that changes the Host
+ * @param publicOrigin CONSOLE_URL's or else PUBLIC_URL's, for a load balancer that changes the Host
  */
 export function isSameOrigin({ method, headers }: FastifyRequest, publicOrigin: string | undefined): boolean {
   const { origin, host, 'sec-fetch-site': site } = headers;

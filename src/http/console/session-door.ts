@@ -23,7 +23,7 @@ export async function sessionDoor(
   recognise: Recognise,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
-  const publicOrigin = URL.parse(deps.translating.publicUrl)?.origin;
+  const publicOrigin = URL.parse(deps.consoleUrl ?? deps.translating.publicUrl)?.origin;
   const { pool, identify, operatorToken, now } = deps;
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
   answerErrors(scope);
@@ -46,7 +46,7 @@ export async function sessionDoor(
     await own.register(
       async (api) => {
         api.addHook('onRequest', async (request, reply) => {
-          request.identifyAgain = () => identify.bySession(sessionCookies(request.headers.cookie));
+          request.identifyAgain = () => identify.bySession(sessionCookies(request, publicOrigin));
           request.operator = await request.identifyAgain();
           if (request.operator === undefined) return unauthorized(reply, 'Cookie');
           recognise(reply.raw);

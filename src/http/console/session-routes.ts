@@ -2,14 +2,13 @@ import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { isLoopback } from '../../config.ts';
 import { recordAct } from '../../core/operators/audit.ts';
 import { SESSION_S, endSession, openSession } from '../../core/operators/operator-sessions.ts';
 import type { Actor } from '../../core/operators/operator.ts';
 import { version } from '../../version.ts';
 import type { Identify } from '../operator/identify.ts';
 import { unauthorized } from '../operator/token-gate.ts';
-import { sessionCookie, sessionCookies } from './session-cookie.ts';
+import { isOwnMachine, sessionCookie, sessionCookies } from './session-cookie.ts';
 
 const Login = z.object({ token: z.string({ error: 'is not a text: a token' }) });
 const NOBODY: Actor = { kind: 'nobody', id: 'nobody', name: 'nobody' };
@@ -33,7 +32,7 @@ export function sessionRoutes(
     // allowed on the machine itself, where not every browser stores a Secure cookie, and where PUBLIC_URL is http.
     const origin = URL.parse(request.headers.origin ?? '');
     const plain = origin?.protocol === 'http:';
-    if (plain && !isLoopback(origin.hostname.replaceAll(/[[\]]/g, '')) && origin.origin !== publicOrigin) {
+    if (plain && !isOwnMachine(origin) && origin.origin !== publicOrigin) {
       throw scope.httpErrors.forbidden('a browser keeps no session over plain http: open the console by https');
     }
     const from = { source: request.ip, requestId: request.id };
@@ -60,14 +59,14 @@ export function sessionRoutes(
   });
 
   api.get('/session', async (request, reply) => {
-    const operator = await identify.bySession(sessionCookies(request.headers.cookie));
+    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
     if (operator?.session === undefined) return unauthorized(reply, 'Cookie');
     const { kind, name, rights, session } = operator;
     return { kind, name, rights, until: session.expiresAt, version };
   });
 
   api.delete('/session', async (request, reply) => {
-    const operator = await identify.bySession(sessionCookies(request.headers.cookie));
+    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
     if (operator?.session !== undefined) await endSession(pool, operator.session.sessionId);
     for (const plain of [true, false]) {
       const { name, attributes } = sessionCookie(plain);

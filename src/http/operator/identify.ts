@@ -1,21 +1,18 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
 import { digest, findBySession, findByToken } from '../../core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { isDatabaseAway } from './is-database-away.ts';
 
-/** A token, or all cookies that came under a session's name. */
-type Credential = string | readonly string[] | undefined;
-
 /** Finds out who somebody is by what they show. Undefined for nobody, whatever the reason. */
 export type Identify = {
   /** By OPERATOR_TOKEN or a named token. */
   byToken(given: string | undefined): Promise<Operator | undefined>;
-  /** By a session's cookie, of which there may be several under its name. */
+  /** By a session's cookie, of which there may be several under its name: the first that is right. */
   bySession(cookies: readonly string[]): Promise<Operator | undefined>;
-  /** Whether this process saw a credential be right of late, and not be wrong since. */
-  knows(credential: Credential): boolean;
+  /** Whether this process saw a token or a cookie be right of late, and not be wrong since. */
+  knows(credential: string): boolean;
   /** Has everybody looked up anew, after this process has changed who may what. */
   lookAnew(): void;
 };
@@ -28,7 +25,6 @@ const KNOWN_MS = 15 * 60_000;
 const KNOWN_MAX = 1_000;
 
 const NAMED_TOKEN = /^exo_[\w-]{49}$/;
-const COOKIE = /^[\w-]{43}$/;
 
 type Known = { operator: Operator; rightAt: number; lookedAt: number };
 
@@ -88,20 +84,21 @@ export function identifier(pool: Pool, operatorToken: string | undefined, now: N
       return NAMED_TOKEN.test(given) ? identify(keyOf(given), () => findByToken(pool, given)) : undefined;
     },
     async bySession(cookies) {
-      const whole = cookies.filter((cookie) => COOKIE.test(cookie));
-      if (whole.length === 0) return undefined;
-      const operator = await identify(keyOf(cookies), () => findBySession(pool, whole, operatorToken));
-      // While Postgres is away nobody else would say that it is over.
-      return operator?.session !== undefined && operator.session.expiresAt > now() ? operator : undefined;
+      for (const cookie of cookies) {
+        const operator = await identify(keyOf(cookie), () => findBySession(pool, cookie, operatorToken));
+        // While Postgres is away nobody else would say that it is over.
+        if (operator?.session !== undefined && operator.session.expiresAt > now()) return operator;
+      }
+      return undefined;
     },
-    knows: (credential) => credential !== undefined && knownOf(keyOf(credential)) !== undefined,
+    knows: (credential) => knownOf(keyOf(credential)) !== undefined,
     lookAnew() {
       anewSince = performance.now();
     },
   };
 }
 
-/** What a credential is known by here: no secret is kept. */
-function keyOf(credential: string | readonly string[]): string {
-  return hash('sha256', typeof credential === 'string' ? `token ${credential}` : credential.join(' '), 'base64');
+/** What a credential is known by here: none is kept. */
+function keyOf(credential: string): string {
+  return digest(credential).toString('base64');
 }

@@ -27,6 +27,8 @@ export type OperatorDeps = {
   identify: Identify;
   /** OPERATOR_TOKEN, of which a session knows that it was opened by it. */
   operatorToken: string | undefined;
+  /** CONSOLE_URL, where it is not PUBLIC_URL at which people open the console. */
+  consoleUrl: string | undefined;
   pool: Pool;
   /** The time by Postgres's clock. */
   now: Now;
