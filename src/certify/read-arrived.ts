@@ -65,7 +65,7 @@ export function isAbove({ status }: ArrivedStatus, than: Status): boolean {
 export async function findInVain(sought: Sought): Promise<StoredWebhook[]> {
   const { pool, keys, locationId, since, ours } = sought;
   const page = { oldestFirst: true, after: justBefore(sought), limit: MOST };
-  const { webhooks } = await listWebhooks(pool, { locationId, since }, page);
+  const { webhooks } = await listWebhooks(pool, { locations: [locationId], since }, page);
   const found: StoredWebhook[] = [];
   for (const webhook of webhooks) {
     if (webhook.asked || !IN_VAIN.includes(webhook.outcome) || ours.has(webhook.webhookId)) continue;

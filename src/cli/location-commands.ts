@@ -196,7 +196,7 @@ type ShownLocation = {
 };
 
 async function showLocation(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation> {
-  const [seen] = await listSeenLocations(pool, locationId);
+  const [seen] = await listSeenLocations(pool, [locationId]);
   if (seen === undefined) throw noSuchLocation(locationId);
   const { integration, country, pausedAt, pausedUntil, updatedAt, oldToken } = seen;
   const row = { locationId, integration, country, pausedAt, pausedUntil, updatedAt, oldToken };

@@ -213,7 +213,7 @@ async function list(
   pool: Pool,
   { location, limit, after, ...filters }: Filters & { limit: number; after?: string },
 ): Promise<ListedOrder[]> {
-  const filter: OrderFilter = { ...filters, locationId: location };
+  const filter: OrderFilter = { ...filters, locations: location === undefined ? undefined : [location] };
   const found: ListedOrder[] = [];
   let behind: string | undefined = after;
   for (;;) {

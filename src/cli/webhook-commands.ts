@@ -124,7 +124,7 @@ function withFilters(command: Command): Command {
 }
 
 function toFilter({ location, ...filters }: Filters): WebhookFilter {
-  return { ...filters, locationId: location };
+  return { ...filters, locations: location === undefined ? undefined : [location] };
 }
 
 async function list(

@@ -43,12 +43,12 @@ export type SeenLocation = z.infer<typeof SeenLocation>;
 
 export const ListedLocations = z.object({ locations: z.array(SeenLocation) });
 
-/** Lists locations with their recent traffic: all of them by id, or the one with this id. */
-export async function listSeenLocations(pool: Pool, locationId?: string): Promise<SeenLocation[]> {
+/** Lists locations with their recent traffic: all of them by id, or these. */
+export async function listSeenLocations(pool: Pool, locations?: readonly string[]): Promise<SeenLocation[]> {
   const { rows } = await pool.query<Row>({
     name: 'list-locations',
     text: LIST,
-    values: [locationId ?? null],
+    values: [locations ?? null],
   });
   return rows.map(({ traffic, oldToken, ...row }) => {
     const steps = new Map(traffic.map((each) => [each.step, each]));
@@ -97,5 +97,5 @@ const LIST = `
           FROM traffic t
           WHERE t.location_id = l.location_id AND t.minute >= since AND t.what = 'webhook'
           GROUP BY step) AS steps) AS t
-  WHERE $1::text IS NULL OR l.location_id = $1
+  WHERE $1::text[] IS NULL OR l.location_id = ANY ($1)
   ORDER BY l.location_id`;

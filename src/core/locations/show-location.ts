@@ -30,7 +30,7 @@ export async function showLocation(
   locationId: string,
 ): Promise<z.infer<typeof ShownLocation> | undefined> {
   const [found, tokens, grant] = await Promise.all([
-    listSeenLocations(pool, locationId),
+    listSeenLocations(pool, [locationId]),
     listTokens(pool, locationId),
     readGrant(pool, locationId),
   ]);

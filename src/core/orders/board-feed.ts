@@ -4,9 +4,11 @@ import { GATHER_MS, pollWhileWatched } from '../postgres/poll-while-watched.ts';
 import type { Log } from '../domain/log.ts';
 import { Instant } from '../domain/order.ts';
 import { ENDED_MAX, OPEN_MAX, BoardOrder, readBoard, type Seen } from './read-board.ts';
-import { sampleAttention, type Attention, type SampledAttention } from './sample-attention.ts';
+import { sampleAttention, sumUntold, type Attention, type SampledAttention } from './sample-attention.ts';
 
 export type BoardFilter = {
+  /** Nothing of elsewhere is shown. Undefined for all locations, and what has none yet. */
+  locations?: readonly string[] | undefined;
   locationId?: string | undefined;
   /** The order's last integration. */
   integration?: string | undefined;
@@ -32,7 +34,7 @@ export type BoardComplete = z.infer<typeof BoardComplete>;
 export type WholeBoard = z.infer<typeof BoardReset> & z.infer<typeof BoardOrders> & BoardComplete;
 
 export type Watcher = {
-  /** Called first, and once. */
+  /** Called first, and again where an order has left `locations`. */
   whole(board: WholeBoard): void;
   /** Changed orders. One that leaves the filter is sent once more. */
   changed(orders: BoardOrder[]): void;
@@ -152,7 +154,9 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
       const theirs = changes
         .filter(({ order, before }) => [order, before].some((each) => each && isIn(watching.filter, each)))
         .map(({ order }) => order);
-      if (theirs.length > 0) watching.watcher.changed(theirs);
+      // One that went elsewhere is not told any more, so what is left is told anew.
+      if (!theirs.every((order) => isWithin(watching.filter, order))) sendBoard(watching, at);
+      else if (theirs.length > 0) watching.watcher.changed(theirs);
     }
   };
 
@@ -201,15 +205,20 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
 
 function isIn(filter: BoardFilter, about: { locationId: string | null; integration: string | null }): boolean {
   return (
+    isWithin(filter, about) &&
     (filter.locationId === undefined || filter.locationId === about.locationId) &&
     (filter.integration === undefined || filter.integration === about.integration)
   );
 }
 
+function isWithin({ locations }: BoardFilter, { locationId }: { locationId: string | null }): boolean {
+  return locations === undefined || (locationId !== null && locations.includes(locationId));
+}
+
 function within(filter: BoardFilter, all: SampledAttention): Attention {
   const { conflicts, cancelByPhone, changed, dropped, silent, untold } = all;
   return {
-    untold,
+    untold: sumUntold(untold.filter((each) => isWithin(filter, each))),
     cancelByPhone: cancelByPhone.filter((each) => isIn(filter, each)),
     changed: changed.filter((each) => isIn(filter, each)),
     conflicts: conflicts

@@ -19,7 +19,8 @@ import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { reasonCodeAt } from '../live/reason-code-at.ts';
 
 export type OrderFilter = {
-  locationId?: string | undefined;
+  /** At these. Undefined for all, and for orders that have no location yet. */
+  locations?: readonly string[] | undefined;
   /** The order's last integration. */
   integration?: string | undefined;
   state?: PlacementState | undefined;
@@ -124,20 +125,21 @@ export const ENDED_AT = 'coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.fi
 /**
  * Lists orders by their first signal, newest first, after `after`. The cost of a page is bounded for any filter, so it
  * may have fewer orders than `limit`, even none, and still a `next`.
- * @returns undefined if no signal ever named `after`
+ * @returns undefined if no signal ever named `after`, or only that of an order elsewhere
  */
 export async function listOrders(
   pool: Pool,
   filter: OrderFilter,
   page: { after?: string | undefined; limit: number },
 ): Promise<ListedOrders | undefined> {
-  const after = page.after === undefined ? undefined : await findSignal(pool, page.after);
+  const after = page.after === undefined ? undefined : await findSignal(pool, page.after, filter);
   if (page.after !== undefined && after === undefined) return undefined;
-  const candidates = candidatesOf(filter, after);
+  const values = candidatesOf(filter, after);
+  const candidates = findCandidates(filter);
   const { rows } = await pool.query<{ order: Row }>(
     `SELECT json_build_object(${ORDER_FIELDS}, 'reason', o.reason, 'reasonCode', ${reasonCodeAt('o.rank')}, 'finishedAt', p.finished_at,
                               'endedAt', o.ended_at) AS "order"
-     FROM (${CANDIDATES} LIMIT ${SCAN}) AS p
+     FROM (${candidates} LIMIT ${SCAN}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
      WHERE ($8::boolean IS NULL OR $8 = (${ENDED_AT} IS NULL))
        AND ($9::int4multirange IS NULL OR ${TOLD_RANK} <@ $9)
@@ -147,7 +149,7 @@ export async function listOrders(
      ORDER BY p.signalled_at DESC, p.service_order_id DESC
      LIMIT $13::int`,
     [
-      ...candidates,
+      ...values,
       filter.open ?? null,
       filter.status === undefined ? null : ranksWhere((step) => step.status === filter.status),
       filter.memberState === undefined ? null : ranksWhere((step) => step.pickup === filter.memberState),
@@ -159,8 +161,8 @@ export async function listOrders(
   const orders = rows.map(({ order }) => withStep(order));
   if (orders.length === page.limit) return { orders, next: orders.at(-1)?.serviceOrderId ?? null };
   const { rows: last } = await pool.query<{ serviceOrderId: string }>(
-    `SELECT service_order_id AS "serviceOrderId" FROM (${CANDIDATES} OFFSET ${SCAN - 1} LIMIT 1) AS p`,
-    candidates,
+    `SELECT service_order_id AS "serviceOrderId" FROM (${candidates} OFFSET ${SCAN - 1} LIMIT 1) AS p`,
+    values,
   );
   return { orders, next: last[0]?.serviceOrderId ?? null };
 }
@@ -183,17 +185,26 @@ export function withStep<Order extends { rank: number | null; fulfillment: Fulfi
  */
 const CANDIDATES = `
   SELECT * FROM placements p
-  WHERE ($1::text IS NULL OR p.location_id = $1)
-    AND ($2::text IS NULL OR p.state = $2)
+  WHERE ($2::text IS NULL OR p.state = $2)
     AND ($3::boolean IS NOT TRUE OR ${NEEDS_OPERATOR})
     AND ($4::timestamptz IS NULL OR p.signalled_at >= $4)
     AND ($5::timestamptz IS NULL OR p.signalled_at < $5)
-    AND ($6::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($6, $7::text))
-  ORDER BY p.signalled_at DESC, p.service_order_id DESC`;
+    AND ($6::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($6, $7::text))`;
+const NEWEST_FIRST = 'ORDER BY p.signalled_at DESC, p.service_order_id DESC';
+
+/** Of several locations, each one's are read in their order and merged: no more of them than are scanned for the page. */
+function findCandidates({ locations }: OrderFilter): string {
+  if (locations === undefined) return `${CANDIDATES} AND $1::text[] IS NULL ${NEWEST_FIRST}`;
+  // Of none, none.
+  const each = (locations.length === 0 ? [''] : locations).map(
+    (_, nth) => `(${CANDIDATES} AND p.location_id = ($1::text[])[${nth + 1}] ${NEWEST_FIRST} LIMIT ${SCAN})`,
+  );
+  return `SELECT * FROM (${each.join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`;
+}
 
 function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[] {
   return [
-    filter.locationId ?? null,
+    filter.locations ?? null,
     filter.state ?? null,
     filter.needsOperator ?? null,
     filter.since ?? null,
@@ -206,11 +217,11 @@ function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[]
 type Signal = { serviceOrderId: string; signalledAt: string };
 
 /** Reads the time to the microsecond, which a Date does not hold. */
-async function findSignal(pool: Pool, serviceOrderId: string): Promise<Signal | undefined> {
+async function findSignal(pool: Pool, serviceOrderId: string, { locations }: OrderFilter): Promise<Signal | undefined> {
   const { rows } = await pool.query<Signal>(
     `SELECT service_order_id AS "serviceOrderId", signalled_at::text AS "signalledAt"
-     FROM placements WHERE service_order_id = $1`,
-    [serviceOrderId],
+     FROM placements WHERE service_order_id = $1 AND ($2::text[] IS NULL OR location_id = ANY ($2))`,
+    [serviceOrderId, locations ?? null],
   );
   return rows[0];
 }

@@ -39,17 +39,17 @@ export const Scorecards = z.object({ scorecards: z.array(Scorecard) });
 export const SCORECARDS_MAX = 200;
 
 /**
- * Reads scorecards by whole hours, to ten minutes: of each integration, of each location of one, or of one location.
+ * Reads scorecards by whole hours, to ten minutes: of each integration, of each location of one, or of each of `locations`.
  * Those with the most missing webhooks come first.
  */
 export async function readScorecards(
   pool: Pool,
-  about: { integration?: string | undefined; locationId?: string | undefined },
+  about: { integration?: string | undefined; locations?: readonly string[] | undefined },
 ): Promise<Scorecard[]> {
-  const { integration, locationId } = about;
+  const { integration, locations } = about;
   const { rows } = await pool.query<{ integration: string; locationId: string | null; day: Row; week: Row }>(READ, [
     integration ?? null,
-    locationId ?? (integration === undefined ? ALL_LOCATIONS : null),
+    locations ?? (integration === undefined ? [ALL_LOCATIONS] : null),
   ]);
   return rows.map(({ day, week, ...of }) => ({ ...of, day: toScore(day), week: toScore(week) }));
 }
@@ -88,7 +88,7 @@ const READ = `
     SELECT location_id, integration, sum(missing) AS missing, sum(orders) AS orders
     FROM scorecard_hours
     WHERE hour >= ${WEEK} AND ($1::text IS NULL OR integration = $1)
-      AND CASE WHEN $2::text IS NULL THEN location_id <> '${ALL_LOCATIONS}' ELSE location_id = $2 END
+      AND CASE WHEN $2::text[] IS NULL THEN location_id <> '${ALL_LOCATIONS}' ELSE location_id = ANY ($2) END
     GROUP BY 1, 2
     ORDER BY 3 DESC, 4 DESC, 1, 2
     LIMIT ${SCORECARDS_MAX}

@@ -89,16 +89,18 @@ export const Attention = z
       })
       .nullable()
       .meta({
-        description: `Members are not being told: the oldest live message has waited ${UNTOLD_S} seconds. Of all locations.`,
+        description: `Members are not being told: the oldest live message has waited ${UNTOLD_S} seconds. Of all your locations.`,
       }),
   })
   .meta({ id: 'Attention' });
 export type Attention = z.infer<typeof Attention>;
 
-/** The same with each one's integration, for a watcher's filter. */
-export type SampledAttention = Omit<Attention, 'conflicts'> & {
+/** The same with each one's location and integration, for a watcher's filter. */
+export type SampledAttention = Omit<Attention, 'conflicts' | 'untold'> & {
   conflicts: (Attention['conflicts'][number] & { integration: string | null })[];
+  untold: UntoldThere[];
 };
+type UntoldThere = NonNullable<Attention['untold']> & { locationId: string | null; late: boolean };
 
 const CONFLICTS = 100;
 /** Rows read: one order may have many conflicts. */
@@ -122,8 +124,17 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
     changed: await list<Attention['changed'][number]>(FIND_CHANGES),
     dropped: await list<Attention['dropped'][number]>(FIND_DROPPED),
     silent: await list<Attention['silent'][number]>(FIND_SILENT),
-    untold: (await list<NonNullable<Attention['untold']>>(FIND_UNTOLD))[0] ?? null,
+    untold: await list<UntoldThere>(FIND_UNTOLD),
   };
+}
+
+/** @param places oldest first. @returns null unless one of them has waited for long */
+export function sumUntold(places: readonly UntoldThere[]): Attention['untold'] {
+  const [oldest] = places;
+  if (oldest === undefined || !places.some(({ late }) => late)) return null;
+  const { oldestAppliedAt, serviceOrderId } = oldest;
+  const sum = (of: 'messages' | 'orders'): number => places.reduce((all, each) => all + each[of], 0);
+  return { messages: sum('messages'), orders: sum('orders'), oldestAppliedAt, serviceOrderId };
 }
 
 const FIND_CONFLICTS = `
@@ -215,9 +226,18 @@ const FIND_SILENT = `
   WHERE (h.last_seen_at >= s.oldest) IS NOT TRUE
   ORDER BY s.oldest, s.location_id`;
 
+const IS_LATE = `min(applied_at) < now() - interval '${UNTOLD_S} s'`;
+
+/** By location. Nothing is looked up unless one has waited for long. */
 const FIND_UNTOLD = `
-  SELECT json_build_object('messages', count(*), 'orders', count(DISTINCT service_order_id),
-                           'oldestAppliedAt', min(applied_at),
+  WITH m AS MATERIALIZED (
+    SELECT service_order_id, applied_at FROM outbox ORDER BY applied_at LIMIT ${UNTOLD_READ}
+  )
+  SELECT json_build_object('locationId', p.location_id, 'late', ${IS_LATE}, 'messages', count(*),
+                           'orders', count(DISTINCT service_order_id), 'oldestAppliedAt', min(applied_at),
                            'serviceOrderId', (array_agg(service_order_id ORDER BY applied_at))[1]) AS each
-  FROM (SELECT service_order_id, applied_at FROM outbox ORDER BY applied_at LIMIT ${UNTOLD_READ}) AS m
-  HAVING min(applied_at) < now() - interval '${UNTOLD_S} s'`;
+  FROM m
+  LEFT JOIN LATERAL (SELECT location_id FROM placements WHERE service_order_id = m.service_order_id OFFSET 0) AS p ON true
+  WHERE (SELECT ${IS_LATE} FROM m)
+  GROUP BY p.location_id
+  ORDER BY min(applied_at)`;

@@ -9,7 +9,8 @@ export type WebhookKey = { day: string; locationId: string; webhookId: string };
 
 export type WebhookFilter = {
   outcome?: WebhookOutcome | undefined;
-  locationId?: string | undefined;
+  /** At these. Undefined for all. */
+  locations?: readonly string[] | undefined;
   integration?: string | undefined;
   /** Received at this time or later. */
   since?: Date | undefined;
@@ -127,14 +128,16 @@ export async function listWebhooks(pool: Pool, asked: WebhookFilter, page: Page)
   return { webhooks, next: undefined };
 }
 
-/** Adds the order's location: its history has no other. @returns undefined if there is no such order */
+/** Adds the order's location: its history has no other. @returns undefined if there is no such order there */
 async function withLocation(pool: Pool, filter: WebhookFilter): Promise<WebhookFilter | undefined> {
-  if (filter.serviceOrderId === undefined || filter.locationId !== undefined) return filter;
+  const { serviceOrderId, locations } = filter;
+  if (serviceOrderId === undefined) return filter;
   const { rows } = await pool.query<{ locationId: string }>(
-    'SELECT location_id AS "locationId" FROM orders WHERE service_order_id = $1',
-    [filter.serviceOrderId],
+    `SELECT location_id AS "locationId" FROM orders
+     WHERE service_order_id = $1 AND ($2::text[] IS NULL OR location_id = ANY ($2))`,
+    [serviceOrderId, locations ?? null],
   );
-  return rows[0] && { ...filter, ...rows[0] };
+  return rows[0] && { ...filter, locations: [rows[0].locationId] };
 }
 
 async function daysOf(pool: Pool, filter: WebhookFilter, { oldestFirst, after }: Page): Promise<string[]> {
@@ -167,7 +170,7 @@ type Part = {
 };
 
 /**
- * Lists a part of a day: all locations within a span of time from the next webhook on, or one location up to the limit.
+ * Lists a part of a day: locations within a span of time from the next webhook on, or one location up to the limit.
  * @param scan.left how many may be scanned
  */
 async function listPart(
@@ -179,7 +182,7 @@ async function listPart(
 ): Promise<Part> {
   const [beyond, direction, back] = oldestFirst ? ['>', 'ASC', 'DESC'] : ['<', 'DESC', 'ASC'];
   const end = oldestFirst ? `least(ms + $11::bigint + 1, (1::bigint << 48) - 1)` : `greatest(ms - $11::bigint, 0)`;
-  const isOfOne = filter.locationId !== undefined;
+  const isOfOne = filter.locations?.length === 1;
   const candidates = `
     d.day = $1::date AND d.location_id = at.location_id AND ($5::text IS DISTINCT FROM 'dropped' OR d.outcome = $5::text)
     AND ($9::text IS NULL OR d.id = ANY (ARRAY(
@@ -188,8 +191,8 @@ async function listPart(
   const { rows } = await pool.query<Omit<Part, 'webhooks'> & (KeyedWebhook | { webhookId: null })>(
     `WITH RECURSIVE days AS (SELECT $1::date AS day), ${PLACES}, at AS MATERIALIZED (
        SELECT at.location_id, d.id AS next
-       FROM (SELECT $4::text AS location_id WHERE $4::text IS NOT NULL
-             UNION ALL SELECT location_id FROM place WHERE $4::text IS NULL AND location_id IS NOT NULL) AS at
+       FROM (SELECT unnest($4::text[]) AS location_id
+             UNION ALL SELECT location_id FROM place WHERE $4::text[] IS NULL AND location_id IS NOT NULL) AS at
        CROSS JOIN LATERAL (
          SELECT d.id FROM webhooks d WHERE ${candidates} AND ($2::uuid IS NULL OR d.id ${beyond} $2::uuid)
          ORDER BY d.id ${direction} LIMIT 1
@@ -206,7 +209,7 @@ async function listPart(
                 d.body = '' AND d.headers = '{}' AS empty
          FROM webhooks d
          WHERE ${candidates} AND NOT at.next ${beyond} d.id
-           AND ($4::text IS NOT NULL OR NOT d.id ${beyond} (SELECT stretch."end" FROM stretch))
+           AND (cardinality($4::text[]) = 1 OR NOT d.id ${beyond} (SELECT stretch."end" FROM stretch))
          ORDER BY d.id ${direction} LIMIT $12::int
        ) AS d
        LIMIT $12::int
@@ -241,7 +244,7 @@ async function listPart(
       day,
       after?.day === day ? after.webhookId : null,
       limit,
-      filter.locationId ?? null,
+      filter.locations ?? null,
       // With the outcome, an index finds them.
       filter.outcome ?? (filter.oldToken === true ? 'dropped' : null),
       filter.integration ?? null,

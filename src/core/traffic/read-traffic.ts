@@ -46,19 +46,19 @@ type Row = Pick<Traffic, 'what' | 'outcome' | 'count'> & {
 const STEP_SECONDS = { 1: 60, 6: 300, 24: 900 } as const;
 
 /**
- * Reads the traffic of the last hours by integration, of one location or of all, to ten seconds. One statement, which
- * reads at most a day's minutes of one location, or of each integration's sum, however many locations there are.
+ * Reads the traffic of the last hours by integration, of some locations or of all, to ten seconds. One statement, which
+ * reads at most a day's minutes of each of those, or of each integration's sum, however many locations there are.
  */
 export async function readTraffic(
   pool: Pool,
-  about: { hours: TrafficHours; locationId?: string | undefined; integration?: string | undefined },
+  about: { hours: TrafficHours; locations?: readonly string[] | undefined; integration?: string | undefined },
 ): Promise<ReadTraffic> {
   const stepSeconds = STEP_SECONDS[about.hours];
   const steps = (about.hours * 3_600) / stepSeconds;
   const { rows } = await pool.query<{ from: string; to: string; at: string[]; counted: Row[] }>({
     name: 'read-traffic',
     text: READ,
-    values: [stepSeconds, steps, about.locationId ?? ALL_LOCATIONS, about.integration ?? null],
+    values: [stepSeconds, steps, about.locations ?? [ALL_LOCATIONS], about.integration ?? null],
   });
   const { from, to, at, counted } = rows[0] ?? { from: '', to: '', at: [], counted: [] };
   const integrations = Map.groupBy(counted, (row) => row.integration);
@@ -111,7 +111,7 @@ const READ = `
     SELECT date_bin(step, minute, since) AS began, integration, what, outcome, sum(count)::int AS count,
            CASE WHEN count(latencies) > 0 THEN ARRAY[${LATENCIES.join()}] END AS latencies
     FROM span JOIN traffic ON minute >= since AND minute <= until
-    WHERE location_id = $3::text AND ($4::text IS NULL OR integration = $4)
+    WHERE location_id = ANY ($3::text[]) AND ($4::text IS NULL OR integration = $4)
     GROUP BY began, integration, what, outcome
   )
   SELECT to_json(since) #>> '{}' AS from, to_json(until) #>> '{}' AS to,

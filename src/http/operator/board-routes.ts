@@ -5,6 +5,7 @@ import { Id } from '../../core/domain/order.ts';
 import { BoardComplete, BoardOrders, BoardReset } from '../../core/orders/board-feed.ts';
 import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
+import { locationsWithin } from './guard-routes.ts';
 import { openStream } from './open-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
 import { writeBoardEvents } from './write-board-events.ts';
@@ -52,7 +53,12 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
     async (request, reply) => {
       const { location, integration } = request.query;
       const stream = openStream(scope, request, shared);
-      stream.onClose(deps.watch({ locationId: location, integration }, writeBoardEvents(stream)));
+      stream.onClose(
+        deps.watch(
+          { locations: locationsWithin(request), locationId: location, integration },
+          writeBoardEvents(stream),
+        ),
+      );
       return reply
         .type('text/event-stream')
         .header('x-accel-buffering', 'no')

@@ -60,6 +60,16 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
   });
 
   scope.addHook('preHandler', async (request) => {
+    const { access } = request.routeOptions.config;
+    const asked = access?.of === 'list' ? askedOf(request) : undefined;
+    if (access !== undefined && asked !== undefined) {
+      const roles = rolesFor(access, request);
+      await refuseUnless(
+        roles.every((role) => has(operatorOf(request), role, asked)),
+        request,
+        roles,
+      );
+    }
     const act = await actOf(pool, request);
     if (act === undefined) return;
     request.act = { ...act, id: await beginAct(pool, operatorOf(request), act) };
@@ -104,20 +114,21 @@ export function operatorOf({ operator }: FastifyRequest): Operator {
 
 /**
  * The locations that an answer may be about.
- * @param asked the one that it is asked about
+ * @param asked the `location` that it is asked about: a route of `list` names it so, in its query or its body
  * @returns undefined for all of them
- * @throws 403 if that is none of the operator's
  */
-export function locationsWithin(
-  scope: FastifyInstance,
-  request: FastifyRequest,
-  asked: string | undefined,
-): readonly string[] | undefined {
-  const role = request.routeOptions.config.access?.role ?? 'admin';
+export function locationsWithin(request: FastifyRequest, asked?: string): readonly string[] | undefined {
   const operator = operatorOf(request);
+  const role = request.routeOptions.config.access?.role ?? 'admin';
   if (asked === undefined) return locationsOf(operator, role) ?? undefined;
-  if (!has(operator, role, asked)) throw scope.httpErrors.forbidden(`location: you do not have the role ${role} there`);
-  return [asked];
+  // The guard has refused what is elsewhere.
+  return has(operator, role, asked) ? [asked] : [];
+}
+
+/** The location that a list is asked about. */
+function askedOf({ query, body }: FastifyRequest): string | undefined {
+  const asked = [query, body].map((each) => (each as { location?: string } | null | undefined)?.location);
+  return asked.find((location) => location !== undefined);
 }
 
 function accessOf({

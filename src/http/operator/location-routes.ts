@@ -9,6 +9,7 @@ import { ShownLocation, showLocation } from '../../core/locations/show-location.
 import { RevokedToken, revokeToken } from '../../core/locations/webhook-tokens.ts';
 import { failures, json } from './answers.ts';
 import type { OperatorDeps } from './mount-routes.ts';
+import { locationsWithin } from './guard-routes.ts';
 import { noSuch } from './no-such.ts';
 
 const tags = ['Locations'];
@@ -48,12 +49,12 @@ export function locationRoutes(scope: FastifyInstance, deps: OperatorDeps, closi
       schema: {
         operationId: 'listLocations',
         tags,
-        summary: 'All locations',
+        summary: 'All your locations',
         description: 'Nothing of their settings.',
-        response: { 200: json('All locations.', ListedLocations), ...failures() },
+        response: { 200: json('All of them.', ListedLocations), ...failures() },
       },
     },
-    async () => ({ locations: await listSeenLocations(pool) }),
+    async (request) => ({ locations: await listSeenLocations(pool, locationsWithin(request)) }),
   );
 
   api.get(

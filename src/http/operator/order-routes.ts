@@ -13,6 +13,7 @@ import { traceId } from '../../core/domain/trace-id.ts';
 import { failures, json } from './answers.ts';
 import { conflict } from './conflict.ts';
 import type { OperatorDeps } from './mount-routes.ts';
+import { locationsWithin } from './guard-routes.ts';
 import { noSuch } from './no-such.ts';
 import { ConcludeCancel, OrderParams, OrderQuery, OrdersQuery, Resolve } from './order-requests.ts';
 
@@ -41,10 +42,11 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
         response: { 200: json('A page of orders.', ListedOrders), ...failures() },
       },
     },
-    async ({ query: { location, needs, limit, cursor, ...filter } }) => {
+    async (request) => {
+      const { location, needs, limit, cursor, ...filter } = request.query;
       const found = await listOrders(
         pool,
-        { ...filter, locationId: location, needsOperator: needs === 'operator' || undefined },
+        { ...filter, locations: locationsWithin(request, location), needsOperator: needs === 'operator' || undefined },
         { after: cursor, limit },
       );
       if (found === undefined) throw scope.httpErrors.badRequest('cursor: is not the `next` of a page');

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { SCORECARDS_MAX, Scorecards, readScorecards } from '../../core/orders/read-scorecards.ts';
 import { failures, json } from './answers.ts';
+import { locationsWithin } from './guard-routes.ts';
 import type { OperatorDeps } from './mount-routes.ts';
 
 const ScorecardQuery = z.strictObject({
@@ -21,14 +22,16 @@ export function scorecardRoutes(scope: FastifyInstance, { pool }: Pick<OperatorD
         tags: ['Traffic'],
         summary: 'What each vendor was like in the last day and week',
         description:
-          'Of each integration; with `integration` of each of its locations, with `location` of one. By whole hours, ' +
+          'Of each integration; with `integration` of each of its locations, with `location` of one. Who has a role at some ' +
+          'locations only gets these, one by one. By whole hours, ' +
           `to ten minutes. Those with the most missing webhooks come first, ${SCORECARDS_MAX} at most.`,
         querystring: ScorecardQuery,
         response: { 200: json('One for each integration or location.', Scorecards), ...failures() },
       },
     },
-    async ({ query: { location, integration } }) => ({
-      scorecards: await readScorecards(pool, { integration, locationId: location }),
-    }),
+    async (request) => {
+      const { location, integration } = request.query;
+      return { scorecards: await readScorecards(pool, { integration, locations: locationsWithin(request, location) }) };
+    },
   );
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { ReadTraffic, readTraffic } from '../../core/traffic/read-traffic.ts';
 import { failures, json } from './answers.ts';
+import { locationsWithin } from './guard-routes.ts';
 import type { OperatorDeps } from './mount-routes.ts';
 
 const HOURS = { '1': 1, '6': 6, '24': 24 } as const;
@@ -33,7 +34,9 @@ export function trafficRoutes(scope: FastifyInstance, { pool }: Pick<OperatorDep
         response: { 200: json('Lists with one value for each step.', ReadTraffic), ...failures() },
       },
     },
-    async ({ query: { hours, location, integration } }) =>
-      readTraffic(pool, { hours, locationId: location, integration }),
+    async (request) => {
+      const { hours, location, integration } = request.query;
+      return readTraffic(pool, { hours, locations: locationsWithin(request, location), integration });
+    },
   );
 }

@@ -9,6 +9,7 @@ import { ShownWebhook, showWebhook } from '../../core/replay/show-webhook.ts';
 import { failures, json } from './answers.ts';
 import { conflict } from './conflict.ts';
 import type { OperatorDeps } from './mount-routes.ts';
+import { locationsWithin } from './guard-routes.ts';
 import { noSuch } from './no-such.ts';
 import { Replay, ReplayMany, WebhookParams, WebhookQuery, WebhooksQuery } from './webhook-requests.ts';
 
@@ -45,11 +46,13 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
         response: { 200: json('A page of webhooks.', ListedWebhooks), ...failures() },
       },
     },
-    async ({ query: { location, order, limit, cursor, ...filter } }) => {
-      const after = await whereFrom(cursor);
+    async (request) => {
+      const { location, order, limit, cursor, ...filter } = request.query;
+      const locations = locationsWithin(request, location);
+      const after = await whereFrom(cursor, locations);
       const { webhooks: found, next } = await listWebhooks(
         pool,
-        { ...filter, locationId: location, serviceOrderId: order },
+        { ...filter, locations, serviceOrderId: order },
         { oldestFirst: false, after, limit },
       );
       return { webhooks: found, next: next?.webhookId ?? null };
@@ -120,9 +123,10 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
     },
     async (request) => {
       const { dryRun, again, limit, location, cursor, ...filter } = request.body;
-      const after = await whereFrom(cursor);
+      const locations = locationsWithin(request, location);
+      const after = await whereFrom(cursor, locations);
       const end = await endOfRun(pool, filter.until);
-      const matching = { ...filter, until: end, locationId: location, replayable: again ? 'all' : 'open' } as const;
+      const matching = { ...filter, until: end, locations, replayable: again ? 'all' : 'open' } as const;
       const done: ReplayedMany = {
         dryRun,
         until: end,
@@ -176,10 +180,13 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
     },
   );
 
-  async function whereFrom(cursor: string | undefined): Promise<WebhookKey | undefined> {
+  async function whereFrom(
+    cursor: string | undefined,
+    locations: readonly string[] | undefined,
+  ): Promise<WebhookKey | undefined> {
     if (cursor === undefined) return undefined;
     const after = await findWebhook(pool, cursor);
-    if (after === undefined)
+    if (after === undefined || locations?.includes(after.locationId) === false)
       throw scope.httpErrors.badRequest('cursor: is not the `next` of a page, or no longer kept');
     return after;
   }

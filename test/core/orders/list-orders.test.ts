@@ -33,12 +33,20 @@ afterAll(() => pool?.end());
 it.each<[string, OrderFilter, string?]>([
   ['all', {}],
   ['all, far down', {}, 'order-15000'],
-  ["a location's", { locationId: 'club-7' }],
-  ["a quiet location's", { locationId: 'quiet' }],
+  ["a location's", { locations: ['club-7'] }],
+  ["a quiet location's", { locations: ['quiet'] }],
+  ["several locations'", { locations: ['club-7', 'quiet', 'club-8', 'nowhere'] }],
+  [
+    "a hundred locations', far down",
+    { locations: Array.from({ length: 100 }, (_, nth) => `club-${nth}`) },
+    'order-15000',
+  ],
+  ["several locations' in doubt", { locations: ['club-0', 'quiet'], state: 'in_doubt' }],
+  ["several locations', by a status that none has", { locations: ['club-7', 'quiet'], status: 'cancelled' }],
   ['in doubt', { state: 'in_doubt' }],
   ['for an operator', { needsOperator: true }],
   ['sent', { state: 'sent' }],
-  ["a location's in doubt", { locationId: 'club-0', state: 'in_doubt' }],
+  ["a location's in doubt", { locations: ['club-0'], state: 'in_doubt' }],
   ['open, of which there are none', { open: true }],
   ['by a status that none has', { status: 'cancelled' }],
   ['by a state that none has', { memberState: 'preparing' }],
@@ -65,6 +73,29 @@ it('whatever is filtered, going on until there is no next finds all that match, 
   }
   expect(found).toEqual(['order-3', 'order-19999']);
   expect(pages).toBeGreaterThan(5);
+});
+
+it("several locations' orders come in one line of time, and those of none or of no location with no list", async () => {
+  const locations = ['quiet', 'club-7', 'nowhere'];
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT service_order_id AS id FROM placements WHERE location_id = ANY ($1) ORDER BY signalled_at DESC`,
+    [locations],
+  );
+  const found: string[] = [];
+  let after: string | undefined;
+  do {
+    const page = await listOrders(pool, { locations }, { after, limit: 60 });
+    found.push(...(page?.orders ?? []).map((order) => order.serviceOrderId));
+    after = page?.next ?? undefined;
+  } while (after !== undefined);
+  expect(found).toEqual(rows.map(({ id }) => id));
+  expect(await listOrders(pool, { locations: [] }, { limit: 50 })).toEqual({ orders: [], next: null });
+});
+
+it('an order elsewhere continues a list no more than one that never was', async () => {
+  for (const after of ['order-8', 'order-none']) {
+    expect(await listOrders(pool, { locations: ['club-7'] }, { after, limit: 50 })).toBeUndefined();
+  }
 });
 
 it('an order of which a POS said the same ten thousand times can still be read', async () => {

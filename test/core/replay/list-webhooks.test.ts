@@ -32,15 +32,18 @@ afterAll(() => pool?.end());
 
 it.each<[string, WebhookFilter]>([
   ['all', {}],
-  ["a location's", { locationId: 'busy' }],
-  ["a location's, of an outcome that none has", { locationId: 'busy', outcome: 'stale' }],
+  ["a location's", { locations: ['busy'] }],
+  ["several locations'", { locations: ['club-7', 'busy', 'nowhere'] }],
+  ["several quiet locations'", { locations: ['club-7', 'club-8'] }],
+  ["several locations', of an outcome that none has", { locations: ['club-7', 'busy'], outcome: 'stale' }],
+  ["a location's, of an outcome that none has", { locations: ['busy'], outcome: 'stale' }],
   ['of an outcome that none has', { outcome: 'stale' }],
   ['dropped', { outcome: 'dropped' }],
-  ["a location's dropped", { locationId: 'busy', outcome: 'dropped' }],
+  ["a location's dropped", { locations: ['busy'], outcome: 'dropped' }],
   ['by an integration that hardly any has', { integration: 'rare' }],
   ['of a time long ago', { until: new Date(Date.now() - 15_000_000) }],
   ['of all time', { since: new Date(0) }],
-  ["an order's", { locationId: 'busy', serviceOrderId: 'order-1' }],
+  ["an order's", { locations: ['busy'], serviceOrderId: 'order-1' }],
   ['to be replayed', { outcome: 'dropped', replayable: 'open' }],
 ])('a page of webhooks costs the same however many there are: %s', async (_what, filter) => {
   for (const oldestFirst of [false, true]) {
@@ -54,10 +57,11 @@ it.each<[string, WebhookFilter, string]>([
   ['an integration that hardly any has', { integration: 'rare' }, `integration = 'rare'`],
   ['an outcome that the index has', { outcome: 'dropped' }, `outcome = 'dropped'`],
   ['an outcome that it has not', { outcome: 'applied', integration: 'rare' }, `integration = 'rare'`],
-  ['one location', { locationId: 'club-7' }, `location_id = 'club-7'`],
+  ['several locations', { locations: ['club-8', 'busy', 'club-7'] }, `location_id IN ('busy', 'club-7', 'club-8')`],
+  ['one location', { locations: ['club-7'] }, `location_id = 'club-7'`],
   [
     "few of one location's many",
-    { locationId: 'busy', integration: 'rare' },
+    { locations: ['busy'], integration: 'rare' },
     `location_id = 'busy' AND integration = 'rare'`,
   ],
   ['nothing', { until: new Date(8e12) }, 'true'],
