@@ -1,4 +1,4 @@
-import fastify, { type RouteOptions } from 'fastify';
+import fastify, { type FastifySchema, type RouteOptions } from 'fastify';
 import {
   jsonSchemaTransform,
   jsonSchemaTransformObject,
@@ -16,6 +16,7 @@ import { WebhookOutcome } from '../../core/domain/webhook.ts';
 import { CanonicalOrder } from '../../core/domain/order.ts';
 import { Contents } from '../../core/orders/read-contents.ts';
 import { version } from '../../version.ts';
+import { ACCESS, type Access } from './access.ts';
 import type { ApiDocument } from './docs-page.ts';
 
 /**
@@ -34,9 +35,31 @@ const WORDS: Record<string, z.ZodType> = {
   PlacementCause: StoredPlacementCause,
 };
 
-const ABOUT = `What people on call and their programs may see and do. Every request carries
-\`Authorization: Bearer OPERATOR_TOKEN\`. Ids in a path are percent-encoded. Times are RFC 3339. Whatever changes something
-is logged, with what and about what; there is one token, so not who.`;
+const ABOUT = `What people on call and their programs may see and do. Every request carries a token as
+\`Authorization: Bearer\`. What it may is said by roles, at all locations or at some: each route says which one it takes,
+and where (\`x-role\`, \`x-of\`). What is at other locations is answered as if it were not there. Ids in a path are
+percent-encoded. Times are RFC 3339. Whatever changes something, and every look at member data, is written down in the
+audit, with who did it.`;
+
+/** Where a route takes its role. */
+const WHERE: Record<Access['of'], string> = {
+  order: "at the order's location",
+  webhook: "at the webhook's location",
+  location: 'at the location',
+  list: 'at a location, and is about those alone at which you have it',
+  all: 'at all locations',
+  none: 'at any location',
+};
+
+/** A route's schema, with who may use it. */
+function withRole({ method, url, schema = {} }: RouteOptions): FastifySchema {
+  const access = ACCESS[`${String(method)} ${url}`];
+  if (access === undefined) return schema;
+  const { role, of, reveals } = access;
+  const also = reveals === undefined ? '' : ' What is member data takes `member-data` there as well.';
+  const description = `${schema.description ?? ''} Takes the role \`${role}\` ${WHERE[of]}.${also}`.trim();
+  return { ...schema, description, 'x-role': role, 'x-of': of } as FastifySchema;
+}
 
 /** Makes the OpenAPI 3.1 document of routes. The generator is loaded only here, since loading would delay the start. */
 export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiDocument> {
@@ -62,8 +85,8 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
       ],
       components: {
         securitySchemes: {
-          operatorToken: { type: 'http', scheme: 'bearer', description: 'OPERATOR_TOKEN.' },
-          browser: { type: 'http', scheme: 'basic', description: 'Any user name, and OPERATOR_TOKEN as the password.' },
+          operatorToken: { type: 'http', scheme: 'bearer', description: 'A named token, `exo_…`, or OPERATOR_TOKEN.' },
+          browser: { type: 'http', scheme: 'basic', description: 'Any user name, and the token as the password.' },
         },
       },
       security: [{ operatorToken: [] }],
@@ -76,8 +99,10 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
       return { ...api, components: { ...api.components, schemas: Object.fromEntries(shapes) } };
     },
   });
-  for (const { method, url, schema } of routes)
-    described.route({ method, url, ...(schema && { schema }), handler: () => {} });
+  for (const route of routes) {
+    const { method, url } = route;
+    described.route({ method, url, schema: withRole(route), handler: () => {} });
+  }
   await described.ready();
   const document = described.swagger() as ApiDocument;
   await described.close();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { buildApp, type AppDeps } from '../../../src/app.ts';
+import { ACCESS } from '../../../src/http/operator/access.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../support/ask-operator.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
@@ -115,6 +116,17 @@ describe('the OpenAPI document', () => {
         for (const status of ['200', '400', '401', '500', '503']) expect(responses, at).toHaveProperty(status);
         if (method === 'post') expect(responses, at).toHaveProperty('413');
         for (const each of Object.values(responses)) expect(each, at).toHaveProperty('description');
+      }
+    }
+  });
+
+  it('says of every route which role it takes, and where', () => {
+    for (const [path, methods] of Object.entries(operator.document.paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        const route = `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+        const { role, of } = ACCESS[route] ?? {};
+        expect(operation, route).toMatchObject({ 'x-role': role, 'x-of': of });
+        expect(operation, route).toHaveProperty('description', expect.stringContaining(`the role \`${role}\``));
       }
     }
   });
