@@ -14,7 +14,10 @@ export type Access = {
   of: 'order' | 'webhook' | 'location' | 'list' | 'all' | 'none';
   /** The act's name in the audit. Every route that changes something has one. */
   does?: string;
-  /** Member data in the answer: then it takes `member-data` as well, and the audit names it. */
+  /**
+   * Member data in the answer: then it takes `member-data` as well, and the audit names it. The query is looked at
+   * before it was validated and after that, when it has booleans.
+   */
   reveals?: { did: string; when: (query: Readonly<Record<string, unknown>>) => boolean };
 };
 
@@ -24,7 +27,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   'GET /orders/:serviceOrderId': {
     role: 'viewer',
     of: 'order',
-    reveals: { did: 'read contents', when: ({ contents }) => contents === 'true' },
+    reveals: { did: 'read contents', when: ({ contents }) => String(contents) === 'true' },
   },
   'GET /orders/:serviceOrderId/live': { role: 'viewer', of: 'order' },
   'POST /orders/:serviceOrderId/retry': { role: 'operator', of: 'order', does: 'retry' },
@@ -37,7 +40,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   'GET /webhooks/:webhookId': {
     role: 'viewer',
     of: 'webhook',
-    reveals: { did: 'read webhook', when: ({ contents }) => contents !== 'false' },
+    reveals: { did: 'read webhook', when: ({ contents }) => String(contents) !== 'false' },
   },
   'POST /webhooks/:webhookId/replay': { role: 'operator', of: 'webhook', does: 'replay' },
   'POST /webhooks/replay': { role: 'operator', of: 'list', does: 'replay many' },

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import type { Pool } from 'pg';
+import { Id } from '../../core/domain/order.ts';
 import { beginAct, endAct, recordAct, type Act } from '../../core/operators/audit.ts';
 import { has, locationsOf, type Operator, type Role } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
@@ -42,12 +43,15 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const roles = rolesFor(access, request);
     const { of } = access;
     if (of === 'order' || of === 'webhook' || of === 'location') {
-      if (roles.every((role) => locationsOf(operator, role) === null)) return;
+      if (roles.every((role) => locationsOf(operator, role) === null)) {
+        await refuseUnless(true, request, roles);
+        return;
+      }
       const found = await findThing(pool, of, request.params);
-      // Its route says that there is none.
-      if (found === undefined) return;
+      if (found === undefined || !has(operator, 'viewer', found.locationId)) {
+        throw scope.httpErrors.notFound(noSuch[of]);
+      }
       const { locationId } = found;
-      if (!has(operator, 'viewer', locationId)) throw scope.httpErrors.notFound(noSuch[of]);
       await refuseUnless(
         roles.every((role) => has(operator, role, locationId)),
         request,
@@ -160,11 +164,14 @@ type Thing = 'order' | 'webhook' | 'location';
 async function findThing(pool: Pool, of: Thing, params: unknown): Promise<{ locationId: string | null } | undefined> {
   const { serviceOrderId, webhookId = '', locationId } = params as Record<string, string | undefined>;
   if (of === 'webhook') return findWebhook(pool, webhookId);
+  const id = of === 'order' ? serviceOrderId : locationId;
+  // Postgres cannot be asked about a NUL.
+  if (!Id.safeParse(id).success) return undefined;
   const { rows } = await pool.query<{ locationId: string | null }>(
     of === 'order'
       ? 'SELECT location_id AS "locationId" FROM placements WHERE service_order_id = $1::text'
       : 'SELECT location_id AS "locationId" FROM locations WHERE location_id = $1::text',
-    [of === 'order' ? serviceOrderId : locationId],
+    [id],
   );
   return rows[0];
 }
@@ -173,7 +180,9 @@ async function findThing(pool: Pool, of: Thing, params: unknown): Promise<{ loca
 async function actOf(pool: Pool, request: FastifyRequest): Promise<Act | undefined> {
   const { access } = request.routeOptions.config;
   const { body, params } = request;
-  if (access === undefined || (body as { dryRun?: boolean } | null | undefined)?.dryRun === true) return undefined;
+  // Of a route that takes no body it says nothing.
+  const { dryRun } = (request.routeOptions.schema?.body === undefined ? {} : (body ?? {})) as { dryRun?: boolean };
+  if (access === undefined || dryRun === true) return undefined;
   const reveals = access.reveals?.when(request.query as Record<string, unknown>) === true;
   const did = access.does ?? (reveals ? access.reveals?.did : undefined);
   if (did === undefined) return undefined;

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { LiveMessage } from '../../core/domain/live-message.ts';
 import { readLive } from '../../core/live/read-live.ts';
 import { failures } from './answers.ts';
+import { locationsWithin } from './guard-routes.ts';
 import { openStream } from './open-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
 import { noSuch } from './no-such.ts';
@@ -59,10 +60,13 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
       if (read === undefined) throw scope.httpErrors.notFound(noSuch.order);
       if (last !== undefined && read.ended && read.messages.length === 0) return reply.code(204).send(undefined);
 
+      const locations = locationsWithin(request);
       const stream = openStream(scope, request, shared);
       let sent = last ?? 0;
       const send = ({ messages, ended }: { messages: LiveMessage[]; ended: boolean }): void => {
         for (const message of messages) {
+          // An order that was not sent yet may go elsewhere.
+          if (locations?.includes(message.locationId ?? '') === false) return stream.cutOff();
           sent = message.sequence;
           stream.send({ id: sent, event: 'orderStatusChanged', data: message });
         }
