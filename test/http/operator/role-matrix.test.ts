@@ -1,0 +1,616 @@
+/** Who may what, at both doors: every route, role and scope; and thousands of requests that nobody thought of. */
+import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openSession } from '../../../src/core/operators/operator-sessions.ts';
+import { digest } from '../../../src/core/operators/find-operator.ts';
+import { ROLES, type Right, type Role } from '../../../src/core/operators/operator.ts';
+import { ACCESS, type Access } from '../../../src/http/operator/access.ts';
+import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { OWN_PAGE, logIn } from '../../support/log-in.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const CALLS = 10_000;
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
+
+/** Every id of a place begins with its name, and what is its members' is named after it. */
+const PLACES = ['west', 'east'] as const;
+type Place = (typeof PLACES)[number];
+const secretOf = (place: Place): string => `the member of ${place}`;
+/** What was counted at all locations together, and at one. */
+const COUNTED = { all: 987_654, west: 765_432, east: 543_219 };
+
+/** What POST routes are sent. A new one has to say it here. */
+const BODIES: Record<string, object | undefined> = {
+  'POST /orders/:serviceOrderId/retry': undefined,
+  'POST /orders/:serviceOrderId/resolve': { there: false },
+  'POST /orders/:serviceOrderId/cancel': undefined,
+  'POST /orders/:serviceOrderId/cancel/conclude': { cancelled: false },
+  'POST /webhooks/:webhookId/replay': {},
+  'POST /webhooks/replay': { outcome: 'unmatched', limit: 2 },
+  'POST /locations/:locationId/check': undefined,
+  'POST /locations/:locationId/pause': undefined,
+  'POST /locations/:locationId/resume': undefined,
+  'POST /locations/:locationId/tokens/:tokenId/revoke': undefined,
+};
+const ONLY_FOR_PROGRAMS = ['GET /metrics', 'GET /openapi.json', 'GET /docs'];
+
+type Actor = { name: string; rights: readonly Right[]; headers: Record<string, string>; prefix: string };
+type Asked = { route: string; path: string; body?: unknown; method?: string };
+type Answered = { status: number; text: string };
+
+let system: System;
+let url: string;
+/** Kept, and opened for each actor: one for each door. */
+const actors: Actor[] = [];
+const nobody: Actor[] = [
+  { name: 'nobody', rights: [], headers: {}, prefix: '' },
+  { name: 'nobody', rights: [], headers: OWN_PAGE, prefix: '/console/api' },
+];
+const ids: Record<Place, { orders: string[]; webhooks: string[]; tokens: string[] }> = {
+  west: { orders: [], webhooks: [], tokens: [] },
+  east: { orders: [], webhooks: [], tokens: [] },
+};
+const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+let leave: () => void = () => {};
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN } });
+  url = system.urls[0] ?? '';
+  for (const place of PLACES) await plant(place);
+  await system.query(`INSERT INTO placements (service_order_id, state, deadline_at, next_attempt_at)
+                      VALUES ('nowhere-1', 'held', now() + interval '1 day', 'infinity')`);
+  for (const [location, count] of [
+    ['', COUNTED.all] as const,
+    ...PLACES.map((each) => [each, COUNTED[each]] as const),
+  ]) {
+    await system.query(
+      `INSERT INTO traffic (location_id, minute, integration, what, outcome, count)
+       VALUES ($1, date_trunc('minute', now()) - interval '10 min', 'standard', 'webhook', 'stale', $2)`,
+      [location, count],
+    );
+    await system.query(
+      `INSERT INTO scorecard_hours (location_id, integration, hour, orders, acceptance, missing, duplicates, late, conflicts,
+                                    refusals, down_minutes)
+       VALUES ($1, 'standard', date_bin('1 h', now(), 'epoch'), $2, '{}', 0, 0, 0, 0, '{}', 0)`,
+      [location, count],
+    );
+  }
+  const scopes = { all: null, west: ['west'], east: ['east'] };
+  for (const roles of [...ROLES.map((role) => [role]), [...ROLES]]) {
+    for (const [scope, locations] of Object.entries(scopes)) {
+      await admit(`${roles.length > 1 ? 'all roles' : roles[0]} at ${scope}`, [{ roles, locations }]);
+    }
+  }
+  // What needs attention is looked for while somebody watches.
+  const board = await follow('/live');
+  leave = board.leave;
+  await until(() => board.text().includes('event: attention'));
+}, 30_000);
+afterAll(async () => {
+  leave();
+  agent.destroy();
+  await system?.stop();
+});
+
+async function plant(place: Place): Promise<void> {
+  await system.addLocation(place, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  const webhookUrl = await system.webhookUrl(place);
+  const { orders, tokens } = ids[place];
+  for (const [nth, state] of ['sent', 'in_doubt', 'held', 'sent'].entries()) {
+    const serviceOrderId = `${place}-${nth}`;
+    orders.push(serviceOrderId);
+    await system.seedOrder({ serviceOrderId, locationId: place, providerOrderId: `${place}-pos-${nth}` });
+    const order = sampleOrder({ serviceOrderId, locationId: place });
+    const contents = { ...order, note: secretOf(place) };
+    await system.query('INSERT INTO order_contents (service_order_id, contents) VALUES ($1, $2)', [
+      serviceOrderId,
+      JSON.stringify(contents),
+    ]);
+    if (state === 'sent') continue;
+    await system.query(
+      `UPDATE placements SET state = $2, finished_at = NULL, next_attempt_at = 'infinity', deadline_at = now() + interval '1 day'
+       WHERE service_order_id = $1`,
+      [serviceOrderId, state],
+    );
+  }
+  for (const about of [
+    { serviceOrderId: `${place}-0` },
+    { providerOrderId: `${place}-pos-3` },
+    { serviceOrderId: `${place}-none` },
+  ]) {
+    for (const status of ['PREPARING', 'NONSENSE']) {
+      const body = { ...statusWebhook({ ...about, status }), note: secretOf(place) };
+      expect((await post(webhookUrl, body)).status).toBe(200);
+    }
+  }
+  for (const row of await system.query('SELECT token_id FROM webhook_tokens WHERE location_id = $1', [place])) {
+    tokens.push(String(row['token_id']));
+  }
+  ids[place].webhooks = await webhooksOf(place);
+}
+
+async function webhooksOf(place: Place): Promise<string[]> {
+  return (await system.query('SELECT id FROM webhooks WHERE location_id = $1', [place])).map(({ id }) => String(id));
+}
+
+/** Lets somebody in with a token, by both doors. */
+async function admit(name: string, rights: [Right]): Promise<void> {
+  const token = `exo_${randomBytes(32).toString('base64url')}`;
+  const [{ roles, locations }] = rights;
+  await system.query(
+    'INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES ($1, $2, $3, $4, $5)',
+    [randomUUID(), digest(token), name, roles, locations],
+  );
+  actors.push(
+    { name, rights, headers: { authorization: `Bearer ${token}` }, prefix: '' },
+    { name, rights, headers: { ...OWN_PAGE, cookie: await logIn(url, token) }, prefix: '/console/api' },
+  );
+}
+
+/** The same with different roles at different locations, as only a person has them. */
+async function admitPerson(name: string, rights: readonly Right[]): Promise<Actor> {
+  const email = `${name.replaceAll(' ', '.')}@example.com`;
+  for (const { roles, locations } of rights) {
+    await system.query('INSERT INTO operator_grants (grant_id, email, roles, locations) VALUES ($1, $2, $3, $4)', [
+      randomUUID(),
+      email,
+      roles,
+      locations,
+    ]);
+  }
+  const who = { kind: 'person', id: name, name, email, source: '127.0.0.1', userAgent: undefined } as const;
+  const value = await openSession(system.pool, who);
+  const [named] = (await logIn(url)).split('=');
+  return { name, rights, headers: { ...OWN_PAGE, cookie: `${named}=${value}` }, prefix: '/console/api' };
+}
+
+/** @returns the answer; of a stream what it says at first */
+function ask({ headers, prefix }: Actor, { method = 'GET', path, body }: Asked): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const sent = request({ hostname, port, path: prefix + path, method, headers: { ...type, ...headers }, agent });
+    sent.on('error', reject);
+    sent.on('response', (response) => {
+      const isStream = response.headers['content-type'] === 'text/event-stream';
+      let text = '';
+      const end = (): void => resolve({ status: response.statusCode ?? 0, text });
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+        if (isStream && /event: (attention|end)/.test(text)) response.destroy();
+      });
+      if (isStream) setTimeout(() => response.destroy(), 20);
+      response.on('close', end).on('error', end);
+    });
+    sent.end(typeof body === 'string' || body === undefined ? body : JSON.stringify(body));
+  });
+}
+
+type Followed = { text(): string; isOver(): boolean; leave(): void };
+
+/** Reads a stream as it comes. */
+async function follow(
+  path: string,
+  headers = { authorization: `Bearer ${OPERATOR_TOKEN}` } as Record<string, string>,
+): Promise<Followed> {
+  const leaving = new AbortController();
+  const { body } = await fetch(url + path, { headers, signal: leaving.signal });
+  let [text, over] = ['', false];
+  const reading = async (): Promise<void> => {
+    for await (const chunk of body ?? []) text += Buffer.from(chunk).toString();
+  };
+  void reading()
+    .catch(() => {})
+    .finally(() => (over = true));
+  return { text: () => text, isOver: () => over, leave: () => leaving.abort() };
+}
+
+/**
+ * The rule, in other words than those of the guard.
+ * @param at a location, null for none, or `anywhere` or `everywhere`
+ */
+function may({ rights }: Actor, role: Role, at: string | null): boolean {
+  return rights.some(({ roles, locations }) => {
+    if (role !== 'viewer' && !roles.includes(role)) return false;
+    if (locations === null || at === 'anywhere') return true;
+    return at !== null && at !== 'everywhere' && locations.includes(at);
+  });
+}
+
+/** @returns the status, or `let in` for any that is none of a refusal */
+function expectedOf(actor: Actor, { asked: { route }, at, roles }: Sample): number | 'let in' {
+  if (actor.rights.length === 0) return 401;
+  if (actor.prefix !== '' && ONLY_FOR_PROGRAMS.includes(route)) return 404;
+  if (['order', 'webhook', 'location'].includes(accessOf(route).of) && !may(actor, 'viewer', at)) return 404;
+  return roles.every((role) => may(actor, role, at)) ? 'let in' : 403;
+}
+
+function accessOf(route: string): Access {
+  const access = ACCESS[route];
+  if (access === undefined) throw new Error(`no such route: ${route}`);
+  return access;
+}
+
+function methodOf(route: string): string {
+  return route.split(' ')[0] ?? '';
+}
+
+function pathOf(route: string, params: Record<string, string>): string {
+  return (route.split(' ')[1] ?? '').replaceAll(/:(\w+)/g, (_, name: string) => {
+    if (params[name] === undefined) throw new Error(`nothing says which ${name} ${route} is asked about: add it here`);
+    return encodeURIComponent(params[name]);
+  });
+}
+
+type Sample = { asked: Asked; at: string | null; roles: Role[] };
+
+/** Every route as it is asked at `west`, with what is member data and without, and about an order that has no location. */
+function samplesOf(route: string): Sample[] {
+  const { role, of, reveals } = accessOf(route);
+  const method = methodOf(route);
+  if (method !== 'GET' && !(route in BODIES)) throw new Error(`nothing says what ${route} is sent: add it to BODIES`);
+  const [webhookId = '', tokenId = ''] = [ids.west.webhooks[0], ids.west.tokens[0]];
+  const params = { serviceOrderId: 'west-1', webhookId, locationId: 'west', tokenId };
+  const asked = { route, method, path: pathOf(route, params), body: BODIES[route] };
+  const withQuery = (query: string): Asked => ({ ...asked, path: `${asked.path}?${query}` });
+  const roles = [role];
+  if (of === 'all') return [{ asked, at: 'everywhere', roles }];
+  if (of === 'none') return [{ asked, at: 'anywhere', roles }];
+  if (of === 'list') {
+    const takesIt = method !== 'GET' || QUERIES[route]?.includes('location') === true;
+    const there =
+      method === 'GET' ? withQuery('location=west') : { ...asked, body: { ...BODIES[route], location: 'west' } };
+    return [{ asked, at: 'anywhere', roles }, ...(takesIt ? [{ asked: there, at: 'west', roles }] : [])];
+  }
+  const samples: Sample[] = [{ asked: reveals === undefined ? asked : withQuery('contents=false'), at: 'west', roles }];
+  if (reveals !== undefined)
+    samples.push({ asked: withQuery('contents=true'), at: 'west', roles: [role, 'member-data'] });
+  // A cancel is concluded of what was read, which this one never was.
+  if (of !== 'order' || route.endsWith('/conclude')) return samples;
+  return [...samples, { asked: { ...asked, path: pathOf(route, { serviceOrderId: 'nowhere-1' }) }, at: null, roles }];
+}
+
+/** Does some at a time. */
+async function eachOf<Item>(items: readonly Item[], work: (item: Item, nth: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let nth = next++; nth < items.length; nth = next++) await work(items[nth] as Item, nth);
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+}
+
+/** Everything that an act could have changed, of one place or of all. */
+async function stateOf(place: Place | null): Promise<unknown> {
+  const tables = [
+    'orders',
+    'placements',
+    'webhooks',
+    'webhook_tokens',
+    'cancellations',
+    'provider_orders',
+    'locations',
+  ];
+  const state: Record<string, unknown> = {};
+  for (const table of tables) {
+    state[table] = await system.query(
+      `SELECT md5(string_agg(kept::text, ',' ORDER BY kept::text)), count(*) FROM ${table} t, LATERAL (SELECT to_jsonb(t) - 'last_used_at' AS kept) AS k
+       WHERE $1::text IS NULL OR location_id = $1`,
+      [place],
+    );
+  }
+  for (const table of ['operator_grants', 'operator_sessions']) {
+    state[table] = await system.query(`SELECT count(*) FROM ${table}`);
+  }
+  state['operator_tokens'] = await system.query(
+    'SELECT token_id, roles, locations, revoked_at FROM operator_tokens ORDER BY 1',
+  );
+  return state;
+}
+
+class Tally extends Map<string, number> {
+  add(actor: Actor, did: string): void {
+    const key = `${actor.name}: ${did}`;
+    this.set(key, (this.get(key) ?? 0) + 1);
+  }
+  sorted(): [string, number][] {
+    return [...this].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  }
+}
+
+/** What is in the audit behind `from`, by actor. */
+async function auditedSince(from: string, outcomes: string[]): Promise<[string, number][]> {
+  const rows = await system.query(
+    `SELECT actor_name || ': ' || did AS act, count(*)::int AS times FROM audit JOIN audit_outcomes o USING (audit_id)
+     WHERE audit_id > $1::bigint AND o.outcome = ANY ($2) AND did <> 'sign in' GROUP BY 1`,
+    [from, outcomes],
+  );
+  return rows
+    .map((row): [string, number] => [String(row['act']), Number(row['times'])])
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
+
+async function lastAudited(): Promise<string> {
+  const [row] = await system.query('SELECT coalesce(max(audit_id), 0)::text AS id FROM audit');
+  return String(row?.['id']);
+}
+
+it('every route lets in those with its role there, at both doors, and nobody else', async () => {
+  const all = Object.keys(ACCESS).flatMap((route) =>
+    samplesOf(route).flatMap((sample) =>
+      [...nobody, ...actors].map((actor) => ({ actor, asked: sample.asked, expected: expectedOf(actor, sample) })),
+    ),
+  );
+  const wrong: unknown[] = [];
+  const run = (some: typeof all, tally: (actor: Actor, asked: Asked, status: number) => void): Promise<void> =>
+    eachOf(some, async ({ actor, asked, expected }) => {
+      const { status } = await ask(actor, asked);
+      tally(actor, asked, status);
+      const isRight = expected === 'let in' ? ![401, 403, 404, 500, 503].includes(status) : status === expected;
+      if (!isRight)
+        wrong.push([actor.name, actor.prefix, asked.method, asked.path, 'answered', status, 'not', expected]);
+    });
+
+  const from = await lastAudited();
+  const before = await stateOf(null);
+  const refused = new Tally();
+  await run(
+    all.filter(({ expected }) => expected !== 'let in'),
+    (actor, _asked, status) => {
+      if (status === 403) refused.add(actor, 'be refused');
+    },
+  );
+  expect(wrong).toEqual([]);
+  expect(await stateOf(null)).toEqual(before);
+  expect(await auditedSince(from, ['refused'])).toEqual(refused.sorted());
+  expect(await auditedSince(from, ['done', 'failed'])).toEqual([]);
+
+  const done = new Tally();
+  await run(
+    all.filter(({ expected }) => expected === 'let in'),
+    (actor, { route, path }, status) => {
+      const { does, reveals } = accessOf(route);
+      const did = does ?? (path.endsWith('contents=true') ? reveals?.did : undefined);
+      if (did !== undefined && status < 300) done.add(actor, did);
+    },
+  );
+  expect(wrong).toEqual([]);
+  expect(await auditedSince(from, ['done'])).toEqual(done.sorted());
+  expect(done.size).toBeGreaterThan(20);
+}, 60_000);
+
+it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, async () => {
+  const random = randomFrom(SEED);
+  const oneOf = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
+  const often = (share: number): boolean => random() < share;
+  // Who may act at `east` is not among them, so that nothing has to happen there.
+  const callers = actors.filter(({ name }) => !/^(operator|admin|all roles) at (all|east)$/.test(name));
+  for (const [name, rights] of MIXED) callers.push(await admitPerson(name, rights));
+  const webhooks = await Promise.all(PLACES.map(webhooksOf));
+  const things: Record<string, string[]> = {
+    serviceOrderId: [
+      ...ids.west.orders,
+      ...ids.east.orders,
+      'nowhere-1',
+      'none',
+      'west',
+      'west-1/live',
+      'west-1?',
+      '%00',
+      '\0',
+    ],
+    webhookId: [
+      ...webhooks.flat(),
+      ...webhooks.flat().map((id) => id.toUpperCase()),
+      randomUUIDv7(),
+      randomUUID(),
+      'none',
+    ],
+    locationId: [...PLACES, ...PLACES, 'west,east', 'WEST', 'west/', '*', 'none'],
+    tokenId: [...ids.west.tokens, ...ids.east.tokens, randomUUID()],
+  };
+  const queries: Record<string, readonly string[]> = {
+    location: [...PLACES, ...PLACES, 'none', '', 'west,east', '%', '{west,east}'],
+    contents: ['true', 'true', 'false', 'TRUE', '1', ''],
+    ordered: ['true', 'false'],
+    order: things['serviceOrderId'] ?? [],
+    cursor: [...(things['serviceOrderId'] ?? []), ...(things['webhookId'] ?? [])],
+    integration: ['standard', 'none'],
+    outcome: ['applied', 'dropped', 'unmatched', 'stale'],
+    state: ['sent', 'in_doubt', 'held'],
+    limit: ['1', '2', '200'],
+    hours: ['1', '24'],
+    open: ['true', 'false'],
+  };
+  const askedOf = (route: string): string[] => QUERIES[route] ?? [];
+  const bodyOf = (route: string): unknown => {
+    if (often(0.05)) return oneOf(['{', '[]', '""', 'null']);
+    if (often(0.1)) return { dryRun: true };
+    if (route === 'POST /webhooks/replay') {
+      return {
+        ...(often(0.9) && { outcome: oneOf(queries['outcome'] ?? []) }),
+        ...(often(0.5) && { location: oneOf(things['locationId'] ?? []) }),
+        ...(often(0.2) && { cursor: oneOf(things['webhookId'] ?? []) }),
+        ...(often(0.3) && { dryRun: true }),
+        limit: 1,
+      };
+    }
+    if (route.endsWith('/resolve') && often(0.7))
+      return { there: true, providerOrderId: oneOf(['east-pos-1', 'west-pos-0', 'new']) };
+    return BODIES[route];
+  };
+  // The others are large, and say the same to everybody.
+  const routes = Object.keys(ACCESS).filter((route) => !['all', 'none'].includes(accessOf(route).of));
+  const askAtRandom = (): Asked => {
+    const route = oneOf(often(0.02) ? Object.keys(ACCESS) : routes);
+    const params = Object.fromEntries(Object.entries(things).map(([name, values]) => [name, oneOf(values)]));
+    const names = askedOf(route).filter(() => often(0.4));
+    if (often(0.03)) names.push(oneOf(Object.keys(queries)));
+    // What comes twice is not to be read in two ways.
+    if (often(0.05) && names[0] !== undefined) names.push(names[0]);
+    const query = names.map((name) => `${name}=${encodeURIComponent(oneOf(queries[name] ?? []))}`).join('&');
+    const path = pathOf(route, params) + (often(0.02) ? '/' : '') + (query === '' ? '' : `?${query}`);
+    const method = methodOf(route) === 'GET' && often(0.05) ? 'HEAD' : methodOf(route);
+    return { route, method, path, ...(method === 'POST' && { body: bodyOf(route) }) };
+  };
+
+  const from = await lastAudited();
+  const before = await stateOf('east');
+  const [refused, done] = [new Tally(), new Tally()];
+  const crossings: unknown[] = [];
+  const answers: { actor: Actor; asked: Asked; text: string }[] = [];
+  const statuses = new Map<number, number>();
+  const calls = Array.from({ length: CALLS }, () => ({ actor: oneOf(callers), asked: askAtRandom() }));
+  await eachOf(calls, async ({ actor, asked }) => {
+    const { status, text } = await ask(actor, asked);
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    answers.push({ actor, asked, text });
+    if (status >= 500) crossings.push([actor.name, asked, status]);
+    if (status === 403) refused.add(actor, 'be refused');
+    const { does, reveals } = accessOf(asked.route);
+    const isShown = reveals?.when(Object.fromEntries(new URL(asked.path, url).searchParams)) === true;
+    const isDry =
+      BODIES[asked.route] !== undefined && (asked.body as { dryRun?: boolean } | undefined)?.dryRun === true;
+    const did = does ?? (isShown ? reveals?.did : undefined);
+    if (status < 300 && did !== undefined && !isDry) done.add(actor, did);
+  });
+
+  // Those that were made meanwhile, too.
+  const elsewhere = {
+    west: new Set([...(await webhooksOf('west')), ...ids.west.tokens]),
+    east: new Set([...(await webhooksOf('east')), ...ids.east.tokens]),
+  };
+  for (const { actor, asked, text } of answers) {
+    for (const place of PLACES) {
+      const isThere = text.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g)?.some((id) => elsewhere[place].has(id)) === true;
+      const isNamed = new RegExp(`${place}-\\w|"${place}"|${COUNTED[place]}`).test(text);
+      if ((isThere || isNamed) && !may(actor, 'viewer', place)) crossings.push([actor.name, asked, place, text]);
+      if (text.includes(secretOf(place)) && !may(actor, 'member-data', place))
+        crossings.push([actor.name, asked, text]);
+    }
+    const isOfAll = text.includes('nowhere-1') || text.includes(String(COUNTED.all));
+    if (isOfAll && !may(actor, 'viewer', null)) crossings.push([actor.name, asked, text]);
+  }
+  expect(crossings.slice(0, 3)).toEqual([]);
+  expect(await stateOf('east')).toEqual(before);
+  expect(await auditedSince(from, ['done'])).toEqual(done.sorted());
+  expect((await auditedSince(from, ['refused'])).filter(([act]) => act.endsWith(': be refused'))).toEqual(
+    refused.sorted(),
+  );
+  // Each of them came about.
+  for (const status of [200, 400, 403, 404, 409]) expect(statuses.get(status), String(status)).toBeGreaterThan(50);
+}, 60_000);
+
+it('what is elsewhere is answered word for word as what is not there', async () => {
+  const [webhook = '', missing] = [ids.east.webhooks[0], randomUUIDv7()];
+  const pairs = [
+    ['/orders/ID', 'east-1', 'none', '%00'],
+    ['/orders/ID/live', 'east-1', 'none'],
+    ['/orders/ID?contents=true', 'east-1', 'none'],
+    ['POST /orders/ID/retry', 'east-2', 'none'],
+    ['POST /orders/ID/cancel', 'east-2', 'none'],
+    ['/webhooks/ID', webhook, missing],
+    ['POST /webhooks/ID/replay', webhook, missing],
+    ['/locations/ID', 'east', 'none'],
+    ['POST /locations/ID/pause', 'east', 'none'],
+    ['/orders?cursor=ID', 'east-1', 'none'],
+    ['/orders?location=west&cursor=ID', 'east-1', 'none'],
+    ['/webhooks?cursor=ID', webhook, missing],
+    ['/webhooks?order=ID', 'east-0', 'none'],
+    ['/orders?location=ID', 'east', 'none'],
+    ['/live?location=ID', 'east', 'none'],
+    ['/traffic?location=ID', 'east', 'none'],
+  ];
+  for (const actor of actors.filter(({ name }) => name.endsWith('at west'))) {
+    for (const [what = '', ...each] of pairs) {
+      const [path = '', method = 'GET'] = what.split(' ').toReversed();
+      const answered = await Promise.all(
+        each.map((id) => ask(actor, { route: what, method, path: path.replace('ID', id) })),
+      );
+      expect(new Set(answered.map((answer) => JSON.stringify(answer))).size, `${actor.name}: ${what}`).toBe(1);
+    }
+  }
+});
+
+it('an order that goes elsewhere is gone from the streams of who may see nothing there', async () => {
+  await system.seedOrder({ serviceOrderId: 'moving-1', locationId: 'west' });
+  const actor = actors.find(({ name }) => name === 'viewer at west');
+  const [board, order] = await Promise.all(
+    ['/live', '/orders/moving-1/live'].map((path) => follow(path, actor?.headers)),
+  );
+  await until(() => board?.text().includes('moving-1'));
+  for (const table of ['orders', 'placements']) {
+    await system.query(`UPDATE ${table} SET location_id = 'east' WHERE service_order_id = 'moving-1'`);
+  }
+  await system.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('moving-1', 3, 20)`);
+  await until(
+    () => board?.text().split('event: reset').length === 3 && board.text().split('event: complete').length === 3,
+  );
+  await until(() => order?.isOver());
+  expect(board?.text().split('event: reset')[2]).not.toContain('moving-1');
+  expect(`${board?.text()}${order?.text()}`).not.toContain('east');
+  board?.leave();
+});
+
+it('what admins of all change in a browser takes a sign-in of now', async () => {
+  const [route, tokenId = ''] = ['POST /locations/:locationId/tokens/:tokenId/revoke', ids.west.tokens[0]];
+  const revoke = { route, method: 'POST', path: pathOf(route, { locationId: 'west', tokenId }) };
+  const [token, session] = actors.filter(({ name }) => name === 'admin at all') as [Actor, Actor];
+  expect((await ask(session, revoke)).status).toBe(200);
+  await system.query(
+    `UPDATE operator_sessions SET signed_in_at = now() - interval '16 min' WHERE name = 'admin at all'`,
+  );
+  await until(async () => (await ask(session, revoke)).status === 403);
+  expect((await ask(session, revoke)).text).toContain('sign_in_again');
+  expect((await ask(session, { route, path: '/locations/west' })).status).toBe(200);
+  expect((await ask(token, revoke)).status).toBe(200);
+});
+
+/** Who has one role here and another there. */
+const MIXED: readonly [string, readonly Right[]][] = [
+  [
+    'a manager of west who reads east',
+    [
+      { roles: ['operator', 'member-data'], locations: ['west'] },
+      { roles: ['viewer'], locations: ['east'] },
+    ],
+  ],
+  [
+    'an admin of west who reads all',
+    [
+      { roles: ['admin'], locations: ['west'] },
+      { roles: ['viewer'], locations: null },
+    ],
+  ],
+  [
+    'an operator of west who reads what members of east wrote',
+    [
+      { roles: ['operator'], locations: ['west', 'north'] },
+      { roles: ['member-data'], locations: ['east'] },
+    ],
+  ],
+];
+
+/** What routes may be asked with. */
+const QUERIES: Record<string, string[]> = {
+  'GET /orders': ['location', 'integration', 'state', 'open', 'limit', 'cursor'],
+  'GET /orders/:serviceOrderId': ['contents', 'ordered'],
+  'GET /live': ['location', 'integration'],
+  'GET /webhooks': ['location', 'integration', 'outcome', 'order', 'limit', 'cursor'],
+  'GET /webhooks/:webhookId': ['contents'],
+  'GET /traffic': ['location', 'integration', 'hours'],
+  'GET /scorecards': ['location', 'integration'],
+};
+
+/** Mulberry32. @returns numbers from 0 to 1, the same for the same seed */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
