@@ -8,6 +8,7 @@ import { deleteOldGrants } from './core/locations/credential-store.ts';
 import { endPosPauses } from './core/locations/end-pos-pauses.ts';
 import type { OpenSettings } from './core/locations/locations.ts';
 import { renewConnections } from './core/locations/renew-connections.ts';
+import { deleteOldSessions } from './core/operators/operator-sessions.ts';
 import type { DatabaseClock } from './core/postgres/database-clock.ts';
 import { databaseState } from './core/postgres/database-state.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
@@ -110,6 +111,7 @@ export function periodicWork(deps: {
       const refusedKeptS = (config.REFUSED_KEEP * HOUR_MS) / SECOND_MS;
       repeat('deletion of refused webhooks', HOUR_MS, () => deleteRefused(pool, refusedKeptS), SOON_MS);
       repeat('deletion of old traffic', HOUR_MS, () => deleteOldTraffic(pool), SOON_MS);
+      repeat('deletion of old sessions', HOUR_MS, () => deleteOldSessions(pool), SOON_MS);
       repeat('scoring of vendors', SCORE_MS, () => scoreHours(pool, (0.9 * SCORE_MS) / SECOND_MS), SOON_MS);
       const memberDays = config.PII_RETENTION_DAYS;
       repeat('erasure of member data', HOUR_MS, () => eraseMembers(pool, memberDays, log), SOON_MS);

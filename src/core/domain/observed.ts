@@ -127,6 +127,7 @@ export const BACKGROUND_WORK = [
   'deletion of unmatched webhooks',
   'deletion of refused webhooks',
   'deletion of old traffic',
+  'deletion of old sessions',
   'scoring of vendors',
   'erasure of member data',
   'renewal of connections',

@@ -7,6 +7,13 @@ const RIGHT = (of: string): string => `jsonb_build_object('roles', ${of}.roles, 
 /** SQL for whether a token `t` is valid. */
 const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
 
+/** SQL for whether a session `s` is open, as far as is known without OPERATOR_TOKEN. */
+export const IS_OPEN = `s.ended_at IS NULL AND s.expires_at > now() AND CASE s.kind WHEN 'token'
+  THEN EXISTS (SELECT FROM operator_tokens t WHERE t.token_id = s.actor_id::uuid AND ${IS_VALID}) ELSE true END`;
+
+/** Age from which it is written down anew when a session was seen last. */
+const SEEN = `interval '1 minute'`;
+
 /** The hash by which a secret of 32 random bytes is known: a token or a session's cookie. */
 export function digest(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
@@ -34,19 +41,23 @@ export async function findBySession(
   operatorToken: string | undefined,
 ): Promise<Operator | undefined> {
   const { rows } = await pool.query<
-    Omit<Operator, 'rights' | 'session'> & NonNullable<Operator['session']> & { rights: readonly Right[] | null }
+    Omit<Operator, 'rights' | 'session'> &
+      NonNullable<Operator['session']> & {
+        rights: readonly Right[] | null;
+        unseen: boolean;
+      }
   >({
     name: 'find-operator-by-session',
     text: `SELECT s.kind, s.actor_id AS id, s.name, s.session_id AS "sessionId", s.signed_in_at AS "signedInAt",
-                  s.expires_at AS "expiresAt",
+                  s.expires_at AS "expiresAt", s.last_seen_at < now() - ${SEEN} AS "unseen",
                   CASE s.kind
-                    WHEN 'person' THEN (SELECT jsonb_agg(${RIGHT('g')}) FROM operator_grants g
+                    WHEN 'person' THEN (SELECT jsonb_agg(${RIGHT('g')} ORDER BY g.grant_id) FROM operator_grants g
                                         WHERE g.email = s.email OR g.group_name = ANY (s.groups))
                     WHEN 'token' THEN (SELECT jsonb_agg(${RIGHT('t')}) FROM operator_tokens t
-                                       WHERE t.token_id = s.actor_id::uuid AND ${IS_VALID})
+                                       WHERE t.token_id = s.actor_id::uuid)
                     ELSE $3::jsonb END AS rights
            FROM operator_sessions s
-           WHERE s.sha256 = $1 AND s.ended_at IS NULL AND s.expires_at > now()
+           WHERE s.sha256 = $1 AND ${IS_OPEN}
              AND (s.operator_token_sha256 IS NULL OR s.operator_token_sha256 = $2)`,
     values: [
       digest(cookie),
@@ -56,6 +67,16 @@ export async function findBySession(
   });
   const [found] = rows;
   if (found === undefined || found.rights === null) return undefined;
-  const { kind, id, name, rights, ...session } = found;
+  const { kind, id, name, rights, unseen, ...session } = found;
+  // Nobody waits for it, and one that is not written down is in a minute.
+  if (unseen) void noteSeen(pool, session.sessionId).catch(() => {});
   return { kind, id, name, rights, session };
+}
+
+async function noteSeen(pool: Pool, sessionId: string): Promise<void> {
+  await pool.query(
+    `UPDATE operator_sessions SET last_seen_at = now()
+     WHERE session_id = $1::uuid AND last_seen_at < now() - ${SEEN}`,
+    [sessionId],
+  );
 }

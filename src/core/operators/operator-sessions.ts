@@ -1,10 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { digest } from './find-operator.ts';
-import type { Actor } from './operator.ts';
+import { z } from 'zod';
+import { IS_OPEN, digest } from './find-operator.ts';
+import { Actor } from './operator.ts';
 
 /** Seconds for which a session lives, however it is used. */
 export const SESSION_S = 12 * 60 * 60;
+/** Days for which one that is over is kept. */
+const KEPT_DAYS = 30;
+/** Characters of what a browser says of itself. */
+const USER_AGENT_MAX = 300;
 
 /** Who signed in, and how. */
 export type SignedIn = Actor & {
@@ -18,11 +23,31 @@ export type SignedIn = Actor & {
   userAgent: string | undefined;
 };
 
-/** Opens a session. @returns the cookie's value, which is stored nowhere */
-export async function openSession(pool: Pool, who: SignedIn): Promise<string> {
+export const OpenSession = z.object({
+  sessionId: z.string(),
+  kind: Actor.shape.kind,
+  name: z.string().meta({ description: 'Whose it is.' }),
+  createdAt: z.date(),
+  signedInAt: z.date(),
+  lastSeenAt: z.date().meta({ description: 'To a minute.' }),
+  expiresAt: z.date(),
+  source: z.string().nullable().meta({ description: 'The address that they signed in from.' }),
+  userAgent: z.string().nullable().meta({ description: 'What their browser said it is.' }),
+});
+export type OpenSession = z.infer<typeof OpenSession>;
+
+/**
+ * Opens a session.
+ * @param replaced sessions of the same browser, which are over with it
+ * @returns the cookie's value, which is stored nowhere
+ */
+export async function openSession(pool: Pool, who: SignedIn, replaced: readonly string[] = []): Promise<string> {
   const cookie = randomBytes(32).toString('base64url');
   await pool.query(
-    `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, email, groups, operator_token_sha256, source,
+    `WITH ended AS (
+       UPDATE operator_sessions SET ended_at = now() WHERE session_id = ANY ($11::uuid[]) AND ended_at IS NULL
+     )
+     INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, email, groups, operator_token_sha256, source,
                                     user_agent, expires_at)
      VALUES ($1, $2, $3, $4, $5, lower($6), $7, $8, $9, $10, now() + make_interval(secs => ${SESSION_S}))`,
     [
@@ -35,17 +60,60 @@ export async function openSession(pool: Pool, who: SignedIn): Promise<string> {
       who.groups ?? [],
       who.operatorToken === undefined ? null : digest(who.operatorToken),
       who.source,
-      who.userAgent ?? null,
+      who.userAgent?.slice(0, USER_AGENT_MAX) ?? null,
+      replaced,
     ],
   );
   return cookie;
 }
 
-/** Ends a session. @returns whether it was open */
-export async function endSession(pool: Pool, sessionId: string): Promise<boolean> {
+/**
+ * Ends a session, or does nothing if it is over.
+ * @param whose only if it is theirs
+ * @returns whether there is one
+ */
+export async function endSession(pool: Pool, sessionId: string, whose?: Pick<Actor, 'kind' | 'id'>): Promise<boolean> {
   const { rowCount } = await pool.query(
-    'UPDATE operator_sessions SET ended_at = now() WHERE session_id = $1::uuid AND ended_at IS NULL',
-    [sessionId],
+    `UPDATE operator_sessions SET ended_at = coalesce(ended_at, now())
+     WHERE session_id = $1::uuid AND ($2::text IS NULL OR (kind = $2 AND actor_id = $3::text))`,
+    [sessionId, whose?.kind ?? null, whose?.id ?? null],
   );
   return rowCount === 1;
+}
+
+/** Ends all sessions of somebody. */
+export async function endSessionsOf(pool: Pool, { kind, id }: Pick<Actor, 'kind' | 'id'>): Promise<void> {
+  await pool.query(
+    'UPDATE operator_sessions SET ended_at = now() WHERE kind = $1::text AND actor_id = $2::text AND ended_at IS NULL',
+    [kind, id],
+  );
+}
+
+/**
+ * Lists the open sessions, by when they were seen last.
+ * @param whose theirs alone
+ * @param operatorToken OPERATOR_TOKEN, if it is known: sessions that another one opened are over
+ */
+export async function listSessions(
+  pool: Pool,
+  { whose, operatorToken }: { whose?: Pick<Actor, 'kind' | 'id'>; operatorToken: string | undefined },
+): Promise<OpenSession[]> {
+  const { rows } = await pool.query<OpenSession>(
+    `SELECT s.session_id AS "sessionId", s.kind, s.name, s.created_at AS "createdAt", s.signed_in_at AS "signedInAt",
+            s.last_seen_at AS "lastSeenAt", s.expires_at AS "expiresAt", s.source, s.user_agent AS "userAgent"
+     FROM operator_sessions s
+     WHERE ${IS_OPEN} AND ($1::text IS NULL OR (s.kind = $1 AND s.actor_id = $2::text))
+       AND ($3::bytea IS NULL OR s.operator_token_sha256 IS NULL OR s.operator_token_sha256 = $3)
+     ORDER BY s.last_seen_at DESC, s.session_id`,
+    [whose?.kind ?? null, whose?.id ?? null, operatorToken === undefined ? null : digest(operatorToken)],
+  );
+  return rows;
+}
+
+/** Deletes what has been over for long. @returns how many */
+export async function deleteOldSessions(pool: Pool): Promise<number> {
+  const { rowCount } = await pool.query(
+    `DELETE FROM operator_sessions WHERE expires_at < now() - make_interval(days => ${KEPT_DAYS})`,
+  );
+  return rowCount ?? 0;
 }

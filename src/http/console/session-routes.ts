@@ -1,30 +1,33 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { Pool } from 'pg';
 import { z } from 'zod';
-import { recordAct } from '../../core/operators/audit.ts';
-import { SESSION_S, endSession, openSession } from '../../core/operators/operator-sessions.ts';
+import { audited, recordAct } from '../../core/operators/audit.ts';
+import { endSession, endSessionsOf, listSessions } from '../../core/operators/operator-sessions.ts';
 import type { Actor } from '../../core/operators/operator.ts';
 import { version } from '../../version.ts';
-import type { Identify } from '../operator/identify.ts';
+import { SessionParams } from '../operator/operator-session-routes.ts';
 import { unauthorized } from '../operator/token-gate.ts';
+import { giveSession, type GiveSessionDeps } from './give-session.ts';
 import { isOwnMachine, sessionCookie, sessionCookies } from './session-cookie.ts';
 
 const Login = z.object({ token: z.string({ error: 'is not a text: a token' }) });
 const NOBODY: Actor = { kind: 'nobody', id: 'nobody', name: 'nobody' };
 
 /**
- * Mounts the routes of a session.
+ * Mounts the routes of a browser's session, and of the others of whoever has it.
  *
- * - `POST /session` `{"token"}`, OPERATOR_TOKEN or a named one: `204` and a cookie, `401` wrong token, `403` plain http
+ * - `POST /session` `{"token"}`, OPERATOR_TOKEN or a named one: `204` and a cookie, `401` wrong token, `403` plain http.
+ *   Also to sign in once more: the session that the browser had is over
  * - `GET /session` `200` who it is, what they may, its end, and the service's version; `401` no session
  * - `DELETE /session` `204` the session is over, and the browser deletes the cookie
+ * - `GET /sessions` `200` the open sessions of whoever it is; `DELETE` `204` all of them are over
+ * - `DELETE /sessions/:sessionId` `204` it is over; `404` it is not theirs
  */
 export function sessionRoutes(
   scope: FastifyInstance,
-  about: { pool: Pool; identify: Identify; operatorToken: string | undefined; publicOrigin: string | undefined },
+  about: GiveSessionDeps & { operatorToken: string | undefined },
 ): void {
-  const { pool, identify, publicOrigin } = about;
+  const { pool, identify, operatorToken, publicOrigin } = about;
   const api = scope.withTypeProvider<ZodTypeProvider>();
 
   api.post('/session', { schema: { body: Login } }, async (request, reply) => {
@@ -35,43 +38,74 @@ export function sessionRoutes(
     if (plain && !isOwnMachine(origin) && origin.origin !== publicOrigin) {
       throw scope.httpErrors.forbidden('a browser keeps no session over plain http: open the console by https');
     }
-    const from = { source: request.ip, requestId: request.id };
     const operator = await identify.byToken(request.body.token);
     if (operator === undefined || operator.kind === 'nobody' || operator.kind === 'command_line') {
-      await recordAct(pool, NOBODY, { did: 'sign in', ...from }, { outcome: 'refused' });
+      await recordAct(pool, NOBODY, { did: 'sign in', ...actFrom(request) }, { outcome: 'refused' });
       return unauthorized(reply, 'Cookie');
     }
     const { kind, id, name } = operator;
-    const cookie = await openSession(pool, {
-      kind,
-      id,
-      name,
-      source: request.ip,
-      userAgent: request.headers['user-agent'],
-      operatorToken: kind === 'operator_token' ? about.operatorToken : undefined,
-    });
-    await recordAct(pool, operator, { did: 'sign in', ...from }, { outcome: 'done' });
-    const { name: cookieName, attributes } = sessionCookie(plain);
-    return reply
-      .setCookie(cookieName, cookie, { ...attributes, maxAge: SESSION_S })
-      .code(204)
-      .send();
+    const who = { kind, id, name, operatorToken: kind === 'operator_token' ? operatorToken : undefined };
+    await giveSession(about, request, reply, { who, plain });
+    return reply.code(204).send();
   });
 
   api.get('/session', async (request, reply) => {
     const operator = await identify.bySession(sessionCookies(request, publicOrigin));
     if (operator?.session === undefined) return unauthorized(reply, 'Cookie');
     const { kind, name, rights, session } = operator;
-    return { kind, name, rights, until: session.expiresAt, version };
+    return { kind, name, rights, until: session.expiresAt, signedInAt: session.signedInAt, version };
   });
 
   api.delete('/session', async (request, reply) => {
-    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
-    if (operator?.session !== undefined) await endSession(pool, operator.session.sessionId);
-    for (const plain of [true, false]) {
-      const { name, attributes } = sessionCookie(plain);
-      reply.clearCookie(name, attributes);
+    for (const cookie of sessionCookies(request, publicOrigin)) {
+      const operator = await identify.bySession([cookie]);
+      const { sessionId } = operator?.session ?? {};
+      if (operator === undefined || sessionId === undefined) continue;
+      await audited(pool, operator, { did: 'sign out', ...actFrom(request) }, () => endSession(pool, sessionId));
     }
+    identify.lookAnew();
+    return forgetCookies(reply).code(204).send();
+  });
+
+  api.get('/sessions', async (request, reply) => {
+    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
+    if (operator?.session === undefined) return unauthorized(reply, 'Cookie');
+    const { sessionId } = operator.session;
+    const own = await listSessions(pool, { whose: operator, operatorToken });
+    return { sessions: own.map((each) => ({ ...each, current: each.sessionId === sessionId })) };
+  });
+
+  api.delete('/sessions', async (request, reply) => {
+    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
+    if (operator === undefined) return unauthorized(reply, 'Cookie');
+    await audited(pool, operator, { did: 'sign out everywhere', ...actFrom(request) }, () =>
+      endSessionsOf(pool, operator),
+    );
+    identify.lookAnew();
+    return forgetCookies(reply).code(204).send();
+  });
+
+  api.delete('/sessions/:sessionId', { schema: { params: SessionParams } }, async (request, reply) => {
+    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
+    if (operator === undefined) return unauthorized(reply, 'Cookie');
+    const { sessionId } = request.params;
+    const act = { did: 'revoke session', subject: sessionId, ...actFrom(request) };
+    if (!(await audited(pool, operator, act, () => endSession(pool, sessionId, operator)))) {
+      throw scope.httpErrors.notFound('you have no session with this id');
+    }
+    identify.lookAnew();
     return reply.code(204).send();
   });
+}
+
+function actFrom({ ip, id }: FastifyRequest): { source: string; requestId: string } {
+  return { source: ip, requestId: id };
+}
+
+function forgetCookies(reply: FastifyReply): FastifyReply {
+  for (const plain of [true, false]) {
+    const { name, attributes } = sessionCookie(plain);
+    reply.clearCookie(name, attributes);
+  }
+  return reply;
 }

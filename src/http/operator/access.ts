@@ -52,6 +52,9 @@ export const ACCESS: Readonly<Record<string, Access>> = {
   'POST /locations/:locationId/resume': { role: 'operator', of: 'location', does: 'resume' },
   'POST /locations/:locationId/tokens/:tokenId/revoke': { role: 'admin', of: 'location', does: 'revoke' },
 
+  'GET /operators/sessions': { role: 'admin', of: 'all' },
+  'POST /operators/sessions/:sessionId/revoke': { role: 'admin', of: 'all', does: 'revoke session' },
+
   'GET /traffic': { role: 'viewer', of: 'list' },
   'GET /scorecards': { role: 'viewer', of: 'list' },
   'GET /spill': { role: 'viewer', of: 'none' },

@@ -17,6 +17,7 @@ import type { Identify } from './identify.ts';
 import { liveRoutes } from './live-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
+import { operatorSessionRoutes } from './operator-session-routes.ts';
 import { orderRoutes } from './order-routes.ts';
 import { scorecardRoutes } from './scorecard-routes.ts';
 import { spillRoutes } from './spill-routes.ts';
@@ -53,6 +54,7 @@ export type OperatorDeps = {
 export type Shared = {
   /** Aborts at the end of a drain, when the load balancer sends reconnecting readers to other processes. */
   closing: AbortSignal;
+  now: Now;
   /** The open event streams. */
   streams: Set<EventStream>;
 };
@@ -67,7 +69,7 @@ export type Shared = {
  */
 export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: FastifyInstance) => void {
   const ending = new AbortController();
-  const shared: Shared = { closing: ending.signal, streams: new Set() };
+  const shared: Shared = { closing: ending.signal, now: deps.now, streams: new Set() };
   app.addHook('preClose', async () => {
     ending.abort();
     for (const stream of shared.streams) stream.end();
@@ -79,6 +81,7 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
     boardRoutes(scope, deps, shared);
     webhookRoutes(scope, deps, shared.closing);
     locationRoutes(scope, deps, shared.closing);
+    operatorSessionRoutes(scope, deps);
     trafficRoutes(scope, deps);
     scorecardRoutes(scope, deps);
     spillRoutes(scope, deps);

@@ -9,22 +9,29 @@ const STREAMS_MAX = 200;
 /** Time after which a stream's reader is looked at again: who may no longer read it is cut off within five seconds. */
 const LOOK_MS = 2_000;
 
-/** Opens a stream, for either door, for as long as its reader may what they may now. @throws 503 if there are too many */
-export function openStream(scope: FastifyInstance, request: FastifyRequest, { closing, streams }: Shared): EventStream {
+/** Opens a stream, for either door, for as long as its reader may what they may now, and no longer than their session. @throws 503 if there are too many */
+export function openStream(
+  scope: FastifyInstance,
+  request: FastifyRequest,
+  { closing, now, streams }: Shared,
+): EventStream {
   if (streams.size >= STREAMS_MAX)
     throw scope.httpErrors.serviceUnavailable('too many streams are open here: close one, or ask again soon');
   const stream = eventStream();
   streams.add(stream);
+  const look = async (): Promise<void> => {
+    // Who cannot be asked for any more is nobody.
+    const operator = await request.identifyAgain().catch(() => undefined);
+    if (!isDeepStrictEqual(operator?.rights, request.operator?.rights)) stream.cutOff();
+  };
   const looking = setInterval(() => void look(), LOOK_MS).unref();
+  const { session } = request.operator ?? {};
+  const expiry = session && setTimeout(stream.cutOff, session.expiresAt.getTime() - now().getTime()).unref();
   stream.onClose(() => {
     streams.delete(stream);
     clearInterval(looking);
+    clearTimeout(expiry);
   });
-  const look = async (): Promise<void> => {
-    // While nobody can be asked, what was known holds.
-    const operator = await request.identifyAgain().catch(() => request.operator);
-    if (!isDeepStrictEqual(operator?.rights, request.operator?.rights)) stream.cutOff();
-  };
   // A stream requested before the shutdown is opened and ended: a refusal would stop an EventSource from reconnecting.
   if (closing.aborted) setImmediate(() => stream.end());
   return stream;

@@ -1,0 +1,32 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Pool } from 'pg';
+import { audited } from '../../core/operators/audit.ts';
+import { SESSION_S, openSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
+import type { Identify } from '../operator/identify.ts';
+import { sessionCookie, sessionCookies } from './session-cookie.ts';
+
+export type GiveSessionDeps = { pool: Pool; identify: Identify; publicOrigin: string | undefined };
+
+/** Gives a browser a session of whoever signed in there. One that it had is over, whosever it was. */
+export async function giveSession(
+  { pool, identify, publicOrigin }: GiveSessionDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { who, plain }: { who: Omit<SignedIn, 'source' | 'userAgent'>; plain: boolean },
+): Promise<void> {
+  const replaced = await sessionsOf(identify, sessionCookies(request, publicOrigin));
+  const userAgent = request.headers['user-agent'];
+  const { ip: source, id: requestId } = request;
+  const cookie = await audited(pool, who, { did: 'sign in', source, requestId }, () =>
+    openSession(pool, { ...who, source, userAgent }, replaced),
+  );
+  identify.lookAnew();
+  const { name, attributes } = sessionCookie(plain);
+  reply.setCookie(name, cookie, { ...attributes, maxAge: SESSION_S });
+}
+
+/** The sessions that cookies are of. */
+export async function sessionsOf(identify: Identify, cookies: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(cookies.map((cookie) => identify.bySession([cookie])));
+  return found.flatMap((operator) => operator?.session?.sessionId ?? []);
+}
