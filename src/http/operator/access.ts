@@ -54,6 +54,7 @@ export const ACCESS: Readonly<Record<string, Access>> = {
 
   'GET /operators/sessions': { role: 'admin', of: 'all' },
   'POST /operators/sessions/:sessionId/revoke': { role: 'admin', of: 'all', does: 'revoke session' },
+  'GET /audit': { role: 'admin', of: 'list' },
 
   'GET /traffic': { role: 'viewer', of: 'list' },
   'GET /scorecards': { role: 'viewer', of: 'list' },
