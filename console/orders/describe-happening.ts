@@ -27,12 +27,15 @@ type Webhook = ShownOrder['webhooks'][number];
 type Recorded = ShownOrder['history'][number];
 type Cancellation = NonNullable<ShownOrder['cancellation']>;
 type Message = ShownOrder['live'][number];
+type Act = ShownOrder['acts'][number];
 
 /** @param story for the time between two events */
 export function describeHappening({ at, what, details }: Happening, story: ShownOrder): StoryLine {
   switch (what) {
     case 'signalled':
       return { sentence: 'The platform signalled the order', tone: 'plain', more: [] };
+    case 'act':
+      return acted(details as Act);
     case 'fetched':
       return fetched(details);
     case 'changed':
@@ -63,6 +66,15 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     default:
       return { sentence: what satisfies never, tone: 'plain', more: [] };
   }
+}
+
+function acted({ by, did, outcome, before, after, subject }: Act): StoryLine {
+  const became = [before, after].filter((each) => each !== null);
+  return {
+    sentence: `An operator: ${did}`,
+    tone: outcome === 'refused' || outcome === 'failed' ? 'warn' : 'plain',
+    more: [by.name, outcome ?? 'how it ended is unknown', became.join(' to '), subject ?? ''].filter(Boolean),
+  };
 }
 
 function fetched({ fulfillment, locationId, leftOut = [] }: Partial<NonNullable<ShownOrder['order']>>): StoryLine {

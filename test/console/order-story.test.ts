@@ -61,6 +61,7 @@ describe('a happening is told in words', () => {
       'The update went out to the platform',
       'The POS is asked to take the order',
       'There was no usable answer',
+      'An operator: retry',
       'The POS is asked to take the order',
       'The POS has the order',
       'The member is told: sent',
@@ -289,6 +290,7 @@ describe('in short', () => {
     expect(brief().map(({ sentence, told }) => [sentence, ...(told ? [told.sentence] : [])])).toEqual([
       ['The platform signalled the order', 'The member is told: placed'],
       ['There was no usable answer'],
+      ['An operator: retry'],
       ['The ticket is at the POS: it is placed', 'The member is told: sent'],
       ['The platform changed it after it was sent'],
       ['Its member cancelled it'],
@@ -341,6 +343,7 @@ describe('a story that holds little', () => {
       placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },
       order: null,
       cancellation: null,
+      acts: [],
       changes: [],
       attempts: [],
       posIds: [],

@@ -85,6 +85,21 @@ export function sampleStory(): ShownOrder {
       nextAttemptAt: null,
       finishedAt: at('05'),
     },
+    acts: [
+      {
+        auditId: '7',
+        at: at('01.1'),
+        by: { kind: 'person', id: 'https://issuer.example.com 7', name: 'Grace' },
+        did: 'retry',
+        locationId: 'club-1',
+        serviceOrderId: 'order-4711',
+        webhookId: null,
+        subject: null,
+        before: 'waiting',
+        outcome: 'done',
+        after: 'waiting',
+      },
+    ],
     changes: [{ seenAt: at('02'), paths: ['items.0.quantity', 'notes'] }],
     attempts: [
       {

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/webhook-path.ts';
+import { ToldAct, readActsAt } from '../operators/read-audit.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { SeenLocation, listSeenLocations } from './list-locations.ts';
 import { ShownGrant, readGrant } from './read-grant.ts';
@@ -22,6 +23,9 @@ export const ShownLocation = SeenLocation.extend({
     description: 'What its POS granted for a time. Null where nothing that ends was granted yet.',
   }),
   tokens: z.array(TokenRow.omit({ locationId: true }).extend({ state: z.enum(TOKEN_STATES) })),
+  acts: z
+    .array(ToldAct)
+    .meta({ description: 'What operators did there and were refused, newest first, the newest 50.' }),
 }).meta({ id: 'ShownLocation' });
 
 /** @returns undefined if there is no such location */
@@ -29,10 +33,11 @@ export async function showLocation(
   { pool, registry, publicUrl, now }: { pool: Pool; registry: Registry; publicUrl: string; now: Now },
   locationId: string,
 ): Promise<z.infer<typeof ShownLocation> | undefined> {
-  const [found, tokens, grant] = await Promise.all([
+  const [found, tokens, grant, acts] = await Promise.all([
     listSeenLocations(pool, [locationId]),
     listTokens(pool, locationId),
     readGrant(pool, locationId),
+    readActsAt(pool, locationId),
   ]);
   const [location] = found;
   if (location === undefined) return undefined;
@@ -48,5 +53,6 @@ export async function showLocation(
     },
     grant,
     tokens: tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) })),
+    acts,
   };
 }

@@ -5,6 +5,7 @@ import type { Actor } from './operator.ts';
 export type Act = {
   did: string;
   locationId?: string | null | undefined;
+  /** One that no signal ever named is left out: somebody may have typed anything. */
   serviceOrderId?: string | undefined;
   webhookId?: string | undefined;
   /** The id of a token, session or grant; what a replay of many matches. */
@@ -57,15 +58,15 @@ export async function recordAct(pool: Pool, by: Actor, act: Act, { outcome, afte
 }
 
 /**
- * Does something as an act of somebody.
- * @param ended tells how it ended; by default `refused` of what has a `refused` and of what is not there, else `done`
+ * Does something as an act of somebody. It ends as `refused` where its result has a `refused`, or is none or false.
+ * @param after a code for what came of it; by default the state of the order or the location
  */
 export async function audited<Result>(
   pool: Pool,
   by: Actor,
   act: Act,
   work: () => Promise<Result>,
-  ended: (result: Result) => Ended = byRefused,
+  after: (result: Result) => string | undefined = () => undefined,
 ): Promise<Result> {
   const id = await beginAct(pool, by, act);
   // One whose end cannot be written down stays without.
@@ -74,13 +75,14 @@ export async function audited<Result>(
     await end({ outcome: 'failed' });
     throw error;
   });
-  await end(ended(result));
+  await end({ outcome: isRefused(result) ? 'refused' : 'done', after: after(result) });
   return result;
 }
 
-function byRefused(result: unknown): Ended {
-  const isRefused = typeof result === 'object' && result !== null && 'refused' in result;
-  return { outcome: isRefused || result === undefined || result === false ? 'refused' : 'done' };
+function isRefused(result: unknown): boolean {
+  return (
+    result === undefined || result === false || (typeof result === 'object' && result !== null && 'refused' in result)
+  );
 }
 
 const BEGIN = `
@@ -88,8 +90,9 @@ const BEGIN = `
     INSERT INTO audit (actor_kind, actor_id, actor_name, source, request_id, did, location_id, service_order_id,
                        webhook_id, subject, before)
     SELECT $1, $2, $3, $4, $5, $6, a.location_id, a.service_order_id, a.webhook_id, a.subject, coalesce($11, ${STATE})
-    FROM (SELECT coalesce($7::text, (SELECT location_id FROM placements WHERE service_order_id = $8::text)) AS location_id,
-                 $8::text AS service_order_id, $9::uuid AS webhook_id, $10::text AS subject) AS a
+    FROM (SELECT coalesce($7::text, p.location_id) AS location_id, p.service_order_id, $9::uuid AS webhook_id,
+                 $10::text AS subject
+          FROM (SELECT) AS once LEFT JOIN placements p ON p.service_order_id = $8::text) AS a
     RETURNING audit_id
   )`;
 

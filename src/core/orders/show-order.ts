@@ -14,6 +14,7 @@ import { ESTIMATED } from '../live/estimated.ts';
 import { reasonCodeAt } from '../live/reason-code-at.ts';
 import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
+import { ToldAct, readActsAbout } from '../operators/read-audit.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
 /** Dropped webhooks that are counted. */
@@ -142,10 +143,14 @@ export const ShownOrder = z.object({
       attempts: z.int().nullable().meta({ description: 'How often that was tried; null once the topic has it.' }),
     }),
   ),
+  acts: z.array(ToldAct).meta({
+    description:
+      'What operators did about it, looked into of it and were refused, about its webhooks too; the newest 200.',
+  }),
 });
 export type ShownOrder = z.infer<typeof ShownOrder>;
 
-type Row = Omit<ShownOrder, 'serviceOrderId' | 'told' | 'placement' | 'order' | 'live'> & {
+type Row = Omit<ShownOrder, 'serviceOrderId' | 'told' | 'placement' | 'order' | 'live' | 'acts'> & {
   placement: ShownOrder['placement'] | null;
   order: (Omit<NonNullable<ShownOrder['order']>, 'status' | 'memberState'> & { rank: number }) | null;
   live: (Omit<ShownOrder['live'][number], 'memberState'> & { rank: number })[];
@@ -153,7 +158,7 @@ type Row = Omit<ShownOrder, 'serviceOrderId' | 'told' | 'placement' | 'order' | 
 
 const HISTORY = 1_000;
 
-/** Reads in one statement, at the same moment. @returns undefined if no signal ever named this order */
+/** Reads in one statement, at the same moment, all but what operators did. @returns undefined if no signal ever named this order */
 export async function showOrder(pool: Pool, serviceOrderId: string): Promise<ShownOrder | undefined> {
   const { rows } = await pool.query<Row>(
     `SELECT
@@ -241,7 +246,12 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
     isRead: order !== null,
     isWaiting: live.some((message) => message.publishedAt === null),
   });
-  return { ...row, serviceOrderId, told, placement, order, live };
+  const webhookIds = row.webhooks.flatMap(({ webhookId, replayOf }) => [
+    webhookId,
+    ...(replayOf === null ? [] : [replayOf]),
+  ]);
+  const acts = await readActsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
+  return { ...row, serviceOrderId, told, placement, order, live, acts };
 }
 
 function withMemberState<Ranked extends { rank: number }>(

@@ -1,8 +1,11 @@
 import pg, { type Pool } from 'pg';
 import { z } from 'zod';
 import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
+import { recordAct, type Act } from '../operators/audit.ts';
+import type { Actor } from '../operators/operator.ts';
 import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
 import { Replayed, replayStored, type Replaying } from './replay-webhook.ts';
+import { findLocation } from '../locations/locations.ts';
 import { Refusal } from './stored-webhook.ts';
 
 const BATCH = 200;
@@ -34,6 +37,7 @@ export type ReplayedMany = z.infer<typeof ReplayedMany>;
  * @param filter.oldToken what was refused for an old token is left out unless it is asked for: nothing but that token may
  *   have shut a forger out
  * @param filter.replayable whether webhooks whose replay had another outcome are replayed again
+ * @param about.by whose act each replay is: it is written down right after it, and the run before it
  * @param about.from only those after this one
  * @param about.passed called with the progress, also without matches; the run ends when it returns `enough`
  * @throws if Postgres cannot be used; what was yielded before is committed
@@ -41,7 +45,11 @@ export type ReplayedMany = z.infer<typeof ReplayedMany>;
 export async function* replayWebhooks(
   deps: Replaying,
   filter: WebhookFilter & { replayable: 'open' | 'all' },
-  about: { from?: WebhookKey | undefined; passed?: (upTo: WebhookKey) => 'enough' | undefined } = {},
+  about: {
+    by: Actor & Pick<Act, 'source' | 'requestId'>;
+    from?: WebhookKey | undefined;
+    passed?: (upTo: WebhookKey) => 'enough' | undefined;
+  },
 ): AsyncGenerator<{ of: KeyedWebhook; replayed: Replayed | Refusal }> {
   const matching = { ...filter, oldToken: filter.oldToken ?? false, until: await endOfRun(deps.pool, filter.until) };
   let after = about.from;
@@ -51,10 +59,48 @@ export async function* replayWebhooks(
     for (const of of batch.webhooks) {
       const replayed = await replayStored(deps, of).catch((error: unknown) => ownFault(error));
       // Undefined if its day was deleted meanwhile.
-      if (replayed !== undefined) yield { of, replayed };
+      if (replayed === undefined) continue;
+      if (!deps.dryRun) await recordReplay(deps.pool, about.by, of, replayed);
+      yield { of, replayed };
     }
     after = batch.next;
   } while (after !== undefined && about.passed?.(after) !== 'enough');
+}
+
+/** Says of a run, for the audit, what it matches: in codes, and nothing that somebody typed. */
+export async function runAsAct(
+  pool: Pool,
+  { outcome, locationId, since, until, oldToken, replayable }: WebhookFilter,
+): Promise<Pick<Act, 'locationId' | 'subject'>> {
+  const location = locationId === undefined ? undefined : await findLocation(pool, locationId);
+  const matched = [
+    outcome,
+    ...(since === undefined ? [] : [`since ${since.toISOString()}`]),
+    ...(until === undefined ? [] : [`until ${until.toISOString()}`]),
+    ...(oldToken === true ? ['old token'] : []),
+    ...(replayable === 'all' ? ['again'] : []),
+  ];
+  return { locationId: location?.locationId, subject: matched.filter(Boolean).join(', ') };
+}
+
+/** Says of a run, for the audit, how many came to what. */
+export function runInCounts({ outcomes, refused }: Pick<ReplayedMany, 'outcomes' | 'refused'>): string {
+  const counts = Object.entries(outcomes).map(([outcome, times]) => `${outcome} ${times}`);
+  return [...counts, ...(refused.length > 0 ? [`not replayable ${refused.length}`] : [])].join(', ') || 'none';
+}
+
+async function recordReplay(
+  pool: Pool,
+  by: Actor & Pick<Act, 'source' | 'requestId'>,
+  { webhookId, locationId }: WebhookKey,
+  replayed: Replayed | Refusal,
+): Promise<void> {
+  const { source, requestId } = by;
+  const end =
+    'refused' in replayed
+      ? { outcome: 'refused' as const, after: replayed.cause.code }
+      : { outcome: 'done' as const, after: replayed.outcome };
+  await recordAct(pool, by, { did: 'replay', webhookId, locationId, source, requestId }, end);
 }
 
 /** A run is about webhooks before its start. @returns that moment, or the requested one if it is earlier */

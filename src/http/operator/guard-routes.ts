@@ -21,6 +21,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Undefined for what is not there, and so nobody's. */
     access?: (Access & { route: string }) | undefined;
+    /** What else a request's act is about, from its body. */
+    about?: (body: unknown) => Promise<Partial<Act>>;
   }
 }
 
@@ -56,6 +58,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
         roles.every((role) => has(operator, role, locationId)),
         request,
         roles,
+        locationId,
       );
       return;
     }
@@ -92,13 +95,22 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     });
   });
 
-  async function refuseUnless(may: boolean, request: FastifyRequest, roles: readonly Role[]): Promise<void> {
+  async function refuseUnless(
+    may: boolean,
+    request: FastifyRequest,
+    roles: readonly Role[],
+    /** Where what it is about is, if that is there. */
+    locationId?: string | null,
+  ): Promise<void> {
     const operator = operatorOf(request);
     const { session } = operator;
     const isOld = session !== undefined && now().getTime() - session.signedInAt.getTime() > RECENT_MS;
     if (may && !(isOld && roles.includes('admin') && request.method !== 'GET')) return;
     const subject = request.routeOptions.config.access?.route;
-    await recordAct(pool, operator, { did: 'be refused', subject, ...sourceOf(request) }, { outcome: 'refused' });
+    // What is not there is named by nothing but what was typed.
+    const about = locationId === undefined ? {} : { ...idsOf(request), locationId };
+    const act = { did: 'be refused', subject, ...about, ...sourceOf(request) };
+    await recordAct(pool, operator, act, { outcome: 'refused' });
     if (may) {
       throw Object.assign(scope.httpErrors.forbidden('it is long ago that you signed in: sign in once more for this'), {
         cause: { code: 'sign_in_again' } satisfies AccessCause,
@@ -178,7 +190,7 @@ async function findThing(pool: Pool, of: Thing, params: unknown): Promise<{ loca
 
 /** What a request is about to do that is written down: nothing about what is not there. */
 async function actOf(pool: Pool, request: FastifyRequest): Promise<Act | undefined> {
-  const { access } = request.routeOptions.config;
+  const { access, about } = request.routeOptions.config;
   const { body, params } = request;
   // Of a route that takes no body it says nothing.
   const { dryRun } = (request.routeOptions.schema?.body === undefined ? {} : (body ?? {})) as { dryRun?: boolean };
@@ -186,12 +198,17 @@ async function actOf(pool: Pool, request: FastifyRequest): Promise<Act | undefin
   const reveals = access.reveals?.when(request.query as Record<string, unknown>) === true;
   const did = access.does ?? (reveals ? access.reveals?.did : undefined);
   if (did === undefined) return undefined;
-  const { serviceOrderId, webhookId, tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
-  const act = { did, serviceOrderId, webhookId, subject: tokenId ?? sessionId ?? grantId, ...sourceOf(request) };
+  const { tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
+  const act = { did, ...idsOf(request), subject: tokenId ?? sessionId ?? grantId, ...sourceOf(request) };
   const { of } = access;
-  if (of !== 'order' && of !== 'webhook' && of !== 'location') return act;
+  if (of !== 'order' && of !== 'webhook' && of !== 'location') return { ...act, ...(await about?.(body)) };
   const found = await findThing(pool, of, params);
   return found && { ...act, locationId: found.locationId };
+}
+
+function idsOf({ params }: FastifyRequest): Pick<Act, 'serviceOrderId' | 'webhookId'> {
+  const { serviceOrderId, webhookId } = params as Record<string, string | undefined>;
+  return { serviceOrderId, webhookId };
 }
 
 function sourceOf({ ip, id }: FastifyRequest): Pick<Act, 'source' | 'requestId'> {

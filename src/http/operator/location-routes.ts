@@ -97,6 +97,7 @@ export function locationRoutes(scope: FastifyInstance, deps: OperatorDeps, closi
       try {
         const checking = checkLocation({ ...deps, open }, locationId, CHECK_MS);
         const checked = await Promise.race([checking, stopped.promise]);
+        if (request.act !== undefined) request.act.after = checked.state;
         return checked;
       } catch (error) {
         throw error instanceof WrongLocation ? noSuchLocation() : error;

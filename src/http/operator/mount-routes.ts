@@ -10,6 +10,7 @@ import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
 import type { SpillState } from '../../core/spill/spill-state.ts';
 import type { Readiness } from '../health.ts';
 import { answerErrors } from './answer-errors.ts';
+import { auditRoutes } from './audit-routes.ts';
 import { boardRoutes } from './board-routes.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 import type { EventStream } from './event-stream.ts';
@@ -85,6 +86,7 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
     trafficRoutes(scope, deps);
     scorecardRoutes(scope, deps);
     spillRoutes(scope, deps);
+    auditRoutes(scope, deps);
   };
 }
 

@@ -27,7 +27,7 @@ export const OrdersQuery = z.strictObject({
 
 export const OrderQuery = z.strictObject({
   ordered: whether('With what was ordered and what it costs, without its member.').optional(),
-  contents: whether('With the order as it was fetched: member data. That it was read is logged.').optional(),
+  contents: whether('With the order as it was fetched: member data. Who read it is in the audit.').optional(),
 });
 
 export const Resolve = z

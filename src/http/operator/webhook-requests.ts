@@ -25,7 +25,7 @@ export const WebhooksQuery = z.strictObject({
 
 export const WebhookQuery = z.strictObject({
   contents: whether(
-    'With `false` nothing of what it said: no `headers`, no `body`, no `reason` in its events. Only who reads those is logged.',
+    'With `false` nothing of what it said: no `headers`, no `body`, no `reason` in its events. Only who reads those is in the audit.',
   ).optional(),
 });
 

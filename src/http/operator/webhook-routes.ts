@@ -1,13 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { z } from 'zod';
 import type { WebhookOutcome } from '../../core/domain/webhook.ts';
 import { findWebhook } from '../../core/replay/stored-webhook.ts';
 import { ListedWebhooks, listWebhooks, type WebhookFilter, type WebhookKey } from '../../core/replay/list-webhooks.ts';
-import { ReplayedMany, endOfRun, replayWebhooks } from '../../core/replay/replay-webhooks.ts';
+import { ReplayedMany, endOfRun, replayWebhooks, runAsAct, runInCounts } from '../../core/replay/replay-webhooks.ts';
 import { Replayed, replayWebhook } from '../../core/replay/replay-webhook.ts';
 import { ShownWebhook, showWebhook } from '../../core/replay/show-webhook.ts';
 import { failures, json } from './answers.ts';
 import { conflict } from './conflict.ts';
+import { operatorOf } from './guard-routes.ts';
 import type { OperatorDeps } from './mount-routes.ts';
 import { locationsWithin } from './guard-routes.ts';
 import { noSuch } from './no-such.ts';
@@ -67,7 +69,7 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
         tags,
         summary: 'One webhook with its headers and its body',
         description:
-          'They may hold what a member wrote: that they were read is logged. With `contents=false` they stay out.',
+          'They may hold what a member wrote: who read them is in the audit. With `contents=false` they stay out.',
         params: WebhookParams,
         querystring: WebhookQuery,
         response: { 200: json('The webhook.', ShownWebhook), ...failures(404) },
@@ -109,6 +111,12 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
   api.post(
     '/webhooks/replay',
     {
+      config: {
+        about(body) {
+          const { location, again, ...filter } = body as z.infer<typeof ReplayMany>;
+          return runAsAct(pool, { ...filter, locationId: location, replayable: again ? 'all' : 'open' });
+        },
+      },
       schema: {
         operationId: 'replayWebhooks',
         tags,
@@ -142,10 +150,11 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       const ended = (): void => {
         if (dryRun) return;
         deps.wake();
-        if (request.act !== undefined) request.act.after = inWords(done.outcomes);
+        if (request.act !== undefined) request.act.after = runInCounts(done);
       };
       try {
         const run = replayWebhooks({ ...translating, ...deps, dryRun }, matching, {
+          by: { ...operatorOf(request), source: request.ip, requestId: request.id },
           from: after,
           passed(upTo) {
             if (!isOver()) return undefined;
@@ -212,10 +221,4 @@ function withoutContents({ body: _body, headers: _headers, today, ...about }: Sh
 
 function count(outcomes: Partial<Record<WebhookOutcome, number>>, outcome: WebhookOutcome): void {
   outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-}
-
-function inWords(outcomes: Partial<Record<WebhookOutcome, number>>): string {
-  return Object.entries(outcomes)
-    .map(([outcome, times]) => `${outcome} ${times}`)
-    .join(', ');
 }

@@ -91,6 +91,7 @@ it('a replay of many can be ended, and gone on with, where none matches', async 
       deps,
       { integration: 'nobody', replayable: 'open' },
       {
+        by: { kind: 'command_line', id: 'ada', name: 'ada' },
         from: passed.at(-1),
         passed(upTo) {
           passed.push(upTo);

@@ -22,6 +22,8 @@ const mute: Provider = {
   translateWebhook: () => [],
 };
 
+const BY = { kind: 'operator_token', id: 'operator_token', name: 'OPERATOR_TOKEN' };
+
 let system: System;
 let pos: Pos;
 let operator: Operator;
@@ -42,13 +44,12 @@ const listed = async (query: string): Promise<Row[]> => {
 const ids = async (query: string): Promise<string[]> => (await listed(query)).map((row) => row.serviceOrderId);
 const inState = (id: string, state: string): Promise<unknown> =>
   until(async () => (await system.placement(id))?.['state'] === state);
-const audited = (did: string, about: object): Promise<unknown> =>
-  until(() =>
-    system.logged.some((line) => {
-      const said = JSON.parse(line) as Record<string, unknown>;
-      return said['did'] === did && Object.entries(about).every(([name, value]) => said[name] === value);
-    }),
+const audited = async (did: string, about: object): Promise<unknown> => {
+  const { body } = await operator.get(`/audit?did=${encodeURIComponent(did)}&limit=200`);
+  return expect(body['acts']).toContainEqual(
+    expect.objectContaining({ by: BY, source: '127.0.0.1', did, outcome: 'done', ...about }),
   );
+};
 
 describe('orders are listed', () => {
   it('newest first, by what is asked for', async () => {
@@ -342,7 +343,7 @@ describe('an order in doubt', () => {
     const resolved = await operator.post(`/orders/${id}/resolve`, { there: true, providerOrderId: 'slip-1' });
     expect(resolved).toMatchObject({ status: 200, body: { serviceOrderId: id, state: 'sent', redriven: 0 } });
     await until(() => system.live(id).some((message) => message.memberState === 'sent'));
-    await audited('resolve', { serviceOrderId: id, there: true });
+    await audited('resolve', { serviceOrderId: id, locationId: 'mute-1', before: 'in_doubt', after: 'sent' });
     expect(await ids('needs=operator')).not.toContain(id);
     expect(await operator.post(`/orders/${id}/resolve`, { there: false })).toMatchObject({
       status: 409,
@@ -421,7 +422,7 @@ describe('a cancel by an operator', () => {
       status: 200,
       body: { serviceOrderId: id, cancel: 'asks_pos' },
     });
-    await audited('cancel', { serviceOrderId: id, outcome: 'asks_pos' });
+    await audited('cancel', { serviceOrderId: id, before: 'sent', after: 'sent/due' });
     expect((await operator.get(`/orders/${id}`)).body['cancellation']).toMatchObject({ askedBy: 'operator' });
   });
 
@@ -435,7 +436,7 @@ describe('a cancel by an operator', () => {
       status: 200,
       body: { serviceOrderId: id, cancellation },
     });
-    await audited('conclude cancel', { serviceOrderId: id, cancelled });
+    await audited('conclude cancel', { serviceOrderId: id, after: `sent/${cancelled ? 'cancelled' : 'refused'}` });
     const { body } = await operator.get(`/orders/${id}`);
     expect(body['cancellation']).toMatchObject({ state: cancellation, finishedAt: expect.any(String) });
     expect(body['order']).toMatchObject(
@@ -474,8 +475,8 @@ describe('a location', () => {
     expect(await operator.post(`${path}/resume`)).toMatchObject({ body: { paused: false } });
     await inState(serviceOrderId, 'sent');
     expect(performance.now() - began, 'woken, not polled').toBeLessThan(900);
-    await audited('pause', { locationId: 'club/2 ü' });
-    await audited('resume', { locationId: 'club/2 ü' });
+    await audited('pause', { locationId: 'club/2 ü', before: 'open', after: 'paused' });
+    await audited('resume', { locationId: 'club/2 ü', before: 'paused', after: 'open' });
     expect((await operator.post('/locations/nowhere/pause')).status).toBe(404);
     expect((await operator.post('/locations/a%00/pause')).status).toBe(400);
   });

@@ -51,6 +51,14 @@ async function dropped(count: number): Promise<{ locationId: string; orders: str
 const mend = (locationId: string): Promise<void> => system.addLocation(locationId, { ordersUrl, secret: RIGHT });
 const listed = async (query: string): Promise<Record<string, unknown>[]> =>
   (await operator.get(`/webhooks?${query}`)).body['webhooks'] as Record<string, unknown>[];
+type Act = Record<string, unknown>;
+/** What was done, in the newest 200 of the audit. */
+const acts = async (did: string, query = ''): Promise<Act[]> =>
+  (await operator.get(`/audit?did=${encodeURIComponent(did)}&limit=200${query}`)).body['acts'] as Act[];
+const isAbout =
+  (id: string) =>
+  ({ webhookId }: Act): boolean =>
+    webhookId === id;
 
 describe('webhooks', () => {
   it('are shown without what they said to who does not ask for it, and that is not written down', async () => {
@@ -59,8 +67,7 @@ describe('webhooks', () => {
     await system.seedOrder({ serviceOrderId: `${locationId}-told`, locationId });
     const about = { serviceOrderId: `${locationId}-told`, status: 'CANCELLED', reason: 'Ada has no allergy' };
     const id = await send(url, about);
-    const reads = (): number =>
-      system.logged.filter((line) => line.includes(id) && line.includes('read webhook')).length;
+    const reads = async (): Promise<number> => (await acts('read webhook')).filter(isAbout(id)).length;
     const masked = await operator.get(`/webhooks/${id}?contents=false`);
     expect(masked.body).toMatchObject({
       webhookId: id,
@@ -69,13 +76,13 @@ describe('webhooks', () => {
     });
     for (const part of ['headers', 'body']) expect(masked.body).not.toHaveProperty(part);
     expect(masked.text).not.toContain('Ada');
-    expect(reads()).toBe(0);
+    expect(await reads()).toBe(0);
     for (const query of ['', '?contents=true']) {
       const { body, text } = await operator.get(`/webhooks/${id}${query}`);
       expect(body).toHaveProperty('headers');
       expect(text).toContain('Ada');
     }
-    expect(reads()).toBe(2);
+    expect(await reads()).toBe(2);
     expect((await operator.get(`/webhooks/${id}?contents=no`)).status).toBe(400);
   });
 
@@ -145,7 +152,10 @@ describe('webhooks', () => {
     expect((await operator.get(path)).body['today']).toMatchObject({
       events: [{ status: 'ready', serviceOrderId: orders[0] }],
     });
-    await until(() => system.logged.some((line) => line.includes('read webhook') && line.includes(webhooks[0] ?? '')));
+    expect((await acts('read webhook')).filter(isAbout(webhooks[0] ?? ''))).toMatchObject([
+      { by: { kind: 'operator_token' }, source: '127.0.0.1', locationId, outcome: 'done' },
+      { locationId },
+    ]);
   });
 
   it('one with a cause that a newer version wrote is shown as that wrote it', async () => {
@@ -199,11 +209,18 @@ describe('a replay', () => {
     const shown = await operator.get(`/orders/${serviceOrderId}`);
     expect(shown.body).toMatchObject({ webhooks: [{ webhookId: replayed.body['webhookId'], replayOf: id }] });
     expect((await operator.get(`/webhooks/${id}`)).body['replays']).toHaveLength(2);
-    const line = system.logged.map((each) => JSON.parse(each) as Record<string, unknown>);
-    expect(line.filter((each) => each['did'] === 'replay' && each['replayOf'] === id)).toMatchObject([
-      { outcome: 'dropped' },
-      { outcome: 'applied', locationId, integration: 'standard', webhookId: replayed.body['webhookId'] },
-    ]);
+    const written = [
+      { did: 'replay', locationId, outcome: 'done', after: 'dropped' },
+      { did: 'read webhook', outcome: 'done' },
+      { did: 'replay', by: { name: 'OPERATOR_TOKEN' }, after: 'applied' },
+    ];
+    expect((await acts('replay')).filter(isAbout(id)).toReversed()).toMatchObject([written[0], written[2]]);
+    const again = await operator.get(`/orders/${serviceOrderId}`);
+    expect(again.body['acts']).toMatchObject([written[0], written[2], written[1]]);
+    expect(again.body['timeline']).toContainEqual(
+      expect.objectContaining({ what: 'act', details: expect.objectContaining({ did: 'replay', webhookId: id }) }),
+    );
+    for (const hidden of ['source', 'requestId']) expect(JSON.stringify(again.body['acts'])).not.toContain(hidden);
   });
 
   it('of what is gone is refused, and says why', async () => {
@@ -239,7 +256,18 @@ describe('a replay', () => {
     });
     for (const serviceOrderId of orders.slice(0, 4))
       expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
-    expect(system.logged.filter((line) => line.includes('"replay many"'))).toHaveLength(4);
+    const runs = await acts('replay many', `&location=${locationId}`);
+    expect(runs.map(({ subject, after }) => [subject, after])).toEqual([
+      [expect.stringMatching(/^dropped, since \S+, again$/), 'duplicate 4'],
+      [expect.any(String), 'none'],
+      [expect.any(String), 'applied 1'],
+      [expect.stringMatching(/^dropped, since \S+$/), 'applied 3'],
+    ]);
+    // And each of them stands in its order's story.
+    for (const [nth, id] of webhooks.slice(0, 4).entries()) {
+      const story = (await operator.get(`/orders/${orders[nth]}`)).body['acts'];
+      expect(story).toMatchObject(['applied', 'duplicate'].map((after) => ({ did: 'replay', webhookId: id, after })));
+    }
   });
 
   it('of many gets past those that stay as they are, dry or not', async () => {
@@ -300,12 +328,13 @@ describe('a replay', () => {
     call.catch(() => {});
     await until(async () => (await replays()) > 0);
     caller.abort();
-    const line = await until(() =>
-      system.logged.find((each) => each.includes('"replay many"') && each.includes(locationId)),
-    );
-    const { left } = JSON.parse(line) as { left: number };
-    expect(left).toBeGreaterThan(0);
-    expect(await replays()).toBe(100 - left);
+    const run = await until(async () => {
+      const [found] = await acts('replay many', `&location=${locationId}`);
+      return typeof found?.['outcome'] === 'string' && found;
+    });
+    expect(run).toMatchObject({ outcome: 'done', after: `applied ${await replays()}` });
+    expect(await replays()).toBeLessThan(100);
+    expect(await acts('replay', `&location=${locationId}`)).toHaveLength(await replays());
   });
 
   it('of many is written down as far as it came when Postgres goes away', async () => {
@@ -329,8 +358,9 @@ describe('a replay', () => {
       holder.release();
     }
     expect(await system.order(orders[0] ?? '')).toMatchObject({ status: 'ready' });
-    const line = system.logged.find((each) => each.includes('"replay many"') && each.includes(locationId));
-    expect(JSON.parse(line ?? '{}')).toMatchObject({ outcomes: { applied: 1 } });
+    expect(await acts('replay many', `&location=${locationId}`)).toMatchObject([
+      { outcome: 'failed', after: 'applied 1' },
+    ]);
   });
 
   it.each<[string, unknown, string]>([

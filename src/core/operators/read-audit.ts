@@ -1,0 +1,162 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { Next } from '../domain/next.ts';
+import { Instant } from '../domain/order.ts';
+import { ACT_OUTCOMES } from './audit.ts';
+import { Actor } from './operator.ts';
+
+const auditId = z.string().meta({ description: 'A number that grows with time.' });
+
+/** What somebody did, or was refused. */
+export const ListedAct = z
+  .object({
+    auditId,
+    at: Instant.meta({ description: 'When it began.' }),
+    by: Actor,
+    source: z.string().nullable().meta({ description: 'The address it came from. Null for the command line.' }),
+    requestId: z.string().nullable(),
+    did: z.string().meta({ examples: ['replay'] }),
+    locationId: z.string().nullable(),
+    serviceOrderId: z.string().nullable(),
+    webhookId: z.string().nullable(),
+    subject: z.string().nullable().meta({
+      description: 'The id of a token, session or grant; what a replay of many matched; the route that was refused.',
+    }),
+    before: z.string().nullable().meta({ description: 'The state of the order or the location, or another code.' }),
+    outcome: z
+      .enum(ACT_OUTCOMES)
+      .nullable()
+      .meta({ description: 'Null: it is under way, or its process died before it was over.' }),
+    after: z.string().nullable(),
+  })
+  .meta({ id: 'ListedAct' });
+export type ListedAct = z.infer<typeof ListedAct>;
+
+export const ListedActs = z.object({ acts: z.array(ListedAct), next: Next });
+
+/** An act as the story of an order or a location tells it. */
+export const ToldAct = ListedAct.omit({ source: true, requestId: true }).meta({ id: 'ToldAct' });
+export type ToldAct = z.infer<typeof ToldAct>;
+
+export const ASKED_OUTCOMES = [...ACT_OUTCOMES, 'unknown'] as const;
+
+export type AuditFilter = {
+  /** The id or the name of who it was. */
+  actor?: string | undefined;
+  did?: string | undefined;
+  /** Only acts at one of these. Without it also those that are at none. */
+  locationIds?: readonly string[] | undefined;
+  serviceOrderId?: string | undefined;
+  outcome?: (typeof ASKED_OUTCOMES)[number] | undefined;
+  /** Begun at this time or later. */
+  since?: Date | undefined;
+  /** Begun before this time. */
+  until?: Date | undefined;
+};
+
+/** The most acts scanned for one page, however few match. */
+const SCAN = 2_000;
+/** The most acts that one story tells, the newest of them. */
+const TOLD = 200;
+const TOLD_AT_LOCATION = 50;
+
+/**
+ * Reads what was done, newest first, before the act `before`. The cost of a page is bounded for any filter, so it may
+ * have fewer acts than `limit`, even none, and still a `next`.
+ */
+export async function readAudit(
+  pool: Pool,
+  filter: AuditFilter,
+  page: { before?: string | undefined; limit: number },
+): Promise<z.infer<typeof ListedActs>> {
+  const { actor, did, locationIds, serviceOrderId, outcome, since, until } = filter;
+  const [onlyLocation, ...others] = locationIds ?? [];
+  const candidates = [
+    page.before ?? null,
+    serviceOrderId ?? null,
+    others.length === 0 ? (onlyLocation ?? null) : null,
+    since ?? null,
+    until ?? null,
+  ];
+  const { rows } = await pool.query<{ act: ListedAct }>(
+    `SELECT ${ACT} AS act
+     FROM (${CANDIDATES} LIMIT ${SCAN}) AS a ${WITH_END}
+     WHERE ($4::timestamptz IS NULL OR a.at >= $4) AND ($5::timestamptz IS NULL OR a.at < $5)
+       AND ($6::text[] IS NULL OR a.location_id = ANY ($6))
+       AND ($7::text IS NULL OR $7 IN (a.actor_id, a.actor_name))
+       AND ($8::text IS NULL OR a.did = $8)
+       AND ($9::text IS NULL OR coalesce(o.outcome, 'unknown') = $9)
+     ORDER BY a.audit_id DESC LIMIT $10::int`,
+    [...candidates, locationIds ?? null, actor ?? null, did ?? null, outcome ?? null, page.limit],
+  );
+  const acts = rows.map(({ act }) => act);
+  if (acts.length === page.limit) return { acts, next: acts.at(-1)?.auditId ?? null };
+  const { rows: last } = await pool.query<{ next: string }>(
+    `SELECT audit_id AS next FROM (${CANDIDATES} OFFSET ${SCAN - 1} LIMIT 1) AS a`,
+    candidates,
+  );
+  return { acts, next: last[0]?.next ?? null };
+}
+
+/** Reads the newest acts at a location, newest first. */
+export async function readActsAt(pool: Pool, locationId: string): Promise<ToldAct[]> {
+  const { acts } = await readAudit(pool, { locationIds: [locationId] }, { limit: TOLD_AT_LOCATION });
+  return acts.map(toTold);
+}
+
+/**
+ * Reads the acts about an order, the newest of them, oldest first.
+ * @param webhookIds those of its webhooks: who looked into one or replayed one did something about the order
+ */
+export async function readActsAbout(
+  pool: Pool,
+  serviceOrderId: string,
+  webhookIds: readonly string[],
+): Promise<ToldAct[]> {
+  const { rows } = await pool.query<{ act: ListedAct }>(
+    `WITH about AS (
+       (SELECT audit_id FROM audit WHERE service_order_id = $1::text ORDER BY audit_id DESC LIMIT ${TOLD})
+       UNION
+       SELECT a.audit_id
+       FROM unnest($2::uuid[]) AS w (id) CROSS JOIN LATERAL (
+         SELECT audit_id FROM audit WHERE webhook_id = w.id ORDER BY audit_id DESC LIMIT ${TOLD}
+       ) AS a
+     )
+     SELECT ${ACT} AS act
+     FROM (SELECT audit_id FROM about ORDER BY audit_id DESC LIMIT ${TOLD}) AS k
+     CROSS JOIN LATERAL (SELECT * FROM audit WHERE audit_id = k.audit_id OFFSET 0) AS a ${WITH_END}
+     ORDER BY a.audit_id`,
+    [serviceOrderId, webhookIds],
+  );
+  return rows.map(({ act }) => toTold(act));
+}
+
+function toTold({ source: _source, requestId: _requestId, ...act }: ListedAct): ToldAct {
+  return act;
+}
+
+/** SQL for a `ListedAct` of an act `a` and its end `o`. */
+const ACT = `json_build_object(
+  'auditId', a.audit_id::text, 'at', a.at,
+  'by', json_build_object('kind', a.actor_kind, 'id', a.actor_id, 'name', a.actor_name),
+  'source', a.source, 'requestId', a.request_id, 'did', a.did, 'locationId', a.location_id,
+  'serviceOrderId', a.service_order_id, 'webhookId', a.webhook_id, 'subject', a.subject, 'before', a.before,
+  'outcome', o.outcome, 'after', o.after)`;
+
+/** Looked up one by one. */
+const WITH_END = `LEFT JOIN LATERAL (SELECT outcome, after FROM audit_outcomes WHERE audit_id = a.audit_id OFFSET 0) AS o ON true`;
+
+/**
+ * What an index finds, in its order. Ids grow with time but for what was written at the same moment, so a minute more on
+ * either side has all of a span. Values are known to the planner, so that unused filters are not in the plan.
+ */
+const CANDIDATES = `
+  SELECT * FROM audit a
+  WHERE ($1::bigint IS NULL OR a.audit_id < $1)
+    AND ($2::text IS NULL OR a.service_order_id = $2)
+    AND ($3::text IS NULL OR a.location_id = $3)
+    AND ($4::timestamptz IS NULL OR a.audit_id > coalesce(
+          (SELECT audit_id FROM audit WHERE at < $4 - interval '1 minute' ORDER BY at DESC LIMIT 1), 0))
+    AND ($5::timestamptz IS NULL OR a.audit_id < coalesce(
+          (SELECT audit_id FROM audit WHERE at > $5 + interval '1 minute' ORDER BY at LIMIT 1), 9223372036854775807))
+  ORDER BY a.audit_id DESC`;
