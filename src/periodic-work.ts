@@ -14,6 +14,7 @@ import { databaseState } from './core/postgres/database-state.ts';
 import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
 import { runEvery } from './core/postgres/run-every.ts';
 import type { DatabaseWatch } from './core/postgres/watch-database.ts';
+import { deleteOldAudit } from './core/retention/delete-old-audit.ts';
 import { deleteRefused } from './core/retention/delete-refused.ts';
 import { deleteUnmatched } from './core/retention/delete-unmatched.ts';
 import { dropOldPartitions } from './core/retention/drop-old-partitions.ts';
@@ -112,6 +113,7 @@ export function periodicWork(deps: {
       repeat('deletion of refused webhooks', HOUR_MS, () => deleteRefused(pool, refusedKeptS), SOON_MS);
       repeat('deletion of old traffic', HOUR_MS, () => deleteOldTraffic(pool), SOON_MS);
       repeat('deletion of old sessions', HOUR_MS, () => deleteOldSessions(pool), SOON_MS);
+      repeat('deletion of old audit', HOUR_MS, () => deleteOldAudit(pool, config.AUDIT_RETENTION_DAYS), SOON_MS);
       repeat('scoring of vendors', SCORE_MS, () => scoreHours(pool, (0.9 * SCORE_MS) / SECOND_MS), SOON_MS);
       const memberDays = config.PII_RETENTION_DAYS;
       repeat('erasure of member data', HOUR_MS, () => eraseMembers(pool, memberDays, log), SOON_MS);

@@ -11,10 +11,11 @@ import { shapeIssues } from '../core/domain/shape-issues.ts';
 import { guardedFetch } from '../core/egress/guarded-fetch.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { credentialStore } from '../core/locations/credential-store.ts';
-import { WrongLocation, findLocation, settingsOpener } from '../core/locations/locations.ts';
+import { WrongLocation, settingsOpener } from '../core/locations/locations.ts';
 import { terminalText } from '../terminal-text.ts';
+import { actAtLocation } from './act-at-location.ts';
 import { examples } from './examples.ts';
-import { WrongInput, noSuchLocation } from './failures.ts';
+import { WrongInput } from './failures.ts';
 import { facts, print } from './print.ts';
 import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
 import { withDatabase } from './with-database.ts';
@@ -93,7 +94,6 @@ async function certifyLocation(options: Options, command: Command): Promise<void
     const certified = await withDatabase(
       env.DATABASE_URL,
       async (pool) => {
-        if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
         const clock = databaseClock(pool);
         await clock.follow();
         const allowedHosts = env.ALLOW_PRIVATE_HOSTS;
@@ -110,7 +110,9 @@ async function certifyLocation(options: Options, command: Command): Promise<void
         const limits = { statusMs: wait, graceMs: Math.min(GRACE_MS, wait) };
         const { signal } = stopping;
         const repeats = !without.includes(REPEATS);
-        return certify(deps, { locationId, contents, statuses, repeats, limits, signal }, screen);
+        const asked = { locationId, contents, statuses, repeats, limits, signal };
+        const work = (): Promise<Certification> => certify(deps, asked, screen);
+        return actAtLocation(pool, 'certify', locationId, work, ({ order }) => order?.serviceOrderId);
       },
       CONNECTIONS,
     );

@@ -17,6 +17,12 @@ import {
 import { listSeenLocations, type SeenLocation } from '../core/locations/list-locations.ts';
 import { readGrant, type ShownGrant } from '../core/locations/read-grant.ts';
 import { removeLocation } from '../core/locations/remove-location.ts';
+import { Id } from '../core/domain/order.ts';
+import { audited } from '../core/operators/audit.ts';
+import { readActsAt, type ToldAct } from '../core/operators/read-audit.ts';
+import { actAtLocation } from './act-at-location.ts';
+import { actsTable } from './acts-table.ts';
+import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './examples.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
 import { facts, print, table, time } from './print.ts';
@@ -61,7 +67,13 @@ export function addLocationCommands(program: Command): void {
         const settings = await readSettings(options.settings);
         const { location: locationId, integration } = options;
         const validTokens = await withDatabase(env.DATABASE_URL, async (pool) => {
-          await putLocation(pool, rules, { locationId, integration, settings, country });
+          const before = (await findLocation(pool, locationId))?.integration;
+          const act = { did: 'put', locationId: Id.safeParse(locationId).data, before };
+          const put = async (): Promise<{ integration: string }> => {
+            await putLocation(pool, rules, { locationId, integration, settings, country });
+            return { integration };
+          };
+          await audited(pool, commandLineActor(), act, put, (done) => done.integration);
           return countValidTokens(pool, { locationId, integration });
         });
         const next = validTokens > 0 ? '' : `. For its webhooks: expediter token issue --location ${locationId}`;
@@ -93,7 +105,9 @@ export function addLocationCommands(program: Command): void {
 
   location
     .command('show')
-    .description('one location: integration, state, valid tokens, names of its settings; never a value of them')
+    .description(
+      'one location: integration, state, valid tokens, names of its settings, never a value of them; what operators did',
+    )
     .argument('<id>')
     .addHelpText('after', examples('expediter location show club-1'))
     .action(async (locationId: string, _options: object, command: Command) => {
@@ -103,24 +117,22 @@ export function addLocationCommands(program: Command): void {
       const shown = await withDatabase(env.DATABASE_URL, (pool) => showLocation(pool, open, locationId));
       const { settings, oldToken, integration } = shown;
       const canConnect = rules.registry.get(integration)?.connect !== undefined;
-      print(
-        command,
-        shown,
-        facts({
-          location: locationId,
-          integration,
-          country: shown.country,
-          paused: pausedInWords(shown),
-          updated: shown.updatedAt,
-          'valid tokens': shown.validTokens,
-          settings: settings.fields.join(', '),
-          'connection renewed': shown.grant?.grantedAt,
-          'connection lasts': grantInWords(shown.grant),
-          'cannot be used': settings.problem,
-          'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last ${time(oldToken.lastReceivedAt)}`,
-          'mend it by': oldToken && mendOldToken(locationId, oldToken, canConnect),
-        }),
-      );
+      const said = facts({
+        location: locationId,
+        integration,
+        country: shown.country,
+        paused: pausedInWords(shown),
+        updated: shown.updatedAt,
+        'valid tokens': shown.validTokens,
+        settings: settings.fields.join(', '),
+        'connection renewed': shown.grant?.grantedAt,
+        'connection lasts': grantInWords(shown.grant),
+        'cannot be used': settings.problem,
+        'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last ${time(oldToken.lastReceivedAt)}`,
+        'mend it by': oldToken && mendOldToken(locationId, oldToken, canConnect),
+      });
+      const { acts } = shown;
+      print(command, shown, acts.length === 0 ? said : `${said}\n\nWhat operators did\n${actsTable(acts)}`);
     });
 
   location
@@ -130,7 +142,9 @@ export function addLocationCommands(program: Command): void {
     .addHelpText('after', examples('expediter location pause club-1'))
     .action(async (locationId: string, _options: object, command: Command) => {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const found = await withDatabase(DATABASE_URL, (pool) => pauseLocation(pool, locationId));
+      const found = await withDatabase(DATABASE_URL, (pool) =>
+        actAtLocation(pool, 'pause', locationId, () => pauseLocation(pool, locationId)),
+      );
       if (!found) throw noSuchLocation(locationId);
       print(command, { locationId, paused: true }, `${locationId} is paused; its orders wait`);
     });
@@ -142,7 +156,9 @@ export function addLocationCommands(program: Command): void {
     .addHelpText('after', examples('expediter location resume club-1'))
     .action(async (locationId: string, _options: object, command: Command) => {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const found = await withDatabase(DATABASE_URL, (pool) => resumeLocation(pool, locationId));
+      const found = await withDatabase(DATABASE_URL, (pool) =>
+        actAtLocation(pool, 'resume', locationId, () => resumeLocation(pool, locationId)),
+      );
       if (!found) throw noSuchLocation(locationId);
       print(command, { locationId, paused: false }, `${locationId} takes orders`);
     });
@@ -162,7 +178,9 @@ ${examples('expediter location pause club-1 && expediter location remove club-1'
     )
     .action(async (locationId: string, _options: object, command: Command) => {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const removed = await withDatabase(DATABASE_URL, (pool) => removeLocation(pool, locationId));
+      const removed = await withDatabase(DATABASE_URL, (pool) =>
+        actAtLocation(pool, 'remove', locationId, () => removeLocation(pool, locationId)),
+      );
       if (removed === undefined) throw noSuchLocation(locationId);
       if ('refused' in removed) throw new Error(`${locationId} cannot be removed: ${removed.refused}`);
       print(
@@ -193,6 +211,7 @@ type ShownLocation = {
   settings: { fields: string[]; problem?: string };
   /** Null where nothing that ends was granted yet. */
   grant: ShownGrant | null;
+  acts: ToldAct[];
 };
 
 async function showLocation(pool: Pool, open: OpenSettings, locationId: string): Promise<ShownLocation> {
@@ -206,6 +225,7 @@ async function showLocation(pool: Pool, open: OpenSettings, locationId: string):
     validTokens: await countValidTokens(pool, row),
     settings: await settingsFields(pool, open, locationId),
     grant: await readGrant(pool, locationId),
+    acts: await readActsAt(pool, locationId),
   };
 }
 

@@ -3,6 +3,8 @@ import type { Command } from 'commander';
 import { readConfigOf } from '../config.ts';
 import { eraseMember, type ErasedMember } from '../core/retention/erase-member.ts';
 import { Id, describeIssues } from '../core/domain/order.ts';
+import { audited } from '../core/operators/audit.ts';
+import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './examples.ts';
 import { WrongInput } from './failures.ts';
 import { print, table } from './print.ts';
@@ -35,10 +37,18 @@ ${examples('expediter member erase member-42 --dry-run', 'expediter member erase
       const memberId = Id.safeParse(given === '-' ? (await text(process.stdin)).trim() : given);
       if (!memberId.success) throw new WrongInput(`the member's id: ${describeIssues(memberId.error)}`);
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const done = await withDatabase(DATABASE_URL, (pool) => eraseMember(pool, memberId.data, dryRun));
+      const done = await withDatabase(DATABASE_URL, (pool) => {
+        const work = (): Promise<ErasedMember> => eraseMember(pool, memberId.data, dryRun);
+        // Without whose: an id of the member would outlive what is erased.
+        return dryRun ? work() : audited(pool, commandLineActor(), { did: 'erase member' }, work, inCounts);
+      });
       print(command, { dryRun, ...done }, inWords(done, dryRun));
       if (done.left.length > 0 && !dryRun) throw new Error('not everything could be erased: try again later');
     });
+}
+
+function inCounts({ erased, left }: ErasedMember): string {
+  return `erased ${erased.length}, left ${left.length}`;
 }
 
 function inWords({ erased, left }: ErasedMember, dryRun: boolean): string {

@@ -11,6 +11,9 @@ import { Id, describeIssues } from '../core/domain/order.ts';
 import { resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
 import { retryPlacement } from '../core/placements/retry-placement.ts';
 import { showOrder, type ShownOrder } from '../core/orders/show-order.ts';
+import { audited } from '../core/operators/audit.ts';
+import { actsTable } from './acts-table.ts';
+import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './examples.ts';
 import { NotFound, WrongInput } from './failures.ts';
 import { facts, print, table, time } from './print.ts';
@@ -73,7 +76,7 @@ export function addOrderCommands(program: Command): void {
   order
     .command('show')
     .description(
-      'what became of an order: placement, attempts, POS ids, history, webhooks, live messages; nothing about the member',
+      'what became of an order: placement, attempts, POS ids, history, webhooks, live messages, what operators did; nothing about the member',
     )
     .argument('<id>', 'its id on the ordering platform')
     .addHelpText('after', examples('expediter order show order-4711', 'expediter order show order-4711 --json'))
@@ -91,7 +94,9 @@ export function addOrderCommands(program: Command): void {
     .addHelpText('after', examples('expediter order retry order-4711'))
     .action(async (id: string, _options: object, command: Command) => {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const retried = await withDatabase(DATABASE_URL, (pool) => retryPlacement(pool, id));
+      const retried = await withDatabase(DATABASE_URL, (pool) =>
+        act(pool, 'retry', id, () => retryPlacement(pool, id)),
+      );
       if (retried === undefined) throw noSuchOrder(id);
       if ('refused' in retried) throw new Error(`${id}: ${retried.refused}`);
       const words = retried.retry === 'due' ? 'is due now' : 'is being tried this moment';
@@ -157,7 +162,7 @@ async function there(id: string, posId: string | undefined, command: Command): P
   if (!providerOrderId.success) throw new WrongInput(`--pos-id: ${describeIssues(providerOrderId.error)}`);
   const env = readConfigOf(process.env, 'DATABASE_URL');
   const resolved = await withDatabase(env.DATABASE_URL, (pool) =>
-    resolveThere(pool, id, { providerOrderId: providerOrderId.data }),
+    act(pool, 'resolve', id, () => resolveThere(pool, id, { providerOrderId: providerOrderId.data })),
   );
   if (resolved === undefined) throw noSuchOrder(id);
   if ('refused' in resolved) throw new Error(`${id}: ${resolved.refused}`);
@@ -170,7 +175,9 @@ async function there(id: string, posId: string | undefined, command: Command): P
 
 async function cancel(id: string, command: Command): Promise<void> {
   const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-  const requested = await withDatabase(DATABASE_URL, (pool) => requestCancellation(pool, id));
+  const requested = await withDatabase(DATABASE_URL, (pool) =>
+    act(pool, 'cancel', id, () => requestCancellation(pool, id)),
+  );
   if (requested === undefined) throw noSuchOrder(id);
   if ('refused' in requested) throw new Error(`${id}: ${requested.refused}`);
   const words = {
@@ -183,7 +190,9 @@ async function cancel(id: string, command: Command): Promise<void> {
 
 async function conclude(id: string, cancelled: boolean, command: Command): Promise<void> {
   const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-  const concluded = await withDatabase(DATABASE_URL, (pool) => concludeByPhone(pool, id, cancelled));
+  const concluded = await withDatabase(DATABASE_URL, (pool) =>
+    act(pool, 'conclude cancel', id, () => concludeByPhone(pool, id, cancelled)),
+  );
   if (concluded === undefined) throw noSuchOrder(id);
   if ('refused' in concluded) throw new Error(`${id}: ${concluded.refused}`);
   print(command, concluded, cancelled ? `${id} is cancelled, and its member is told` : `${id} goes on`);
@@ -191,13 +200,17 @@ async function conclude(id: string, cancelled: boolean, command: Command): Promi
 
 async function renumber(_options: object, command: Command): Promise<void> {
   const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-  const floor = await withDatabase(DATABASE_URL, raiseSequences);
+  const floor = await withDatabase(DATABASE_URL, (pool) =>
+    audited(pool, commandLineActor(), { did: 'renumber' }, () => raiseSequences(pool), String),
+  );
   print(command, { floor }, `live messages are numbered above ${floor} from now on`);
 }
 
 async function notThere(id: string, command: Command): Promise<void> {
   const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-  const resolved = await withDatabase(DATABASE_URL, (pool) => resolveNotThere(pool, id));
+  const resolved = await withDatabase(DATABASE_URL, (pool) =>
+    act(pool, 'resolve', id, () => resolveNotThere(pool, id)),
+  );
   if (resolved === undefined) throw noSuchOrder(id);
   if ('refused' in resolved) throw new Error(`${id}: ${resolved.refused}`);
   print(
@@ -207,6 +220,11 @@ async function notThere(id: string, command: Command): Promise<void> {
       ? `${id} is past its deadline: it fails now, and its member is told`
       : `${id} is due now; see: expediter order show ${id}`,
   );
+}
+
+/** Does something about an order as an act of whoever runs the command. */
+function act<Result>(pool: Pool, did: string, serviceOrderId: string, work: () => Promise<Result>): Promise<Result> {
+  return audited(pool, commandLineActor(), { did, serviceOrderId }, work);
 }
 
 async function list(
@@ -329,6 +347,7 @@ function inWords(shown: ShownOrder): string {
         published: each.publishedAt === null ? `not yet, after ${each.attempts} attempts` : time(each.publishedAt),
       })),
     ),
+    shown.acts.length === 0 ? '' : `What operators did\n${actsTable(shown.acts)}`,
   ];
   return parts.filter((part) => part !== '').join('\n\n');
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { version } from '../version.ts';
+import { addAuditCommands } from './audit-commands.ts';
 import { addCertifyCommand } from './certify-command.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 import { addDoctorCommand } from './doctor-command.ts';
@@ -42,5 +43,6 @@ Exit codes: 0 fine, 1 it failed or cannot be done now, 2 wrong usage or bad inpu
   addCertifyCommand(program);
   addMemberCommands(program);
   addRekeyCommand(program);
+  addAuditCommands(program);
   return program;
 }

@@ -6,9 +6,10 @@ import { checkLocation, type CheckedLocation } from '../core/locations/check-loc
 import { connectLocation } from '../core/locations/connect-location.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { credentialStore } from '../core/locations/credential-store.ts';
-import { WrongLocation, findLocation, newSettingsOf, settingsOpener } from '../core/locations/locations.ts';
+import { WrongLocation, newSettingsOf, settingsOpener } from '../core/locations/locations.ts';
+import { actAtLocation } from './act-at-location.ts';
 import { examples } from './examples.ts';
-import { NotFound, noSuchLocation } from './failures.ts';
+import { NotFound } from './failures.ts';
 import { loadProviders } from './load-providers.ts';
 import { facts, print, table } from './print.ts';
 import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
@@ -79,14 +80,14 @@ export function addProviderCommands(program: Command): void {
       const env = readConfigOf(process.env, ...LOCATION_VARIABLES);
       const open = settingsOpener(await settingsRules(env));
       const checked = await withDatabase(env.DATABASE_URL, async (pool) => {
-        if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
         const clock = databaseClock(pool);
         await clock.follow();
         const credentialsFor = credentialStore(pool, env.SETTINGS_KEY);
         const allowedHosts = env.ALLOW_PRIVATE_HOSTS;
         const posFetch = guardedFetch(allowedHosts);
         const deps = { pool, open, credentialsFor, posFetch, allowedHosts, now: clock.now };
-        return checkLocation(deps, locationId, CHECK_MS);
+        const check = (): Promise<CheckedLocation> => checkLocation(deps, locationId, CHECK_MS);
+        return actAtLocation(pool, 'check', locationId, check, ({ state }) => state);
       });
       print(command, checked, describeCheck(checked));
       if (checked.state === 'failed') process.exitCode = 1;
@@ -107,11 +108,11 @@ export function addProviderCommands(program: Command): void {
         throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
       }
       const connection = await withDatabase(env.DATABASE_URL, async (pool) => {
-        if ((await findLocation(pool, locationId)) === undefined) throw noSuchLocation(locationId);
         const clock = databaseClock(pool);
         await clock.follow();
         const posFetch = guardedFetch(env.ALLOW_PRIVATE_HOSTS);
-        return connectLocation({ pool, rules: { ...rules, publicUrl }, posFetch, now: clock.now }, locationId);
+        const deps = { pool, rules: { ...rules, publicUrl }, posFetch, now: clock.now };
+        return actAtLocation(pool, 'connect', locationId, () => connectLocation(deps, locationId));
       });
       const { done, todo } = connection;
       const lines = [...done, ...(todo.length > 0 ? ['Left to do:'] : []), ...todo.map((step) => `- ${step}`)];

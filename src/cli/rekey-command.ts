@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { readConfigOf } from '../config.ts';
 import { rekey, type Rekeying } from '../core/locations/rekey.ts';
+import { audited } from '../core/operators/audit.ts';
+import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './examples.ts';
 import { print, table } from './print.ts';
 import { withDatabase } from './with-database.ts';
@@ -25,7 +27,10 @@ ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
     )
     .action(async ({ dryRun = false }: { dryRun?: boolean }, command: Command) => {
       const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY');
-      const done = await withDatabase(env.DATABASE_URL, (pool) => rekey(pool, env.SETTINGS_KEY, dryRun));
+      const done = await withDatabase(env.DATABASE_URL, (pool) => {
+        const work = (): Promise<Rekeying> => rekey(pool, env.SETTINGS_KEY, dryRun);
+        return dryRun ? work() : audited(pool, commandLineActor(), { did: 'rekey' }, work, inCounts);
+      });
       const { missingKeys: _keys, misplaced: _rows, ...counts } = done;
       const rows = Object.entries(counts).map(([name, { rewritten, unbound, current, unreadable }]) => ({
         '': IN_WORDS[name as keyof typeof counts],
@@ -38,6 +43,10 @@ ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
       const unreadable = Object.values(counts).reduce((sum, each) => sum + each.unreadable, 0);
       if (unreadable > 0) throw new Error(cannotBeDecrypted(unreadable, done));
     });
+}
+
+function inCounts({ settings, grants, webhooks }: Rekeying): string {
+  return `settings ${settings.rewritten}, grants ${grants.rewritten}, webhooks ${webhooks.rewritten}`;
 }
 
 const IN_WORDS: Record<keyof Omit<Rekeying, 'missingKeys' | 'misplaced'>, string> = {

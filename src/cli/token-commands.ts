@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { readConfigOf } from '../config.ts';
-import { WrongLocation, listLocations } from '../core/locations/locations.ts';
+import { listLocations } from '../core/locations/locations.ts';
 import {
   issueToken,
   listTokens,
@@ -11,6 +11,9 @@ import {
   type TokenState,
 } from '../core/locations/webhook-tokens.ts';
 import { webhookUrl } from '../core/domain/webhook-path.ts';
+import { audited } from '../core/operators/audit.ts';
+import { actAtLocation } from './act-at-location.ts';
+import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './examples.ts';
 import { NotFound, noSuchLocation } from './failures.ts';
 import { facts, print, table } from './print.ts';
@@ -48,9 +51,13 @@ export function addTokenCommands(program: Command): void {
       const env = readConfigOf(process.env, 'DATABASE_URL', 'PUBLIC_URL', 'PORT');
       const { location: locationId, label, expires } = options;
       const issued = await withDatabase(env.DATABASE_URL, (pool) =>
-        issueToken(pool, { locationId, label, expiresAt: expires }).catch((error: unknown) => {
-          throw error instanceof WrongLocation ? noSuchLocation(locationId) : error;
-        }),
+        actAtLocation(
+          pool,
+          'issue',
+          locationId,
+          () => issueToken(pool, { locationId, label, expiresAt: expires }),
+          ({ tokenId }) => tokenId,
+        ),
       );
       const url = webhookUrl(env.PUBLIC_URL ?? `http://localhost:${env.PORT}`, { ...issued, locationId });
       const shown = { token: issued.token, url, tokenId: issued.tokenId };
@@ -98,8 +105,13 @@ export function addTokenCommands(program: Command): void {
     .addHelpText('after', examples('expediter token revoke 0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11'))
     .action(async (tokenId: string, _options: object, command: Command) => {
       const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const found = await withDatabase(DATABASE_URL, (pool) => revokeToken(pool, tokenId));
-      // The argument may be the token itself, which no log should hold.
+      const found = await withDatabase(DATABASE_URL, async (pool) => {
+        // The argument may be the token itself, which neither the audit nor a log should hold.
+        const known = (await listTokens(pool, undefined)).find((each) => each.tokenId === tokenId);
+        if (known === undefined) return false;
+        const act = { did: 'revoke', locationId: known.locationId, subject: tokenId };
+        return audited(pool, commandLineActor(), act, () => revokeToken(pool, tokenId));
+      });
       if (!found) throw new NotFound('no token has this id; see: expediter token list');
       print(command, { tokenId, revoked: true }, `${tokenId} is revoked; it opens nothing from five seconds on`);
     });

@@ -4,14 +4,16 @@ import { readConfigOf } from '../config.ts';
 import { WEBHOOK_OUTCOMES, type WebhookOutcome } from '../core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 import type { Registry } from '../core/domain/provider.ts';
-import { findWebhook } from '../core/replay/stored-webhook.ts';
+import { findWebhook, type Refusal } from '../core/replay/stored-webhook.ts';
 import { listWebhooks, type WebhookFilter, type WebhookKey, type KeyedWebhook } from '../core/replay/list-webhooks.ts';
 import { settingsOpener } from '../core/locations/locations.ts';
-import { replayWebhooks } from '../core/replay/replay-webhooks.ts';
+import { replayWebhooks, runAsAct, runInCounts, type ReplayedMany } from '../core/replay/replay-webhooks.ts';
 import { replayWebhook, type Replayed, type Replaying } from '../core/replay/replay-webhook.ts';
 import { showWebhook, type ShownWebhook } from '../core/replay/show-webhook.ts';
 import { showOrder } from '../core/orders/show-order.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
+import { audited } from '../core/operators/audit.ts';
+import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './examples.ts';
 import { NotFound, WrongInput, describe } from './failures.ts';
 import { facts, print, table, time } from './print.ts';
@@ -70,7 +72,7 @@ export function addWebhookCommands(program: Command): void {
     .argument('<id>', 'as the webhook was answered, or as list says')
     .addHelpText('after', examples('expediter webhook show 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'))
     .action(async (id: string, _options: object, command: Command) => {
-      const shown = await withTranslators((deps) => showWebhook(deps, id));
+      const shown = await withTranslators((deps) => act(deps.pool, 'read webhook', id, () => showWebhook(deps, id)));
       if (shown === undefined) throw noSuchWebhook(id);
       print(command, { ...shown, body: legible(shown.body) }, inWords(shown));
     });
@@ -147,7 +149,12 @@ async function list(
 }
 
 async function replayOne(id: string, dryRun: boolean, command: Command): Promise<void> {
-  const replayed = await withReplays(dryRun, (deps) => replayWebhook(deps, id));
+  const replayed = await withReplays(dryRun, (deps) => {
+    const work = (): Promise<Replayed | Refusal | undefined> => replayWebhook(deps, id);
+    const after = (done: Replayed | Refusal | undefined): string | undefined =>
+      done && ('refused' in done ? done.cause.code : done.outcome);
+    return dryRun ? work() : act(deps.pool, 'replay', id, work, after);
+  });
   if (replayed === undefined) throw noSuchWebhook(id);
   if ('refused' in replayed) throw new Error(`${id} cannot be replayed: ${replayed.refused}`);
   const { webhookId, replayOf, locationId, integration, outcome, reason, events, redriven } = replayed;
@@ -170,21 +177,45 @@ async function replayOne(id: string, dryRun: boolean, command: Command): Promise
   print(command, { ...replayed, dryRun }, events.length === 0 ? words : `${words}\n\n${table(about, '')}`);
 }
 
+/** Does something about a webhook as an act of whoever runs the command. @throws NotFound if there is none */
+async function act<Result>(
+  pool: Pool,
+  did: string,
+  id: string,
+  work: () => Promise<Result>,
+  after?: (result: Result) => string | undefined,
+): Promise<Result> {
+  const found = await findWebhook(pool, id);
+  if (found === undefined) throw noSuchWebhook(id);
+  const { webhookId, locationId } = found;
+  return audited(pool, commandLineActor(), { did, webhookId, locationId }, work, after);
+}
+
 async function replayMany(
   filter: WebhookFilter & { replayable: 'open' | 'all' },
   dryRun: boolean,
   command: Command,
 ): Promise<void> {
   const replayed: Replayed[] = [];
-  const refused: { webhookId: string; locationId: string; integration: string; refused: string }[] = [];
+  const refused: ReplayedMany['refused'] = [];
+  const outcomes: ReplayedMany['outcomes'] = {};
   let stopped: string | undefined;
   await withReplays(dryRun, async (deps) => {
-    try {
-      for await (const each of replayWebhooks(deps, filter)) {
+    const by = commandLineActor();
+    const run = async (): Promise<Pick<ReplayedMany, 'outcomes' | 'refused'>> => {
+      for await (const each of replayWebhooks(deps, filter, { by })) {
         const { webhookId, locationId, integration } = each.of;
         if ('refused' in each.replayed) refused.push({ webhookId, locationId, integration, ...each.replayed });
-        else replayed.push(each.replayed);
+        else {
+          replayed.push(each.replayed);
+          outcomes[each.replayed.outcome] = (outcomes[each.replayed.outcome] ?? 0) + 1;
+        }
       }
+      return { outcomes, refused };
+    };
+    const about = { did: 'replay many', ...(await runAsAct(deps.pool, filter)) };
+    try {
+      await (dryRun ? run() : audited(deps.pool, by, about, run, runInCounts));
     } catch (error) {
       // The webhooks replayed so far are done, and are reported.
       if (replayed.length + refused.length === 0) throw error;
@@ -192,8 +223,6 @@ async function replayMany(
     }
   });
 
-  const outcomes: Partial<Record<WebhookOutcome, number>> = {};
-  for (const { outcome } of replayed) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
   const counts = Object.entries(outcomes).map(([outcome, count]) => `${count} ${outcome}`);
   if (refused.length > 0) counts.push(`${refused.length} not replayable`);
   const rows = [

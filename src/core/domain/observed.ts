@@ -128,6 +128,7 @@ export const BACKGROUND_WORK = [
   'deletion of refused webhooks',
   'deletion of old traffic',
   'deletion of old sessions',
+  'deletion of old audit',
   'scoring of vendors',
   'erasure of member data',
   'renewal of connections',
