@@ -68,7 +68,13 @@ const variables = {
   OIDC_ISSUER: [httpUrl().optional(), 'https://accounts.google.com'],
   OIDC_CLIENT_ID: [z.string().min(1).optional(), 'the client id that the issuer gave the console'],
   OIDC_CLIENT_SECRET: [z.string().min(1).optional(), 'the secret of that client'],
-  OIDC_SCOPES: [z.string().min(1).default('openid email profile'), 'openid email profile groups'],
+  OIDC_SCOPES: [
+    z
+      .string()
+      .regex(/(^| )openid( |$)/, { error: 'leaves out openid' })
+      .default('openid email profile'),
+    'openid email profile groups',
+  ],
   OIDC_GROUPS_CLAIM: [z.string().min(1).default('groups'), 'groups'],
   OIDC_ALLOWED_DOMAINS: [names(), 'example.com'],
   OIDC_ALLOWED_GROUPS: [names(), 'platform-team,club-managers'],
@@ -175,6 +181,11 @@ const Environment = z
   .refine(({ OIDC_ISSUER, OIDC_CLIENT_ID }) => (OIDC_ISSUER === undefined) === (OIDC_CLIENT_ID === undefined), {
     path: ['OIDC_CLIENT_ID'],
     error: 'and OIDC_ISSUER are set together, or neither',
+    ...always,
+  })
+  .refine(({ OIDC_ISSUER = '' }) => !isPlainElsewhere(OIDC_ISSUER), {
+    path: ['OIDC_ISSUER'],
+    error: 'is not https: whoever is in between could sign in as anybody',
     ...always,
   })
   .refine(({ OIDC_ISSUER, CONSOLE_URL }) => OIDC_ISSUER === undefined || CONSOLE_URL !== undefined, {
@@ -313,6 +324,12 @@ function parseOrigins(text: string): readonly string[] {
     }
   }
   return origins;
+}
+
+/** True of plain http to another machine. */
+export function isPlainElsewhere(text: string): boolean {
+  const { protocol, hostname = '' } = URL.parse(text) ?? {};
+  return protocol === 'http:' && !isLoopback(hostname);
 }
 
 export function isLoopback(host: string): boolean {

@@ -1,18 +1,34 @@
 import { hasOperators, type Config } from './config.ts';
 import type { Log } from './core/domain/log.ts';
 import { boardFeed } from './core/orders/board-feed.ts';
+import type { OidcSettings } from './http/console/oidc-client.ts';
 import { identifier } from './http/operator/identify.ts';
 import type { OperatorDeps } from './http/operator/mount-routes.ts';
 
 /** Builds the operators' door and its feeds. Undefined where they have none. */
 export function operatorParts(
   config: Config,
-  deps: Omit<OperatorDeps, 'identify' | 'operatorToken' | 'consoleUrl' | 'watch'> & { log: Log },
+  deps: Omit<OperatorDeps, 'identify' | 'operatorToken' | 'consoleUrl' | 'oidc' | 'watch'> & { log: Log },
 ): { door: OperatorDeps; wake(): void; stop(): Promise<unknown> } | undefined {
   if (!hasOperators(config)) return undefined;
   const board = boardFeed(deps);
   const { OPERATOR_TOKEN: operatorToken, CONSOLE_URL: consoleUrl } = config;
   const identify = identifier(deps.pool, operatorToken, deps.now);
-  const door = { ...deps, identify, operatorToken, consoleUrl, watch: board.watch };
+  const door = { ...deps, identify, operatorToken, consoleUrl, oidc: oidcSettings(config), watch: board.watch };
   return { door, wake: board.wake, stop: board.stop };
+}
+
+function oidcSettings(config: Config): OidcSettings | undefined {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, CONSOLE_URL: consoleUrl } = config;
+  if (issuer === undefined || clientId === undefined || consoleUrl === undefined) return undefined;
+  return {
+    issuer,
+    clientId,
+    clientSecret: config.OIDC_CLIENT_SECRET,
+    consoleUrl,
+    scopes: config.OIDC_SCOPES,
+    groupsClaim: config.OIDC_GROUPS_CLAIM,
+    domains: config.OIDC_ALLOWED_DOMAINS,
+    groups: config.OIDC_ALLOWED_GROUPS,
+  };
 }

@@ -22,7 +22,7 @@ async function loads(env: Record<string, string>): Promise<string[]> {
   main.child.kill('SIGTERM');
   await main.exited;
   const wanted =
-    /prom-client|create-metrics|create-traces|opentelemetry\/(?:sdk-trace|exporter)|http\/operator|type-provider|swagger/;
+    /prom-client|create-metrics|create-traces|opentelemetry\/(?:sdk-trace|exporter)|http\/operator|type-provider|swagger|openid-client|oauth4webapi/;
   return main
     .output()
     .split('\n')
@@ -37,7 +37,12 @@ it('each is loaded where it is asked for', async () => {
   const metrics = (await loads({ OPERATOR_TOKEN })).join('\n');
   expect(metrics).toContain('prom-client');
   expect(metrics).toContain('http/operator');
-  expect(metrics).not.toMatch(/create-traces|swagger/);
+  expect(metrics).not.toMatch(/create-traces|swagger|openid-client/);
+  const signIn = { OIDC_ISSUER: 'http://127.0.0.1:9', OIDC_CLIENT_ID: 'console', CONSOLE_URL: 'http://127.0.0.1:9' };
+  const people = (await loads({ ...signIn, OIDC_ALLOWED_DOMAINS: 'example.com' })).join('\n');
+  expect(people).toContain('http/operator');
+  // Only the first who signs in waits for it.
+  expect(people).not.toMatch(/openid-client|oauth4webapi/);
   const traces = (await loads({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })).join('\n');
   expect(traces).toContain('create-traces');
   expect(traces).not.toContain('prom-client');

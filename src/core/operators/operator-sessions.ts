@@ -19,6 +19,8 @@ export type SignedIn = Actor & {
   groups?: readonly string[] | undefined;
   /** OPERATOR_TOKEN, if that was shown. */
   operatorToken?: string | undefined;
+  /** By default a new one. Opening a second one of the same id throws. */
+  sessionId?: string;
   source: string;
   userAgent: string | undefined;
 };
@@ -51,7 +53,7 @@ export async function openSession(pool: Pool, who: SignedIn, replaced: readonly 
                                     user_agent, expires_at)
      VALUES ($1, $2, $3, $4, $5, lower($6), $7, $8, $9, $10, now() + make_interval(secs => ${SESSION_S}))`,
     [
-      randomUUID(),
+      who.sessionId ?? randomUUID(),
       digest(cookie),
       who.kind,
       who.id,

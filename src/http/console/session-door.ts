@@ -6,6 +6,7 @@ import { guardRoutes } from '../operator/guard-routes.ts';
 import { speakJson, type OperatorDeps } from '../operator/mount-routes.ts';
 import { unauthorized } from '../operator/token-gate.ts';
 import { BUILT, pageFiles } from './page-files.ts';
+import { oidcRoutes } from './oidc-routes.ts';
 import { isSameOrigin } from './same-origin.ts';
 import { secureHeaders } from './secure-headers.ts';
 import { sessionCookies } from './session-cookie.ts';
@@ -24,13 +25,21 @@ export async function sessionDoor(
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
   const publicOrigin = URL.parse(deps.consoleUrl ?? deps.translating.publicUrl)?.origin;
-  const { pool, identify, operatorToken, now } = deps;
+  const { pool, identify, operatorToken, now, oidc: settings } = deps;
+  const oidc = settings && oidcRoutes({ pool, now, identify, keys: deps.translating.keys, settings });
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
   answerErrors(scope);
   scope.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'there is no such thing here' }));
   await scope.register(cookie);
   await scope.register((page) => pageFiles(page, BUILT));
 
+  if (oidc !== undefined) {
+    // The one route that another site sends a browser to.
+    await scope.register(async (entry) => {
+      speakJson(entry);
+      oidc.callback(entry);
+    });
+  }
   await scope.register(async (own) => {
     own.addHook('onRequest', async (request) => {
       if (isSameOrigin(request, publicOrigin)) return;
@@ -42,6 +51,8 @@ export async function sessionDoor(
     await own.register(async (entry) => {
       speakJson(entry);
       sessionRoutes(entry, { pool, identify, operatorToken, publicOrigin });
+      entry.get('/session/ways', async () => ({ oidc: oidc !== undefined }));
+      oidc?.start(entry);
     });
     await own.register(
       async (api) => {

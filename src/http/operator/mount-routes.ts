@@ -8,6 +8,7 @@ import type { OrderFeed } from '../../core/live/order-feed.ts';
 import type { Credentials, Registry } from '../../core/domain/provider.ts';
 import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
 import type { SpillState } from '../../core/spill/spill-state.ts';
+import type { OidcSettings } from '../console/oidc-client.ts';
 import type { Readiness } from '../health.ts';
 import { answerErrors } from './answer-errors.ts';
 import { auditRoutes } from './audit-routes.ts';
@@ -31,6 +32,8 @@ export type OperatorDeps = {
   operatorToken: string | undefined;
   /** CONSOLE_URL, where it is not PUBLIC_URL at which people open the console. */
   consoleUrl: string | undefined;
+  /** Undefined where nobody signs in by OIDC. */
+  oidc: OidcSettings | undefined;
   pool: Pool;
   /** The time by Postgres's clock. */
   now: Now;

@@ -1,0 +1,156 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import type { SettingsKeys } from '../../core/locations/settings-key.ts';
+import { audited, recordAct } from '../../core/operators/audit.ts';
+import { hasGrant } from '../../core/operators/has-grant.ts';
+import { SESSION_S, endSession, openSession } from '../../core/operators/operator-sessions.ts';
+import type { Now } from '../../core/postgres/database-clock.ts';
+import type { Identify } from '../operator/identify.ts';
+import { IssuerAway, oidcClient, type Claims, type OidcSettings } from './oidc-client.ts';
+import { FLOW_S, consolePath, flowCookie, openFlow, sealFlow, type Flow } from './oidc-flow.ts';
+import { readPerson, type OidcPerson } from './oidc-person.ts';
+import { sessionCookie, sessionCookies } from './session-cookie.ts';
+
+const Start = z.object({ to: z.string().optional(), again: z.literal('1').optional() });
+
+/** Milliseconds by which the issuer's clock may differ from ours. */
+const CLOCK_MS = 60_000;
+
+/** What the console says to somebody who was not let in. */
+type Problem = 'not_allowed' | 'no_role' | 'expired' | 'failed';
+/** Why, for the audit and the log. */
+type Why = 'no_flow' | 'state' | 'issuer_away' | 'not_valid' | 'other_person' | 'not_recent' | 'used' | Problem;
+
+type Deps = { pool: Pool; now: Now; identify: Identify; keys: SettingsKeys; settings: OidcSettings };
+
+/**
+ * The routes of a sign-in by OIDC: the authorization code flow, with PKCE, state and nonce.
+ *
+ * - `start`: `GET /session/oidc?to=&again=1` `302` to the issuer, `503` while it is away. With `again` somebody who is
+ *   signed in proves once more that they are there
+ * - `callback`: `GET /session/callback` `303` to where they wanted to go, or to `/console/?problem=`
+ *
+ * Only the callback may be opened by another site: what is there without the cookie of `start` does nothing.
+ */
+export function oidcRoutes({ pool, now, identify, keys, settings }: Deps): {
+  start(scope: FastifyInstance): void;
+  callback(scope: FastifyInstance): void;
+} {
+  const client = oidcClient(settings);
+  const { name: flowName, attributes: flowAttributes } = flowCookie(settings.consoleUrl);
+  const session = sessionCookie(!settings.consoleUrl.startsWith('https:'));
+  const random = (): string => randomBytes(32).toString('base64url');
+
+  return {
+    start(scope) {
+      const api = scope.withTypeProvider<ZodTypeProvider>();
+      api.get('/session/oidc', { exposeHeadRoute: false, schema: { querystring: Start } }, async (request, reply) => {
+        const { to, again } = request.query;
+        const current = await identify.bySession(sessionCookies(request.headers.cookie));
+        const flow: Flow = {
+          state: random(),
+          nonce: random(),
+          verifier: random(),
+          startedAt: now().getTime(),
+          to: consolePath(to),
+          opens: randomUUID(),
+          replaces: current?.session?.sessionId,
+          again: again !== undefined && current?.kind === 'person' ? current.id : undefined,
+        };
+        const url = await client.startUrl({ ...flow, again: flow.again !== undefined }).catch((error: unknown) => {
+          request.log.warn({ why: codeOf(error) }, 'nobody can sign in by OIDC: the issuer cannot be used');
+          throw scope.httpErrors.serviceUnavailable(
+            'the issuer that people sign in at cannot be reached: try again, or sign in with a token',
+          );
+        });
+        return reply
+          .setCookie(flowName, await sealFlow(keys, flow), { ...flowAttributes, maxAge: FLOW_S })
+          .redirect(url.href, 302);
+      });
+    },
+
+    callback(scope) {
+      scope.get('/session/callback', { exposeHeadRoute: false }, async (request, reply) => {
+        const search = /\?.*/s.exec(request.url)?.[0] ?? '';
+        reply.clearCookie(flowName, flowAttributes);
+        const flow = await openFlow(keys, request.cookies[flowName], now());
+        if (flow === undefined) return refuse(request, reply, 'expired', 'no_flow');
+        if (new URLSearchParams(search).get('state') !== flow.state) return refuse(request, reply, 'expired', 'state');
+        let said: Claims[];
+        try {
+          said = await client.finish(search, flow);
+        } catch (error) {
+          const why = error instanceof IssuerAway ? 'issuer_away' : 'not_valid';
+          return refuse(request, reply, 'failed', why, undefined, codeOf(error));
+        }
+        const person = readPerson(said, settings);
+        if (flow.again !== undefined) {
+          if (person.id !== flow.again) return refuse(request, reply, 'failed', 'other_person', person);
+          if (!isRecent(said[0]?.['auth_time'], flow)) return refuse(request, reply, 'failed', 'not_recent', person);
+        }
+        if (!person.isAllowed) return refuse(request, reply, 'not_allowed', 'not_allowed', person);
+        if (!(await hasGrant(pool, person.email, person.groups))) {
+          return refuse(request, reply, 'no_role', 'no_role', person);
+        }
+        const cookie = await signIn(request, person, flow);
+        if (cookie === undefined) return refuse(request, reply, 'expired', 'used', person);
+        return reply
+          .setCookie(session.name, cookie, { ...session.attributes, maxAge: SESSION_S })
+          .redirect(flow.to, 303);
+      });
+    },
+  };
+
+  /** @returns the session's cookie; undefined if this sign-in opened one before */
+  async function signIn(request: FastifyRequest, person: OidcPerson, flow: Flow): Promise<string | undefined> {
+    const { isAllowed: _isAllowed, ...who } = person;
+    const userAgent = request.headers['user-agent'];
+    try {
+      const open = (): Promise<string> =>
+        openSession(pool, { ...who, sessionId: flow.opens, source: request.ip, userAgent });
+      const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...from(request) }, open);
+      if (flow.replaces !== undefined) await endSession(pool, flow.replaces);
+      return cookie;
+    } catch (error) {
+      if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return undefined;
+      throw error;
+    }
+  }
+
+  /** Refuses somebody. Of whom the issuer named it is in the audit; nobody can fill that without having signed in there. */
+  async function refuse(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    problem: Problem,
+    why: Why,
+    person?: OidcPerson,
+    code?: string,
+  ): Promise<FastifyReply> {
+    request.log.warn({ why, code, source: request.ip }, 'sign-in by OIDC refused');
+    if (person !== undefined) {
+      await recordAct(pool, person, { did: 'sign in', ...from(request) }, { outcome: 'refused', after: why });
+    }
+    return reply.redirect(`/console/?problem=${problem}`, 303);
+  }
+}
+
+const UNIQUE_VIOLATION = '23505';
+
+function from({ ip, id }: FastifyRequest): { source: string; requestId: string } {
+  return { source: ip, requestId: id };
+}
+
+/** Whether the issuer saw them since they were sent there: seconds, which an issuer that looked nobody up leaves out. */
+function isRecent(authTime: unknown, { startedAt }: Flow): boolean {
+  return typeof authTime === 'number' && authTime * 1000 >= startedAt - CLOCK_MS;
+}
+
+/** The code of an error of the library, or its cause's: their messages may quote tokens. */
+function codeOf(error: unknown): string {
+  const { code, cause, name } = error as { code?: unknown; cause?: unknown; name?: unknown };
+  if (typeof code === 'string') return code;
+  return cause === undefined ? String(name) : codeOf(cause);
+}

@@ -1,0 +1,308 @@
+/** What an issuer, or somebody who says that he is one, may say that is not so. */
+import { hash } from 'node:crypto';
+import { SignJWT, exportJWK, generateKeyPair, type JWTPayload } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readConfig } from '../../../src/config.ts';
+import { seal } from '../../../src/core/locations/settings-key.ts';
+import { sealFlow, type Flow } from '../../../src/http/console/oidc-flow.ts';
+import { readPerson } from '../../../src/http/console/oidc-person.ts';
+import type { OidcSettings } from '../../../src/http/console/oidc-client.ts';
+import { OWN_PAGE } from '../../support/log-in.ts';
+import { sendEndless } from '../../support/send-endless.ts';
+import { readBody, sendJson, serveHttp, type HttpServer } from '../../support/serve-http.ts';
+import { browse, locationOf, type Browser } from '../../support/sign-in-by-oidc.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+
+const CLIENT_ID = 'the-console';
+const CLIENT_SECRET = 'a-secret-of-the-console-that-is-long-enough-for-hs256';
+/** Nobody is there: the issuer's way back is gone by hand. */
+const CONSOLE_URL = 'http://127.0.0.1:9';
+const { privateKey, publicKey } = await generateKeyPair('RS256');
+const { privateKey: anotherKey } = await generateKeyPair('RS256');
+
+let system: System;
+let issuer: HttpServer;
+let url: string;
+let browser: Browser;
+/** What the issuer says next; whatever is undefined is as it should be. */
+let says: {
+  discovery?: object | 'down' | 'endless' | 'elsewhere' | undefined;
+  /** Made of what an honest one would say. */
+  idToken?: ((honest: JWTPayload) => Promise<string> | string) | 'none';
+  claims?: Record<string, unknown>;
+  userinfo?: object;
+};
+let nonce: string;
+let tokenRequests: URLSearchParams[];
+
+const sign = (claims: JWTPayload, key = privateKey): Promise<string> =>
+  new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'its-key' }).sign(key);
+const seconds = (): number => Math.floor(Date.now() / 1000);
+
+beforeAll(async () => {
+  issuer = await serveHttp(async (request, response) => {
+    const discovery = {
+      issuer: issuer.url,
+      authorization_endpoint: `${issuer.url}/authorize`,
+      token_endpoint: `${issuer.url}/token`,
+      userinfo_endpoint: `${issuer.url}/userinfo`,
+      jwks_uri: `${issuer.url}/keys`,
+    };
+    switch (request.url ?? '') {
+      case '/.well-known/openid-configuration':
+        if (says.discovery === 'down') return sendJson(response, 500, {});
+        if (says.discovery === 'endless') return sendEndless(response);
+        if (says.discovery === 'elsewhere') return void response.writeHead(302, { location: '/moved' }).end();
+        return sendJson(response, 200, { ...discovery, ...says.discovery });
+      case '/moved':
+        return sendJson(response, 200, discovery);
+      case '/keys':
+        return sendJson(response, 200, {
+          keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256', use: 'sig', kid: 'its-key' }],
+        });
+      case '/token': {
+        tokenRequests.push(new URLSearchParams((await readBody(request)).toString()));
+        const honest = {
+          iss: issuer.url,
+          aud: CLIENT_ID,
+          sub: 'ada',
+          iat: seconds(),
+          exp: seconds() + 60,
+          nonce,
+          email: 'ada@team.example',
+          email_verified: true,
+          groups: ['team'],
+          ...says.claims,
+        };
+        const { idToken = (claims: JWTPayload) => sign(claims) } = says;
+        return sendJson(response, 200, {
+          access_token: 'an-access-token',
+          token_type: 'Bearer',
+          ...(idToken !== 'none' && { id_token: await idToken(honest) }),
+        });
+      }
+      case '/userinfo':
+        return sendJson(response, 200, says.userinfo ?? { sub: 'ada' });
+      default:
+        return sendJson(response, 404, {});
+    }
+  });
+  system = await startSystem({
+    env: {
+      OIDC_ISSUER: issuer.url,
+      OIDC_CLIENT_ID: CLIENT_ID,
+      OIDC_CLIENT_SECRET: CLIENT_SECRET,
+      OIDC_ALLOWED_GROUPS: 'team',
+      CONSOLE_URL,
+    },
+  });
+  url = system.urls[0] ?? '';
+  await system.query(
+    `INSERT INTO operator_grants (grant_id, group_name, roles) VALUES (gen_random_uuid(), 'team', '{viewer}')`,
+  );
+});
+beforeEach(() => {
+  says = {};
+  browser = browse();
+  tokenRequests = [];
+});
+afterAll(async () => {
+  await system?.stop();
+  await issuer?.stop();
+});
+
+/** Goes to the issuer, which sends the browser back at once. @returns the path of the callback */
+async function goThere(query = ''): Promise<{ callback: string; asked: URLSearchParams }> {
+  const start = `${url}/console/session/oidc${query}`;
+  const asked = new URL(locationOf(await browser.get(start, OWN_PAGE), start)).searchParams;
+  nonce = asked.get('nonce') ?? '';
+  return { callback: `/console/session/callback?code=a-code&state=${asked.get('state')}`, asked };
+}
+
+async function comeBack(callback: string): Promise<string> {
+  const answer = await browser.get(`${url}${callback}`, { 'sec-fetch-site': 'cross-site' });
+  return answer.headers.get('location') ?? String(answer.status);
+}
+
+const hasSession = (): boolean => browser.cookies.get(url)?.has('expediter_session') === true;
+
+async function whyRefused(): Promise<unknown> {
+  const [act] = await system.query(
+    `SELECT outcome, after FROM audit JOIN audit_outcomes USING (audit_id) WHERE did = 'sign in'
+     ORDER BY audit_id DESC LIMIT 1`,
+  );
+  return act?.['outcome'] === 'refused' ? act['after'] : undefined;
+}
+
+it('an honest issuer is believed, and gets the verifier of its challenge', async () => {
+  const { callback, asked } = await goThere();
+  expect(await comeBack(callback)).toBe('/console/');
+  expect(hasSession()).toBe(true);
+  const [request] = tokenRequests;
+  expect(asked.get('code_challenge')).toBe(hash('sha256', request?.get('code_verifier') ?? '', 'base64url'));
+  expect(request?.get('redirect_uri')).toBe(`${CONSOLE_URL}/console/session/callback`);
+});
+
+describe('an ID token is not believed', () => {
+  const unsigned = (claims: JWTPayload): string =>
+    `${[{ alg: 'none' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`;
+  it.each<[string, typeof says]>([
+    ['that another key signed', { idToken: (claims) => sign(claims, anotherKey) }],
+    ['that says it needs no signature', { idToken: unsigned }],
+    [
+      'that the client secret signed, which is not ours alone',
+      {
+        idToken: (claims) =>
+          new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(CLIENT_SECRET)),
+      },
+    ],
+    ['whose claims were changed', { idToken: async (claims) => changed(await sign(claims)) }],
+    ['of another issuer', { claims: { iss: 'https://accounts.google.com' } }],
+    ['for another client', { claims: { aud: 'another-client' } }],
+    ['for two clients, to the other one', { claims: { aud: [CLIENT_ID, 'another-client'], azp: 'another-client' } }],
+    ['that has ended', { claims: { iat: seconds() - 7_200, exp: seconds() - 3_600 } }],
+    ['of another sign-in', { claims: { nonce: 'another' } }],
+    ['of no sign-in', { claims: { nonce: undefined } }],
+    ['that names nobody', { claims: { sub: undefined } }],
+    ['that is not there', { idToken: 'none' }],
+    [
+      'beside a userinfo about somebody else',
+      { claims: { groups: undefined }, userinfo: { sub: 'eve', groups: ['team'] } },
+    ],
+  ])('%s', async (_what, lie) => {
+    says = lie;
+    expect(await comeBack((await goThere()).callback)).toBe('/console/?problem=failed');
+    expect(hasSession()).toBe(false);
+  });
+
+  function changed(token: string): string {
+    const [head, claims = '', signature] = token.split('.');
+    const read = JSON.parse(Buffer.from(claims, 'base64url').toString()) as object;
+    return [head, Buffer.from(JSON.stringify({ ...read, sub: 'eve' })).toString('base64url'), signature].join('.');
+  }
+});
+
+it('an address counts only with the word of the same answer that it is theirs', async () => {
+  says = {
+    claims: { email: 'ada@team.example', email_verified: undefined, groups: undefined },
+    userinfo: {
+      sub: 'ada',
+      email: 'eve@evil.example',
+      email_verified: true,
+      groups: ['team'],
+      preferred_username: 'eve',
+    },
+  };
+  expect(await comeBack((await goThere()).callback)).toBe('/console/');
+  const [session] = await system.query('SELECT name, email FROM operator_sessions ORDER BY created_at DESC LIMIT 1');
+  expect(session).toEqual({ name: 'eve', email: null });
+});
+
+it('a code that the issuer takes twice opens one session', async () => {
+  const { callback } = await goThere();
+  const flow = browser.cookies.get(url)?.get('expediter_sign_in') ?? '';
+  expect(await comeBack(callback)).toBe('/console/');
+  browser.cookies.get(url)?.clear();
+  browser.cookies.get(url)?.set('expediter_sign_in', flow);
+  expect(await comeBack(callback)).toBe('/console/?problem=expired');
+  expect(tokenRequests).toHaveLength(2);
+  expect(hasSession()).toBe(false);
+});
+
+it('an error of the issuer is no way in, and what it says is not shown', async () => {
+  const { callback } = await goThere();
+  const denied = callback.replace('code=a-code', 'error=access_denied&error_description=a-secret-of-theirs');
+  expect(await comeBack(denied)).toBe('/console/?problem=failed');
+  expect(system.logged.join('')).not.toContain('a-secret-of-theirs');
+  expect(tokenRequests).toEqual([]);
+});
+
+describe('a sign-in that was begun', () => {
+  const KEYS = (): ReturnType<typeof readConfig>['SETTINGS_KEY'] => readConfig(system.env).SETTINGS_KEY;
+  const flowOf = (asked: URLSearchParams, startedAt: number): Flow => ({
+    state: asked.get('state') ?? '',
+    nonce,
+    verifier: 'x'.repeat(43),
+    startedAt,
+    to: '/console/',
+    opens: '0197a5f0-0000-4000-8000-000000000001',
+  });
+
+  it('more than ten minutes ago is over', async () => {
+    for (const [minutes, to] of [
+      [11, '/console/?problem=expired'],
+      [9, '/console/'],
+    ] as const) {
+      const { callback, asked } = await goThere();
+      const flow = await sealFlow(KEYS(), flowOf(asked, Date.now() - minutes * 60_000));
+      browser.cookies.get(url)?.set('expediter_sign_in', flow);
+      expect(await comeBack(callback), String(minutes)).toBe(to);
+    }
+  });
+
+  it('is no other text that the same key sealed', async () => {
+    const { callback, asked } = await goThere();
+    const sealed = await seal(KEYS(), flowOf(asked, Date.now()), 'locations/club-1');
+    browser.cookies.get(url)?.set('expediter_sign_in', sealed);
+    expect(await comeBack(callback)).toBe('/console/?problem=expired');
+  });
+});
+
+describe('who signs in again', () => {
+  it.each<[string, object, string | undefined]>([
+    ['and whom the issuer looked at now, may', { auth_time: seconds() }, undefined],
+    ['and whom it did not look at, may not', { auth_time: seconds() - 3_600 }, 'not_recent'],
+    ['and of whom it does not say so, may not', {}, 'not_recent'],
+    ['as somebody else, may not', { auth_time: seconds(), sub: 'eve' }, 'other_person'],
+  ])('%s', async (_what, claims, why) => {
+    await comeBack((await goThere()).callback);
+    says = { claims: { ...claims } };
+    const { callback } = await goThere('?again=1');
+    expect(await comeBack(callback)).toBe(why === undefined ? '/console/' : '/console/?problem=failed');
+    expect(await whyRefused()).toBe(why);
+  });
+});
+
+describe('an issuer that cannot be used', () => {
+  it.each<[string, typeof says.discovery]>([
+    ['is down', 'down'],
+    ['does not end', 'endless'],
+    ['sends elsewhere', 'elsewhere'],
+    ['says that it is another', { issuer: 'https://accounts.google.com' }],
+    ['has no door to sign in', { authorization_endpoint: undefined }],
+  ])('%s: that is said, and the next one asks anew', async (_what, discovery) => {
+    const fresh = await startSystem({ env: { ...system.env, PORT: '0' }, databaseUrl: system.databaseUrl });
+    try {
+      says = { discovery };
+      const start = `${fresh.urls[0]}/console/session/oidc`;
+      const answer = await browser.get(start, OWN_PAGE);
+      expect([answer.status, answer.headers.get('retry-after'), answer.body]).toEqual([
+        503,
+        '2',
+        { error: expect.stringContaining('cannot be reached') },
+      ]);
+      says = {};
+      expect((await browser.get(start, OWN_PAGE)).status).toBe(302);
+    } finally {
+      await fresh.stop();
+    }
+  });
+});
+
+describe('at Google an address of the domain', () => {
+  const settings = {
+    issuer: 'https://accounts.google.com',
+    domains: ['team.example'],
+    groups: [],
+    groupsClaim: 'groups',
+  };
+  const claims = { iss: settings.issuer, sub: '1', email: 'ada@team.example', email_verified: true };
+  it.each<[string, object, boolean]>([
+    ['that the domain manages may sign in', { hd: 'team.example' }, true],
+    ['of an account that nobody manages may not', {}, false],
+    ['that another domain manages may not', { hd: 'evil.example' }, false],
+    ['that is not verified may not', { hd: 'team.example', email_verified: false }, false],
+  ])('%s', (_what, said, isAllowed) => {
+    expect(readPerson([{ ...claims, ...said }], settings as unknown as OidcSettings).isAllowed).toBe(isAllowed);
+  });
+});
