@@ -6,8 +6,10 @@ import { examineClock } from './examine-clock.ts';
 import { examineDatabase } from './examine-database.ts';
 import { examineEnvironment } from './examine-environment.ts';
 import { examineFollow } from './examine-follow.ts';
+import { examineGrants } from './examine-grants.ts';
 import { examineKeys } from './examine-keys.ts';
 import { examineLocations } from './examine-locations.ts';
+import { examineOidc } from './examine-oidc.ts';
 import { examinePlatform } from './examine-platform.ts';
 import { examinePublicUrl } from './examine-public-url.ts';
 import { examinePush } from './examine-push.ts';
@@ -41,11 +43,13 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
     push: () => examinePush(env),
     follow: () => examineFollow(env),
     'public-url': () => examinePublicUrl(env),
+    operators: () => examineOidc(env),
   };
   const inside: Partial<Record<Part, (pool: Pool) => Promise<Finding[]>>> = {
     database: (pool) => examineDatabase(env, pool),
     clock: (pool) => examineClock(pool, ask()),
     keys: (pool) => examineKeys(env, pool),
+    operators: (pool) => examineGrants(env, pool),
     locations: (pool) => examineLocations(env, pool),
   };
   const part = (name: Part, work: () => Promise<Finding[]>): Promise<Finding[]> =>

@@ -10,6 +10,7 @@ export const PARTS = [
   'push',
   'follow',
   'public-url',
+  'operators',
   'locations',
 ] as const;
 export type Part = (typeof PARTS)[number];

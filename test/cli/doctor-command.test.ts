@@ -836,6 +836,72 @@ describe('of PUBLIC_URL', () => {
   });
 });
 
+describe('of operators', () => {
+  const CONSOLE_URL = 'https://console.example.com';
+  const issuerSaying = async (change: object): Promise<string> => {
+    const url = await serve((request, response) =>
+      sendJson(response, 200, {
+        issuer: url,
+        authorization_endpoint: `${url}/authorize`,
+        token_endpoint: `${url}/token`,
+        jwks_uri: `${url}/keys`,
+        response_types_supported: ['code'],
+        ...(request.url === '/keys' ? { keys: [{ kty: 'RSA', alg: 'RS256' }] } : change),
+      }),
+    );
+    return url;
+  };
+  const noGrants = warning('grants', /nobody can sign in/, /operator grant add .* --role admin/);
+
+  it('an issuer that people can sign in at is well, and the callback to register is told', async () => {
+    const OIDC_ISSUER = await issuerSaying({});
+    expect(await wrong('operators', { OIDC_ISSUER, CONSOLE_URL })).toEqual([noGrants]);
+    const found = await examine({ ...env, OIDC_ISSUER, CONSOLE_URL }, ['operators']);
+    expect(found).toContainEqual(
+      expect.objectContaining({ found: expect.stringContaining(`${CONSOLE_URL}/console/session/callback`) }),
+    );
+    expect(await wrong('operators')).toEqual([]);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['that says it is another', { issuer: 'https://accounts.google.com' }, /another issuer/],
+    ['without the code flow', { response_types_supported: ['id_token'] }, /without the authorization code flow/],
+    ['without PKCE', { code_challenge_methods_supported: ['plain'] }, /without PKCE with S256/],
+    ['that is none', { jwks_uri: undefined }, /not as an OpenID issuer/],
+  ])('one %s is told', async (_what, change, found) => {
+    const OIDC_ISSUER = await issuerSaying(change);
+    expect(await wrong('operators', { OIDC_ISSUER, CONSOLE_URL })).toContainEqual(failed('OIDC_ISSUER', found));
+  });
+
+  it('nobody there is told, and a console over plain http', async () => {
+    const change = { OIDC_ISSUER: nobody, CONSOLE_URL: 'http://console.example.com' };
+    expect(await wrong('operators', change)).toEqual([
+      failed('OIDC_ISSUER', /nobody listens/),
+      failed('CONSOLE_URL', /not https/),
+      noGrants,
+    ]);
+  });
+
+  it('nobody who may give roles is told, and OPERATOR_TOKEN beside names', async () => {
+    const change = { OIDC_ISSUER: await issuerSaying({}), CONSOLE_URL };
+    const grant = (roles: string, locations: string): Promise<unknown> =>
+      system.query(
+        `INSERT INTO operator_grants (grant_id, email, roles, locations)
+         VALUES (gen_random_uuid(), 'ada@example.com', $1, $2)`,
+        [roles, locations],
+      );
+    try {
+      await grant('{viewer}', '{club-1}');
+      expect(await wrong('operators', change)).toEqual([warning('grants', /nobody was made an admin/)]);
+      await system.query(`UPDATE operator_grants SET roles = '{admin}', locations = NULL`);
+      expect(await wrong('operators', change)).toEqual([warning('OPERATOR_TOKEN', /beside operators with names/)]);
+      expect(await wrong('operators', { ...change, OPERATOR_TOKEN: '' })).toEqual([]);
+    } finally {
+      await system.query('DELETE FROM operator_grants');
+    }
+  });
+});
+
 describe('of the locations', () => {
   it('one that its POS refuses, one without a token, one whose last token expires soon are told', async () => {
     await system.addLocation('club-2', { ...pos.settings, accessToken: 'hunter2' }, 'hubrise');
