@@ -70,8 +70,9 @@ export async function* replayWebhooks(
 /** Says of a run, for the audit, what it matches: in codes, and nothing that somebody typed. */
 export async function runAsAct(
   pool: Pool,
-  { outcome, locationId, since, until, oldToken, replayable }: WebhookFilter,
+  { outcome, locations = [], since, until, oldToken, replayable }: WebhookFilter,
 ): Promise<Pick<Act, 'locationId' | 'subject'>> {
+  const [locationId] = locations.length === 1 ? locations : [];
   const location = locationId === undefined ? undefined : await findLocation(pool, locationId);
   const matched = [
     outcome,

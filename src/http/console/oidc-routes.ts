@@ -49,7 +49,7 @@ export function oidcRoutes({ pool, now, identify, keys, settings }: Deps): {
       const api = scope.withTypeProvider<ZodTypeProvider>();
       api.get('/session/oidc', { exposeHeadRoute: false, schema: { querystring: Start } }, async (request, reply) => {
         const { to, again } = request.query;
-        const current = await identify.bySession(sessionCookies(request.headers.cookie));
+        const current = await identify.bySession(sessionCookies(request, URL.parse(settings.consoleUrl)?.origin));
         const flow: Flow = {
           state: random(),
           nonce: random(),

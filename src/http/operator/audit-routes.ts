@@ -38,7 +38,7 @@ export function auditRoutes(scope: FastifyInstance, { pool }: Pick<OperatorDeps,
     },
     async (request) => {
       const { location, order, limit, cursor, ...filter } = request.query;
-      const locationIds = locationsWithin(api, request, location);
+      const locationIds = locationsWithin(request, location);
       return readAudit(pool, { ...filter, locationIds, serviceOrderId: order }, { before: cursor, limit });
     },
   );

@@ -114,7 +114,11 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       config: {
         about(body) {
           const { location, again, ...filter } = body as z.infer<typeof ReplayMany>;
-          return runAsAct(pool, { ...filter, locationId: location, replayable: again ? 'all' : 'open' });
+          return runAsAct(pool, {
+            ...filter,
+            ...(location !== undefined && { locations: [location] }),
+            replayable: again ? 'all' : 'open',
+          });
         },
       },
       schema: {
