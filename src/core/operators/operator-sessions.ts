@@ -83,12 +83,13 @@ export async function endSession(pool: Pool, sessionId: string, whose?: Pick<Act
   return rowCount === 1;
 }
 
-/** Ends all sessions of somebody. */
-export async function endSessionsOf(pool: Pool, { kind, id }: Pick<Actor, 'kind' | 'id'>): Promise<void> {
-  await pool.query(
+/** Ends all sessions of somebody. @returns how many were open */
+export async function endSessionsOf(pool: Pool, { kind, id }: Pick<Actor, 'kind' | 'id'>): Promise<number> {
+  const { rowCount } = await pool.query(
     'UPDATE operator_sessions SET ended_at = now() WHERE kind = $1::text AND actor_id = $2::text AND ended_at IS NULL',
     [kind, id],
   );
+  return rowCount ?? 0;
 }
 
 /**

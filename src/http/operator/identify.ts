@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
+import { mayBeToken } from '../../core/domain/make-token.ts';
 import { digest, findBySession, findByToken } from '../../core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
@@ -23,8 +24,6 @@ const FRESH_MS = 2_000;
 const KNOWN_MS = 15 * 60_000;
 /** Credentials that are known at once, those that came last. */
 const KNOWN_MAX = 1_000;
-
-const NAMED_TOKEN = /^exo_[\w-]{49}$/;
 
 type Known = { operator: Operator; rightAt: number; lookedAt: number };
 
@@ -81,7 +80,7 @@ export function identifier(pool: Pool, operatorToken: string | undefined, now: N
       if (ours !== undefined && timingSafeEqual(digest(given), ours)) {
         return look(keyOf(given), async () => BY_OPERATOR_TOKEN);
       }
-      return NAMED_TOKEN.test(given) ? identify(keyOf(given), () => findByToken(pool, given)) : undefined;
+      return mayBeToken('exo_', given) ? identify(keyOf(given), () => findByToken(pool, given)) : undefined;
     },
     async bySession(cookies) {
       for (const cookie of cookies) {

@@ -1,0 +1,622 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { pino } from 'pino';
+import { buildApp, type AppDeps } from '../../../src/app.ts';
+import { makeToken } from '../../../src/core/domain/make-token.ts';
+import { digest } from '../../../src/core/operators/find-operator.ts';
+import { SESSION_S, deleteOldSessions } from '../../../src/core/operators/operator-sessions.ts';
+import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
+import { boundConnections } from '../../../src/http/bound-connections.ts';
+import { identifier } from '../../../src/http/operator/identify.ts';
+import { version } from '../../../src/version.ts';
+import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { OWN_PAGE, logIn, sendLogin } from '../../support/log-in.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const OTHER_TOKEN = 'the-operators-next-token-of-a-test-long-enough-too';
+const UNAUTHORIZED = { status: 401, text: '{"error":"unauthorized"}' };
+const UNKNOWN = 'x'.repeat(43);
+
+let system: System;
+let urls: string[];
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN }, processes: 2 });
+  urls = system.urls;
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+});
+afterAll(() => system?.stop());
+
+const ask = (
+  path: string,
+  headers: Record<string, string> = {},
+  method = 'GET',
+  at = urls[0],
+): Promise<OperatorAnswer> => sendAsIs(at ?? '', path, { method, headers });
+const withSession = (token: string): Record<string, string> => ({ cookie: `expediter_session=${token}` });
+const valueOf = (cookie: string): string => cookie.slice(cookie.indexOf('=') + 1);
+const seconds = (): number => Math.floor(Date.now() / 1000);
+
+/** A named token. */
+async function named(name: string, role = 'viewer'): Promise<string> {
+  const token = makeToken('exo_');
+  await system.query(`INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES ($1, $2, $3, ARRAY[$4])`, [
+    randomUUID(),
+    digest(token),
+    name,
+    role,
+  ]);
+  return token;
+}
+/** What the audit has of somebody, oldest first. */
+const actsOf = (name: string): Promise<Record<string, unknown>[]> =>
+  system.query(
+    `SELECT a.did, a.subject, a.source, o.outcome FROM audit a LEFT JOIN audit_outcomes o USING (audit_id)
+     WHERE a.actor_name = $1 ORDER BY a.audit_id`,
+    [name],
+  );
+const sessionsOf = async (cookie: string, at = urls[0]): Promise<Record<string, unknown>[]> =>
+  (await ask('/console/sessions', { cookie, ...OWN_PAGE }, 'GET', at)).body['sessions'] as Record<string, unknown>[];
+/** Whether a cookie opens the API. */
+const opens = async (cookie: string, at = urls[0]): Promise<boolean> =>
+  (await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).status === 200;
+
+describe('a login', () => {
+  it('with the token gives a cookie that no script, no other site and no neighbour gets', async () => {
+    const { status, headers, text } = await sendLogin(urls[0] ?? '', OPERATOR_TOKEN, {
+      origin: 'https://expediter.example.com',
+      ...OWN_PAGE,
+    });
+    expect([status, text]).toEqual([204, '']);
+    const [pair, ...attributes] = (headers.get('set-cookie') ?? '').split('; ');
+    expect(pair).toMatch(/^__Host-expediter_session=[\w-]{43}$/);
+    expect(attributes.toSorted()).toEqual(['HttpOnly', `Max-Age=${SESSION_S}`, 'Path=/', 'SameSite=Strict', 'Secure']);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(SESSION_S).toBe(12 * 60 * 60);
+  });
+
+  it.each([
+    ['another of the same length', OPERATOR_TOKEN.replace(/.$/, '!')],
+    ['its beginning', OPERATOR_TOKEN.slice(0, -1)],
+    ['more than it', `${OPERATOR_TOKEN}x`],
+    ['an empty one', ''],
+  ])('with %s is the same 401 as any, and sets nothing', async (_what, token) => {
+    const answer = await sendLogin(urls[0] ?? '', token);
+    expect(answer).toMatchObject(UNAUTHORIZED);
+    expect(answer.headers.get('set-cookie')).toBeNull();
+  });
+
+  it.each<[string, string, Record<string, string>, number]>([
+    ['without a token', '{}', {}, 400],
+    ['with a token that is no text', '{"token":{"$ne":""}}', {}, 400],
+    ['with no body', '', {}, 400],
+    ['with what is no JSON', '{"token', {}, 400],
+    [
+      'as a form, which any page may send',
+      `token=${OPERATOR_TOKEN}`,
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      415,
+    ],
+    ['as text, which any page may send', `{"token":"${OPERATOR_TOKEN}"}`, { 'content-type': 'text/plain' }, 415],
+    ['over 64 kB', JSON.stringify({ token: 'x'.repeat(70_000) }), {}, 413],
+  ])('%s is refused', async (_what, body, headers, status) => {
+    const answer = await sendAsIs(urls[0] ?? '', '/console/session', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...OWN_PAGE, ...headers },
+      body,
+    });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('set-cookie')).toBeNull();
+    expect(answer.text).not.toContain(OPERATOR_TOKEN);
+  });
+
+  it('is written down, and neither what was given nor the session is', async () => {
+    const cookie = await logIn(urls[0] ?? '');
+    await sendLogin(urls[0] ?? '', 'a-token-that-somebody-mistyped');
+    expect(await actsOf('OPERATOR_TOKEN')).toContainEqual({
+      did: 'sign in',
+      subject: null,
+      source: '127.0.0.1',
+      outcome: 'done',
+    });
+    expect(await actsOf('nobody')).toContainEqual({
+      did: 'sign in',
+      subject: null,
+      source: '127.0.0.1',
+      outcome: 'refused',
+    });
+    const written =
+      system.logged.join('') + JSON.stringify(await system.query('SELECT * FROM audit, operator_sessions'));
+    for (const secret of [OPERATOR_TOKEN, valueOf(cookie), 'a-token-that-somebody-mistyped']) {
+      expect(written).not.toContain(secret);
+    }
+  });
+});
+
+describe('the cookie is Secure', () => {
+  const attributesAt = async (origin: string | undefined, url = urls[0] ?? ''): Promise<OperatorAnswer> =>
+    sendLogin(url, OPERATOR_TOKEN, { ...OWN_PAGE, ...(origin !== undefined && { origin }) });
+  const isSecure = ({ headers }: OperatorAnswer): boolean => {
+    const set = headers.get('set-cookie') ?? '';
+    expect(set.startsWith('__Host-')).toBe(set.includes('; Secure'));
+    return set.includes('; Secure');
+  };
+
+  it('unless the browser came by plain http to its own machine, where not every browser would keep it', async () => {
+    for (const origin of ['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080']) {
+      const answer = await attributesAt(origin);
+      expect([answer.status, isSecure(answer)], origin).toEqual([204, false]);
+    }
+    for (const origin of ['https://127.0.0.1:8080', 'https://localhost', undefined]) {
+      const answer = await attributesAt(origin);
+      expect([answer.status, isSecure(answer)], origin).toEqual([204, true]);
+    }
+  });
+
+  it('so plain http from elsewhere is told to come by https, before a token is looked at', async () => {
+    for (const origin of [
+      'http://expediter.example.com',
+      'http://127.0.0.1.example.com',
+      'http://localhost.example.com',
+    ]) {
+      const answer = await attributesAt(origin);
+      expect([answer.status, answer.text], origin).toEqual([403, expect.stringContaining('https')]);
+      expect(answer.headers.get('set-cookie')).toBeNull();
+    }
+  });
+
+  it('where the browser says by which it came in a way that cannot be read', async () => {
+    for (const origin of ['http://', 'http://[', 'null']) {
+      const answer = await attributesAt(origin);
+      expect([answer.status, isSecure(answer)], origin).toEqual([204, true]);
+    }
+  });
+
+  it('unless CONSOLE_URL or else PUBLIC_URL says that plain http it is', async () => {
+    for (const urls of [
+      { PUBLIC_URL: 'http://Kitchen.local:8080/' },
+      { PUBLIC_URL: 'https://expediter.example.com', CONSOLE_URL: 'http://Kitchen.local:8080/' },
+    ]) {
+      const plain = await startSystem({ env: { OPERATOR_TOKEN, ...urls }, databaseUrl: system.databaseUrl });
+      try {
+        const url = plain.urls[0] ?? '';
+        const answer = await attributesAt('http://kitchen.local:8080', url);
+        expect(isSecure(answer)).toBe(false);
+        const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+        const host = 'kitchen.local:8080';
+        expect((await ask('/console/session', { cookie, host, ...OWN_PAGE }, 'GET', url)).status).toBe(200);
+        expect((await attributesAt('http://kitchen.local', url)).status).toBe(403);
+        expect(isSecure(await attributesAt('https://kitchen.local:8080', url))).toBe(true);
+      } finally {
+        await plain.stop();
+      }
+    }
+  });
+
+  it('and one without the prefix is taken only where a browser may have come by plain http', async () => {
+    const cookie = await logIn(urls[0] ?? '');
+    const secure = `__Host-${cookie}`;
+    const statusAt = async (given: string, host: string): Promise<number> =>
+      (await ask('/console/session', { cookie: given, host, ...OWN_PAGE })).status;
+    for (const host of ['127.0.0.1:8081', 'localhost', '[::1]:8081']) expect(await statusAt(cookie, host)).toBe(200);
+    for (const host of ['expediter.example.com', 'localhost.example.com']) {
+      expect(await statusAt(cookie, host), host).toBe(401);
+      expect(await statusAt(secure, host), host).toBe(200);
+    }
+  });
+});
+
+describe('two cookies of one name', () => {
+  it.each([
+    ['a neighbour had no session', () => `expediter_session=${UNKNOWN}`],
+    ['a neighbour wrote nonsense', () => 'expediter_session=%%; expediter_session=; expediter_session'],
+    ['a neighbour wrote much', () => Array.from({ length: 50 }, (_, i) => `expediter_session=${i}`).join('; ')],
+  ])('lock nobody out, whichever is first: %s', async (_what, theirs) => {
+    const ours = await logIn(urls[0] ?? '');
+    for (const cookie of [`${theirs()}; ${ours}`, `${ours}; ${theirs()}`]) {
+      expect(await opens(cookie), cookie).toBe(true);
+      expect((await ask('/console/session', { cookie })).status).toBe(200);
+    }
+    const out = await ask('/console/session', { cookie: `${theirs()}; ${ours}`, ...OWN_PAGE }, 'DELETE');
+    expect(out.status).toBe(204);
+    expect(await opens(ours)).toBe(false);
+  });
+
+  it('one with the prefix and one without: that with it counts', async () => {
+    const [ours, theirs] = [await logIn(urls[0] ?? '', await named('ours')), await logIn(urls[0] ?? '')];
+    for (const cookie of [`${theirs}; __Host-${ours}`, `__Host-${ours}; ${theirs}`]) {
+      expect((await ask('/console/session', { cookie })).body).toMatchObject({ name: 'ours' });
+    }
+  });
+});
+
+describe('a session', () => {
+  it('opens the API at every process, and says until when it holds', async () => {
+    const cookie = await logIn(urls[0] ?? '');
+    for (const at of urls) {
+      expect(await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).toMatchObject({
+        status: 200,
+        body: { locations: [{ locationId: 'club-1' }] },
+      });
+      const { body } = await ask('/console/session', { cookie }, 'GET', at);
+      expect(body).toEqual({
+        kind: 'operator_token',
+        name: 'OPERATOR_TOKEN',
+        rights: [{ roles: ['viewer', 'operator', 'member-data', 'admin'], locations: null }],
+        until: expect.any(String),
+        signedInAt: expect.any(String),
+        version,
+      });
+      const left = Date.parse(String(body['until'])) / 1000 - seconds();
+      expect(Math.abs(left - SESSION_S)).toBeLessThan(10);
+    }
+  });
+
+  it('may do what the token may', async () => {
+    const cookie = await logIn(urls[0] ?? '');
+    const pause = await ask('/console/api/locations/club-1/pause', { cookie, ...OWN_PAGE }, 'POST');
+    expect(pause).toMatchObject({ status: 200, body: { paused: true } });
+    const resume = await ask('/console/api/locations/club-1/resume', { cookie, ...OWN_PAGE }, 'POST');
+    expect(resume).toMatchObject({ status: 200, body: { paused: false } });
+  });
+
+  it.each<[string, () => Record<string, string> | Promise<Record<string, string>>]>([
+    ['none', () => ({})],
+    ['an empty one', () => withSession('')],
+    ['what is no token', () => withSession('x'.repeat(200))],
+    ["the operator's token itself", () => withSession(OPERATOR_TOKEN)],
+    ['one that nobody was given', () => withSession(UNKNOWN)],
+    [
+      'one that has expired',
+      async () => {
+        const cookie = await logIn(urls[0] ?? '');
+        await system.query('UPDATE operator_sessions SET expires_at = now() WHERE sha256 = $1', [
+          digest(valueOf(cookie)),
+        ]);
+        return { cookie };
+      },
+    ],
+    [
+      'one that was opened by another OPERATOR_TOKEN',
+      async () => {
+        const cookie = await logIn(urls[0] ?? '');
+        await system.query('UPDATE operator_sessions SET operator_token_sha256 = $2 WHERE sha256 = $1', [
+          digest(valueOf(cookie)),
+          digest('a third OPERATOR_TOKEN'),
+        ]);
+        return { cookie };
+      },
+    ],
+    [
+      'one of a token that was revoked',
+      async () => {
+        const cookie = await logIn(urls[0] ?? '', await named('revoked'));
+        await system.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'revoked'`);
+        return { cookie };
+      },
+    ],
+    [
+      'one of a person who may nothing any more',
+      async () => {
+        await system.query(
+          `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, email, expires_at)
+           VALUES ($1, $2, 'person', 'issuer ada', 'Ada', 'ada@example.com', now() + interval '1 h')`,
+          [randomUUID(), digest('y'.repeat(43))],
+        );
+        return withSession('y'.repeat(43));
+      },
+    ],
+    ['the token as Bearer', () => ({ authorization: `Bearer ${OPERATOR_TOKEN}` })],
+  ])('that is %s is the same 401 everywhere', async (_what, given) => {
+    const headers = { ...(await given()), ...OWN_PAGE };
+    for (const [path, method] of [
+      ['/console/session', 'GET'],
+      ['/console/api/locations', 'GET'],
+      ['/console/api/orders/any', 'GET'],
+      ['/console/api/orders/any/live', 'GET'],
+      ['/console/api/locations/club-1/pause', 'POST'],
+      ['/console/api/webhooks/replay', 'POST'],
+    ] as const) {
+      expect(await ask(path, headers, method), path).toMatchObject(UNAUTHORIZED);
+    }
+    expect((await system.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
+  });
+
+  it('opens nothing that is for the token', async () => {
+    const cookie = await logIn(urls[0] ?? '');
+    for (const path of ['/orders', '/locations', '/webhooks', '/metrics', '/docs', '/openapi.json']) {
+      expect((await ask(path, { cookie, ...OWN_PAGE })).status, path).toBe(401);
+    }
+    for (const path of [
+      '/console/api/metrics',
+      '/console/api/docs',
+      '/console/api/openapi.json',
+      '/console/api/',
+      '/console/api/nothing',
+    ]) {
+      const answer = await ask(path, { cookie, ...OWN_PAGE });
+      expect([answer.status, answer.headers.get('content-type')], path).toEqual([
+        404,
+        'application/json; charset=utf-8',
+      ]);
+    }
+  });
+
+  it('is over at a logout, at every process, and forgotten by the browser', async () => {
+    const cookie = await logIn(urls[0] ?? '', await named('leaver'));
+    expect(await opens(cookie, urls[1])).toBe(true);
+    const answer = await ask('/console/session', { cookie, ...OWN_PAGE }, 'DELETE');
+    expect([answer.status, answer.text]).toEqual([204, '']);
+    expect(answer.headers.get('set-cookie')).toMatch(
+      /^expediter_session=; Max-Age=0; Path=\/; .*__Host-expediter_session=; Max-Age=0; Path=\/; .*Secure/,
+    );
+    expect(await opens(cookie)).toBe(false);
+    await until(async () => !(await opens(cookie, urls[1])), 3_000);
+    const acts = (await actsOf('leaver')).map(({ did, outcome }) => [did, outcome]);
+    expect(acts).toEqual([
+      ['sign in', 'done'],
+      ['sign out', 'done'],
+    ]);
+  });
+
+  it('ends, like all others, when the operator has another token', async () => {
+    const cookie = await logIn(urls[0] ?? '');
+    const next = await startSystem({ env: { OPERATOR_TOKEN: OTHER_TOKEN }, databaseUrl: system.databaseUrl });
+    try {
+      const at = next.urls[0];
+      expect(await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).toMatchObject(UNAUTHORIZED);
+      const anew = await logIn(at ?? '', OTHER_TOKEN);
+      expect((await ask('/console/api/locations', { cookie: anew, ...OWN_PAGE }, 'GET', at)).status).toBe(200);
+      expect(await ask('/console/api/locations', { cookie: anew, ...OWN_PAGE })).toMatchObject(UNAUTHORIZED);
+      expect(await sessionsOf(anew, at)).toHaveLength(1);
+    } finally {
+      await next.stop();
+    }
+  });
+});
+
+describe('signing in once more', () => {
+  it('gives another cookie, a fresh sign-in, and ends the session that the browser had', async () => {
+    const token = await named('again', 'admin');
+    const old = await logIn(urls[0] ?? '', token);
+    await system.query(`UPDATE operator_sessions SET signed_in_at = now() - interval '16 min' WHERE name = 'again'`);
+    const revoke = `/console/api/operators/sessions/${randomUUID()}/revoke`;
+    // At the process that has not looked at it yet.
+    expect(await ask(revoke, { cookie: old, ...OWN_PAGE }, 'POST', urls[1])).toMatchObject({
+      status: 403,
+      body: { cause: { code: 'sign_in_again' } },
+    });
+    expect((await ask('/console/api/operators/sessions', { cookie: old, ...OWN_PAGE }, 'GET', urls[1])).status).toBe(
+      200,
+    );
+    const { headers } = await sendLogin(urls[0] ?? '', token, { ...OWN_PAGE, origin: urls[0] ?? '', cookie: old });
+    const anew = headers.get('set-cookie')?.split(';')[0] ?? '';
+    expect(anew).not.toBe(old);
+    expect(await opens(old)).toBe(false);
+    expect((await ask(revoke, { cookie: anew, ...OWN_PAGE }, 'POST')).status).toBe(404);
+    expect(await sessionsOf(anew)).toHaveLength(1);
+  });
+
+  it('with a wrong token leaves the session as it was', async () => {
+    const cookie = await logIn(urls[0] ?? '');
+    const wrong = await sendLogin(urls[0] ?? '', `${OPERATOR_TOKEN}x`, { ...OWN_PAGE, origin: urls[0] ?? '', cookie });
+    expect(wrong).toMatchObject(UNAUTHORIZED);
+    expect(await opens(cookie)).toBe(true);
+  });
+});
+
+describe('the sessions of somebody', () => {
+  it('are listed to them alone, with where each is', async () => {
+    const token = await named('lister');
+    const [here, there] = [await logIn(urls[0] ?? '', token), await logIn(urls[1] ?? '', token)];
+    await logIn(urls[0] ?? '', await named('another'));
+    const listed = await sessionsOf(here);
+    expect(new Set(listed.map(({ current }) => current))).toEqual(new Set([false, true]));
+    expect(listed[0]).toEqual({
+      sessionId: expect.any(String),
+      kind: 'token',
+      name: 'lister',
+      createdAt: expect.any(String),
+      signedInAt: expect.any(String),
+      lastSeenAt: expect.any(String),
+      expiresAt: expect.any(String),
+      source: '127.0.0.1',
+      userAgent: null,
+      current: expect.any(Boolean),
+    });
+    expect(await sessionsOf(there)).toHaveLength(2);
+  });
+
+  it('are ended one by one, by whoever has them and by nobody else', async () => {
+    const token = await named('owner');
+    const [laptop, phone] = [await logIn(urls[0] ?? '', token), await logIn(urls[0] ?? '', token)];
+    const stranger = await logIn(urls[0] ?? '', await named('stranger', 'admin'));
+    const other = (await sessionsOf(laptop)).find(({ current }) => current === false);
+    const path = `/console/sessions/${String(other?.['sessionId'])}`;
+    expect((await ask(path, { cookie: stranger, ...OWN_PAGE }, 'DELETE')).status).toBe(404);
+    expect(await opens(phone)).toBe(true);
+    expect((await ask(path, { cookie: laptop, ...OWN_PAGE }, 'DELETE')).status).toBe(204);
+    expect([await opens(laptop), await opens(phone)]).toEqual([true, false]);
+    expect(await actsOf('stranger')).toContainEqual({
+      did: 'revoke session',
+      subject: other?.['sessionId'],
+      source: '127.0.0.1',
+      outcome: 'refused',
+    });
+    expect((await ask('/console/sessions/no-uuid', { cookie: laptop, ...OWN_PAGE }, 'DELETE')).status).toBe(400);
+    expect((await ask(`/console/sessions/${randomUUID()}`, { cookie: laptop }, 'DELETE')).status).toBe(403);
+  });
+
+  it('are ended all at once, with this one', async () => {
+    const token = await named('everywhere');
+    const cookies = [await logIn(urls[0] ?? '', token), await logIn(urls[0] ?? '', token)];
+    const stranger = await logIn(urls[0] ?? '');
+    const answer = await ask('/console/sessions', { cookie: cookies[0] ?? '', ...OWN_PAGE }, 'DELETE');
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([204, expect.stringContaining('Max-Age=0')]);
+    for (const cookie of cookies) expect(await opens(cookie)).toBe(false);
+    expect(await opens(stranger)).toBe(true);
+    expect((await actsOf('everywhere')).at(-1)).toMatchObject({ did: 'sign out everywhere', outcome: 'done' });
+  });
+
+  it.each([
+    ['GET', '/console/sessions'],
+    ['DELETE', '/console/sessions'],
+    ['DELETE', `/console/sessions/${randomUUID()}`],
+  ])('take a session: %s %s', async (method, path) => {
+    expect(await ask(path, { ...withSession(UNKNOWN), ...OWN_PAGE }, method)).toMatchObject(UNAUTHORIZED);
+  });
+});
+
+describe('all sessions', () => {
+  it('are listed to an admin, who ends any of them', async () => {
+    const admin = { authorization: `Bearer ${await named('admin of all', 'admin')}` };
+    const lost = await logIn(urls[0] ?? '', await named('lost laptop'));
+    const { body } = await ask('/operators/sessions', admin);
+    const all = body['sessions'] as Record<string, unknown>[];
+    const one = all.find(({ name }) => name === 'lost laptop');
+    expect(one).toMatchObject({ kind: 'token', source: '127.0.0.1' });
+    expect(one).not.toHaveProperty('sha256');
+    const path = `/operators/sessions/${String(one?.['sessionId'])}/revoke`;
+    for (const round of [1, 2]) {
+      expect(await ask(path, admin, 'POST'), String(round)).toMatchObject({
+        status: 200,
+        body: { sessionId: one?.['sessionId'], revoked: true },
+      });
+    }
+    expect(await opens(lost)).toBe(false);
+    const left = (await ask('/operators/sessions', admin)).body['sessions'] as Record<string, unknown>[];
+    expect(left.map(({ name }) => name)).not.toContain('lost laptop');
+    expect((await actsOf('admin of all')).at(-1)).toMatchObject({
+      did: 'revoke session',
+      subject: one?.['sessionId'],
+      outcome: 'done',
+    });
+    expect((await ask(`/operators/sessions/${randomUUID()}/revoke`, admin, 'POST')).status).toBe(404);
+  });
+
+  it('are not listed to others', async () => {
+    const viewer = { authorization: `Bearer ${await named('curious')}` };
+    expect((await ask('/operators/sessions', viewer)).status).toBe(403);
+    expect((await ask(`/operators/sessions/${randomUUID()}/revoke`, viewer, 'POST')).status).toBe(403);
+  });
+});
+
+it('when a session was seen last is written down once a minute', async () => {
+  const cookie = await logIn(urls[0] ?? '', await named('seen'));
+  const seen = async (): Promise<unknown> =>
+    (await system.query(`SELECT now() - last_seen_at < '5 s' AS lately FROM operator_sessions WHERE name = 'seen'`))[0];
+  const setSeen = (ago: string): Promise<unknown> =>
+    system.query(`UPDATE operator_sessions SET last_seen_at = now() - $1::interval WHERE name = 'seen'`, [ago]);
+  await setSeen('50 s');
+  expect(await opens(cookie, urls[1])).toBe(true);
+  expect(await seen()).toEqual({ lately: false });
+  await setSeen('61 s');
+  // No two processes have looked at it within two seconds.
+  expect(await opens(cookie, urls[0])).toBe(true);
+  await until(async () => ((await seen()) as { lately: boolean }).lately);
+});
+
+it('a session that has been over for 30 days is deleted', async () => {
+  await logIn(urls[0] ?? '', await named('old'));
+  await logIn(urls[0] ?? '', await named('young'));
+  await system.query(
+    `UPDATE operator_sessions SET expires_at = now() - CASE name WHEN 'old' THEN interval '721 h' ELSE interval '719 h' END
+     WHERE name IN ('old', 'young')`,
+  );
+  expect(await deleteOldSessions(system.pool)).toBe(1);
+  expect(await system.query(`SELECT name FROM operator_sessions WHERE name IN ('old', 'young')`)).toEqual([
+    { name: 'young' },
+  ]);
+});
+
+describe('a request from another page', () => {
+  const REFUSED: [string, Record<string, string>][] = [
+    ['from another site', { 'sec-fetch-site': 'cross-site' }],
+    ['from another host of the same site, whose requests carry the cookie', { 'sec-fetch-site': 'same-site' }],
+    ['from another site that claims our Origin', { 'sec-fetch-site': 'cross-site', origin: 'http://expediter.test' }],
+    ['by an Origin that is not ours', { origin: 'http://evil.example.com' }],
+    ['by an Origin that begins like ours', { origin: 'http://expediter.test.example.com' }],
+    ['by our host at another port', { origin: 'http://expediter.test:81' }],
+    ['by an Origin that is hidden', { origin: 'null' }],
+  ];
+
+  it.each<[string, Record<string, string>]>([
+    ...REFUSED,
+    ['that no page made', { 'sec-fetch-site': 'none' }],
+    ['that no browser made, but with a cookie', {}],
+  ])('%s changes nothing, in or out', async (_what, said) => {
+    const headers = { cookie: await logIn(urls[0] ?? ''), host: 'expediter.test', ...said };
+    for (const [path, method] of [
+      ['/console/api/locations/club-1/pause', 'POST'],
+      ['/console/session', 'DELETE'],
+    ] as const) {
+      const answer = await ask(path, headers, method);
+      expect(answer, path).toMatchObject({
+        status: 403,
+        body: { error: expect.stringContaining("console's own page") },
+      });
+      expect(answer.headers.get('set-cookie')).toBeNull();
+    }
+    expect((await sendLogin(urls[0] ?? '', OPERATOR_TOKEN, { host: 'expediter.test', ...said })).status).toBe(403);
+    expect((await system.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
+  });
+
+  it.each(REFUSED)('%s reads nothing', async (_what, said) => {
+    const headers = { cookie: await logIn(urls[0] ?? ''), host: 'expediter.test', ...said };
+    for (const path of ['/console/api/locations', '/console/session']) {
+      expect((await ask(path, headers)).status, path).toBe(403);
+    }
+  });
+
+  it('is told apart from our own by the Origin alone, where the browser says no more', async () => {
+    const cookie = `__Host-${await logIn(urls[0] ?? '')}`;
+    for (const headers of [
+      { origin: 'http://expediter.test', host: 'expediter.test' },
+      { origin: 'https://expediter.test', host: 'expediter.test' },
+      { origin: urls[0] ?? '' },
+    ]) {
+      expect((await ask('/console/api/locations/club-1/resume', { cookie, ...headers }, 'POST')).status).toBe(200);
+    }
+  });
+
+  it('is told apart where the load balancer sends another Host, by PUBLIC_URL', async () => {
+    const behind = await startSystem({ env: { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.example.com/' } });
+    try {
+      const url = behind.urls[0] ?? '';
+      const login = (origin: string): Promise<OperatorAnswer> => sendLogin(url, OPERATOR_TOKEN, { origin });
+      expect((await login('https://expediter.example.com')).status).toBe(204);
+      expect((await login('https://example.com')).status).toBe(403);
+      expect((await login('http://expediter.example.com')).status).toBe(403);
+    } finally {
+      await behind.stop();
+    }
+  });
+});
+
+describe('before Postgres has told the time', () => {
+  it('a login is asked to come again', async () => {
+    const pool = { query: async () => Promise.reject(new Error('Connection terminated')) } as unknown as Pool;
+    const { now } = databaseClock(pool);
+    const app = buildApp({
+      log: pino({ level: 'silent' }),
+      connections: boundConnections(1, console),
+      operator: {
+        operatorToken: OPERATOR_TOKEN,
+        identify: identifier(pool, OPERATOR_TOKEN, now),
+        translating: { publicUrl: '' },
+        pool,
+        now,
+      },
+    } as unknown as AppDeps);
+    const answer = await app.inject({
+      method: 'POST',
+      url: '/console/session',
+      headers: OWN_PAGE,
+      payload: { token: OPERATOR_TOKEN },
+    });
+    expect([answer.statusCode, answer.headers['retry-after']]).toEqual([503, '2']);
+    await app.close();
+  });
+});

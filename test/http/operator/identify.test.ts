@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { makeToken } from '../../../src/core/domain/make-token.ts';
+import { identifier, type Identify } from '../../../src/http/operator/identify.ts';
+import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+
+const AWAY = new Error('Connection terminated unexpectedly');
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+let asked: number;
+/** What Postgres says. */
+let answer: () => Promise<unknown>;
+let identify: Identify;
+let token: string;
+
+const row = { id: randomUUID(), name: 'anna', rights: [{ roles: ['viewer'], locations: null }] };
+const right = async (): Promise<unknown> => ({
+  rows: [
+    {
+      ...row,
+      kind: 'token',
+      sessionId: randomUUID(),
+      signedInAt: new Date(),
+      expiresAt: new Date(Date.now() + HOUR_MS),
+    },
+  ],
+});
+const wrong = async (): Promise<unknown> => ({ rows: [] });
+const away = async (): Promise<unknown> => Promise.reject(AWAY);
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance', 'Date'], now: Date.now() });
+  asked = 0;
+  answer = right;
+  token = makeToken('exo_');
+  const query = (): Promise<unknown> => {
+    asked += 1;
+    return answer();
+  };
+  identify = identifier({ query } as unknown as Pool, OPERATOR_TOKEN, () => new Date());
+});
+afterEach(() => void vi.useRealTimers());
+
+describe('who somebody is', () => {
+  it('is asked once for many at once, and again after two seconds', async () => {
+    for (const find of [() => identify.byToken(token), () => identify.bySession(['x'.repeat(43)])]) {
+      asked = 0;
+      const all = await Promise.all(Array.from({ length: 200 }, find));
+      expect(all.map((each) => each?.name)).toEqual(Array.from({ length: 200 }, () => 'anna'));
+      vi.advanceTimersByTime(1_900);
+      await find();
+      expect(asked).toBe(1);
+      vi.advanceTimersByTime(200);
+      await find();
+      expect(asked).toBe(2);
+    }
+  });
+
+  it('is not asked of what was surely never issued', async () => {
+    for (const given of ['', 'exo_', `${token}x`, token.slice(0, -1), `${token.slice(0, -1)}!`, makeToken('exw_')]) {
+      expect(await identify.byToken(given), given).toBeUndefined();
+    }
+    expect(await identify.byToken(token.replace(/....$/, 'AAAA'))).toBeUndefined();
+    expect(await identify.byToken(undefined)).toBeUndefined();
+    expect(await identify.byToken(OPERATOR_TOKEN)).toMatchObject({ name: 'OPERATOR_TOKEN' });
+    expect(asked).toBe(0);
+  });
+
+  it('is asked anew by whoever changed it, also while it is being asked', async () => {
+    await identify.byToken(token);
+    identify.lookAnew();
+    answer = wrong;
+    vi.advanceTimersByTime(1);
+    expect(await identify.byToken(token)).toBeUndefined();
+
+    const slow = Promise.withResolvers<unknown>();
+    answer = () => slow.promise;
+    const before = identify.byToken(token);
+    vi.advanceTimersByTime(1);
+    identify.lookAnew();
+    vi.advanceTimersByTime(1);
+    answer = wrong;
+    expect(await identify.byToken(token)).toBeUndefined();
+    slow.resolve(await right());
+    expect(await before).toBeDefined();
+    expect(await identify.byToken(token)).toBeUndefined();
+  });
+});
+
+describe('while Postgres is away', () => {
+  it('what was known holds for fifteen minutes, and no longer', async () => {
+    expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });
+    answer = away;
+    for (let minutes = 1; minutes < 15; minutes += 1) {
+      vi.advanceTimersByTime(MINUTE_MS);
+      expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });
+    }
+    // Not asked for by each of its requests.
+    const before = asked;
+    await identify.byToken(token);
+    expect(asked).toBe(before);
+    vi.advanceTimersByTime(MINUTE_MS);
+    await expect(identify.byToken(token)).rejects.toThrow(AWAY);
+    answer = right;
+    expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });
+  });
+
+  it('what was not known is not answered, and an error of ours is no outage', async () => {
+    answer = away;
+    await expect(identify.byToken(token)).rejects.toThrow(AWAY);
+    answer = right;
+    await identify.byToken(token);
+    vi.advanceTimersByTime(3_000);
+    answer = async () => Promise.reject(new Error('column does not exist'));
+    await expect(identify.byToken(token)).rejects.toThrow('column');
+  });
+
+  it('a session ends when it ends', async () => {
+    const cookies = ['x'.repeat(43)];
+    const expiresAt = new Date(Date.now() + MINUTE_MS);
+    answer = async () => ({ rows: [{ ...row, sessionId: randomUUID(), signedInAt: new Date(), expiresAt }] });
+    expect(await identify.bySession(cookies)).toBeDefined();
+    answer = away;
+    vi.advanceTimersByTime(59_000);
+    expect(await identify.bySession(cookies)).toBeDefined();
+    vi.advanceTimersByTime(1_000);
+    expect(await identify.bySession(cookies)).toBeUndefined();
+  });
+});
+
+describe('what is known', () => {
+  it('was right in the last fifteen minutes, and not wrong since', async () => {
+    expect(identify.knows(token)).toBe(false);
+    await identify.byToken(token);
+    expect(identify.knows(token)).toBe(true);
+    vi.advanceTimersByTime(14 * MINUTE_MS);
+    expect(identify.knows(token)).toBe(true);
+    answer = wrong;
+    await identify.byToken(token);
+    expect(identify.knows(token)).toBe(false);
+
+    expect(identify.knows(OPERATOR_TOKEN)).toBe(false);
+    await identify.byToken(OPERATOR_TOKEN);
+    expect(identify.knows(OPERATOR_TOKEN)).toBe(true);
+    vi.advanceTimersByTime(15 * MINUTE_MS);
+    expect(identify.knows(OPERATOR_TOKEN)).toBe(false);
+  });
+
+  it('is of a thousand credentials, those that came last, and no guess is among them', async () => {
+    await identify.byToken(token);
+    answer = wrong;
+    for (let i = 0; i < 1_000; i += 1) await identify.byToken(makeToken('exo_'));
+    expect(identify.knows(token)).toBe(true);
+    answer = right;
+    for (let i = 0; i < 999; i += 1) await identify.byToken(makeToken('exo_'));
+    expect(identify.knows(token)).toBe(true);
+    await identify.byToken(makeToken('exo_'));
+    expect(identify.knows(token)).toBe(false);
+  });
+});
