@@ -8,6 +8,7 @@ import { post, startSystem, statusWebhook, type System } from '../../support/sta
 const WRONG = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
 const EXAMPLE = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
 const EXAMPLE_TOKEN = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
+const EXAMPLE_SESSION = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c14';
 const page = await readFile(new URL('../../../docs/operator-api.md', import.meta.url), 'utf8');
 /** Each command, and the answer that the page shows right behind it. */
 const commands = curlCommandsOf(page).map((command) => {
@@ -52,6 +53,11 @@ beforeAll(async () => {
     `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
      VALUES ('order-4716', 'club-1', 'platform', 'by_phone', now(), 'infinity')`,
   );
+  await system.query(
+    `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, expires_at)
+     VALUES ($1, '\\x01', 'person', 'issuer anna', 'Anna', now() + interval '1 h')`,
+    [EXAMPLE_SESSION],
+  );
 });
 afterAll(() => system?.stop());
 
@@ -84,6 +90,7 @@ it('the page has a command for every route', () => {
         .replace(/\?.*/, '')
         .replace(EXAMPLE, '*')
         .replace(EXAMPLE_TOKEN, '*')
+        .replace(EXAMPLE_SESSION, '*')
         .replace(/(order-\d+|club-1)/, '*')}`;
     }),
   );

@@ -72,7 +72,11 @@ describe('the OpenAPI document', () => {
   it('describes what the console calls, which is the same under another door', async () => {
     const { api, console } = await routes();
     const own = ['GET /console', 'GET /console/*', 'GET /console/assets/*'];
-    const session = ['DELETE', 'GET', 'POST'].map((method) => `${method} /console/session`);
+    const session = [
+      ...['DELETE', 'GET', 'POST'].map((method) => `${method} /console/session`),
+      ...['DELETE', 'GET'].map((method) => `${method} /console/sessions`),
+      'DELETE /console/sessions/{sessionId}',
+    ];
     const again = api
       .filter((route) => !/ \/(metrics|docs|openapi\.json)$/.test(route))
       .map((route) => route.replace(' ', ' /console/api'));
