@@ -9,6 +9,7 @@ import { withoutValues } from './failures.ts';
 import { addLocationCommands } from './location-commands.ts';
 import { addMemberCommands } from './member-commands.ts';
 import { addMigrateCommand } from './migrate-command.ts';
+import { addOperatorCommands } from './operator-commands.ts';
 import { addOrderCommands } from './order-commands.ts';
 import { addPlatformCommands } from './platform-commands.ts';
 import { addProviderCommands } from './provider-commands.ts';
@@ -42,6 +43,7 @@ Exit codes: 0 fine, 1 it failed or cannot be done now, 2 wrong usage or bad inpu
   addProviderCommands(program);
   addCertifyCommand(program);
   addMemberCommands(program);
+  addOperatorCommands(program);
   addRekeyCommand(program);
   addAuditCommands(program);
   return program;

@@ -130,6 +130,14 @@ describe('as docs/cli.md has it', () => {
       `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id)
        VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11', '\\x00', 'standard', 'club-1')`,
     );
+    await system.query(
+      `WITH t AS (
+         INSERT INTO operator_tokens (token_id, sha256, name, roles)
+         VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c12', '\\x00', 'laptop', '{operator}')
+       )
+       INSERT INTO operator_grants (grant_id, group_name, roles)
+       VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c13', 'waiters', '{viewer}')`,
+    );
     for (const id of ['order-4711', 'order-4712', 'order-4713', 'order-4714']) {
       await system.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
     }

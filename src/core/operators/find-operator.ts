@@ -11,7 +11,7 @@ const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at
 export const IS_OPEN = `s.ended_at IS NULL AND s.expires_at > now() AND CASE s.kind WHEN 'token'
   THEN EXISTS (SELECT FROM operator_tokens t WHERE t.token_id = s.actor_id::uuid AND ${IS_VALID}) ELSE true END`;
 
-/** Age from which it is written down anew when a session was seen last. */
+/** Age from which it is written down anew when a token or a session was seen last. */
 const SEEN = `interval '1 minute'`;
 
 /** The hash by which a secret of 32 random bytes is known: a token or a session's cookie. */
@@ -21,13 +21,26 @@ export function digest(secret: string): Buffer {
 
 /** Finds whose a named token is. @returns undefined if it is not valid, whatever the reason */
 export async function findByToken(pool: Pool, token: string): Promise<Operator | undefined> {
-  const { rows } = await pool.query<Omit<Operator, 'kind'>>({
+  const { rows } = await pool.query<Omit<Operator, 'kind'> & { unseen: boolean }>({
     name: 'find-operator-by-token',
-    text: `SELECT t.token_id::text AS id, t.name, jsonb_build_array(${RIGHT('t')}) AS rights
+    text: `SELECT t.token_id::text AS id, t.name, jsonb_build_array(${RIGHT('t')}) AS rights,
+                  coalesce(t.last_used_at < now() - ${SEEN}, true) AS unseen
            FROM operator_tokens t WHERE t.sha256 = $1 AND ${IS_VALID}`,
     values: [digest(token)],
   });
-  return rows[0] && { kind: 'token', ...rows[0] };
+  if (rows[0] === undefined) return undefined;
+  const { unseen, ...found } = rows[0];
+  if (unseen) void noteUsed(pool, found.id).catch(() => {});
+  return { kind: 'token', ...found };
+}
+
+/** Nobody waits for it, and the next use tries again. */
+async function noteUsed(pool: Pool, tokenId: string): Promise<void> {
+  await pool.query(
+    `UPDATE operator_tokens SET last_used_at = now()
+     WHERE token_id = $1::uuid AND coalesce(last_used_at < now() - ${SEEN}, true)`,
+    [tokenId],
+  );
 }
 
 /**

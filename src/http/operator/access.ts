@@ -8,10 +8,11 @@ export type Access = {
    *
    * - `order`, `webhook`, `location`: that of the one in the path. Of others' it is answered as if there were none
    * - `list`: the route itself leaves out what is elsewhere, by `locationsWithin`
+   * - `given`: the body's `locations`: at each of them, and without them at all
    * - `all`: it is about all locations, and takes the role at all of them
    * - `none`: it is about no location
    */
-  of: 'order' | 'webhook' | 'location' | 'list' | 'all' | 'none';
+  of: 'order' | 'webhook' | 'location' | 'list' | 'given' | 'all' | 'none';
   /** The act's name in the audit. Every route that changes something has one. */
   does?: string;
   /**
@@ -54,6 +55,12 @@ export const ACCESS: Readonly<Record<string, Access>> = {
 
   'GET /operators/sessions': { role: 'admin', of: 'all' },
   'POST /operators/sessions/:sessionId/revoke': { role: 'admin', of: 'all', does: 'revoke session' },
+  'GET /operators/tokens': { role: 'admin', of: 'list' },
+  'POST /operators/tokens': { role: 'admin', of: 'given', does: 'issue token' },
+  'POST /operators/tokens/:tokenId/revoke': { role: 'admin', of: 'list', does: 'revoke token' },
+  'GET /operators/grants': { role: 'admin', of: 'list' },
+  'POST /operators/grants': { role: 'admin', of: 'given', does: 'give roles' },
+  'POST /operators/grants/:grantId/remove': { role: 'admin', of: 'list', does: 'take roles' },
   'GET /audit': { role: 'admin', of: 'list' },
 
   'GET /traffic': { role: 'viewer', of: 'list' },

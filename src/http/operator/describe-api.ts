@@ -47,6 +47,7 @@ const WHERE: Record<Access['of'], string> = {
   webhook: "at the webhook's location",
   location: 'at the location',
   list: 'at a location, and is about those alone at which you have it',
+  given: 'at each of the `locations` that are sent, without them at all',
   all: 'at all locations',
   none: 'at any location',
 };

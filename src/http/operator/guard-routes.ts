@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import type { Pool } from 'pg';
 import { Id } from '../../core/domain/order.ts';
 import { beginAct, endAct, recordAct, type Act } from '../../core/operators/audit.ts';
-import { has, locationsOf, type Operator, type Role } from '../../core/operators/operator.ts';
+import { has, locationsOf, type Operator, type Right, type Role } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { findWebhook } from '../../core/replay/stored-webhook.ts';
 import { ACCESS, type Access } from './access.ts';
@@ -68,11 +68,11 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
 
   scope.addHook('preHandler', async (request) => {
     const { access } = request.routeOptions.config;
-    const asked = access?.of === 'list' ? askedOf(request) : undefined;
-    if (access !== undefined && asked !== undefined) {
+    if (access?.of === 'list' || access?.of === 'given') {
       const roles = rolesFor(access, request);
+      const asked = askedOf(access.of, request);
       await refuseUnless(
-        roles.every((role) => has(operatorOf(request), role, asked)),
+        asked.every((at) => roles.every((role) => has(operatorOf(request), role, at))),
         request,
         roles,
       );
@@ -141,10 +141,11 @@ export function locationsWithin(request: FastifyRequest, asked?: string): readon
   return has(operator, role, asked) ? [asked] : [];
 }
 
-/** The location that a list is asked about. */
-function askedOf({ query, body }: FastifyRequest): string | undefined {
+/** The location that a list is asked about; the locations where something is given, null for all. */
+function askedOf(of: 'list' | 'given', { query, body }: FastifyRequest): readonly (string | null)[] {
+  if (of === 'given') return (body as { locations: Right['locations'] }).locations ?? [null];
   const asked = [query, body].map((each) => (each as { location?: string } | null | undefined)?.location);
-  return asked.find((location) => location !== undefined);
+  return asked.filter((location) => location !== undefined);
 }
 
 function accessOf({

@@ -21,6 +21,7 @@ import { locationRoutes } from './location-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 import { operatorSessionRoutes } from './operator-session-routes.ts';
 import { orderRoutes } from './order-routes.ts';
+import { rightsRoutes } from './rights-routes.ts';
 import { scorecardRoutes } from './scorecard-routes.ts';
 import { spillRoutes } from './spill-routes.ts';
 import { takeJson } from './take-json.ts';
@@ -90,6 +91,7 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
     scorecardRoutes(scope, deps);
     spillRoutes(scope, deps);
     auditRoutes(scope, deps);
+    rightsRoutes(scope, deps);
   };
 }
 

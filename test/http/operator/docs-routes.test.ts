@@ -9,6 +9,8 @@ const WRONG = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
 const EXAMPLE = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
 const EXAMPLE_TOKEN = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 const EXAMPLE_SESSION = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c14';
+const EXAMPLE_NAMED = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c12';
+const EXAMPLE_GRANT = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c13';
 const page = await readFile(new URL('../../../docs/operator-api.md', import.meta.url), 'utf8');
 /** Each command, and the answer that the page shows right behind it. */
 const commands = curlCommandsOf(page).map((command) => {
@@ -49,6 +51,13 @@ beforeAll(async () => {
             deadline_at = now() + interval '1 h' WHERE service_order_id = 'order-4713'`,
   );
   await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-4712'`);
+  await system.query(
+    `INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES ($1, '\\x00', 'laptop', '{viewer}')`,
+    [EXAMPLE_NAMED],
+  );
+  await system.query(`INSERT INTO operator_grants (grant_id, group_name, roles) VALUES ($1, 'kitchen', '{viewer}')`, [
+    EXAMPLE_GRANT,
+  ]);
   await system.query(
     `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
      VALUES ('order-4716', 'club-1', 'platform', 'by_phone', now(), 'infinity')`,
@@ -91,6 +100,8 @@ it('the page has a command for every route', () => {
         .replace(EXAMPLE, '*')
         .replace(EXAMPLE_TOKEN, '*')
         .replace(EXAMPLE_SESSION, '*')
+        .replace(EXAMPLE_NAMED, '*')
+        .replace(EXAMPLE_GRANT, '*')
         .replace(/(order-\d+|club-1)/, '*')}`;
     }),
   );
@@ -102,13 +113,15 @@ it('the page has a command for every route', () => {
   }
 });
 
-/** The very same, but for times and the ids of webhooks. */
+/** The very same, but for times, ids of ours and tokens. */
 function alike(shown: unknown): unknown {
   if (Array.isArray(shown)) return shown.length === 0 ? [] : expect.arrayContaining(shown.map(alike));
   if (typeof shown === 'object' && shown !== null) {
     return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, alike(value)]));
   }
   if (typeof shown !== 'string') return shown;
-  const kind = [/^\d{4}-\d\d-\d\dT/, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}$/].find((each) => each.test(shown));
+  const kind = [/^\d{4}-\d\d-\d\dT/, /^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f-]{21}$/, /^exo_/].find((each) =>
+    each.test(shown),
+  );
   return kind === undefined ? shown : expect.stringMatching(kind);
 }

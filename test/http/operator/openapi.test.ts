@@ -164,6 +164,8 @@ describe('the OpenAPI document', () => {
       '/traffic',
       '/spill',
       '/scorecards',
+      '/operators/tokens',
+      '/operators/grants',
       '/metrics',
       '/docs',
     ]) {
@@ -179,6 +181,11 @@ describe('the OpenAPI document', () => {
     const token = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
     expect((await operator.post(`/locations/club-1/tokens/${token}/revoke`)).status).toBe(404);
     expect((await operator.post('/webhooks/replay', { outcome: 'dropped' })).status).toBe(200);
+    for (const path of ['tokens', 'grants']) {
+      expect((await operator.post(`/operators/${path}`, { roles: ['viewer'] })).status).toBe(400);
+    }
+    expect((await operator.post(`/operators/tokens/${token}/revoke`)).status).toBe(404);
+    expect((await operator.post(`/operators/grants/${token}/remove`)).status).toBe(404);
     const missing = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
     expect((await operator.get(`/webhooks/${missing}`)).status).toBe(404);
     expect((await operator.post(`/webhooks/${missing}/replay`)).status).toBe(404);

@@ -1,0 +1,37 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { ROLES, Right, Role } from './operator.ts';
+
+/** Roles to give. */
+export const GivenRight = z.strictObject({
+  roles: z.array(Role).min(1).max(ROLES.length),
+  locations: Right.shape.locations.default(null),
+});
+
+/** Makes two that say the same look the same. */
+export function inOrder({ roles, locations }: Right): Right {
+  return {
+    roles: ROLES.filter((role) => roles.includes(role)),
+    locations: locations && [...new Set(locations)].toSorted(),
+  };
+}
+
+/** Why a right cannot be given: it is about a location that there is not. */
+export async function refuseUnknown(pool: Pool, { locations }: Right): Promise<string | undefined> {
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM locations WHERE location_id = id)`,
+    [locations],
+  );
+  return rows.length === 0 ? undefined : `no location is called ${rows.map(({ id }) => `"${id}"`).join(', ')}`;
+}
+
+export function rightInWords({ roles, locations }: Right): string {
+  return `${roles.join(',')} at ${locations?.join(',') ?? 'all locations'}`;
+}
+
+/** What somebody was given, or is taken, for the audit. */
+export function givenInWords(
+  given: Right & { name?: string | undefined; email?: string | null | undefined; group?: string | null | undefined },
+): string {
+  return `${given.name ?? given.email ?? given.group}: ${rightInWords(given)}`;
+}

@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { Id } from '../domain/order.ts';
+import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
+import { Right } from './operator.ts';
+
+export const NewOperatorGrant = GivenRight.extend({
+  email: z
+    .email({ error: 'is no e-mail address' })
+    .toLowerCase()
+    .max(254)
+    .optional()
+    .meta({
+      description: 'To whom signs in with this address, which the issuer has verified.',
+      examples: ['anna@example.com'],
+    }),
+  group: Id.optional().meta({
+    description: 'To all of a group, as the issuer names it.',
+    examples: ['kitchen-managers'],
+  }),
+}).refine(({ email, group }) => (email === undefined) !== (group === undefined), {
+  error: 'takes either an email or a group',
+});
+type NewOperatorGrant = z.infer<typeof NewOperatorGrant>;
+
+export const OperatorGrant = Right.extend({
+  grantId: z.string(),
+  email: z.string().nullable(),
+  group: z.string().nullable(),
+  createdAt: z.date(),
+}).meta({ id: 'OperatorGrant' });
+export type OperatorGrant = z.infer<typeof OperatorGrant>;
+
+const SHOWN = 'grant_id AS "grantId", email, group_name AS "group", roles, locations, created_at AS "createdAt"';
+
+/** Gives roles to whom an address is, or to all of a group. What is given already is not given twice. */
+export async function addOperatorGrant(
+  pool: Pool,
+  { email, group, ...given }: NewOperatorGrant,
+): Promise<OperatorGrant | { refused: string }> {
+  const right = inOrder(given);
+  const refused = await refuseUnknown(pool, right);
+  if (refused !== undefined) return { refused };
+  const { rows } = await pool.query<OperatorGrant>(
+    `WITH same AS (
+       SELECT * FROM operator_grants
+       WHERE email IS NOT DISTINCT FROM $2::text AND group_name IS NOT DISTINCT FROM $3::text
+         AND roles = $4::text[] AND locations IS NOT DISTINCT FROM $5::text[]
+     ), added AS (
+       INSERT INTO operator_grants (grant_id, email, group_name, roles, locations)
+       SELECT $1::uuid, $2::text, $3::text, $4::text[], $5::text[] WHERE NOT EXISTS (SELECT FROM same) RETURNING *
+     )
+     SELECT ${SHOWN} FROM (SELECT * FROM same UNION ALL SELECT * FROM added) AS grants LIMIT 1`,
+    [randomUUID(), email ?? null, group ?? null, right.roles, right.locations],
+  );
+  if (rows[0] === undefined) throw new Error('a grant was not written down');
+  return rows[0];
+}
+
+/** @param within if given, only those that open nothing elsewhere */
+export async function listOperatorGrants(pool: Pool, within?: readonly string[]): Promise<OperatorGrant[]> {
+  const { rows } = await pool.query<OperatorGrant>(
+    `SELECT ${SHOWN} FROM operator_grants WHERE $1::text[] IS NULL OR locations <@ $1 ORDER BY created_at, grant_id`,
+    [within ?? null],
+  );
+  return rows;
+}
+
+/**
+ * Takes roles back, within five seconds.
+ * @param within as of `listOperatorGrants`
+ * @returns what was taken; undefined if there is no such grant
+ */
+export async function removeOperatorGrant(
+  pool: Pool,
+  grantId: string,
+  within?: readonly string[],
+): Promise<OperatorGrant | undefined> {
+  const { rows } = await pool.query<OperatorGrant>(
+    `DELETE FROM operator_grants WHERE grant_id::text = $1::text AND ($2::text[] IS NULL OR locations <@ $2)
+     RETURNING ${SHOWN}`,
+    [grantId, within ?? null],
+  );
+  return rows[0];
+}

@@ -1,0 +1,120 @@
+import { userInfo } from 'node:os';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
+import { runCli } from '../support/run-cli.ts';
+import { runJson } from '../support/run-json.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+type Issued = Record<string, unknown> & { tokenId: string; token: string };
+
+let system: System;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN } });
+  env = { ...system.env };
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+});
+afterAll(() => system?.stop());
+
+const statusOf = async (token: string, path: string): Promise<number> =>
+  (await sendAsIs(system.urls[0] ?? '', path, { headers: { authorization: `Bearer ${token}` } })).status;
+const acts = (): Promise<Record<string, unknown>[]> =>
+  system.query(
+    `SELECT actor_kind, actor_id, did, subject, outcome, after FROM audit JOIN audit_outcomes USING (audit_id)
+     WHERE actor_kind = 'command_line' ORDER BY audit_id DESC`,
+  );
+const by = { actor_kind: 'command_line', actor_id: userInfo().username };
+
+describe('expediter operator token', () => {
+  it('issues one that opens what its roles say, lists it without its secret, and revokes it', async () => {
+    const args = ['operator', 'token', 'issue', '--name', 'anna', '--role', 'operator,viewer', '--role', 'member-data'];
+    const issued = await runJson<Issued>(env, [...args, '--locations', 'club-1', '--expires', '90d']);
+    const may = { roles: ['viewer', 'operator', 'member-data'], locations: ['club-1'] };
+    expect(issued).toMatchObject({ name: 'anna', ...may, state: 'valid', expiresAt: expect.any(String) });
+    expect(await statusOf(issued.token, '/locations/club-1')).toBe(200);
+    expect(await statusOf(issued.token, '/metrics')).toBe(403);
+
+    expect(await runJson(env, ['operator', 'token', 'list'])).toMatchObject([{ tokenId: issued.tokenId, ...may }]);
+    const { out } = await runCli(env, ['operator', 'token', 'list']);
+    expect(out).toMatch(/ anna +viewer,operator,member-data at club-1 +valid /);
+    expect(out).not.toContain('exo_');
+
+    const revoked = await runCli(env, ['operator', 'token', 'revoke', issued.tokenId]);
+    expect(revoked).toMatchObject({ code: 0, out: expect.stringContaining('revoked') });
+    await until(async () => (await statusOf(issued.token, '/locations/club-1')) === 401);
+    const after = 'anna: viewer,operator,member-data at club-1';
+    expect((await acts()).slice(0, 2)).toEqual([
+      { ...by, did: 'revoke token', subject: issued.tokenId, outcome: 'done', after },
+      { ...by, did: 'issue token', subject: null, outcome: 'done', after },
+    ]);
+  });
+
+  it('shows the token to people too, and that it opens all locations', async () => {
+    const { out } = await runCli(env, ['operator', 'token', 'issue', '--name', 'ben', '--role', 'admin']);
+    expect(out).toMatch(/^token +exo_[\w-]{49}$/m);
+    expect(out).toMatch(/^may +admin at all locations$/m);
+    expect(out).not.toContain('expires');
+  });
+
+  it.each([
+    ['a name that a valid token has', ['--name', 'ben', '--role', 'viewer'], /a valid token is called "ben"/],
+    ['a role that there is not', ['--name', 'x', '--role', 'viewer,root'], /roles\.1: is none of viewer, operator/],
+    ['a location that there is not', ['--name', 'x', '--role', 'viewer', '--locations', 'club-1,club-9'], /"club-9"/],
+    ['no location', ['--name', 'x', '--role', 'viewer', '--locations', ''], /locations\.0: /],
+    ['no role', ['--name', 'x'], /--role/],
+    ['no name', ['--name', ' ', '--role', 'viewer'], /name: is not 1 to 100 characters/],
+    ['an end in the past', ['--name', 'x', '--role', 'viewer', '--expires', '2020-01-31'], /not in the future/],
+  ])('issues none with %s: one line, exit code 2', async (_what, args, says) => {
+    const { code, out, error } = await runCli(env, ['operator', 'token', 'issue', ...args]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(error).toMatch(says);
+  });
+
+  it('knows no token by its secret, and writes that down nowhere', async () => {
+    const { token } = await runJson<Issued>(env, ['operator', 'token', 'issue', '--name', 'carl', '--role', 'viewer']);
+    const { code, error } = await runCli(env, ['operator', 'token', 'revoke', token]);
+    expect({ code, error }).toEqual({ code: 3, error: expect.stringContaining('expediter operator token list') });
+    expect(JSON.stringify([error, await acts(), system.logged])).not.toContain(token.slice(4, -6));
+    const missing = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c99';
+    expect(await runCli(env, ['operator', 'token', 'revoke', missing])).toMatchObject({ code: 3 });
+    expect((await acts())[0]).toMatchObject({ did: 'revoke token', subject: missing, outcome: 'refused' });
+  });
+});
+
+describe('expediter operator grant', () => {
+  it('gives roles to an address and to a group, lists them, and takes them', async () => {
+    const add = ['operator', 'grant', 'add', '--role', 'viewer'];
+    type Grant = { grantId: string };
+    const anna = await runJson<Grant>(env, [...add, '--email', 'Anna@Example.com', '--locations', 'club-1']);
+    const group = await runJson<Grant>(env, [...add, '--group', 'kitchen managers']);
+    expect(await runJson(env, ['operator', 'grant', 'list'])).toMatchObject([
+      { grantId: anna.grantId, email: 'anna@example.com', group: null, locations: ['club-1'] },
+      { grantId: group.grantId, email: null, group: 'kitchen managers', locations: null },
+    ]);
+    const { out } = await runCli(env, ['operator', 'grant', 'list']);
+    expect(out).toMatch(/ anna@example\.com .* viewer at club-1 /);
+    expect(await runCli(env, ['operator', 'grant', 'remove', anna.grantId])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('anna@example.com: viewer at club-1'),
+    });
+    expect(await runCli(env, ['operator', 'grant', 'remove', anna.grantId])).toMatchObject({ code: 3 });
+    expect(await runJson(env, ['operator', 'grant', 'list'])).toMatchObject([{ grantId: group.grantId }]);
+    const after = 'anna@example.com: viewer at club-1';
+    expect((await acts()).slice(0, 4)).toMatchObject([
+      { did: 'take roles', outcome: 'refused', subject: anna.grantId },
+      { did: 'take roles', outcome: 'done', subject: anna.grantId, after },
+      { ...by, did: 'give roles', outcome: 'done', after: 'kitchen managers: viewer at all locations' },
+      { ...by, did: 'give roles', outcome: 'done', after },
+    ]);
+  });
+
+  it.each([
+    ['nobody', []],
+    ['an address and a group', ['--email', 'a@example.com', '--group', 'b']],
+    ['what is no address', ['--email', 'anna']],
+  ])('gives none to %s', async (_what, to) => {
+    expect(await runCli(env, ['operator', 'grant', 'add', '--role', 'viewer', ...to])).toMatchObject({ code: 2 });
+  });
+});

@@ -1,0 +1,305 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openSession } from '../../../src/core/operators/operator-sessions.ts';
+import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../support/ask-operator.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+type Issued = { tokenId: string; token: string };
+type Named = Record<string, unknown> & { tokenId: string; name: string };
+type Grant = Record<string, unknown> & { grantId: string };
+
+const MISSING = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c99';
+/** A revoked token, one that has expired and a grant that is taken are refused by then, at every process. */
+const WITHIN_MS = 5_000;
+
+let system: System;
+let admin: Operator;
+/** Of an admin of club-1 alone. */
+let ofClub1: Operator;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN }, processes: 2 });
+  for (const id of ['club-1', 'club-2']) await system.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  admin = await askOperator(system.urls[0] ?? '');
+  const { token } = await issue({ name: 'admin of club-1', roles: ['admin'], locations: ['club-1'] });
+  ofClub1 = await askOperator(system.urls[0] ?? '', token);
+});
+afterAll(() => system?.stop());
+
+async function issue(body: object, by = admin): Promise<Issued> {
+  const answer = await by.post('/operators/tokens', body);
+  expect(answer).toMatchObject({
+    status: 200,
+    body: { state: 'valid', token: expect.stringMatching(/^exo_[\w-]{49}$/) },
+  });
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  return answer.body as unknown as Issued;
+}
+/** Asks the other process. */
+const statusOf = async (token: string, path = '/locations'): Promise<number> =>
+  (await sendAsIs(system.urls[1] ?? '', path, { headers: { authorization: `Bearer ${token}` } })).status;
+const tokensSeenBy = async (by: Operator): Promise<Named[]> =>
+  (await by.get('/operators/tokens')).body['tokens'] as Named[];
+const grantsSeenBy = async (by: Operator): Promise<Grant[]> =>
+  (await by.get('/operators/grants')).body['grants'] as Grant[];
+const acts = (did: string, name: string): Promise<Record<string, unknown>[]> =>
+  system.query(
+    `SELECT actor_kind, actor_name, subject, outcome, after FROM audit LEFT JOIN audit_outcomes USING (audit_id)
+     WHERE did = $1 AND after LIKE $2 ORDER BY audit_id`,
+    [did, `${name}: %`],
+  );
+
+async function refusedSoon(token: string): Promise<void> {
+  const from = Date.now();
+  await until(async () => (await statusOf(token)) === 401);
+  expect(Date.now() - from).toBeLessThan(WITHIN_MS);
+}
+
+describe('a named token', () => {
+  it('opens what its roles say, and is nowhere but in the answer', async () => {
+    const { token, tokenId } = await issue({ name: 'report', roles: ['viewer'] });
+    expect(await statusOf(token)).toBe(200);
+    const asked = await askOperator(system.urls[1] ?? '', token);
+    expect(await asked.post('/locations/club-1/pause')).toMatchObject({
+      status: 403,
+      body: { cause: { code: 'role_missing', roles: ['operator'] } },
+    });
+    const stored = await system.query(
+      `SELECT (SELECT jsonb_agg(t) FROM operator_tokens t)::text || (SELECT jsonb_agg(a) FROM audit a)::text
+           || (SELECT jsonb_agg(o) FROM audit_outcomes o)::text AS all`,
+    );
+    const shown = JSON.stringify([stored, await tokensSeenBy(admin), system.logged]);
+    expect(shown).toContain(tokenId);
+    expect(shown).not.toContain(token.slice(4, -6));
+    expect(await acts('issue token', 'report')).toEqual([
+      {
+        actor_kind: 'operator_token',
+        actor_name: 'OPERATOR_TOKEN',
+        subject: null,
+        outcome: 'done',
+        after: 'report: viewer at all locations',
+      },
+    ]);
+  });
+
+  it('is refused within five seconds at another process once it is revoked, and again does no harm', async () => {
+    const { token, tokenId } = await issue({ name: 'laptop', roles: ['operator', 'viewer'], locations: ['club-1'] });
+    expect(await statusOf(token)).toBe(200);
+    for (const _time of [1, 2]) {
+      expect(await admin.post(`/operators/tokens/${tokenId}/revoke`)).toMatchObject({
+        status: 200,
+        body: { state: 'revoked' },
+      });
+    }
+    await refusedSoon(token);
+    expect(await acts('revoke token', 'laptop')).toMatchObject([
+      { subject: tokenId, outcome: 'done', after: 'laptop: viewer,operator at club-1' },
+      { subject: tokenId, outcome: 'done' },
+    ]);
+  });
+
+  it('is refused within five seconds of its end', async () => {
+    const { token } = await issue({ name: 'short', roles: ['viewer'], expiresAt: new Date(Date.now() + 700) });
+    expect(await statusOf(token)).toBe(200);
+    await sleep(700);
+    await refusedSoon(token);
+    expect((await tokensSeenBy(admin)).find(({ name }) => name === 'short')).toMatchObject({ state: 'expired' });
+    // Its name is free then, and it stays one that expired.
+    await issue({ name: 'short', roles: ['viewer'] });
+    expect((await tokensSeenBy(admin)).filter(({ name }) => name === 'short')).toMatchObject([
+      { state: 'expired' },
+      { state: 'valid' },
+    ]);
+  });
+
+  it('shares its name with no valid one, and gives it on once it is revoked', async () => {
+    const { tokenId } = await issue({ name: 'Zoë 1', roles: ['viewer'] });
+    expect(await admin.post('/operators/tokens', { name: ' Zoë 1 ', roles: ['admin'] })).toMatchObject({
+      status: 409,
+      body: { error: 'a valid token is called "Zoë 1": revoke that, or take another name' },
+    });
+    expect(await acts('issue token', 'Zoë 1')).toMatchObject([{ outcome: 'done' }, { outcome: 'refused' }]);
+    await admin.post(`/operators/tokens/${tokenId}/revoke`);
+    const statuses = await Promise.all(
+      [1, 2].map(async () => (await admin.post('/operators/tokens', { name: 'Zoë 1', roles: ['viewer'] })).status),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200, 409]));
+  });
+
+  it('has its use written down, once a minute', async () => {
+    const { token, tokenId } = await issue({ name: 'used', roles: ['viewer'] });
+    const lastUsed = async (): Promise<unknown> =>
+      (await tokensSeenBy(admin)).find((each) => each.tokenId === tokenId)?.['lastUsedAt'];
+    const ago = (interval: string): Promise<unknown> =>
+      system.query('UPDATE operator_tokens SET last_used_at = now() - $2::interval WHERE token_id = $1', [
+        tokenId,
+        interval,
+      ]);
+    expect(await lastUsed()).toBeNull();
+    await statusOf(token);
+    await until(async () => (await lastUsed()) !== null);
+    await ago('50 seconds');
+    const before = await lastUsed();
+    // What is known of a token is known for two seconds.
+    await until(async () => (await statusOf(token)) === 200);
+    await sleep(50);
+    expect(await lastUsed()).toBe(before);
+    await ago('61 seconds');
+    const older = await lastUsed();
+    await until(async () => {
+      await statusOf(token);
+      return (await lastUsed()) !== older;
+    });
+  });
+
+  it.each([
+    ['no name', { name: ' ' }, 'name'],
+    ['a name of 101 characters', { name: 'x'.repeat(101) }, 'name'],
+    ['a name of two lines', { name: 'a\nb' }, 'name'],
+    ['no role', { roles: [] }, 'roles'],
+    ['a role that there is not', { roles: ['root'] }, 'roles.0'],
+    ['no location', { locations: [] }, 'locations'],
+    ['an end in the past', { expiresAt: '2020-01-31T18:00:00Z' }, 'expiresAt'],
+    ['a field that there is not', { scope: 'all' }, 'body'],
+  ])('is not made with %s, which is named', async (_what, wrong, field) => {
+    const answer = await admin.post('/operators/tokens', { name: 'wrong', roles: ['viewer'], ...wrong });
+    expect(answer).toMatchObject({ status: 400, body: { problems: [{ field }] } });
+  });
+
+  it('is not made for locations that there are not, which are named', async () => {
+    const locations = ['club-1', 'club-8', 'club-9'];
+    expect(await admin.post('/operators/tokens', { name: 'wrong', roles: ['viewer'], locations })).toMatchObject({
+      status: 409,
+      body: { error: 'no location is called "club-8", "club-9"' },
+    });
+  });
+});
+
+describe('an admin of one location', () => {
+  it('sees, gives and takes what opens nothing elsewhere', async () => {
+    await issue({ name: 'everywhere', roles: ['viewer'] });
+    await issue({ name: 'of both', roles: ['viewer'], locations: ['club-1', 'club-2'] });
+    const elsewhere = await issue({ name: 'of club-2', roles: ['viewer'], locations: ['club-2'] });
+    const own = await issue({ name: 'till', roles: ['member-data', 'operator'], locations: ['club-1'] }, ofClub1);
+    const all = await tokensSeenBy(ofClub1);
+    expect(all.map(({ name }) => name)).toContain('till');
+    for (const each of all) expect(each).toMatchObject({ locations: ['club-1'] });
+    expect((await ofClub1.post(`/operators/tokens/${own.tokenId}/revoke`)).status).toBe(200);
+
+    const missing = await ofClub1.post(`/operators/tokens/${MISSING}/revoke`);
+    const others = await ofClub1.post(`/operators/tokens/${elsewhere.tokenId}/revoke`);
+    expect(missing.status).toBe(404);
+    expect([others.status, others.text]).toEqual([missing.status, missing.text]);
+    expect(await statusOf(elsewhere.token)).toBe(200);
+  });
+
+  it.each([
+    ['all', {}],
+    ['all, said', { locations: null }],
+    ['another', { locations: ['club-2'] }],
+    ['another beside it', { locations: ['club-1', 'club-2'] }],
+    ['one that there is not', { locations: ['club-9'] }],
+  ])('cannot give what opens %s', async (what, where) => {
+    const refused = { status: 403, body: { cause: { code: 'role_missing', roles: ['admin'] } } };
+    const name = `escalation to ${what}`;
+    expect(await ofClub1.post('/operators/tokens', { name, roles: ['viewer'], ...where })).toMatchObject(refused);
+    const [last] = await system.query('SELECT actor_name, did, subject FROM audit ORDER BY audit_id DESC LIMIT 1');
+    expect(last).toEqual({ actor_name: 'admin of club-1', did: 'be refused', subject: 'POST /operators/tokens' });
+    expect((await tokensSeenBy(admin)).filter((each) => each.name === name)).toEqual([]);
+
+    const group = name;
+    expect(await ofClub1.post('/operators/grants', { group, roles: ['admin'], ...where })).toMatchObject(refused);
+    expect((await grantsSeenBy(admin)).filter((each) => each['group'] === group)).toEqual([]);
+  });
+
+  it('is not made one by other roles there, or by another role elsewhere', async () => {
+    const { token } = await issue({ name: 'mixed', roles: ['viewer', 'operator', 'member-data'] });
+    const other = await askOperator(system.urls[0] ?? '', token);
+    for (const path of ['/operators/tokens', '/operators/grants']) {
+      expect((await other.get(path)).status).toBe(403);
+      expect((await other.post(path, { name: 'x', email: 'x@example.com', roles: ['admin'] })).status).toBe(403);
+    }
+    expect((await other.post(`/operators/tokens/${MISSING}/revoke`)).status).toBe(403);
+    expect((await other.post(`/operators/grants/${MISSING}/remove`)).status).toBe(403);
+  });
+});
+
+describe('a grant', () => {
+  /** Somebody who signed in by OIDC, at the other process. */
+  async function signedIn(email: string, groups: string[]): Promise<(path: string) => Promise<number>> {
+    const who = { kind: 'person', id: `issuer ${email}`, name: email, email, groups } as const;
+    const cookie = await openSession(system.pool, { ...who, source: '127.0.0.1', userAgent: undefined });
+    const headers = { cookie: `__Host-expediter_session=${cookie}`, 'sec-fetch-site': 'same-origin' };
+    return async (path) => (await sendAsIs(system.urls[1] ?? '', `/console/api${path}`, { headers })).status;
+  }
+  const add = async (body: object, by = admin): Promise<Grant> => {
+    const answer = await by.post('/operators/grants', body);
+    expect(answer.status).toBe(200);
+    return answer.body as Grant;
+  };
+  const within = async (get: () => Promise<number>, status: number): Promise<void> => {
+    const from = Date.now();
+    await until(async () => (await get()) === status);
+    expect(Date.now() - from).toBeLessThan(WITHIN_MS);
+  };
+
+  it('acts within five seconds on who is signed in, and is gone as soon', async () => {
+    const get = await signedIn('anna@example.com', []);
+    expect(await get('/locations')).toBe(401);
+    const grant = await add({ email: 'Anna@Example.com', roles: ['viewer'], locations: ['club-1'] });
+    expect(grant).toMatchObject({ email: 'anna@example.com', group: null, roles: ['viewer'], locations: ['club-1'] });
+    await within(() => get('/locations/club-1'), 200);
+    expect(await get('/locations/club-2')).toBe(404);
+
+    expect((await admin.post(`/operators/grants/${grant.grantId}/remove`)).status).toBe(200);
+    await within(() => get('/locations/club-1'), 401);
+    expect((await admin.post(`/operators/grants/${grant.grantId}/remove`)).status).toBe(404);
+    const given = 'anna@example.com: viewer at club-1';
+    expect(await acts('give roles', 'anna@example.com')).toMatchObject([{ outcome: 'done', after: given }]);
+    expect(await acts('take roles', 'anna@example.com')).toMatchObject([{ subject: grant.grantId, after: given }]);
+  });
+
+  it('of a group is of everybody in it, and adds to those of the address', async () => {
+    const get = await signedIn('ben@example.com', ['kitchen']);
+    await add({ group: 'kitchen', roles: ['viewer'], locations: ['club-2'] });
+    await within(() => get('/locations/club-2'), 200);
+    expect(await get('/locations/club-1')).toBe(404);
+    await add({ email: 'ben@example.com', roles: ['viewer'], locations: ['club-1'] });
+    await within(() => get('/locations/club-1'), 200);
+  });
+
+  it('given twice is one, in whatever order', async () => {
+    const locations = ['club-1', 'club-2'];
+    const first = await add({ group: 'twice', roles: ['admin', 'viewer'], locations });
+    expect(first).toMatchObject({ roles: ['viewer', 'admin'], locations });
+    const again = { group: 'twice', roles: ['viewer', 'admin', 'viewer'], locations: locations.toReversed() };
+    expect((await add(again)).grantId).toBe(first.grantId);
+    expect((await add({ ...again, locations: null })).grantId).not.toBe(first.grantId);
+  });
+
+  it('of elsewhere is not there for an admin of one location', async () => {
+    const elsewhere = await add({ group: 'elsewhere', roles: ['viewer'], locations: ['club-2'] });
+    const own = await add({ group: 'own', roles: ['admin'], locations: ['club-1'] }, ofClub1);
+    const all = await grantsSeenBy(ofClub1);
+    expect(all.map(({ grantId }) => grantId)).toContain(own.grantId);
+    for (const each of all) expect(each).toMatchObject({ locations: ['club-1'] });
+    const missing = await ofClub1.post(`/operators/grants/${MISSING}/remove`);
+    const others = await ofClub1.post(`/operators/grants/${elsewhere.grantId}/remove`);
+    expect([missing.status, others.status, others.text]).toEqual([404, 404, missing.text]);
+    expect((await ofClub1.post(`/operators/grants/${own.grantId}/remove`)).status).toBe(200);
+    expect((await grantsSeenBy(admin)).map(({ grantId }) => grantId)).toContain(elsewhere.grantId);
+  });
+
+  it.each([
+    ['neither an address nor a group', {}, 'body'],
+    ['both', { email: 'a@example.com', group: 'b' }, 'body'],
+    ['what is no address', { email: 'anna' }, 'email'],
+    ['a group without a name', { group: '' }, 'group'],
+  ])('is not given to %s', async (_what, to, field) => {
+    expect(await admin.post('/operators/grants', { roles: ['viewer'], ...to })).toMatchObject({
+      status: 400,
+      body: { problems: [{ field }] },
+    });
+  });
+});
