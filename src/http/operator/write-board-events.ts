@@ -48,6 +48,7 @@ export function writeBoardEvents(stream: EventStream): Watcher {
   return {
     whole({ orders: all, ...about }) {
       board = about;
+      orders.clear();
       rest = [...all];
       stream.send({ event: 'reset', data: { at: about.at } });
       flush();

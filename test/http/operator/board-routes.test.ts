@@ -57,8 +57,8 @@ afterEach(() => {
 afterAll(() => system?.stop());
 
 /** @param process webhooks come to the first, 0 */
-async function watch(process: number, query = ''): Promise<Watched> {
-  const read = await readEvents(`${system.urls[process]}/live${query}`, headers);
+async function watch(process: number, query = '', as: Record<string, string> = headers): Promise<Watched> {
+  const read = await readEvents(`${system.urls[process]}/live${query}`, as);
   const all = <Data>(event: string): Data[] =>
     read.events.filter((each) => each.event === event).map(({ data }) => data as Data);
   const watched: Watched = {
@@ -385,8 +385,13 @@ describe('what needs attention', () => {
 });
 
 describe('live messages that do not go out', () => {
-  it('are said to whoever watches, whatever the filter, until they are out', async () => {
+  it('are said to whoever watches their locations, whatever the filter, until they are out', async () => {
     const [watched, elsewhere] = await Promise.all([watch(0), watch(1, '?location=nowhere')]);
+    await system.query(
+      `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations)
+       VALUES (gen_random_uuid(), sha256('of-club-2'), 'club-2', '{viewer}', '{club-2}')`,
+    );
+    const ofAnother = await watch(0, '', { authorization: 'Bearer of-club-2' });
     expect(watched.attention()?.untold).toBeNull();
     system.pubsub.faults.publishError = () => status.UNAVAILABLE;
     for (const id of ['untold-1', 'untold-2']) await system.placeOrder({ serviceOrderId: id, locationId: 'club-1' });
@@ -397,6 +402,7 @@ describe('live messages that do not go out', () => {
         serviceOrderId: expect.stringMatching(/^untold-[12]$/),
       });
     }
+    expect(ofAnother.attention()?.untold).toBeNull();
     system.pubsub.faults.publishError = undefined;
     await until(() => watched.attention()?.untold === null, 15_000);
     expect(system.live('untold-2').map(({ memberState }) => memberState)).toContain('placed');
