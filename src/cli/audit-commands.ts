@@ -10,7 +10,7 @@ import { LIST_LIMIT, LIST_LIMIT_MAX, readLimit } from './read-limit.ts';
 import { PAST, readPast } from './read-time.ts';
 import { withDatabase } from './with-database.ts';
 
-type Options = Omit<AuditFilter, 'locationIds' | 'serviceOrderId'> & {
+type Options = Omit<AuditFilter, 'locations' | 'serviceOrderId'> & {
   location?: string;
   order?: string;
   limit: number;
@@ -56,7 +56,7 @@ export function addAuditCommands(program: Command): void {
 }
 
 async function list(pool: Pool, { location, order, limit, after, ...filter }: Options): Promise<ListedAct[]> {
-  const asked = { ...filter, serviceOrderId: order, ...(location !== undefined && { locationIds: [location] }) };
+  const asked = { ...filter, serviceOrderId: order, ...(location !== undefined && { locations: [location] }) };
   const found: ListedAct[] = [];
   let before = after;
   do {

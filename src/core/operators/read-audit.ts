@@ -45,7 +45,7 @@ export type AuditFilter = {
   actor?: string | undefined;
   did?: string | undefined;
   /** Only acts at one of these. Without it also those that are at none. */
-  locationIds?: readonly string[] | undefined;
+  locations?: readonly string[] | undefined;
   serviceOrderId?: string | undefined;
   outcome?: (typeof ASKED_OUTCOMES)[number] | undefined;
   /** Begun at this time or later. */
@@ -69,30 +69,24 @@ export async function readAudit(
   filter: AuditFilter,
   page: { before?: string | undefined; limit: number },
 ): Promise<z.infer<typeof ListedActs>> {
-  const { actor, did, locationIds, serviceOrderId, outcome, since, until } = filter;
-  const [onlyLocation, ...others] = locationIds ?? [];
-  const candidates = [
-    page.before ?? null,
-    serviceOrderId ?? null,
-    others.length === 0 ? (onlyLocation ?? null) : null,
-    since ?? null,
-    until ?? null,
-  ];
+  const { actor, did, locations, serviceOrderId, outcome, since, until } = filter;
+  const one = locations?.length === 1 ? locations[0] : undefined;
+  const candidates = [page.before ?? null, serviceOrderId ?? null, one ?? null, since ?? null, until ?? null];
   const { rows } = await pool.query<{ act: ListedAct }>(
     `SELECT ${ACT} AS act
-     FROM (${CANDIDATES} LIMIT ${SCAN}) AS a ${WITH_END}
+     FROM (${CANDIDATES} LIMIT ${SCAN}) AS k ${OF_ID}
      WHERE ($4::timestamptz IS NULL OR a.at >= $4) AND ($5::timestamptz IS NULL OR a.at < $5)
        AND ($6::text[] IS NULL OR a.location_id = ANY ($6))
        AND ($7::text IS NULL OR $7 IN (a.actor_id, a.actor_name))
        AND ($8::text IS NULL OR a.did = $8)
        AND ($9::text IS NULL OR coalesce(o.outcome, 'unknown') = $9)
-     ORDER BY a.audit_id DESC LIMIT $10::int`,
-    [...candidates, locationIds ?? null, actor ?? null, did ?? null, outcome ?? null, page.limit],
+     ORDER BY k.audit_id DESC LIMIT $10::int`,
+    [...candidates, locations ?? null, actor ?? null, did ?? null, outcome ?? null, page.limit],
   );
   const acts = rows.map(({ act }) => act);
   if (acts.length === page.limit) return { acts, next: acts.at(-1)?.auditId ?? null };
   const { rows: last } = await pool.query<{ next: string }>(
-    `SELECT audit_id AS next FROM (${CANDIDATES} OFFSET ${SCAN - 1} LIMIT 1) AS a`,
+    `SELECT audit_id AS next FROM (${CANDIDATES} OFFSET ${SCAN - 1} LIMIT 1) AS k`,
     candidates,
   );
   return { acts, next: last[0]?.next ?? null };
@@ -100,7 +94,7 @@ export async function readAudit(
 
 /** Reads the newest acts at a location, newest first. */
 export async function readActsAt(pool: Pool, locationId: string): Promise<ToldAct[]> {
-  const { acts } = await readAudit(pool, { locationIds: [locationId] }, { limit: TOLD_AT_LOCATION });
+  const { acts } = await readAudit(pool, { locations: [locationId] }, { limit: TOLD_AT_LOCATION });
   return acts.map(toTold);
 }
 
@@ -123,9 +117,8 @@ export async function readActsAbout(
        ) AS a
      )
      SELECT ${ACT} AS act
-     FROM (SELECT audit_id FROM about ORDER BY audit_id DESC LIMIT ${TOLD}) AS k
-     CROSS JOIN LATERAL (SELECT * FROM audit WHERE audit_id = k.audit_id OFFSET 0) AS a ${WITH_END}
-     ORDER BY a.audit_id`,
+     FROM (SELECT audit_id FROM about ORDER BY audit_id DESC LIMIT ${TOLD}) AS k ${OF_ID}
+     ORDER BY k.audit_id`,
     [serviceOrderId, webhookIds],
   );
   return rows.map(({ act }) => toTold(act));
@@ -143,20 +136,24 @@ const ACT = `json_build_object(
   'serviceOrderId', a.service_order_id, 'webhookId', a.webhook_id, 'subject', a.subject, 'before', a.before,
   'outcome', o.outcome, 'after', o.after)`;
 
-/** Looked up one by one. */
-const WITH_END = `LEFT JOIN LATERAL (SELECT outcome, after FROM audit_outcomes WHERE audit_id = a.audit_id OFFSET 0) AS o ON true`;
+/** SQL for the act `a` of an id `k`, and its end `o`. Looked up one by one. */
+const OF_ID = `
+  CROSS JOIN LATERAL (SELECT * FROM audit WHERE audit_id = k.audit_id OFFSET 0) AS a
+  LEFT JOIN LATERAL (SELECT outcome, after FROM audit_outcomes WHERE audit_id = k.audit_id OFFSET 0) AS o ON true`;
 
 /**
- * What an index finds, in its order. Ids grow with time but for what was written at the same moment, so a minute more on
- * either side has all of a span. Values are known to the planner, so that unused filters are not in the plan.
+ * SQL for the ids that one index finds, in its order. An index that has all that is asked for is what Postgres reads;
+ * else it might read all acts in their order, to find the few of one location. Ids grow with time, but for what was
+ * written at the same moment: a minute more on either side has all of a span. Values are known to the planner, so that
+ * unused filters are not in the plan.
  */
 const CANDIDATES = `
-  SELECT * FROM audit a
-  WHERE ($1::bigint IS NULL OR a.audit_id < $1)
-    AND ($2::text IS NULL OR a.service_order_id = $2)
-    AND ($3::text IS NULL OR a.location_id = $3)
-    AND ($4::timestamptz IS NULL OR a.audit_id > coalesce(
+  SELECT audit_id FROM audit
+  WHERE ($1::bigint IS NULL OR audit_id < $1)
+    AND ($2::text IS NULL OR service_order_id = $2)
+    AND ($2::text IS NOT NULL OR $3::text IS NULL OR location_id = $3)
+    AND ($4::timestamptz IS NULL OR audit_id > coalesce(
           (SELECT audit_id FROM audit WHERE at < $4 - interval '1 minute' ORDER BY at DESC LIMIT 1), 0))
-    AND ($5::timestamptz IS NULL OR a.audit_id < coalesce(
+    AND ($5::timestamptz IS NULL OR audit_id < coalesce(
           (SELECT audit_id FROM audit WHERE at > $5 + interval '1 minute' ORDER BY at LIMIT 1), 9223372036854775807))
-  ORDER BY a.audit_id DESC`;
+  ORDER BY audit_id DESC`;

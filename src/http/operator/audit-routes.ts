@@ -38,8 +38,8 @@ export function auditRoutes(scope: FastifyInstance, { pool }: Pick<OperatorDeps,
     },
     async (request) => {
       const { location, order, limit, cursor, ...filter } = request.query;
-      const locationIds = locationsWithin(request, location);
-      return readAudit(pool, { ...filter, locationIds, serviceOrderId: order }, { before: cursor, limit });
+      const locations = locationsWithin(request, location);
+      return readAudit(pool, { ...filter, locations, serviceOrderId: order }, { before: cursor, limit });
     },
   );
 }

@@ -21,8 +21,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Undefined for what is not there, and so nobody's. */
     access?: (Access & { route: string }) | undefined;
-    /** What else a request's act is about, from its body. */
-    about?: (body: unknown) => Promise<Partial<Act>>;
+    /** What else a request's act is about, by its body. */
+    about?: (request: FastifyRequest) => Promise<Partial<Act>>;
   }
 }
 
@@ -202,7 +202,7 @@ async function actOf(pool: Pool, request: FastifyRequest): Promise<Act | undefin
   const { tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
   const act = { did, ...idsOf(request), subject: tokenId ?? sessionId ?? grantId, ...sourceOf(request) };
   const { of } = access;
-  if (of !== 'order' && of !== 'webhook' && of !== 'location') return { ...act, ...(await about?.(body)) };
+  if (of !== 'order' && of !== 'webhook' && of !== 'location') return { ...act, ...(await about?.(request)) };
   const found = await findThing(pool, of, params);
   return found && { ...act, locationId: found.locationId };
 }

@@ -112,13 +112,10 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
     '/webhooks/replay',
     {
       config: {
-        about(body) {
-          const { location, again, ...filter } = body as z.infer<typeof ReplayMany>;
-          return runAsAct(pool, {
-            ...filter,
-            ...(location !== undefined && { locations: [location] }),
-            replayable: again ? 'all' : 'open',
-          });
+        about(request) {
+          const { location, again, ...filter } = request.body as z.infer<typeof ReplayMany>;
+          const locations = locationsWithin(request, location);
+          return runAsAct(pool, { ...filter, locations, replayable: again ? 'all' : 'open' });
         },
       },
       schema: {
