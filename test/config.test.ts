@@ -51,6 +51,30 @@ it.each([
   expect(readConfig({ ...env, OPERATOR_TOKEN: 'x'.repeat(43) })).toMatchObject({ OPERATOR_TOKEN: 'x'.repeat(43) });
 });
 
+it.each<[string, Record<string, string>, string | undefined]>([
+  ['all that it takes', {}, undefined],
+  ['a group in place of a domain', { OIDC_ALLOWED_DOMAINS: '', OIDC_ALLOWED_GROUPS: 'team' }, undefined],
+  ['an issuer on this machine', { OIDC_ISSUER: 'http://127.0.0.1:8090' }, undefined],
+  ['an issuer over plain http', { OIDC_ISSUER: 'http://issuer.example.com' }, 'OIDC_ISSUER: is not https'],
+  ['an issuer that is no URL', { OIDC_ISSUER: 'http:nothing at all' }, 'OIDC_ISSUER: is not an http or https URL'],
+  ['scopes without openid', { OIDC_SCOPES: 'email openids' }, 'OIDC_SCOPES: leaves out openid'],
+  ['no client', { OIDC_CLIENT_ID: '' }, 'OIDC_CLIENT_ID: and OIDC_ISSUER are set together'],
+  ['no place of the console', { CONSOLE_URL: '' }, 'CONSOLE_URL: is required with OIDC_ISSUER'],
+  ['nobody who may sign in', { OIDC_ALLOWED_DOMAINS: '' }, 'OIDC_ALLOWED_DOMAINS: and OIDC_ALLOWED_GROUPS are unset'],
+])('sign-in by OIDC with %s', (_what, change, problem) => {
+  const read = (): unknown =>
+    readConfig({
+      ...env,
+      OIDC_ISSUER: 'https://issuer.example.com',
+      OIDC_CLIENT_ID: 'console',
+      OIDC_ALLOWED_DOMAINS: 'example.com',
+      CONSOLE_URL: 'https://console.example.com/',
+      ...change,
+    });
+  if (problem === undefined) expect(read).not.toThrow();
+  else expect(read).toThrow(problem);
+});
+
 it.each(['10.0.0.0/33', 'https://pos.lan', 'pos.lan:8080', '*.lan', '2130706433', 'pos lan', '10.0.0/8', '::1%lo'])(
   'refuses a private host that is none, and does not print it: %s',
   (wrong) => {

@@ -26,6 +26,7 @@ const SECRETS: Record<string, string> = {
     'postgres://expediter_owner:word@localhost/expediter?host=/cloudsql/my-project:europe-west1:expediter',
   SETTINGS_KEY,
   OPERATOR_TOKEN: 'x'.repeat(64),
+  OIDC_CLIENT_SECRET: 'word',
   ORDER_API_TOKEN: 'word',
 };
 const PLACES: Record<string, string> = {

@@ -136,7 +136,7 @@ describe('what scrapes', () => {
     expect(container.ports.map(({ name }) => name)).toContain(endpoint.port);
     expect(endpoint.port).toBe('operator');
     const token = container.env.find(({ name }) => name === 'OPERATOR_TOKEN')?.valueFrom.secretKeyRef;
-    expect(endpoint.authorization.credentials).toEqual(token);
+    expect(token).toMatchObject(endpoint.authorization.credentials);
   });
 });
 
