@@ -20,6 +20,8 @@ import { refuse } from './http/refuse.ts';
 
 export type AppDeps = {
   log: FastifyBaseLogger;
+  /** Those in front, whose X-Forwarded-For says where a request comes from: TRUSTED_PROXIES. */
+  proxies?: readonly string[];
   /** Those of all listeners. */
   connections: Connections;
   readiness: () => Readiness;
@@ -47,10 +49,11 @@ const noCompiler = (): never => {
 const OPERATOR_PATHS = /^\/(orders|webhooks|locations)\//;
 
 /** Builds the doors of one listener. It opens nothing itself: everything behind them is given. */
-export function buildApp({ log, connections, readiness, outside, operator }: AppDeps): FastifyInstance {
+export function buildApp({ log, proxies = [], connections, readiness, outside, operator }: AppDeps): FastifyInstance {
   const app = fastify({
     loggerInstance: log,
     genReqId: requestIds(),
+    trustProxy: proxies.length > 0 && [...proxies],
     // Each journey logs its own line at its end.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,

@@ -1,20 +1,27 @@
 import { hasOperators, type Config } from './config.ts';
 import type { Log } from './core/domain/log.ts';
+import type { Observe } from './core/domain/observed.ts';
 import { boardFeed } from './core/orders/board-feed.ts';
 import type { OidcSettings } from './http/console/oidc-client.ts';
 import { identifier } from './http/operator/identify.ts';
 import type { OperatorDeps } from './http/operator/mount-routes.ts';
+import { slowGuesses } from './http/slow-guesses.ts';
 
 /** Builds the operators' door and its feeds. Undefined where they have none. */
 export function operatorParts(
   config: Config,
-  deps: Omit<OperatorDeps, 'identify' | 'operatorToken' | 'consoleUrl' | 'oidc' | 'watch'> & { log: Log },
+  deps: Omit<OperatorDeps, 'identify' | 'judge' | 'operatorToken' | 'consoleUrl' | 'oidc' | 'watch'> & {
+    log: Log;
+    observe: Observe;
+  },
 ): { door: OperatorDeps; wake(): void; stop(): Promise<unknown> } | undefined {
   if (!hasOperators(config)) return undefined;
   const board = boardFeed(deps);
   const { OPERATOR_TOKEN: operatorToken, CONSOLE_URL: consoleUrl } = config;
   const identify = identifier(deps.pool, operatorToken, deps.now);
-  const door = { ...deps, identify, operatorToken, consoleUrl, oidc: oidcSettings(config), watch: board.watch };
+  const judge = slowGuesses({ knows: identify.knows, observe: deps.observe });
+  const oidc = oidcSettings(config);
+  const door = { ...deps, identify, judge, operatorToken, consoleUrl, oidc, watch: board.watch };
   return { door, wake: board.wake, stop: board.stop };
 }
 

@@ -103,7 +103,7 @@ export function periodicWork(deps: {
       if (refreshTokens !== undefined) repeat('reading of webhook tokens', TOKENS_MS, refreshTokens);
       repeat('asking about quiet orders', ASK_MS, () => asker.ask(), SOON_MS);
       if (writeFollowed !== undefined) repeat('recording of followed orders', FOLLOWED_MS, writeFollowed);
-      for (const { name, work } of tasks) repeat(name, 10 * SECOND_MS, work, SECOND_MS);
+      for (const { name, work, everyMs } of tasks) repeat(name, everyMs ?? 10 * SECOND_MS, work, everyMs ?? SECOND_MS);
       repeat('end of orders', MINUTE_MS, () => endOrders(pool, config.ORDER_END_S));
       repeat('creation of partitions', HOUR_MS, () => ensureWebhookPartitions(pool));
       const keptDays = config.WEBHOOK_RETENTION_DAYS;

@@ -140,6 +140,7 @@ export async function start(
     readiness,
     spillState,
     follow: feed.follow,
+    observe,
     wake,
   });
   const onLive = (): void => {
@@ -264,6 +265,7 @@ export async function start(
 
   const listeners = await listen(config, {
     log,
+    proxies: config.TRUSTED_PROXIES,
     connections,
     readiness,
     outside: {

@@ -35,7 +35,7 @@ const TELL_AGAIN_MS = 60_000;
 /**
  * Bounds connections, so that whoever opens many shuts nobody out. Beyond the bound the stranger that came first is
  * closed, whatever it does: so strangers shut strangers out, and a POS that has shown its token never. An address that
- * has more of them at a listener than others have makes room among its own. Where only recognised connections are left,
+ * has more of them at a listener than others have makes room among its own; it is the socket's, since no header is read yet. Where only recognised connections are left,
  * the one that has rested for longest makes room, and if all are at work the new one.
  *
  * A stranger gets one answer, and `Connection: close` with it: an idle time-out would now and then meet the next request

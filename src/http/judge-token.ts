@@ -13,6 +13,7 @@ import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
 export type JudgeToken = (
   token: string,
   milliseconds: number,
+  source?: () => string,
 ) => TokenScope | Promise<TokenScope | ListedToken | OldToken | undefined> | undefined;
 
 /** Judges tokens by Postgres, and by the last known list while there is one and Postgres does not answer. */
@@ -26,11 +27,11 @@ export function tokenJudge(
     if (listed === undefined) throw error;
     return listed;
   };
-  return (token, milliseconds) => {
+  return (token, milliseconds, source) => {
     if (list !== undefined && watch.isAway()) {
       return mayBeToken('exw_', token) ? Promise.resolve(byList(token, new Error('Postgres is away'))) : undefined;
     }
-    const found = authenticateToken(token);
+    const found = authenticateToken(token, source);
     if (!(found instanceof Promise)) return found;
     const late = (): Error => new Error(`the token was not looked up in ${milliseconds} ms`);
     return withTimeout(milliseconds, () => found, late).catch((error: Error) => {

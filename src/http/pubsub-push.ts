@@ -6,6 +6,7 @@ import type { VerifyPushToken } from './push-token.ts';
 import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
 import { traceOf } from './request-ids.ts';
+import { sourceOf } from './source-of.ts';
 import { signalOrderId } from './signal-order-id.ts';
 
 export const PUSH_PATH = '/pubsub/push';
@@ -49,6 +50,7 @@ export function pubsubPush(app: FastifyInstance, deps: PushDeps, recognise: Reco
     scope.setErrorHandler(async (error, request, reply) => {
       if (error instanceof BadPushToken) {
         report(request, reply, { outcome: 'unauthorized', why: error.message });
+        deps.observe({ what: 'guess', door: 'push', outcome: 'refused', source: sourceOf(request) });
         return reply.code(401).header('connection', 'close').send();
       }
       report(request, reply, { outcome: 'not_recorded', error });

@@ -23,6 +23,7 @@ import { takeRawBodies } from './raw-bodies.ts';
 import { readBody } from './read-body.ts';
 import { SMALL_BODY, refuse } from './refuse.ts';
 import { traceOf } from './request-ids.ts';
+import { sourceOf } from './source-of.ts';
 
 export type WebhookDeps = KeepDeps &
   TranslateRules & {
@@ -84,6 +85,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
   const databaseMs = deps.spill === undefined ? ANSWER_MS : COMMIT_MS;
   const turnAway = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     deps.observe(refusedBy(request, reply, 'unauthorized'));
+    deps.observe({ what: 'guess', door: 'webhook', outcome: 'refused', source: sourceOf(request) });
     return refuse(request, reply, deps.bodyLimit);
   };
 
@@ -150,7 +152,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     const began = performance.now();
     // A token given twice is an array, and not valid.
     if (typeof token !== 'string') return turnAway(request, reply);
-    const judged = deps.judgeToken(token, databaseMs);
+    const judged = deps.judgeToken(token, databaseMs, () => sourceOf(request));
     if (judged instanceof Promise) return judged.then((scope) => admit(request, reply, { scope, token, began }));
     const refused = admit(request, reply, { scope: judged, token, began });
     if (refused === undefined) done();

@@ -5,6 +5,8 @@ import {
   ASK_OUTCOMES,
   BACKGROUND_WORK,
   CANCELLATION_OUTCOMES,
+  GUESS_DOORS,
+  GUESS_OUTCOMES,
   LOOK_OUTCOMES,
   type Observe,
 } from '../core/domain/observed.ts';
@@ -134,6 +136,10 @@ export function createMetrics(about: {
   const asks = counter('asks_total', 'Questions to a POS about an order that was quieter than it should be.', {
     integration: labelled,
     outcome: ASK_OUTCOMES,
+  });
+  const guesses = counter('guesses_total', 'Credentials that opened nothing; slowed were not looked at.', {
+    door: GUESS_DOORS,
+    outcome: GUESS_OUTCOMES,
   });
   const work = counter('background_work_total', 'Rounds of what is done without being asked.', {
     work: BACKGROUND_WORK,
@@ -279,6 +285,9 @@ export function createMetrics(about: {
           break;
         case 'follow':
           follow(observed);
+          break;
+        case 'guess':
+          guesses(observed.door, observed.outcome);
           break;
         case 'background work':
           work(observed.work, observed.outcome);

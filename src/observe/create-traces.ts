@@ -250,6 +250,7 @@ function spansOf(observed: Observed, now: Now, places: Places): [serviceOrderId:
     case 'conflict':
     case 'POS pause':
     case 'follow':
+    case 'guess':
     case 'background work':
     default:
       return [];

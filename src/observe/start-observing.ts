@@ -14,7 +14,11 @@ import { version } from '../version.ts';
 import type { Exposition, Metrics } from './create-metrics.ts';
 import type { Traces } from './create-traces.ts';
 import { logJourneys } from './log-journeys.ts';
+import { tellGuesses } from './tell-guesses.ts';
 import { fanOut } from './fan-out.ts';
+
+/** Time between two tellings of wrong credentials. */
+const TELL_MS = 60_000;
 
 export type Observing = {
   /** Reports an event to all readers. */
@@ -23,8 +27,8 @@ export type Observing = {
   load(): Promise<void>;
   /** The text for Prometheus, once the metrics are loaded. */
   metrics(): Promise<Exposition>;
-  /** Work to run every few seconds. */
-  tasks: readonly { name: BackgroundWorkName; work: () => Promise<void> }[];
+  /** Work to run every few seconds, or as often as it says. */
+  tasks: readonly { name: BackgroundWorkName; work: () => Promise<void>; everyMs?: number }[];
   /** Writes and sends what is left. */
   close(): Promise<void>;
 };
@@ -47,6 +51,7 @@ export function startObserving(about: {
   const { config, log, pool, flushPool, now } = about;
   const readers = fanOut(log);
   const lastSeen = recordLastSeen(pool);
+  const guesses = tellGuesses(pool, log);
   const integrations = new Set(about.integrations);
   const isRead = hasOperators(config);
   const traffic = isRead ? countTraffic(pool, { integrations, now }) : undefined;
@@ -55,6 +60,7 @@ export function startObserving(about: {
   let traces: Traces | undefined;
   readers.add('log', logJourneys(log));
   readers.add('lastSeen', lastSeen.observe);
+  readers.add('guesses', guesses.observe);
   if (traffic !== undefined) readers.add('traffic', traffic.observe);
 
   const loadMetrics = async (): Promise<void> => {
@@ -88,12 +94,14 @@ export function startObserving(about: {
     metrics: async () => (await loaded.promise).render(),
     tasks: [
       { name: 'recording of last-seen times', work: lastSeen.write },
+      { name: 'telling of wrong credentials', work: guesses.tell, everyMs: TELL_MS },
       ...(traffic === undefined ? [] : [{ name: 'recording of traffic' as const, work: traffic.write }]),
       ...(isRead ? [{ name: 'look at the backlog' as const, work: sample }] : []),
     ],
     async close() {
       const written = [
         lastSeen.write().catch((error: unknown) => log.warn({ err: error }, 'last-seen times are lost')),
+        guesses.tell().catch((error: unknown) => log.warn({ err: error }, 'wrong credentials are not in the audit')),
         traffic?.write().catch((error: unknown) => log.warn({ err: error }, 'traffic of the last seconds is lost')),
       ];
       await Promise.all([...written, traces?.close()]);

@@ -8,8 +8,8 @@ export type Scrape = {
 };
 
 /** What Prometheus would read. */
-export async function scrape(url: string): Promise<Scrape> {
-  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } });
+export async function scrape(url: string, token = OPERATOR_TOKEN): Promise<Scrape> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } });
   const text = await response.text();
   if (response.status !== 200) throw new Error(`GET /metrics was answered ${response.status}: ${text}`);
   return {

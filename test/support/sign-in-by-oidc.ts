@@ -1,7 +1,11 @@
 import { OWN_PAGE } from './log-in.ts';
 import { sendAsIs, type OperatorAnswer } from './ask-operator.ts';
+import { fromElsewhere } from './from-elsewhere.ts';
 
-/** A browser as far as a sign-in needs one: it keeps cookies by host and path, and follows nothing by itself. */
+/**
+ * A browser as far as a sign-in needs one: it keeps cookies by host and path, has an address of its own, and follows
+ * nothing by itself.
+ */
 export type Browser = {
   /** Its cookies, which a test may change, by server and name. */
   cookies: Map<string, Map<string, string>>;
@@ -11,6 +15,7 @@ export type Browser = {
 
 export function browse(): Browser {
   const cookies = new Map<string, Map<string, string>>();
+  const from = fromElsewhere();
   const send = async (method: string, url: string, headers: Record<string, string>, body?: string) => {
     const { origin, pathname, search } = new URL(url);
     const kept = cookies.get(origin) ?? new Map<string, string>();
@@ -18,7 +23,7 @@ export function browse(): Browser {
     const cookie = [...kept].map(([name, value]) => `${name}=${value}`).join('; ');
     const answer = await sendAsIs(origin, `${pathname}${search}`, {
       method,
-      headers: { ...(cookie !== '' && { cookie }), ...headers },
+      headers: { ...from, ...(cookie !== '' && { cookie }), ...headers },
       body,
     });
     for (const set of answer.headers.getSetCookie()) {

@@ -84,6 +84,7 @@ export type Observed =
   | { what: 'POS pause'; did: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
   | { what: 'POS pause'; did: 'resume'; by: string; locationId: string }
   | FollowObserved
+  | GuessObserved
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'failed'; error: unknown }
   /** The event contradicts what we know: a person should look. */
@@ -108,6 +109,11 @@ export const ASK_OUTCOMES = ['told_more', 'nothing_new', 'unknown', 'not_asked',
 export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many', 'too_many_of_order', 'error'] as const;
 export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drained'] as const;
 
+/** The doors that take credentials. Whoever has a wrong one for the last three is refused, and never slowed. */
+export const GUESS_DOORS = ['bearer', 'basic', 'sign_in', 'session', 'oidc', 'webhook', 'push', 'follow'] as const;
+export type GuessDoor = (typeof GUESS_DOORS)[number];
+export const GUESS_OUTCOMES = ['refused', 'slowed'] as const;
+
 /** Names of the work that every process repeats by itself. */
 export const BACKGROUND_WORK = [
   'sweep of parked events',
@@ -121,6 +127,7 @@ export const BACKGROUND_WORK = [
   'recording of traffic',
   'recording of webhooks not kept',
   'recording of followed orders',
+  'telling of wrong credentials',
   'end of orders',
   'creation of partitions',
   'dropping of partitions',
@@ -233,6 +240,15 @@ export type FollowObserved =
   | { what: 'follow'; did: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
   /** A live message was written into a stream. Its time began with its commit. */
   | { what: 'follow'; did: 'tell'; milliseconds: number };
+
+/** A credential that opened nothing. slowed: nobody looked at it, since too many wrong ones came from there. */
+export type GuessObserved = {
+  what: 'guess';
+  door: GuessDoor;
+  outcome: (typeof GUESS_OUTCOMES)[number];
+  /** An address, or of IPv6 its network. Never a metric's label. */
+  source: string;
+};
 
 /** The result of a try. */
 export type PlacementObserved = {

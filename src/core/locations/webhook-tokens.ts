@@ -5,6 +5,7 @@ import type { Now } from '../postgres/database-clock.ts';
 import { WrongLocation, type OpenSettings } from './locations.ts';
 import { LISTED_TOKEN, readChangedTokens, type ListedToken } from './changed-tokens.ts';
 import { digest, makeToken, mayBeToken } from '../domain/make-token.ts';
+import { withinShare } from '../domain/within-share.ts';
 import type { Provider } from '../domain/provider.ts';
 import { OLD_TOKEN_STATES, type OldTokenState } from '../domain/webhook-cause.ts';
 
@@ -37,7 +38,7 @@ const REFRESH_MS = 2_500;
 const LOOK_UP_MS = 60_000;
 /** Some 50 MB with the settings. */
 const CACHE_SIZE = 50_000;
-const MAX_WAITING = 1_024;
+const MAX_WAITING = 4_096;
 
 /**
  * Makes a token for a location's present integration. It is returned once, and only its hash is stored.
@@ -93,19 +94,28 @@ export async function revokeToken(pool: Pool, tokenId: string, locationId?: stri
   return rowCount === 1;
 }
 
-/** Finds a token's scope; immediately if it is known, and undefined so if the token was surely never issued. */
-export type AuthenticateToken = (token: string) => TokenScope | Promise<TokenScope | OldToken | undefined> | undefined;
+/**
+ * Finds a token's scope; immediately if it is known, and undefined so if the token was surely never issued.
+ * @param source who sends it
+ */
+export type AuthenticateToken = (
+  token: string,
+  source?: () => string,
+) => TokenScope | Promise<TokenScope | OldToken | undefined> | undefined;
 
 /**
  * Authenticates tokens. Only valid ones are kept, and are good for as long as what has changed is read every five seconds:
  * so busy locations cost Postgres one small query every few seconds, however many they are. Look-ups are batched, one
- * query at a time, so that a flood of invented tokens costs one after the other and never more.
+ * query at a time, so that a flood of invented tokens costs one after the other and never more. Of those that wait a source
+ * has a share, and the tokens that were known have room in any case.
  * @returns a function that resolves to undefined for a token that was never issued, and throws if the look-up fails
  */
 export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
   /** By the monotonic clock: Postgres's may step back at a failover, and a revoked token must not live on. */
   const known = new Map<string, { scope: TokenScope; askedAt: number; keptAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
+  /** Of those that wait and were not known, how many are whose. */
+  const waitingOf = new Map<string, number>();
   let isLookingUp = false;
   /** The last look at what has changed: its time by Postgres's clock, and when it was asked by ours. */
   let lastLook: { mark: number; askedAt: number } | undefined;
@@ -116,6 +126,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     while (waiting.size > 0) {
       const batch = new Map(waiting);
       waiting.clear();
+      waitingOf.clear();
       try {
         const askedAt = performance.now();
         const found = await findScopes(pool, open, [...batch.keys()]);
@@ -157,10 +168,16 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     }
   };
 
-  const ask = (sha256: string): Promise<TokenScope | OldToken | undefined> => {
+  const ask = (sha256: string, source?: () => string): Promise<TokenScope | OldToken | undefined> => {
     let answer = waiting.get(sha256);
     if (answer === undefined) {
-      if (waiting.size >= MAX_WAITING) return Promise.reject(new Error('too many tokens wait to be judged'));
+      if (source !== undefined) {
+        const own = (waitingOf.get(source()) ?? 0) + 1;
+        if (!withinShare(own, waiting.size + 1, MAX_WAITING)) {
+          return Promise.reject(new Error('too many tokens wait to be judged'));
+        }
+        waitingOf.set(source(), own);
+      }
       answer = Promise.withResolvers<TokenScope | OldToken | undefined>();
       waiting.set(sha256, answer);
       if (!isLookingUp) void lookUp();
@@ -168,11 +185,11 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     return answer.promise;
   };
 
-  return (token) => {
+  return (token, source = () => '') => {
     const sha256 = digest(token);
     const cached = known.get(sha256);
     // Of a known one it need not be asked.
-    if (cached === undefined) return mayBeToken('exw_', token) ? ask(sha256) : undefined;
+    if (cached === undefined) return mayBeToken('exw_', token) ? ask(sha256, source) : undefined;
     const { scope, askedAt, keptAt } = cached;
     const at = performance.now();
     // A look that began before it was kept may have met its change before there was anything to forget.

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { audited } from '../../core/operators/audit.ts';
 import { SESSION_S, openSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Identify } from '../operator/identify.ts';
+import { addressOf } from '../source-of.ts';
 import { sessionCookie, sessionCookies } from './session-cookie.ts';
 
 export type GiveSessionDeps = { pool: Pool; identify: Identify; publicOrigin: string | undefined };
@@ -16,7 +17,8 @@ export async function giveSession(
 ): Promise<void> {
   const replaced = await sessionsOf(identify, sessionCookies(request, publicOrigin));
   const userAgent = request.headers['user-agent'];
-  const { ip: source, id: requestId } = request;
+  const { id: requestId } = request;
+  const source = addressOf(request);
   const cookie = await audited(pool, who, { did: 'sign in', source, requestId }, () =>
     openSession(pool, { ...who, source, userAgent }, replaced),
   );

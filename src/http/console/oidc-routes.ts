@@ -9,7 +9,9 @@ import { hasGrant } from '../../core/operators/has-grant.ts';
 import { SESSION_S, endSession, openSession } from '../../core/operators/operator-sessions.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Identify } from '../operator/identify.ts';
-import { IssuerAway, oidcClient, type Claims, type OidcSettings } from './oidc-client.ts';
+import type { JudgeSlowly } from '../slow-guesses.ts';
+import { addressOf } from '../source-of.ts';
+import { IssuerAway, oidcClient, type OidcSettings } from './oidc-client.ts';
 import { FLOW_S, consolePath, flowCookie, openFlow, sealFlow, type Flow } from './oidc-flow.ts';
 import { readPerson, type OidcPerson } from './oidc-person.ts';
 import { sessionCookie, sessionCookies } from './session-cookie.ts';
@@ -24,7 +26,14 @@ type Problem = 'not_allowed' | 'no_role' | 'expired' | 'failed';
 /** Why, for the audit and the log. */
 type Why = 'no_flow' | 'state' | 'issuer_away' | 'not_valid' | 'other_person' | 'not_recent' | 'used' | Problem;
 
-type Deps = { pool: Pool; now: Now; identify: Identify; keys: SettingsKeys; settings: OidcSettings };
+type Deps = {
+  pool: Pool;
+  now: Now;
+  identify: Identify;
+  judge: JudgeSlowly;
+  keys: SettingsKeys;
+  settings: OidcSettings;
+};
 
 /**
  * The routes of a sign-in by OIDC: the authorization code flow, with PKCE, state and nonce.
@@ -35,7 +44,7 @@ type Deps = { pool: Pool; now: Now; identify: Identify; keys: SettingsKeys; sett
  *
  * Only the callback may be opened by another site: what is there without the cookie of `start` does nothing.
  */
-export function oidcRoutes({ pool, now, identify, keys, settings }: Deps): {
+export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps): {
   start(scope: FastifyInstance): void;
   callback(scope: FastifyInstance): void;
 } {
@@ -49,7 +58,8 @@ export function oidcRoutes({ pool, now, identify, keys, settings }: Deps): {
       const api = scope.withTypeProvider<ZodTypeProvider>();
       api.get('/session/oidc', { exposeHeadRoute: false, schema: { querystring: Start } }, async (request, reply) => {
         const { to, again } = request.query;
-        const current = await identify.bySession(sessionCookies(request, URL.parse(settings.consoleUrl)?.origin));
+        const cookies = sessionCookies(request, URL.parse(settings.consoleUrl)?.origin);
+        const current = await judge(request, 'session', cookies, () => identify.bySession(cookies));
         const flow: Flow = {
           state: random(),
           nonce: random(),
@@ -76,15 +86,25 @@ export function oidcRoutes({ pool, now, identify, keys, settings }: Deps): {
       scope.get('/session/callback', { exposeHeadRoute: false }, async (request, reply) => {
         const search = /\?.*/s.exec(request.url)?.[0] ?? '';
         reply.clearCookie(flowName, flowAttributes);
-        const flow = await openFlow(keys, request.cookies[flowName], now());
-        if (flow === undefined) return refuse(request, reply, 'expired', 'no_flow');
-        if (new URLSearchParams(search).get('state') !== flow.state) return refuse(request, reply, 'expired', 'state');
-        let said: Claims[];
-        try {
-          said = await client.finish(search, flow);
-        } catch (error) {
-          const why = error instanceof IssuerAway ? 'issuer_away' : 'not_valid';
-          return refuse(request, reply, 'failed', why, undefined, codeOf(error));
+        let wrong: [Problem, Why, code?: string] = ['expired', 'no_flow'];
+        // Whoever sends what nobody was given would have us ask the issuer, each time.
+        const finished = await judge(request, 'oidc', [search], async () => {
+          const flow = await openFlow(keys, request.cookies[flowName], now());
+          if (flow === undefined) return undefined;
+          wrong = ['expired', 'state'];
+          if (new URLSearchParams(search).get('state') !== flow.state) return undefined;
+          try {
+            return { flow, said: await client.finish(search, flow) };
+          } catch (error) {
+            const isAway = error instanceof IssuerAway;
+            wrong = ['failed', isAway ? 'issuer_away' : 'not_valid', codeOf(error)];
+            return isAway ? { flow, said: undefined } : undefined;
+          }
+        });
+        const { flow, said } = finished ?? {};
+        if (flow === undefined || said === undefined) {
+          const [problem, why, code] = wrong;
+          return refuse(request, reply, problem, why, undefined, code);
         }
         const person = readPerson(said, settings);
         if (flow.again !== undefined) {
@@ -110,7 +130,7 @@ export function oidcRoutes({ pool, now, identify, keys, settings }: Deps): {
     const userAgent = request.headers['user-agent'];
     try {
       const open = (): Promise<string> =>
-        openSession(pool, { ...who, sessionId: flow.opens, source: request.ip, userAgent });
+        openSession(pool, { ...who, sessionId: flow.opens, source: addressOf(request), userAgent });
       const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...from(request) }, open);
       if (flow.replaces !== undefined) await endSession(pool, flow.replaces);
       return cookie;
@@ -129,7 +149,7 @@ export function oidcRoutes({ pool, now, identify, keys, settings }: Deps): {
     person?: OidcPerson,
     code?: string,
   ): Promise<FastifyReply> {
-    request.log.warn({ why, code, source: request.ip }, 'sign-in by OIDC refused');
+    request.log.warn({ why, code, source: addressOf(request) }, 'sign-in by OIDC refused');
     if (person !== undefined) {
       await recordAct(pool, person, { did: 'sign in', ...from(request) }, { outcome: 'refused', after: why });
     }
@@ -139,8 +159,8 @@ export function oidcRoutes({ pool, now, identify, keys, settings }: Deps): {
 
 const UNIQUE_VIOLATION = '23505';
 
-function from({ ip, id }: FastifyRequest): { source: string; requestId: string } {
-  return { source: ip, requestId: id };
+function from(request: FastifyRequest): { source: string; requestId: string } {
+  return { source: addressOf(request), requestId: request.id };
 }
 
 /** Whether the issuer saw them since they were sent there: seconds, which an issuer that looked nobody up leaves out. */

@@ -25,8 +25,8 @@ export async function sessionDoor(
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
   const publicOrigin = URL.parse(deps.consoleUrl ?? deps.translating.publicUrl)?.origin;
-  const { pool, identify, operatorToken, now, oidc: settings } = deps;
-  const oidc = settings && oidcRoutes({ pool, now, identify, keys: deps.translating.keys, settings });
+  const { pool, identify, judge, operatorToken, now, oidc: settings } = deps;
+  const oidc = settings && oidcRoutes({ pool, now, identify, judge, keys: deps.translating.keys, settings });
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
   answerErrors(scope);
   scope.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'there is no such thing here' }));
@@ -50,15 +50,16 @@ export async function sessionDoor(
 
     await own.register(async (entry) => {
       speakJson(entry);
-      sessionRoutes(entry, { pool, identify, operatorToken, publicOrigin });
+      sessionRoutes(entry, { pool, identify, judge, operatorToken, publicOrigin });
       entry.get('/session/ways', async () => ({ oidc: oidc !== undefined }));
       oidc?.start(entry);
     });
     await own.register(
       async (api) => {
         api.addHook('onRequest', async (request, reply) => {
-          request.identifyAgain = () => identify.bySession(sessionCookies(request, publicOrigin));
-          request.operator = await request.identifyAgain();
+          const cookies = sessionCookies(request, publicOrigin);
+          request.identifyAgain = () => identify.bySession(cookies);
+          request.operator = await judge(request, 'session', cookies, request.identifyAgain);
           if (request.operator === undefined) return unauthorized(reply, 'Cookie');
           recognise(reply.raw);
           return undefined;

@@ -1,17 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { audited, recordAct } from '../../core/operators/audit.ts';
+import { audited } from '../../core/operators/audit.ts';
 import { endSession, endSessionsOf, listSessions } from '../../core/operators/operator-sessions.ts';
-import type { Actor } from '../../core/operators/operator.ts';
+import type { Operator } from '../../core/operators/operator.ts';
 import { version } from '../../version.ts';
 import { SessionParams } from '../operator/operator-session-routes.ts';
 import { unauthorized } from '../operator/token-gate.ts';
+import type { JudgeSlowly } from '../slow-guesses.ts';
+import { addressOf } from '../source-of.ts';
 import { giveSession, type GiveSessionDeps } from './give-session.ts';
 import { isOwnMachine, sessionCookie, sessionCookies } from './session-cookie.ts';
 
 const Login = z.object({ token: z.string({ error: 'is not a text: a token' }) });
-const NOBODY: Actor = { kind: 'nobody', id: 'nobody', name: 'nobody' };
 
 /**
  * Mounts the routes of a browser's session, and of the others of whoever has it.
@@ -25,9 +26,11 @@ const NOBODY: Actor = { kind: 'nobody', id: 'nobody', name: 'nobody' };
  */
 export function sessionRoutes(
   scope: FastifyInstance,
-  about: GiveSessionDeps & { operatorToken: string | undefined },
+  about: GiveSessionDeps & { judge: JudgeSlowly; operatorToken: string | undefined },
 ): void {
-  const { pool, identify, operatorToken, publicOrigin } = about;
+  const { pool, identify, judge, operatorToken, publicOrigin } = about;
+  const ofSession = (request: FastifyRequest, cookies: readonly string[]): Promise<Operator | undefined> =>
+    judge(request, 'session', cookies, () => identify.bySession(cookies));
   const api = scope.withTypeProvider<ZodTypeProvider>();
 
   api.post('/session', { schema: { body: Login } }, async (request, reply) => {
@@ -38,9 +41,9 @@ export function sessionRoutes(
     if (plain && !isOwnMachine(origin) && origin.origin !== publicOrigin) {
       throw scope.httpErrors.forbidden('a browser keeps no session over plain http: open the console by https');
     }
-    const operator = await identify.byToken(request.body.token);
+    const { token } = request.body;
+    const operator = await judge(request, 'sign_in', [token], () => identify.byToken(token));
     if (operator === undefined || operator.kind === 'nobody' || operator.kind === 'command_line') {
-      await recordAct(pool, NOBODY, { did: 'sign in', ...actFrom(request) }, { outcome: 'refused' });
       return unauthorized(reply, 'Cookie');
     }
     const { kind, id, name } = operator;
@@ -50,7 +53,7 @@ export function sessionRoutes(
   });
 
   api.get('/session', async (request, reply) => {
-    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
+    const operator = await ofSession(request, sessionCookies(request, publicOrigin));
     if (operator?.session === undefined) return unauthorized(reply, 'Cookie');
     const { kind, name, rights, session } = operator;
     return { kind, name, rights, until: session.expiresAt, signedInAt: session.signedInAt, version };
@@ -58,7 +61,7 @@ export function sessionRoutes(
 
   api.delete('/session', async (request, reply) => {
     for (const cookie of sessionCookies(request, publicOrigin)) {
-      const operator = await identify.bySession([cookie]);
+      const operator = await ofSession(request, [cookie]);
       const { sessionId } = operator?.session ?? {};
       if (operator === undefined || sessionId === undefined) continue;
       await audited(pool, operator, { did: 'sign out', ...actFrom(request) }, () => endSession(pool, sessionId));
@@ -68,7 +71,7 @@ export function sessionRoutes(
   });
 
   api.get('/sessions', async (request, reply) => {
-    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
+    const operator = await ofSession(request, sessionCookies(request, publicOrigin));
     if (operator?.session === undefined) return unauthorized(reply, 'Cookie');
     const { sessionId } = operator.session;
     const own = await listSessions(pool, { whose: operator, operatorToken });
@@ -76,7 +79,7 @@ export function sessionRoutes(
   });
 
   api.delete('/sessions', async (request, reply) => {
-    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
+    const operator = await ofSession(request, sessionCookies(request, publicOrigin));
     if (operator === undefined) return unauthorized(reply, 'Cookie');
     await audited(pool, operator, { did: 'sign out everywhere', ...actFrom(request) }, () =>
       endSessionsOf(pool, operator),
@@ -86,7 +89,7 @@ export function sessionRoutes(
   });
 
   api.delete('/sessions/:sessionId', { schema: { params: SessionParams } }, async (request, reply) => {
-    const operator = await identify.bySession(sessionCookies(request, publicOrigin));
+    const operator = await ofSession(request, sessionCookies(request, publicOrigin));
     if (operator === undefined) return unauthorized(reply, 'Cookie');
     const { sessionId } = request.params;
     const act = { did: 'revoke session', subject: sessionId, ...actFrom(request) };
@@ -98,8 +101,8 @@ export function sessionRoutes(
   });
 }
 
-function actFrom({ ip, id }: FastifyRequest): { source: string; requestId: string } {
-  return { source: ip, requestId: id };
+function actFrom(request: FastifyRequest): { source: string; requestId: string } {
+  return { source: addressOf(request), requestId: request.id };
 }
 
 function forgetCookies(reply: FastifyReply): FastifyReply {

@@ -9,6 +9,7 @@ import { bearerOf } from '../bearer-of.ts';
 import type { Recognise } from '../bound-connections.ts';
 import { formatEvent } from '../format-event.ts';
 import { CannotVerify } from '../issuer-keys.ts';
+import { sourceOf } from '../source-of.ts';
 import { BadFollowToken, NO_TOKEN, type VerifyFollowToken } from './follow-token.ts';
 import type { MemberStream, MemberStreams } from './member-streams.ts';
 
@@ -43,11 +44,12 @@ export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Re
       reply.headers({ ...corsFor(request, deps.origins), 'cache-control': 'no-store' });
     });
 
-    scope.setErrorHandler(async (error, _request, reply) => {
+    scope.setErrorHandler(async (error, request, reply) => {
       const { message } = error as Error;
       if (error instanceof BadFollowToken) {
         const why = message === NO_TOKEN ? 'no_token' : 'bad_token';
         deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
+        deps.observe({ what: 'guess', door: 'follow', outcome: 'refused', source: sourceOf(request) });
         return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
       }
       // Among others that Postgres has not told the time yet.

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import { TooManyGuesses } from '../slow-guesses.ts';
 import { isDatabaseAway } from './is-database-away.ts';
 import { BODY_LIMIT } from './take-json.ts';
 
@@ -20,6 +21,11 @@ export function answerErrors(scope: FastifyInstance): void {
         problem: message ?? 'is wrong',
       }));
       return reply.code(400).send({ error: `wrong ${where}`, problems });
+    }
+    if (error instanceof TooManyGuesses) {
+      // The body may be on its way, and nobody will read it.
+      const headers = { 'retry-after': error.retryAfterS, connection: 'close', 'cache-control': 'no-store' };
+      return reply.code(429).headers(headers).send({ error: error.message });
     }
     if (isDatabaseAway(error)) {
       request.log.warn({ err: error }, 'operator not answered: Postgres is away');

@@ -18,7 +18,7 @@ export async function bearerDoor(
   recognise: Recognise,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
-  const gate = tokenGate(deps.identify, recognise);
+  const gate = tokenGate(deps, recognise);
   const routes: RouteOptions[] = [];
   scope.addHook('onRoute', (route) => {
     if (route.method !== 'HEAD') routes.push(route);

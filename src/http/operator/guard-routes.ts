@@ -5,6 +5,7 @@ import { beginAct, endAct, recordAct, type Act } from '../../core/operators/audi
 import { has, locationsOf, type Operator, type Right, type Role } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { findWebhook } from '../../core/replay/stored-webhook.ts';
+import { addressOf } from '../source-of.ts';
 import { ACCESS, type Access } from './access.ts';
 import type { AccessCause } from './answers.ts';
 import { noSuch } from './no-such.ts';
@@ -212,6 +213,6 @@ function idsOf({ params }: FastifyRequest): Pick<Act, 'serviceOrderId' | 'webhoo
   return { serviceOrderId, webhookId };
 }
 
-function sourceOf({ ip, id }: FastifyRequest): Pick<Act, 'source' | 'requestId'> {
-  return { source: ip, requestId: id };
+function sourceOf(request: FastifyRequest): Pick<Act, 'source' | 'requestId'> {
+  return { source: addressOf(request), requestId: request.id };
 }

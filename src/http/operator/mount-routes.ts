@@ -10,6 +10,7 @@ import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
 import type { SpillState } from '../../core/spill/spill-state.ts';
 import type { OidcSettings } from '../console/oidc-client.ts';
 import type { Readiness } from '../health.ts';
+import type { JudgeSlowly } from '../slow-guesses.ts';
 import { answerErrors } from './answer-errors.ts';
 import { auditRoutes } from './audit-routes.ts';
 import { boardRoutes } from './board-routes.ts';
@@ -29,6 +30,8 @@ import { trafficRoutes } from './traffic-routes.ts';
 
 export type OperatorDeps = {
   identify: Identify;
+  /** Has whoever guesses judged slowly. */
+  judge: JudgeSlowly;
   /** OPERATOR_TOKEN, of which a session knows that it was opened by it. */
   operatorToken: string | undefined;
   /** CONSOLE_URL, where it is not PUBLIC_URL at which people open the console. */

@@ -1,17 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { bearerOf } from '../bearer-of.ts';
 import type { Recognise } from '../bound-connections.ts';
+import type { JudgeSlowly } from '../slow-guesses.ts';
 import type { Identify } from './identify.ts';
 
 export type TokenGate = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 /** Refuses every request without an operator's token, with the same 401 for every reason, before the body is read. */
-export function tokenGate(identify: Identify, recognise: Recognise): { bearer: TokenGate; bearerOrBasic: TokenGate } {
+export function tokenGate(
+  { identify, judge }: { identify: Identify; judge: JudgeSlowly },
+  recognise: Recognise,
+): { bearer: TokenGate; bearerOrBasic: TokenGate } {
   const gate =
     (scheme: 'Bearer' | 'Basic', tokenOf: (request: FastifyRequest) => string | undefined): TokenGate =>
     async (request, reply) => {
-      request.identifyAgain = () => identify.byToken(tokenOf(request));
-      request.operator = await request.identifyAgain();
+      const token = tokenOf(request);
+      request.identifyAgain = () => identify.byToken(token);
+      const door = scheme === 'Bearer' ? 'bearer' : 'basic';
+      request.operator = await judge(request, door, token === undefined ? [] : [token], request.identifyAgain);
       if (request.operator === undefined) return unauthorized(reply, scheme);
       recognise(reply.raw);
       return undefined;

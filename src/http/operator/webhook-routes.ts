@@ -7,6 +7,7 @@ import { ListedWebhooks, listWebhooks, type WebhookFilter, type WebhookKey } fro
 import { ReplayedMany, endOfRun, replayWebhooks, runAsAct, runInCounts } from '../../core/replay/replay-webhooks.ts';
 import { Replayed, replayWebhook } from '../../core/replay/replay-webhook.ts';
 import { ShownWebhook, showWebhook } from '../../core/replay/show-webhook.ts';
+import { addressOf } from '../source-of.ts';
 import { failures, json } from './answers.ts';
 import { conflict } from './conflict.ts';
 import { operatorOf } from './guard-routes.ts';
@@ -155,7 +156,7 @@ export function webhookRoutes(scope: FastifyInstance, deps: OperatorDeps, closin
       };
       try {
         const run = replayWebhooks({ ...translating, ...deps, dryRun }, matching, {
-          by: { ...operatorOf(request), source: request.ip, requestId: request.id },
+          by: { ...operatorOf(request), source: addressOf(request), requestId: request.id },
           from: after,
           passed(upTo) {
             if (!isOver()) return undefined;

@@ -105,6 +105,25 @@ it('a token that was deleted by hand opens nothing after a minute, however busy 
   expect(await judge(token)).toBeUndefined();
 });
 
+it('a source that sends invented ones has a share of what waits to be looked up, and others have room', async () => {
+  const { token } = await issueToken(pool, { locationId: 'club-1' });
+  const { token: known } = await issueToken(pool, { locationId: 'club-1' });
+  const judge = tokenAuthenticator(pool, open, () => new Date());
+  await judge(known, () => 'a vendor');
+  // A look-up is under way, and all others wait for its end.
+  const client = await Promise.all([pool.connect(), pool.connect()]);
+  const invented = (): string => randomBytes(32).toString('base64url');
+  const flood = Array.from({ length: 5_000 }, () => Promise.resolve(judge(invented(), () => 'a guesser')));
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_001);
+  const ofVendor = judge(token, () => 'a vendor');
+  const ofKnown = judge(known, () => 'a guesser');
+  for (const each of client) each.release();
+  const answers = await Promise.allSettled(flood);
+  expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1_025);
+  expect(await ofVendor).toMatchObject({ locationId: 'club-1' });
+  expect(await ofKnown).toMatchObject({ locationId: 'club-1' });
+});
+
 describe('a token', () => {
   it('is known by its prefix and by the checksum at its end', async () => {
     const { token } = await issueToken(pool, { locationId: 'club-1' });

@@ -7,6 +7,7 @@ import { seal } from '../../../src/core/locations/settings-key.ts';
 import { sealFlow, type Flow } from '../../../src/http/console/oidc-flow.ts';
 import { readPerson } from '../../../src/http/console/oidc-person.ts';
 import type { OidcSettings } from '../../../src/http/console/oidc-client.ts';
+import { BEHIND_US } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE } from '../../support/log-in.ts';
 import { sendEndless } from '../../support/send-endless.ts';
 import { readBody, sendJson, serveHttp, type HttpServer } from '../../support/serve-http.ts';
@@ -89,6 +90,7 @@ beforeAll(async () => {
   });
   system = await startSystem({
     env: {
+      ...BEHIND_US,
       OIDC_ISSUER: issuer.url,
       OIDC_CLIENT_ID: CLIENT_ID,
       OIDC_CLIENT_SECRET: CLIENT_SECRET,
@@ -215,6 +217,20 @@ it('an error of the issuer is no way in, and what it says is not shown', async (
   expect(await comeBack(denied)).toBe('/console/?problem=failed');
   expect(system.logged.join('')).not.toContain('a-secret-of-theirs');
   expect(tokenRequests).toEqual([]);
+});
+
+it('whoever comes back with what nobody was given has the issuer asked twice a second, and no more', async () => {
+  says = { idToken: 'none' };
+  const { callback } = await goThere();
+  const cookies = new Map(browser.cookies.get(url));
+  const answers: string[] = [];
+  for (let nth = 0; nth < 20; nth += 1) {
+    for (const [name, value] of cookies) browser.cookies.get(url)?.set(name, value);
+    answers.push(await comeBack(callback.replace('a-code', `code-${nth}`)));
+  }
+  expect(answers.at(0)).toBe('/console/?problem=failed');
+  expect(answers.at(-1)).toBe('429');
+  expect(tokenRequests.length).toBeLessThan(15);
 });
 
 describe('a sign-in that was begun', () => {

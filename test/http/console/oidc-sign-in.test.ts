@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { BEHIND_US } from '../../support/from-elsewhere.ts';
 import { sendAsIs, OPERATOR_TOKEN, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { freePort } from '../../support/free-port.ts';
 import { OWN_PAGE } from '../../support/log-in.ts';
@@ -15,7 +16,13 @@ beforeAll(async () => {
   consoleUrl = `http://127.0.0.1:${await freePort()}`;
   oidc = await startOidcProvider({ consoleUrl });
   system = await startSystem({
-    env: { ...oidc.env, OPERATOR_TOKEN, OIDC_ALLOWED_DOMAINS: 'Team.example', PORT: new URL(consoleUrl).port },
+    env: {
+      ...oidc.env,
+      ...BEHIND_US,
+      OPERATOR_TOKEN,
+      OIDC_ALLOWED_DOMAINS: 'Team.example',
+      PORT: new URL(consoleUrl).port,
+    },
   });
   for (const club of ['club-1', 'club-2']) {
     await system.addLocation(club, { ordersUrl: 'http://127.0.0.1:9/orders' });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
 
 const PATHS = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/locations', '/metrics', '/docs'];
@@ -10,14 +11,17 @@ let system: System;
 let url: string;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { OPERATOR_TOKEN } });
+  system = await startSystem({ env: { OPERATOR_TOKEN, ...BEHIND_US } });
   url = system.urls[0] ?? '';
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
 });
 afterAll(() => system?.stop());
 
 const ask = (path: string, authorization?: string, method = 'GET'): Promise<OperatorAnswer> =>
-  sendAsIs(url, path, { method, headers: authorization === undefined ? {} : { authorization } });
+  sendAsIs(url, path, {
+    method,
+    headers: { ...fromElsewhere(), ...(authorization !== undefined && { authorization }) },
+  });
 
 describe('the operator API', () => {
   it('opens to the token, however the scheme is written', async () => {

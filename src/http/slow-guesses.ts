@@ -1,0 +1,110 @@
+import type { FastifyRequest } from 'fastify';
+import type { GuessDoor, Observe } from '../core/domain/observed.ts';
+import { sourceOf } from './source-of.ts';
+
+/** Wrong credentials of one source that are judged without a pause, and how many more a second. */
+export const BURST = 10;
+export const PER_SECOND = 2;
+/** Sources that have a bucket. One is full again, and needs none, five seconds after its last wrong one. */
+export const MOST_SOURCES = 1_000;
+
+/** Nobody looked at the credential: too many wrong ones came from there. */
+export class TooManyGuesses extends Error {
+  override readonly name = 'TooManyGuesses';
+  readonly retryAfterS = 1;
+}
+
+/**
+ * Judges what a request shows.
+ * @param shown all of it; where there is nothing, nothing is judged
+ * @returns what `judge` does: undefined if it is wrong
+ * @throws TooManyGuesses
+ */
+export type JudgeSlowly = <Judged>(
+  request: FastifyRequest,
+  door: GuessDoor,
+  shown: readonly string[],
+  judge: () => Promise<Judged | undefined>,
+) => Promise<Judged | undefined>;
+
+type Bucket = { left: number; at: number; judging: number; settled: PromiseWithResolvers<void> };
+
+/**
+ * Makes guessing slow: a source that shows wrong credentials has further ones judged at `PER_SECOND`. Each is taken off
+ * before it is judged, and given back if it was right, so that many at once are no way around; what waits for those waits
+ * for milliseconds. What was right lately is always judged: a source may be many people, and a Prometheus.
+ *
+ * A bucket that is not full is never forgotten. Where so many sources guess that there is no room for one more, all
+ * further ones share a bucket: then new ones are slow, rather than Postgres busy with guesses.
+ *
+ * @param knows whether a credential was right lately
+ * @param now milliseconds
+ */
+export function slowGuesses(about: {
+  knows: (credential: string) => boolean;
+  observe: Observe;
+  now?: () => number;
+}): JudgeSlowly {
+  const { knows, observe, now = () => performance.now() } = about;
+  const full = (): Bucket => ({ left: BURST, at: now(), judging: 0, settled: Promise.withResolvers() });
+  /** In the order of their last wrong one, so that the first is full first. */
+  const buckets = new Map<string, Bucket>();
+  const others = full();
+
+  const refill = (bucket: Bucket): Bucket => {
+    const at = now();
+    bucket.left = Math.min(BURST, bucket.left + ((at - bucket.at) / 1_000) * PER_SECOND);
+    bucket.at = at;
+    return bucket;
+  };
+  const bucketOf = (source: string): Bucket => {
+    const known = buckets.get(source);
+    if (known !== undefined) return known;
+    if (buckets.size >= MOST_SOURCES) {
+      const [[first, bucket] = ['', others] as const] = buckets;
+      if (bucket.judging > 0 || refill(bucket).left < BURST) return others;
+      buckets.delete(first);
+    }
+    const bucket = full();
+    buckets.set(source, bucket);
+    return bucket;
+  };
+
+  return async (request, door, shown, judge) => {
+    if (shown.length === 0) return undefined;
+    const source = sourceOf(request);
+    const refused = (): void => observe({ what: 'guess', door, outcome: 'refused', source });
+    if (shown.some(knows)) {
+      const judged = await judge();
+      if (judged === undefined) refused();
+      return judged;
+    }
+    const bucket = bucketOf(source);
+    const cost = Math.min(BURST, shown.length);
+    while (refill(bucket).left < cost && bucket.judging > 0) await bucket.settled.promise;
+    if (bucket.left < cost) {
+      observe({ what: 'guess', door, outcome: 'slowed', source });
+      throw new TooManyGuesses('too many wrong tokens came from your address: try again in a second');
+    }
+    bucket.left -= cost;
+    bucket.judging += 1;
+    let isWrong = false;
+    try {
+      const judged = await judge();
+      isWrong = judged === undefined;
+      return judged;
+    } finally {
+      bucket.judging -= 1;
+      if (!isWrong) bucket.left += cost;
+      else {
+        if (buckets.get(source) === bucket) {
+          buckets.delete(source);
+          buckets.set(source, bucket);
+        }
+        refused();
+      }
+      bucket.settled.resolve();
+      bucket.settled = Promise.withResolvers();
+    }
+  };
+}

@@ -1,0 +1,301 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { GuessObserved, Observed } from '../../src/core/domain/observed.ts';
+import { makeToken } from '../../src/core/domain/make-token.ts';
+import { digest } from '../../src/core/operators/find-operator.ts';
+import { BURST, MOST_SOURCES, PER_SECOND, TooManyGuesses, slowGuesses } from '../../src/http/slow-guesses.ts';
+import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../support/ask-operator.ts';
+import { BEHIND_US, fromElsewhere } from '../support/from-elsewhere.ts';
+import { OWN_PAGE, logIn, sendLogin } from '../support/log-in.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { scrape } from '../observe/scrape.ts';
+import { until } from '../support/until.ts';
+
+const WRONG = 'a-wrong-token-that-somebody-tries-again-and-again';
+
+let system: System;
+let url: string;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN, ...BEHIND_US } });
+  url = system.urls[0] ?? '';
+});
+afterAll(() => system?.stop());
+
+type From = Record<string, string>;
+const basic = (token: string): string => `Basic ${Buffer.from(`:${token}`).toString('base64')}`;
+/** Every way to show a credential to an operators' door. */
+const WAYS: [string, (token: string, from: From) => Promise<OperatorAnswer>][] = [
+  ['bearer', (token, from) => sendAsIs(url, '/orders', { headers: { authorization: `Bearer ${token}`, ...from } })],
+  ['basic', (token, from) => sendAsIs(url, '/openapi.json', { headers: { authorization: basic(token), ...from } })],
+  ['sign_in', (token, from) => sendLogin(url, token, { ...OWN_PAGE, origin: url, ...from })],
+  ['session', (token, from) => asSession('/console/api/orders', token, from)],
+];
+const bearer = WAYS[0]?.[1] ?? expect.fail();
+
+function asSession(path: string, token: string, from: From): Promise<OperatorAnswer> {
+  return sendAsIs(url, path, {
+    headers: { cookie: `expediter_session=${token.padStart(43, 'x').slice(-43)}`, ...OWN_PAGE, ...from },
+  });
+}
+
+/** A named token that this process has not met. */
+async function newToken(): Promise<string> {
+  const token = makeToken('exo_');
+  await system.query(
+    `INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES (gen_random_uuid(), $1, $2, '{viewer}')`,
+    [digest(token), token.slice(4, 12)],
+  );
+  return token;
+}
+
+/** Sends wrong ones until one is not judged. @returns how many were */
+async function spend(way: (token: string, from: From) => Promise<OperatorAnswer>, from: From): Promise<number> {
+  for (let judged = 0; ; judged += 1) if ((await way(WRONG + judged, from)).status === 429) return judged;
+}
+
+async function count(door: string, outcome: string): Promise<number> {
+  return (await scrape(url, OPERATOR_TOKEN)).value('expediter_guesses_total', { door, outcome }) ?? Number.NaN;
+}
+
+describe.each(WAYS)('wrong ones by %s', (door, way) => {
+  it('are judged at under five a second, whatever comes; the others are told when to come, and not looked at', async () => {
+    const from = fromElsewhere();
+    const before = [await count(door, 'refused'), await count(door, 'slowed')];
+    const statuses: number[] = [];
+    const began = performance.now();
+    while (performance.now() - began < 1_500) {
+      const answers = await Promise.all(Array.from({ length: 8 }, (_, nth) => way(`${WRONG}${nth}`, from)));
+      statuses.push(...answers.map(({ status }) => status));
+    }
+    const refused = statuses.filter((status) => status === 401).length;
+    const slowed = statuses.filter((status) => status === 429).length;
+    expect(refused + slowed).toBe(statuses.length);
+    expect(refused).toBeGreaterThanOrEqual(BURST);
+    expect(refused).toBeLessThanOrEqual(BURST + 1 + ((performance.now() - began) / 1_000) * PER_SECOND);
+    expect(slowed).toBeGreaterThan(100);
+    expect([
+      (await count(door, 'refused')) - (before[0] ?? 0),
+      (await count(door, 'slowed')) - (before[1] ?? 0),
+    ]).toEqual([refused, slowed]);
+    const { headers, text } = await until(async () => {
+      const answer = await way(WRONG, from);
+      return answer.status === 429 && answer;
+    });
+    expect([headers.get('retry-after'), headers.get('connection')]).toEqual(['1', 'close']);
+    expect(text).toContain('too many wrong tokens');
+  });
+});
+
+describe('beside a flood of wrong ones', () => {
+  it('a right one of another source is not slowed, by any door', async () => {
+    await spend(bearer, fromElsewhere());
+    expect((await bearer(await newToken(), fromElsewhere())).status).toBe(200);
+    expect((await sendLogin(url, await newToken(), { ...OWN_PAGE, origin: url, ...fromElsewhere() })).status).toBe(204);
+  });
+
+  it('one of the same source that was right lately is not slowed: Prometheus, and who sits behind the same address', async () => {
+    const from = fromElsewhere();
+    const token = await newToken();
+    const cookie = (await logIn(url)).split('=')[1] ?? '';
+    expect((await bearer(token, from)).status).toBe(200);
+    expect((await asSession('/console/session', cookie, from)).status).toBe(200);
+    await spend(bearer, from);
+    for (let nth = 0; nth < 20; nth += 1) {
+      expect((await bearer(token, from)).status).toBe(200);
+      expect((await asSession('/console/session', cookie, from)).status).toBe(200);
+    }
+  });
+
+  it('one of the same source that is new is told to come again, and gets in within a second of the end', async () => {
+    const from = fromElsewhere();
+    const token = await newToken();
+    await spend(bearer, from);
+    expect((await bearer(token, from)).status).toBe(429);
+    const began = performance.now();
+    await until(async () => (await bearer(token, from)).status === 200);
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
+
+  it('a hundred that are right and new at once are let in, all of them', async () => {
+    const from = fromElsewhere();
+    const tokens = await Promise.all(Array.from({ length: 100 }, newToken));
+    const answers = await Promise.all(tokens.map((token) => bearer(token, from)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  it('who shows nothing has guessed nothing', async () => {
+    const from = fromElsewhere();
+    for (let nth = 0; nth < 2 * BURST; nth += 1) {
+      expect((await sendAsIs(url, '/orders', { headers: from })).status).toBe(401);
+      expect((await sendAsIs(url, '/console/session', { headers: { ...from, ...OWN_PAGE } })).status).toBe(401);
+    }
+    expect((await bearer(await newToken(), from)).status).toBe(200);
+  });
+
+  it('many sessions in one request count for as many, and no more than four are looked at', async () => {
+    const from = fromElsewhere();
+    const cookie = Array.from({ length: 200 }, (_, nth) => `expediter_session=${String(nth).padStart(43, 'x')}`).join(
+      '; ',
+    );
+    const answers: number[] = [];
+    for (let nth = 0; nth < 4; nth += 1) {
+      answers.push((await sendAsIs(url, '/console/session', { headers: { cookie, ...OWN_PAGE, ...from } })).status);
+    }
+    expect(answers).toEqual([401, 401, 429, 429]);
+  });
+});
+
+describe('the source of a request', () => {
+  it('is what a trusted proxy says; of what the sender wrote before that nothing counts', async () => {
+    const { 'x-forwarded-for': address } = fromElsewhere();
+    for (let nth = 0; nth < BURST; nth += 1) await bearer(WRONG, { 'x-forwarded-for': `203.0.113.${nth}, ${address}` });
+    expect((await bearer(WRONG, { 'x-forwarded-for': `198.51.100.7, ${address}` })).status).toBe(429);
+    expect((await bearer(WRONG, { 'x-forwarded-for': '198.51.100.7' })).status).toBe(401);
+  });
+
+  it('is its address where nobody is trusted, whatever it says', async () => {
+    const bare = await startSystem({ env: { OPERATOR_TOKEN }, databaseUrl: system.databaseUrl });
+    try {
+      const ask = (nth: number): Promise<OperatorAnswer> =>
+        sendAsIs(bare.urls[0] ?? '', '/orders', {
+          headers: {
+            authorization: `Bearer ${WRONG}`,
+            'x-forwarded-for': `203.0.113.${nth}`,
+            forwarded: `for=203.0.113.${nth}`,
+            'x-real-ip': `203.0.113.${nth}`,
+          },
+        });
+      const answers = [];
+      for (let nth = 0; nth <= BURST; nth += 1) answers.push((await ask(nth)).status);
+      expect(answers.at(-1)).toBe(429);
+    } finally {
+      await bare.stop();
+    }
+  });
+
+  it('is a /64 of IPv6, which whoever has an address has whole, and no text', async () => {
+    const lines = await toldBy(async (at) => {
+      for (const address of [
+        '2001:db8::1',
+        '2001:db8:0:0:ffff::2',
+        '2001:DB8:0:1::',
+        '::ffff:192.0.2.1',
+        'no address',
+      ]) {
+        await sendAsIs(at, '/orders', {
+          headers: { authorization: `Bearer ${WRONG}`, 'x-forwarded-for': address },
+        });
+      }
+    });
+    expect(lines.map(({ source, refused }) => [source, refused])).toEqual([
+      ['2001:db8:0:0::/64', 2],
+      ['2001:db8:0:1::/64', 1],
+      ['192.0.2.1', 1],
+      ['127.0.0.1', 1],
+    ]);
+  });
+});
+
+describe('what is told', () => {
+  it('is one line for a source and door, and one row in the audit for a source; no credential is in either', async () => {
+    const from = fromElsewhere();
+    const source = from['x-forwarded-for'];
+    const sent = `exw_${'s'.repeat(49)}`;
+    let judged = 0;
+    const lines = await toldBy(async (at) => {
+      for (let nth = 0; nth < 30; nth += 1) {
+        const { status } = await sendAsIs(at, '/orders', { headers: { authorization: `Bearer ${sent}`, ...from } });
+        if (status === 401) judged += 1;
+      }
+      await sendAsIs(at, `/webhook/standard/club-1?token=${sent}`, { method: 'POST', headers: from });
+      await sendAsIs(at, '/pubsub/push', { method: 'POST', headers: { authorization: `Bearer ${sent}`, ...from } });
+    });
+    expect(lines).toEqual([
+      expect.objectContaining({ door: 'bearer', source, refused: judged, slowed: 30 - judged, severity: 'WARNING' }),
+      expect.objectContaining({ door: 'webhook', source, refused: 1, slowed: 0 }),
+      expect.objectContaining({ door: 'push', source, refused: 1, slowed: 0 }),
+    ]);
+    expect(JSON.stringify(lines)).not.toContain(sent);
+    const rows = await system.query(
+      `SELECT actor_kind, did, outcome, after FROM audit JOIN audit_outcomes USING (audit_id) WHERE source = $1`,
+      [source],
+    );
+    const after = `${judged} wrong, ${30 - judged} slowed`;
+    expect(rows).toEqual([{ actor_kind: 'nobody', did: 'sign in', outcome: 'refused', after }]);
+  });
+
+  it('of hundreds of sources is the busiest, and the others as one', async () => {
+    const lines = await toldBy(async (at) => {
+      for (let nth = 0; nth < 100; nth += 1) {
+        const from = { 'x-forwarded-for': `172.16.0.${nth}` };
+        const send = (): Promise<unknown> =>
+          sendAsIs(at, '/orders', { headers: { authorization: `Bearer ${WRONG}`, ...from } });
+        await send();
+        if (nth >= 90) await send();
+      }
+    });
+    expect(lines).toHaveLength(21);
+    expect(lines[0]).toMatchObject({ source: '172.16.0.90', refused: 2 });
+    expect(lines.at(-1)).toMatchObject({ source: 'others', refused: 80, slowed: 0 });
+    expect(await system.query(`SELECT FROM audit WHERE source LIKE '172.16.0.%' OR source = 'others'`)).toHaveLength(
+      21,
+    );
+  });
+});
+
+describe('the sources', () => {
+  it('are bounded, and none that guesses is forgotten: those beyond share what one has', async () => {
+    const observed: GuessObserved[] = [];
+    let now = 0;
+    const judge = slowGuesses({
+      knows: () => false,
+      observe: (each: Observed) => void (each.what === 'guess' && observed.push(each)),
+      now: () => now,
+    });
+    const guess = async (ip: string): Promise<string> => {
+      const request = { ip, raw: { socket: {} } } as FastifyRequest;
+      return judge(request, 'bearer', ['x'], async () => undefined).then(
+        () => 'judged',
+        (error: unknown) => (error instanceof TooManyGuesses ? 'slowed' : expect.fail()),
+      );
+    };
+    const addressOf = (nth: number): string => `10.${nth >> 16}.${(nth >> 8) & 255}.${nth & 255}`;
+    for (let nth = 0; nth < BURST; nth += 1) expect(await guess(addressOf(0))).toBe('judged');
+    expect(await guess(addressOf(0))).toBe('slowed');
+    for (let nth = 1; nth < MOST_SOURCES; nth += 1) expect(await guess(addressOf(nth))).toBe('judged');
+    const beyond: string[] = [];
+    for (let nth = 0; nth < 1_000; nth += 1) beyond.push(await guess(addressOf(MOST_SOURCES + nth)));
+    expect(beyond.filter((each) => each === 'judged')).toHaveLength(BURST);
+    expect(await guess(addressOf(0))).toBe('slowed');
+    // Once the first of them has paid for its guesses it makes room.
+    now = (BURST / PER_SECOND) * 1_000;
+    for (let nth = 0; nth < BURST; nth += 1) expect(await guess(addressOf(9_999))).toBe('judged');
+    expect(await guess(addressOf(9_999))).toBe('slowed');
+    expect(observed.filter(({ outcome }) => outcome === 'slowed')).toHaveLength(1_000 - BURST + 3);
+  });
+
+  it('lose nothing by what could not be judged', async () => {
+    const judge = slowGuesses({ knows: () => false, observe: () => {}, now: () => 0 });
+    const request = { ip: '10.0.0.1', raw: { socket: {} } } as FastifyRequest;
+    for (let nth = 0; nth < 2 * BURST; nth += 1) {
+      const failed = judge(request, 'bearer', ['x'], async () => Promise.reject(new Error('Postgres is away')));
+      await expect(failed).rejects.toThrow('Postgres is away');
+    }
+    await sleep(0);
+    expect(await judge(request, 'bearer', ['x'], async () => 'somebody')).toBe('somebody');
+  });
+});
+
+/** What a process says of wrong credentials once it ends. */
+async function toldBy(act: (url: string) => Promise<void>): Promise<Record<string, unknown>[]> {
+  const own = await startSystem({ env: { OPERATOR_TOKEN, ...BEHIND_US }, databaseUrl: system.databaseUrl });
+  try {
+    await act(own.urls[0] ?? '');
+  } finally {
+    await own.stop();
+  }
+  const lines = own.logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+  return lines.filter(({ message }) => message === 'wrong credentials');
+}
