@@ -7,6 +7,7 @@ import { endBySignal } from './end-by-signal.ts';
 import { FIGURES, toResults, type FigureName } from './figures.ts';
 import { measureClaims } from './measure-claims.ts';
 import { measureEvening } from './measure-evening.ts';
+import { measureGuesses } from './measure-guesses.ts';
 import { measureGrow } from './measure-grow.ts';
 import { measureLive } from './measure-live.ts';
 import { measureMembers } from './measure-members.ts';
@@ -77,6 +78,10 @@ try {
   if (args.only.includes('members')) {
     say('streams of members');
     Object.assign(measured, await measureMembers(postgres, { rounds: args.rounds }, say));
+  }
+  if (args.only.includes('guesses')) {
+    say('webhooks beside wrong sign-ins');
+    Object.assign(measured, await measureGuesses(postgres, { rounds: args.rounds }, say));
   }
 } finally {
   await postgres.stop();

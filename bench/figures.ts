@@ -115,6 +115,13 @@ export const FIGURES = {
     what: 'throughput beside 10,000 streams of orders that rest, against without',
     goal: { atLeast: 0.97 },
   },
+  guessP99: {
+    what: 'p99 of webhooks beside 1,000 wrong sign-ins a second of one source, against without',
+    goal: { atMost: 1.25 },
+  },
+  guessSamePortP99: { what: 'the same, with operators at the port of webhooks', goal: { atMost: 1.25 } },
+  guessesJudged: { what: 'of them judged a second', goal: { atMost: 5 }, unit: '/s' },
+  guessSignIn: { what: 'a right sign-in from elsewhere, beside them, against without', goal: { atMost: 1.25 } },
   startMs: { what: 'from the start to listening', goal: { atMost: 250 }, unit: ' ms' },
   readyMs: { what: 'from the start to ready', goal: { atMost: 400 }, unit: ' ms' },
   idleMb: { what: 'resident memory of a process that has just started and rests', goal: { atMost: 105 }, unit: ' MB' },

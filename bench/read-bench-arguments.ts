@@ -12,13 +12,14 @@ export const PARTS = [
   'parked',
   'grow',
   'members',
+  'guesses',
   'evening',
 ] as const;
 export type Part = (typeof PARTS)[number];
 
 const QUICK: readonly Part[] = ['compare', 'start'];
 /** Parts that take long, or much room, or more files than most may open. */
-const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'grow', 'members', 'evening'];
+const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'grow', 'members', 'guesses', 'evening'];
 const MOST = 1_000;
 
 export type Arguments = {

@@ -1,0 +1,135 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeToken } from '../src/core/domain/make-token.ts';
+import { digest } from '../src/core/operators/find-operator.ts';
+import { freePort } from '../test/support/free-port.ts';
+import { OWN_PAGE } from '../test/support/log-in.ts';
+import { postWithAgent } from '../test/support/post-with-agent.ts';
+import type { Child } from './fork-child.ts';
+import type { Guessed, Guessing } from './guess-tokens.ts';
+import { seedOrders } from './seed-orders.ts';
+import { setLiveStage, type LiveStage } from './set-live-stage.ts';
+import { median } from './summarize.ts';
+
+export type GuessMeasurement = {
+  /** The p99 of webhooks beside wrong sign-ins at OPERATOR_PORT, against without. */
+  guessP99: number;
+  /** The same where operators are at the webhooks' port. */
+  guessSamePortP99: number;
+  /** Wrong sign-ins of one source that were judged, a second. */
+  guessesJudged: number;
+  /** The time of a right sign-in from another address, beside them, against without. */
+  guessSignIn: number;
+};
+
+const GUESSES_PER_SECOND = 1_000;
+const PER_SECOND = 300;
+/** Short, so that what else the machine does meets both of a pair. */
+const TURN_S = 4;
+const PAIRS_A_ROUND = 4;
+const WEBHOOKS = PER_SECOND * TURN_S;
+/** Time in which the flood and the connections are there before the webhooks are. */
+const WARM_UP_S = 1;
+const SIGN_INS = 10;
+/** Linux has all of 127.0.0.0/8. */
+const ELSEWHERE = '127.0.0.2';
+
+type Turn = { p99Ms: number; judged: number; signInMs: number; spent: string };
+
+/** Measures what one source that guesses costs the webhooks of the same process, and who signs in from elsewhere. */
+export async function measureGuesses(
+  postgres: { url: string },
+  about: { rounds: number },
+  say: (line: string) => void,
+): Promise<GuessMeasurement> {
+  const stage = await setLiveStage(postgres.url);
+  try {
+    const apart = await compare(stage, await freePort(), about.rounds, say);
+    const same = await compare(stage, undefined, about.rounds, say);
+    return {
+      guessP99: apart.p99,
+      guessSamePortP99: same.p99,
+      guessesJudged: Math.max(apart.judged, same.judged),
+      guessSignIn: Math.max(apart.signIn, same.signIn),
+    };
+  } finally {
+    await stage.stop();
+  }
+}
+
+async function compare(
+  stage: LiveStage,
+  operatorPort: number | undefined,
+  rounds: number,
+  say: (line: string) => void,
+): Promise<{ p99: number; judged: number; signIn: number }> {
+  const env = {
+    OPERATOR_TOKEN: randomBytes(32).toString('base64url'),
+    ...(operatorPort !== undefined && { OPERATOR_PORT: String(operatorPort) }),
+  };
+  const service = await stage.startService('service', env);
+  const url = operatorPort === undefined ? service.url : `http://127.0.0.1:${operatorPort}`;
+  const guesser = await stage.start('guess-tokens');
+  const turns: { quiet: Turn; beside: Turn }[] = [];
+  // The first one warms up. The order alternates, so that the machine's drift counts for both.
+  for (let nth = 0; nth <= rounds * PAIRS_A_ROUND; nth += 1) {
+    const turn: Partial<Record<'quiet' | 'beside', Turn>> = {};
+    for (const kind of nth % 2 === 0 ? (['quiet', 'beside'] as const) : (['beside', 'quiet'] as const)) {
+      turn[kind] = await take(stage, url, kind === 'beside' ? guesser : undefined);
+    }
+    const { quiet, beside } = turn as { quiet: Turn; beside: Turn };
+    turns.push({ quiet, beside });
+    say(
+      `  ${operatorPort === undefined ? 'one port' : 'OPERATOR_PORT'}: webhooks p99 ${beside.p99Ms.toFixed(1)} ms, ` +
+        `quiet ${quiet.p99Ms.toFixed(1)} ms; ${beside.judged.toFixed(1)} guesses judged a second; a right sign-in ` +
+        `from elsewhere ${beside.signInMs.toFixed(1)} ms, quiet ${quiet.signInMs.toFixed(1)} ms; ` +
+        `${beside.spent}, quiet ${quiet.spent}`,
+    );
+  }
+  const counted = turns.slice(1);
+  const ratio = (of: (turn: Turn) => number): number =>
+    median(counted.map(({ quiet, beside }) => of(beside) / of(quiet)));
+  return {
+    p99: ratio(({ p99Ms }) => p99Ms),
+    judged: median(counted.map(({ beside }) => beside.judged)),
+    signIn: ratio(({ signInMs }) => signInMs),
+  };
+}
+
+/** @param guesser undefined for a quiet turn */
+async function take(stage: LiveStage, url: string, guesser: Child | undefined): Promise<Turn> {
+  await seedOrders(stage.databaseUrl, stage.senders, WEBHOOKS);
+  const begin = await stage.sign({ perSecond: PER_SECOND, webhooks: WEBHOOKS });
+  const seconds = WARM_UP_S + TURN_S;
+  const guessing = guesser?.ask<Guessed>({ url, perSecond: GUESSES_PER_SECOND, seconds } satisfies Guessing);
+  await sleep(WARM_UP_S * 1_000);
+  const processors = stage.watchProcessors();
+  const [{ answers, p99Ms }, signInMs] = await Promise.all([begin(), signIn(stage, url)]);
+  const spent = processors();
+  if (answers['200'] !== WEBHOOKS) throw new Error(`not all webhooks were taken: ${JSON.stringify(answers)}`);
+  const guessed = await guessing;
+  const judged = guessed === undefined ? 0 : (guessed.answers['401'] ?? 0) / guessed.tookS;
+  return { p99Ms, signInMs, judged, spent };
+}
+
+/** Signs in with tokens that the process has not met. @returns the median of their times, in milliseconds */
+async function signIn({ client }: LiveStage, url: string): Promise<number> {
+  const times: number[] = [];
+  const agent = new Agent({ localAddress: ELSEWHERE });
+  while (times.length < SIGN_INS) {
+    const token = makeToken('exo_');
+    await client.query(`INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES ($1, $2, $3, '{viewer}')`, [
+      randomUUID(),
+      digest(token),
+      token.slice(4),
+    ]);
+    const began = performance.now();
+    const headers = { 'content-type': 'application/json', ...OWN_PAGE };
+    const status = await postWithAgent(`${url}/console/session`, agent, { headers, body: JSON.stringify({ token }) });
+    if (status !== '204') throw new Error(`a right sign-in from elsewhere was answered ${status}`);
+    times.push(performance.now() - began);
+    await sleep((TURN_S * 800) / SIGN_INS);
+  }
+  return median(times);
+}
