@@ -1,21 +1,23 @@
 import { hasOperators, type Config } from './config.ts';
 import type { Log } from './core/domain/log.ts';
 import type { Observe } from './core/domain/observed.ts';
-import { boardFeed } from './core/orders/board-feed.ts';
 import type { OidcSettings } from './http/console/oidc-client.ts';
-import { identifier } from './http/operator/identify.ts';
 import type { OperatorDeps } from './http/operator/mount-routes.ts';
-import { slowGuesses } from './http/slow-guesses.ts';
 
-/** Builds the operators' door and its feeds. Undefined where they have none. */
-export function operatorParts(
+/** Builds the operators' door and its feeds. Undefined where they have none: then nothing of it is loaded. */
+export async function operatorParts(
   config: Config,
   deps: Omit<OperatorDeps, 'identify' | 'judge' | 'operatorToken' | 'consoleUrl' | 'oidc' | 'watch'> & {
     log: Log;
     observe: Observe;
   },
-): { door: OperatorDeps; wake(): void; stop(): Promise<unknown> } | undefined {
+): Promise<{ door: OperatorDeps; wake(): void; stop(): Promise<unknown> } | undefined> {
   if (!hasOperators(config)) return undefined;
+  const [{ boardFeed }, { identifier }, { slowGuesses }] = await Promise.all([
+    import('./core/orders/board-feed.ts'),
+    import('./http/operator/identify.ts'),
+    import('./http/slow-guesses.ts'),
+  ]);
   const board = boardFeed(deps);
   const { OPERATOR_TOKEN: operatorToken, CONSOLE_URL: consoleUrl } = config;
   const identify = identifier(deps.pool, operatorToken, deps.now);

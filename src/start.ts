@@ -126,7 +126,7 @@ export async function start(
   const feed = orderFeed({ pool, log });
   const following = followParts(config, { feed, most: most.streams, now: clock.now, observe, log });
   const writeFollowed = following && recordFollowed(pool, following.streams.followed);
-  const operator = operatorParts(config, {
+  const operator = await operatorParts(config, {
     log,
     pool,
     now: clock.now,
