@@ -81,6 +81,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
         { name: 'Orders', description: 'On their way to a POS and back.' },
         { name: 'Webhooks', description: 'Webhooks as they arrived, and applying them anew.' },
         { name: 'Operators', description: 'Who may do this, and where they are signed in.' },
+        { name: 'Audit', description: 'Who did what, and who was refused.' },
         { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
         { name: 'Traffic', description: 'What went through in the last day.' },
         { name: 'Process', description: 'This process, and this page.' },

@@ -171,7 +171,11 @@ describe('the OpenAPI document', () => {
     ]) {
       expect((await operator.get(path)).status, path).toBe(200);
     }
-    expect((await operator.get('/openapi.json')).status).toBe(200);
+    for (const path of ['/openapi.json', '/audit', '/operators/sessions']) {
+      expect((await operator.get(path)).status, path).toBe(200);
+    }
+    const nobodys = '/operators/sessions/0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11/revoke';
+    expect((await operator.post(nobodys)).status).toBe(404);
     // It would not end.
     expect((await operator.get('/live?club=1')).status).toBe(400);
     expect((await operator.post('/orders/order-1/retry')).status).toBe(409);

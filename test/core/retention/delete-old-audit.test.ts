@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import pg from 'pg';
+import { deleteOldAudit } from '../../../src/core/retention/delete-old-audit.ts';
+import { asService } from '../../support/as-service.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+let owner: pg.Pool;
+let service: pg.Pool;
+
+beforeAll(async () => {
+  const url = await createDatabase();
+  [owner, service] = [url, asService(url)].map((connectionString) => new pg.Pool({ connectionString, max: 1 })) as [
+    pg.Pool,
+    pg.Pool,
+  ];
+});
+afterAll(() => Promise.all([owner?.end(), service?.end()]));
+
+const kept = async (): Promise<unknown> =>
+  (
+    await owner.query(`SELECT (SELECT json_agg(did ORDER BY did) FROM audit) AS acts,
+                              (SELECT count(*)::int FROM audit_outcomes) AS ends`)
+  ).rows[0];
+
+it('what is older than it is kept goes with how it ended, however much it is, and nothing else', async () => {
+  await owner.query(
+    `WITH acts AS (
+       INSERT INTO audit (at, actor_kind, actor_id, actor_name, did)
+       SELECT now() - make_interval(days => days), 'person', 'ada', 'ada', 'after ' || days
+       FROM (SELECT 401 FROM generate_series(1, 20001) UNION ALL VALUES (399), (0)) AS each (days)
+       RETURNING audit_id
+     )
+     INSERT INTO audit_outcomes (audit_id, outcome) SELECT audit_id, 'done' FROM acts`,
+  );
+  await deleteOldAudit(service, 400);
+  expect(await kept()).toEqual({ acts: ['after 0', 'after 399'], ends: 2 });
+  await expect(deleteOldAudit(service, 29)).rejects.toThrow('30 days at least');
+  await deleteOldAudit(service, 30);
+  expect(await kept()).toEqual({ acts: ['after 0'], ends: 1 });
+});

@@ -1,0 +1,278 @@
+import { hash, randomUUID } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeToken } from '../../../src/core/domain/make-token.ts';
+import {
+  OPERATOR_TOKEN,
+  askOperator,
+  sendAsIs,
+  type Operator,
+  type OperatorAnswer,
+} from '../../support/ask-operator.ts';
+import { CLI, runCli } from '../../support/run-cli.ts';
+import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+type Act = Record<string, unknown>;
+
+let system: System;
+let operator: Operator;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN } });
+  operator = await askOperator(system.urls[0] ?? '');
+  for (const id of ['club-1', 'club-2']) await system.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  for (const id of ['club-1', 'club-2']) await system.seedOrder({ serviceOrderId: `order-${id}`, locationId: id });
+});
+afterAll(() => system?.stop());
+
+const audit = async (query: string): Promise<Act[]> => {
+  const { status, body } = await operator.get(`/audit?${query}`);
+  expect(status).toBe(200);
+  return body['acts'] as Act[];
+};
+
+/** A named token with roles at locations. */
+async function named(
+  name: string,
+  roles: string[],
+  locations: string[] | null,
+): Promise<(path: string, method?: string) => Promise<OperatorAnswer>> {
+  const token = makeToken('exo_');
+  await system.query(
+    `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES ($1, $2, $3, $4, $5)`,
+    [randomUUID(), hash('sha256', token, 'buffer'), name, roles, locations],
+  );
+  const headers = { authorization: `Bearer ${token}` };
+  return (path, method = 'GET') => sendAsIs(system.urls[0] ?? '', path, { method, headers });
+}
+
+describe('the audit', () => {
+  it('names who did what, from where and about what, and how it ended', async () => {
+    const manager = await named('a manager', ['operator'], ['club-1']);
+    const before = new Date();
+    expect((await manager('/locations/club-1/pause', 'POST')).status).toBe(200);
+    const about = {
+      did: 'pause',
+      locationId: 'club-1',
+      by: { kind: 'token', id: expect.any(String), name: 'a manager' },
+    };
+    const [act] = await audit(`actor=a%20manager&did=pause&location=club-1&outcome=done&since=${before.toISOString()}`);
+    expect(act).toEqual({
+      ...about,
+      auditId: expect.stringMatching(/^\d+$/),
+      at: expect.any(String),
+      source: '127.0.0.1',
+      requestId: expect.any(String),
+      serviceOrderId: null,
+      webhookId: null,
+      subject: null,
+      before: 'open',
+      outcome: 'done',
+      after: 'paused',
+    });
+    const { source: _source, requestId, ...told } = act ?? {};
+    expect(((await operator.get('/locations/club-1')).body['acts'] as Act[])[0]).toEqual(told);
+    expect(system.logged.some((line) => line.includes(String(requestId)) && line.includes('a manager'))).toBe(true);
+    for (const query of ['actor=nobody', 'outcome=failed', 'location=club-2', `until=${before.toISOString()}`]) {
+      expect(
+        (await audit(`did=pause&${query}`)).filter(({ auditId }) => auditId === act?.['auditId']),
+        query,
+      ).toEqual([]);
+    }
+  });
+
+  it('is paged by where the page before ended', async () => {
+    for (let i = 0; i < 5; i += 1) await operator.post('/locations/club-2/check');
+    const all = await audit('did=check&location=club-2');
+    const found: unknown[] = [];
+    let next: string | null = null;
+    do {
+      const cursor: string = next === null ? '' : `&cursor=${next}`;
+      const { body } = await operator.get(`/audit?did=check&location=club-2&limit=2${cursor}`);
+      found.push(...(body['acts'] as Act[]));
+      next = body['next'] as string | null;
+    } while (next !== null);
+    expect(found).toEqual(all);
+    expect(all).toHaveLength(5);
+    for (const wrong of ['cursor=x', 'outcome=great', 'who=me', 'limit=0', 'since=yesterday']) {
+      expect((await operator.get(`/audit?${wrong}`)).status, wrong).toBe(400);
+    }
+  });
+
+  it('has what was refused, which stands in the story of what it was about', async () => {
+    const viewer = await named('a viewer', ['viewer'], ['club-1']);
+    for (const [path, method, about] of [
+      ['/orders/order-club-1/retry', 'POST', { serviceOrderId: 'order-club-1', locationId: 'club-1' }],
+      ['/orders/order-club-1?contents=true', 'GET', { serviceOrderId: 'order-club-1', locationId: 'club-1' }],
+      ['/locations/club-1/pause', 'POST', { locationId: 'club-1' }],
+    ] as const) {
+      expect((await viewer(path, method)).status, path).toBe(403);
+      const refused = {
+        ...about,
+        did: 'be refused',
+        outcome: 'refused',
+        by: expect.objectContaining({ name: 'a viewer' }),
+      };
+      expect((await audit('actor=a%20viewer'))[0], path).toMatchObject(refused);
+      const story = 'serviceOrderId' in about ? '/orders/order-club-1' : '/locations/club-1';
+      expect((await viewer(story)).body['acts']).toContainEqual(expect.objectContaining(refused));
+    }
+    expect((await viewer('/audit')).status).toBe(403);
+    // What is elsewhere is not there, and nothing of it is in the audit.
+    expect((await viewer('/orders/order-club-2/retry', 'POST')).status).toBe(404);
+    expect(await audit('actor=a%20viewer&order=order-club-2')).toEqual([]);
+  });
+
+  it('tells an admin of some locations what was done there, and nothing else', async () => {
+    await operator.post('/webhooks/replay', { outcome: 'dropped' });
+    await operator.post('/locations/club-1/resume');
+    await operator.post('/locations/club-2/resume');
+    const some = await named('an admin of one', ['admin'], ['club-1']);
+    const all = (await some('/audit?limit=200')).body['acts'] as Act[];
+    expect(new Set(all.map(({ locationId }) => locationId))).toEqual(new Set(['club-1']));
+    expect((await some('/audit?location=club-2')).status).toBe(403);
+    expect((await some('/audit?order=order-club-2')).body['acts']).toEqual([]);
+    const two = await named('an admin of two', ['admin'], ['club-1', 'club-2']);
+    const both = (await two('/audit?limit=200')).body['acts'] as Act[];
+    expect(new Set(both.map(({ locationId }) => locationId))).toEqual(new Set(['club-1', 'club-2']));
+    expect((await audit('did=replay%20many'))[0]).toMatchObject({ locationId: null, subject: 'dropped' });
+  });
+});
+
+describe('from the middle', () => {
+  const pauseByCli = async (lock: string, waiting: string): Promise<{ act: Act; paused: boolean }> => {
+    await operator.post('/locations/club-1/resume');
+    const owner = new pg.Client(system.databaseUrl);
+    await owner.connect();
+    const waits = async (isOver = false): Promise<boolean> =>
+      (
+        await system.query(
+          `SELECT CASE WHEN $2::boolean THEN pg_terminate_backend(pid) END FROM pg_stat_activity
+           WHERE wait_event_type = 'Lock' AND datname = current_database() AND query ~ $1`,
+          [waiting, isOver],
+        )
+      ).length > 0;
+    try {
+      await owner.query('BEGIN');
+      await owner.query(lock);
+      const { PATH } = process.env;
+      const child = spawn(process.execPath, [CLI, 'location', 'pause', 'club-1'], {
+        env: { PATH, DATABASE_URL: system.env['DATABASE_URL'], SUDO_USER: 'grace' },
+        stdio: 'ignore',
+      });
+      await until(() => waits());
+      child.kill('SIGKILL');
+      await once(child, 'close');
+      // What had waited would go on without it.
+      await until(async () => !(await waits(true)));
+    } finally {
+      await owner.query('ROLLBACK');
+      await owner.end();
+    }
+    const [act] = await audit('actor=grace&location=club-1&outcome=unknown');
+    const [row] = await system.query(
+      `SELECT paused_at IS NOT NULL AS paused FROM locations WHERE location_id = 'club-1'`,
+    );
+    return { act: act ?? {}, paused: row?.['paused'] === true };
+  };
+  const begun = { by: { kind: 'command_line', id: 'grace', name: 'grace' }, did: 'pause', outcome: null, after: null };
+
+  it('an act whose process dies before it did anything names who began it', async () => {
+    const { act, paused } = await pauseByCli(
+      `SELECT FROM locations WHERE location_id = 'club-1' FOR UPDATE`,
+      '^UPDATE locations',
+    );
+    expect([act, paused]).toEqual([expect.objectContaining({ ...begun, source: null }), false]);
+  });
+
+  it('an act whose process dies before it wrote down how it ended names who did it', async () => {
+    const { act, paused } = await pauseByCli(
+      'LOCK TABLE audit_outcomes IN EXCLUSIVE MODE',
+      '^INSERT INTO audit_outcomes',
+    );
+    expect([act, paused]).toEqual([expect.objectContaining(begun), true]);
+    const shown = await operator.get('/locations/club-1');
+    expect((shown.body['acts'] as Act[])[0]).toMatchObject(begun);
+  });
+
+  it('an act whose end cannot be written down was done all the same, and is unknown', async () => {
+    await failing('audit_outcomes', async () => {
+      expect((await operator.post('/locations/club-1/resume')).status).toBe(200);
+    });
+    expect((await audit('did=resume&location=club-1'))[0]).toMatchObject({ outcome: null });
+    expect(system.logged.some((line) => line.includes('how an act ended was not written down'))).toBe(true);
+  });
+
+  it('what cannot be written down is not done, nor shown', async () => {
+    const id = 'order-club-1';
+    await failing('audit', async () => {
+      expect((await operator.post('/locations/club-1/pause')).status).toBe(503);
+      expect((await operator.get(`/orders/${id}?contents=true`)).status).toBe(503);
+      expect((await operator.post('/webhooks/replay', { outcome: 'dropped' })).status).toBe(503);
+    });
+    expect((await operator.get('/locations/club-1')).body).toMatchObject({ pausedAt: null });
+  });
+
+  /** Has Postgres refuse rows of a table, as where its disk is full. */
+  async function failing(table: 'audit' | 'audit_outcomes', work: () => Promise<void>): Promise<void> {
+    await system.query(`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'no space' USING ERRCODE = '53100'; END $$`);
+    await system.query(`CREATE TRIGGER refuse BEFORE INSERT ON ${table} EXECUTE FUNCTION refuse()`);
+    try {
+      await work();
+    } finally {
+      await system.query(`DROP TRIGGER refuse ON ${table}`);
+    }
+  }
+});
+
+it('nothing of a member is in the audit, whatever is looked into, done and refused', async () => {
+  const planted = ['Ada Lovelace', 'ada@example.com', '+4930901820', 'no nuts, Ada'];
+  const { serviceOrderId: id } = await system.placeOrder({ locationId: 'club-1' });
+  await until(async () => (await system.order(id)) !== undefined);
+  await system.query(
+    `UPDATE order_contents SET contents = jsonb_set(contents, '{notes}', to_jsonb($2::text)) WHERE service_order_id = $1`,
+    [id, planted.join()],
+  );
+  const url = await system.webhookUrl('club-1');
+  await post(url, statusWebhook({ serviceOrderId: id, status: 'READY', reason: planted.join() }));
+  const { body } = await post(`${url}x`, { note: planted });
+  const viewer = await named('a second viewer', ['viewer'], null);
+  for (const typed of [id, planted.join(' ')]) {
+    const order = `/orders/${encodeURIComponent(typed)}`;
+    await operator.get(`${order}?contents=true`);
+    await viewer(`${order}?contents=true`);
+    for (const [verb, given] of [
+      ['retry', undefined],
+      ['resolve', { there: true, providerOrderId: planted[0] }],
+      ['resolve', { there: false }],
+      ['cancel', undefined],
+      ['cancel/conclude', { cancelled: true }],
+    ] as const) {
+      await operator.post(`${order}/${verb}`, given);
+      await viewer(`${order}/${verb}`, 'POST');
+    }
+    const location = `/locations/${encodeURIComponent(typed)}`;
+    await operator.post(`${location}/pause`);
+    await viewer(`${location}/pause`, 'POST');
+    await operator.post('/webhooks/replay', { outcome: 'dropped', location: typed, integration: typed });
+    for (const line of [
+      ['order', 'retry', typed],
+      ['order', 'resolve', typed, '--there', '--pos-id', 'Ada'],
+      ['location', 'pause', typed],
+      ['token', 'revoke', typed],
+      ['webhook', 'replay', typed],
+      ['webhook', 'replay', '--outcome', 'dropped', '--location', typed],
+      ['member', 'erase', typed],
+    ]) {
+      await runCli({ ...system.env, SUDO_USER: 'grace' }, line);
+    }
+  }
+  if (typeof body['webhookId'] === 'string') await operator.get(`/webhooks/${body['webhookId']}`);
+  const rows = JSON.stringify(await system.query('SELECT * FROM audit LEFT JOIN audit_outcomes o USING (audit_id)'));
+  expect(rows).toContain('"read contents"');
+  for (const part of ['Ada', 'ada@', '4930', 'nuts']) expect(rows).not.toContain(part);
+});
