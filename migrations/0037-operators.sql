@@ -68,7 +68,6 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_order ON audit (service_order_id, audit_id) WHERE service_order_id IS NOT NULL;
 CREATE INDEX audit_by_location ON audit (location_id, audit_id) WHERE location_id IS NOT NULL;
 CREATE INDEX audit_by_webhook ON audit (webhook_id, audit_id) WHERE webhook_id IS NOT NULL;
-CREATE INDEX audit_by_actor ON audit (actor_id, audit_id);
 CREATE INDEX audit_by_time ON audit (at);
 
 CREATE TABLE audit_outcomes (
