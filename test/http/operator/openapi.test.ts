@@ -74,6 +74,7 @@ describe('the OpenAPI document', () => {
     const own = ['GET /console', 'GET /console/*', 'GET /console/assets/*'];
     const session = [
       ...['DELETE', 'GET', 'POST'].map((method) => `${method} /console/session`),
+      'GET /console/session/ways',
       ...['DELETE', 'GET'].map((method) => `${method} /console/sessions`),
       'DELETE /console/sessions/{sessionId}',
     ];
@@ -166,6 +167,7 @@ describe('the OpenAPI document', () => {
       '/scorecards',
       '/operators/tokens',
       '/operators/grants',
+      '/operators/sessions',
       '/metrics',
       '/docs',
     ]) {
@@ -184,6 +186,7 @@ describe('the OpenAPI document', () => {
     expect((await operator.post('/locations/club-1/check')).status).toBe(200);
     const token = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
     expect((await operator.post(`/locations/club-1/tokens/${token}/revoke`)).status).toBe(404);
+    expect((await operator.post(`/operators/sessions/${token}/revoke`)).status).toBe(404);
     expect((await operator.post('/webhooks/replay', { outcome: 'dropped' })).status).toBe(200);
     for (const path of ['tokens', 'grants']) {
       expect((await operator.post(`/operators/${path}`, { roles: ['viewer'] })).status).toBe(400);

@@ -1,7 +1,8 @@
 /** Who may what, at both doors: every route, role and scope; and thousands of requests that nobody thought of. */
-import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { openSession } from '../../../src/core/operators/operator-sessions.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { ROLES, type Right, type Role } from '../../../src/core/operators/operator.ts';
@@ -34,7 +35,10 @@ const BODIES: Record<string, object | undefined> = {
   'POST /locations/:locationId/pause': undefined,
   'POST /locations/:locationId/resume': undefined,
   'POST /locations/:locationId/tokens/:tokenId/revoke': undefined,
+  'POST /operators/sessions/:sessionId/revoke': undefined,
 };
+/** Of somebody else. */
+const SESSION = randomUUID();
 const ONLY_FOR_PROGRAMS = ['GET /metrics', 'GET /openapi.json', 'GET /docs'];
 
 type Actor = { name: string; rights: readonly Right[]; headers: Record<string, string>; prefix: string };
@@ -78,6 +82,11 @@ beforeAll(async () => {
       [location, count],
     );
   }
+  await system.query(
+    `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, expires_at)
+     VALUES ($1, '\\x00', 'person', 'somebody else', 'somebody else', now() + interval '1 h')`,
+    [SESSION],
+  );
   const scopes = { all: null, west: ['west'], east: ['east'] };
   for (const roles of [...ROLES.map((role) => [role]), [...ROLES]]) {
     for (const [scope, locations] of Object.entries(scopes)) {
@@ -138,7 +147,7 @@ async function webhooksOf(place: Place): Promise<string[]> {
 
 /** Lets somebody in with a token, by both doors. */
 async function admit(name: string, rights: [Right]): Promise<void> {
-  const token = `exo_${randomBytes(32).toString('base64url')}`;
+  const token = makeToken('exo_');
   const [{ roles, locations }] = rights;
   await system.query(
     'INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES ($1, $2, $3, $4, $5)',
@@ -253,7 +262,7 @@ function samplesOf(route: string): Sample[] {
   const method = methodOf(route);
   if (method !== 'GET' && !(route in BODIES)) throw new Error(`nothing says what ${route} is sent: add it to BODIES`);
   const [webhookId = '', tokenId = ''] = [ids.west.webhooks[0], ids.west.tokens[0]];
-  const params = { serviceOrderId: 'west-1', webhookId, locationId: 'west', tokenId };
+  const params = { serviceOrderId: 'west-1', webhookId, locationId: 'west', tokenId, sessionId: SESSION };
   const asked = { route, method, path: pathOf(route, params), body: BODIES[route] };
   const withQuery = (query: string): Asked => ({ ...asked, path: `${asked.path}?${query}` });
   const roles = [role];
@@ -410,6 +419,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
     ],
     locationId: [...PLACES, ...PLACES, 'west,east', 'WEST', 'west/', '*', 'none'],
     tokenId: [...ids.west.tokens, ...ids.east.tokens, randomUUID()],
+    sessionId: [SESSION, randomUUID()],
   };
   const queries: Record<string, readonly string[]> = {
     location: [...PLACES, ...PLACES, 'none', '', 'west,east', '%', '{west,east}'],
