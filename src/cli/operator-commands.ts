@@ -21,6 +21,7 @@ import {
 import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './examples.ts';
 import { NotFound, WrongInput } from './failures.ts';
+import { addOperatorSessionCommands } from './operator-session-commands.ts';
 import { facts, print, table } from './print.ts';
 import { readTime } from './read-time.ts';
 import { withDatabase } from './with-database.ts';
@@ -30,7 +31,7 @@ type Given = { role: string[]; locations?: string[] };
 export function addOperatorCommands(program: Command): void {
   const operator = program
     .command('operator')
-    .description('who may what: named tokens, and the roles of people who sign in')
+    .description('who may what: named tokens, the roles of people who sign in, and where they are signed in')
     .addHelpText(
       'after',
       `
@@ -43,6 +44,7 @@ ${examples(
     );
   addTokens(operator);
   addGrants(operator);
+  addOperatorSessionCommands(operator);
 }
 
 function addTokens(operator: Command): void {

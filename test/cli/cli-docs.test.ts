@@ -134,6 +134,9 @@ describe('as docs/cli.md has it', () => {
       `WITH t AS (
          INSERT INTO operator_tokens (token_id, sha256, name, roles)
          VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c12', '\\x00', 'laptop', '{operator}')
+       ), s AS (
+         INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, expires_at)
+         VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c14', '\\x00', 'person', 'anna', 'Anna', now() + interval '1 hour')
        )
        INSERT INTO operator_grants (grant_id, group_name, roles)
        VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c13', 'waiters', '{viewer}')`,

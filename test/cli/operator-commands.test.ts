@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
+import { logIn } from '../support/log-in.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
 import { startSystem, type System } from '../support/start-system.ts';
@@ -117,4 +118,30 @@ describe('expediter operator grant', () => {
   ])('gives none to %s', async (_what, to) => {
     expect(await runCli(env, ['operator', 'grant', 'add', '--role', 'viewer', ...to])).toMatchObject({ code: 2 });
   });
+});
+
+describe('expediter operator session', () => {
+  it('lists who is signed in, and shuts a browser out', async () => {
+    const issued = await runJson<Issued>(env, ['operator', 'token', 'issue', '--name', 'laptop', '--role', 'viewer']);
+    const cookie = await logIn(system.urls[0] ?? '', issued.token);
+    const opens = async (): Promise<boolean> =>
+      (await sendAsIs(system.urls[0] ?? '', '/console/session', { headers: { cookie } })).status === 200;
+    expect(await opens()).toBe(true);
+
+    const listed = await runJson<{ sessionId: string; name: string }[]>(env, ['operator', 'session', 'list']);
+    const { sessionId = '' } = listed.find(({ name }) => name === 'laptop') ?? {};
+    expect((await runCli(env, ['operator', 'session', 'list'])).out).toMatch(/laptop .*127\.0\.0\.1/);
+    expect(await runJson(env, ['operator', 'session', 'revoke', sessionId])).toEqual({ sessionId, revoked: true });
+    await until(async () => !(await opens()), 5_000);
+    expect((await acts())[0]).toMatchObject({ ...by, did: 'revoke session', subject: sessionId, outcome: 'done' });
+  });
+
+  it.each([['0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c99'], ['what-may-be-a-cookie']])(
+    'revokes none that is not there, and does not repeat what it was given: %s',
+    async (id) => {
+      const { code, error } = await runCli(env, ['operator', 'session', 'revoke', id]);
+      expect([code, error]).toEqual([3, expect.stringContaining('no session has this id')]);
+      expect(error).not.toContain(id);
+    },
+  );
 });
