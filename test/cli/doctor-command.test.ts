@@ -851,6 +851,7 @@ describe('of operators', () => {
     );
     return url;
   };
+  const noAdmins = failed('admins', /nobody can be one/, /operator token issue .* --role admin/);
   const noGrants = warning('grants', /nobody can sign in/, /operator grant add .* --role admin/);
 
   it('an issuer that people can sign in at is well, and the callback to register is told', async () => {
@@ -896,8 +897,29 @@ describe('of operators', () => {
       await system.query(`UPDATE operator_grants SET roles = '{admin}', locations = NULL`);
       expect(await wrong('operators', change)).toEqual([warning('OPERATOR_TOKEN', /beside operators with names/)]);
       expect(await wrong('operators', { ...change, OPERATOR_TOKEN: '' })).toEqual([]);
+      // Nobody signs in for it without OIDC.
+      const alone = { OPERATOR_TOKEN: '', OPERATOR_PORT: '8081' };
+      expect(await wrong('operators', alone)).toEqual([noAdmins]);
     } finally {
       await system.query('DELETE FROM operator_grants');
+    }
+  });
+
+  it('that nobody can be an admin fails, until a token is one, at all locations and while it is valid', async () => {
+    const change = { OPERATOR_TOKEN: '', OPERATOR_PORT: '8081' };
+    expect(await wrong('operators', change)).toEqual([noAdmins]);
+    expect(await wrong('operators', { OPERATOR_TOKEN: '', OPERATOR_PORT: '' })).toEqual([]);
+    try {
+      await system.query(`INSERT INTO operator_tokens (token_id, sha256, name, roles, locations)
+                          VALUES (gen_random_uuid(), '\\x00', 'ada', '{admin}', '{club-1}')`);
+      expect(await wrong('operators', change)).toEqual([noAdmins]);
+      await system.query('UPDATE operator_tokens SET locations = NULL');
+      expect(await wrong('operators', change)).toEqual([]);
+      expect(await wrong('operators')).toEqual([warning('OPERATOR_TOKEN', /beside operators with names/)]);
+      await system.query('UPDATE operator_tokens SET expires_at = now()');
+      expect(await wrong('operators', change)).toEqual([noAdmins]);
+    } finally {
+      await system.query('DELETE FROM operator_tokens');
     }
   });
 });
