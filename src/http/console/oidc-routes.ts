@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { SettingsKeys } from '../../core/locations/settings-key.ts';
 import { audited, recordAct } from '../../core/operators/audit.ts';
 import { hasGrant } from '../../core/operators/has-grant.ts';
-import { SESSION_S, endSession, openSession } from '../../core/operators/operator-sessions.ts';
+import { SESSION_S, openSession } from '../../core/operators/operator-sessions.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Identify } from '../operator/identify.ts';
 import type { JudgeSlowly } from '../slow-guesses.ts';
@@ -127,12 +127,12 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
   /** @returns the session's cookie; undefined if this sign-in opened one before */
   async function signIn(request: FastifyRequest, person: OidcPerson, flow: Flow): Promise<string | undefined> {
     const { isAllowed: _isAllowed, ...who } = person;
-    const userAgent = request.headers['user-agent'];
+    const replaced = flow.replaces === undefined ? [] : [flow.replaces];
+    const about = { sessionId: flow.opens, source: addressOf(request), userAgent: request.headers['user-agent'] };
     try {
-      const open = (): Promise<string> =>
-        openSession(pool, { ...who, sessionId: flow.opens, source: addressOf(request), userAgent });
+      const open = (): Promise<string> => openSession(pool, { ...who, ...about }, replaced);
       const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...from(request) }, open);
-      if (flow.replaces !== undefined) await endSession(pool, flow.replaces);
+      identify.lookAnew();
       return cookie;
     } catch (error) {
       if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return undefined;

@@ -1,12 +1,12 @@
 /** What an issuer, or somebody who says that he is one, may say that is not so. */
 import { hash } from 'node:crypto';
 import { SignJWT, exportJWK, generateKeyPair, type JWTPayload } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { seal } from '../../../src/core/locations/settings-key.ts';
 import { sealFlow, type Flow } from '../../../src/http/console/oidc-flow.ts';
 import { readPerson } from '../../../src/http/console/oidc-person.ts';
-import type { OidcSettings } from '../../../src/http/console/oidc-client.ts';
+import { IssuerAway, oidcClient, type OidcSettings } from '../../../src/http/console/oidc-client.ts';
 import { BEHIND_US } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE } from '../../support/log-in.ts';
 import { sendEndless } from '../../support/send-endless.ts';
@@ -303,6 +303,29 @@ describe('an issuer that cannot be used', () => {
       await fresh.stop();
     }
   });
+});
+
+it("an issuer for all of a vendor's tenants is none: its people are anybody", async () => {
+  const tenants = 'https://login.microsoftonline.com';
+  const answer = vi.spyOn(globalThis, 'fetch').mockImplementation(async () =>
+    Response.json({
+      issuer: `${tenants}/{tenantid}/v2.0`,
+      authorization_endpoint: `${tenants}/common/oauth2/v2.0/authorize`,
+      token_endpoint: `${tenants}/common/oauth2/v2.0/token`,
+    }),
+  );
+  try {
+    const settings = {
+      issuer: `${tenants}/common/v2.0`,
+      clientId: CLIENT_ID,
+      consoleUrl: CONSOLE_URL,
+      scopes: 'openid',
+    };
+    const client = oidcClient(settings as OidcSettings);
+    await expect(client.startUrl({ state: 's', nonce: 'n', verifier: 'v', again: false })).rejects.toThrow(IssuerAway);
+  } finally {
+    answer.mockRestore();
+  }
 });
 
 describe('at Google an address of the domain', () => {
