@@ -27,7 +27,7 @@ export function auditRoutes(scope: FastifyInstance, { pool }: Pick<OperatorDeps,
     {
       schema: {
         operationId: 'readAudit',
-        tags: ['Audit'],
+        tags: ['Operators'],
         summary: 'What operators did, looked into and were refused, newest first',
         description:
           'Codes and ids, nothing of a member. An admin of some locations reads what was done at those; what belongs to ' +

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { Id } from '../../core/domain/order.ts';
 import { beginAct, endAct, recordAct, type Act } from '../../core/operators/audit.ts';
 import { has, locationsOf, type Operator, type Right, type Role } from '../../core/operators/operator.ts';
+import { listTokens } from '../../core/locations/webhook-tokens.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { findWebhook } from '../../core/replay/stored-webhook.ts';
 import { addressOf } from '../source-of.ts';
@@ -205,7 +206,12 @@ async function actOf(pool: Pool, request: FastifyRequest): Promise<Act | undefin
   const { of } = access;
   if (of !== 'order' && of !== 'webhook' && of !== 'location') return { ...act, ...(await about?.(request)) };
   const found = await findThing(pool, of, params);
-  return found && { ...act, locationId: found.locationId };
+  if (found === undefined) return undefined;
+  const { locationId } = found;
+  if (tokenId === undefined || locationId === null) return { ...act, locationId };
+  // An id of another location's token is not for those who read of this one.
+  const isTheirs = (await listTokens(pool, locationId)).some((each) => each.tokenId === tokenId.toLowerCase());
+  return { ...act, locationId, subject: isTheirs ? tokenId : undefined };
 }
 
 function idsOf({ params }: FastifyRequest): Pick<Act, 'serviceOrderId' | 'webhookId'> {
