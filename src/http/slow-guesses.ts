@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { GuessDoor, Observe } from '../core/domain/observed.ts';
+import { digest } from '../core/operators/find-operator.ts';
 import { sourceOf } from './source-of.ts';
 
 /** Wrong credentials of one source that are judged without a pause, and how many more a second. */
@@ -7,6 +8,10 @@ export const BURST = 10;
 export const PER_SECOND = 2;
 /** Sources that have a bucket. One is full again, and needs none, five seconds after its last wrong one. */
 export const MOST_SOURCES = 1_000;
+
+/** Time for which a credential that was right from a source is judged there at once, and how many such there are. */
+const RIGHT_MS = 15 * 60_000;
+const MOST_RIGHT = 10_000;
 
 /** Nobody looked at the credential: too many wrong ones came from there. */
 export class TooManyGuesses extends Error {
@@ -32,20 +37,17 @@ type Bucket = { left: number; at: number; judging: number; settled: PromiseWithR
 /**
  * Makes guessing slow: a source that shows wrong credentials has further ones judged at `PER_SECOND`. Each is taken off
  * before it is judged, and given back if it was right, so that many at once are no way around; what waits for those waits
- * for milliseconds. What was right lately is always judged: a source may be many people, and a Prometheus.
+ * for milliseconds. What was right from there lately is always judged: a source may be many people, and a Prometheus.
  *
  * A bucket that is not full is never forgotten. Where so many sources guess that there is no room for one more, all
  * further ones share a bucket: then new ones are slow, rather than Postgres busy with guesses.
  *
- * @param knows whether a credential was right lately
  * @param now milliseconds
  */
-export function slowGuesses(about: {
-  knows: (credential: string) => boolean;
-  observe: Observe;
-  now?: () => number;
-}): JudgeSlowly {
-  const { knows, observe, now = () => performance.now() } = about;
+export function slowGuesses(about: { observe: Observe; now?: () => number }): JudgeSlowly {
+  const { observe, now = () => performance.now() } = about;
+  /** When a credential was right, by its hash and its source. From elsewhere it would be a guess like any other. */
+  const rightAt = new Map<string, number>();
   const full = (): Bucket => ({ left: BURST, at: now(), judging: 0, settled: Promise.withResolvers() });
   /** In the order of their last wrong one, so that the first is full first. */
   const buckets = new Map<string, Bucket>();
@@ -74,8 +76,17 @@ export function slowGuesses(about: {
     if (shown.length === 0) return undefined;
     const source = sourceOf(request);
     const refused = (): void => observe({ what: 'guess', door, outcome: 'refused', source });
-    if (shown.some(knows)) {
+    const key = shown.length === 1 ? `${digest(shown[0] ?? '').toString('base64')} ${source}` : undefined;
+    const note = (isRight: boolean): void => {
+      if (key === undefined) return;
+      rightAt.delete(key);
+      if (isRight) rightAt.set(key, now());
+      const [oldest] = rightAt.size > MOST_RIGHT ? rightAt.keys() : [];
+      if (oldest !== undefined) rightAt.delete(oldest);
+    };
+    if (key !== undefined && now() - (rightAt.get(key) ?? -Infinity) < RIGHT_MS) {
       const judged = await judge();
+      note(judged !== undefined);
       if (judged === undefined) refused();
       return judged;
     }
@@ -92,6 +103,7 @@ export function slowGuesses(about: {
     try {
       const judged = await judge();
       isWrong = judged === undefined;
+      note(!isWrong);
       return judged;
     } finally {
       bucket.judging -= 1;

@@ -110,6 +110,14 @@ describe('beside a flood of wrong ones', () => {
     }
   });
 
+  it('one that was right elsewhere is a guess like any other: whoever meets it learns nothing', async () => {
+    const token = await newToken();
+    expect((await bearer(token, fromElsewhere())).status).toBe(200);
+    const from = fromElsewhere();
+    await spend(bearer, from);
+    expect((await bearer(token, from)).status).toBe(429);
+  });
+
   it('one of the same source that is new is told to come again, and gets in within a second of the end', async () => {
     const from = fromElsewhere();
     const token = await newToken();
@@ -252,7 +260,6 @@ describe('the sources', () => {
     const observed: GuessObserved[] = [];
     let now = 0;
     const judge = slowGuesses({
-      knows: () => false,
       observe: (each: Observed) => void (each.what === 'guess' && observed.push(each)),
       now: () => now,
     });
@@ -279,7 +286,7 @@ describe('the sources', () => {
   });
 
   it('lose nothing by what could not be judged', async () => {
-    const judge = slowGuesses({ knows: () => false, observe: () => {}, now: () => 0 });
+    const judge = slowGuesses({ observe: () => {}, now: () => 0 });
     const request = { ip: '10.0.0.1', raw: { socket: {} } } as FastifyRequest;
     for (let nth = 0; nth < 2 * BURST; nth += 1) {
       const failed = judge(request, 'bearer', ['x'], async () => Promise.reject(new Error('Postgres is away')));

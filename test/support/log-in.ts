@@ -1,4 +1,5 @@
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from './ask-operator.ts';
+import { fromElsewhere } from './from-elsewhere.ts';
 
 /** The header of a browser for requests by our own page. */
 export const OWN_PAGE = { 'sec-fetch-site': 'same-origin' };
@@ -11,7 +12,7 @@ export function sendLogin(
 ): Promise<OperatorAnswer> {
   return sendAsIs(url, '/console/session', {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
+    headers: { 'content-type': 'application/json', ...fromElsewhere(), ...headers },
     body: JSON.stringify({ token }),
   });
 }

@@ -12,8 +12,6 @@ export type Identify = {
   byToken(given: string | undefined): Promise<Operator | undefined>;
   /** By a session's cookie, of which there may be several under its name: the first that is right. */
   bySession(cookies: readonly string[]): Promise<Operator | undefined>;
-  /** Whether this process saw a token or a cookie be right of late, and not be wrong since. */
-  knows(credential: string): boolean;
   /** Has everybody looked up anew, after this process has changed who may what. */
   lookAnew(): void;
 };
@@ -90,7 +88,6 @@ export function identifier(pool: Pool, operatorToken: string | undefined, now: N
       }
       return undefined;
     },
-    knows: (credential) => knownOf(keyOf(credential)) !== undefined,
     lookAnew() {
       anewSince = performance.now();
     },
