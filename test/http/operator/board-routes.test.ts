@@ -387,11 +387,13 @@ describe('what needs attention', () => {
 describe('live messages that do not go out', () => {
   it('are said to whoever watches their locations, whatever the filter, until they are out', async () => {
     const [watched, elsewhere] = await Promise.all([watch(0), watch(1, '?location=nowhere')]);
+    const token = makeToken('exo_');
     await system.query(
       `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations)
-       VALUES (gen_random_uuid(), sha256('of-club-2'), 'club-2', '{viewer}', '{club-2}')`,
+       VALUES (gen_random_uuid(), $1, 'club-2', '{viewer}', '{club-2}')`,
+      [digest(token)],
     );
-    const ofAnother = await watch(0, '', { authorization: 'Bearer of-club-2' });
+    const ofAnother = await watch(0, '', { authorization: `Bearer ${token}` });
     expect(watched.attention()?.untold).toBeNull();
     system.pubsub.faults.publishError = () => status.UNAVAILABLE;
     for (const id of ['untold-1', 'untold-2']) await system.placeOrder({ serviceOrderId: id, locationId: 'club-1' });
